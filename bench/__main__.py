@@ -77,24 +77,24 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--read", type=Path, help="show what --json wrote, and measure nothing")
     add_options(parser)
     options = parser.parse_args()
-    known = [entry.key for entry in catalogue(options.models)]
-    unknown = [key for key in options.keys if key not in known]
+    keys = [entry.key for entry in catalogue(options.models)]
+    unknown = [key for key in options.keys if key not in keys]
     if unknown:
-        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(known)}")
+        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(keys)}")
     return options
 
 
 def measure(options: argparse.Namespace) -> Results:
     """Run everything that the options choose."""
     host, machine = Host.here(), measured_machine()
-    chosen = entries(options)
+    selection = entries(options)
     rows, start_times = [], list[Start]()
-    for number, entry in enumerate(chosen, 1):
-        note(f"{number}/{len(chosen)} {entry.name}", style="dim", highlight=False)
+    for number, entry in enumerate(selection, 1):
+        note(f"{number}/{len(selection)} {entry.name}", style="dim", highlight=False)
         rows.append(row(entry, machine, options.rounds, options.steps))
     if options.start or options.docs:
         note("start", style="dim", highlight=False)
-        start_times = starts(entry for entry in chosen if options.model or entry.key in STARTED)
+        start_times = starts(entry for entry in selection if options.model or entry.key in STARTED)
     lanes = []
     if options.lanes or options.docs:
         for entry in lanes_entries(options.models):
@@ -102,7 +102,7 @@ def measure(options: argparse.Namespace) -> Results:
             lanes += lanes_rows(entry)
     steps = list[Growth]()
     if options.growth or options.docs:
-        for entry in chosen if options.model or options.keys else growth_entries(options.models):
+        for entry in selection if options.model or options.keys else growth_entries(options.models):
             note(f"growth of {entry.name}", style="dim", highlight=False)
             steps += growth(entry, machine)
     calls = call_times() if options.docs else []

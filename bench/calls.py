@@ -34,8 +34,8 @@ def relu() -> bytes:
     """A model of one Relu over [1, T]."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "T"]) for name in "xy")
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "relu", [x], [y])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return made.SerializeToString()
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model.SerializeToString()
 
 
 def calls() -> Mapping[str, Callable[[], object]]:

@@ -91,14 +91,14 @@ def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILO
     program = entry.program(source)
     pulses = noise(program, entry.scale)
     twin = None if entry.twin is None else entry.twin()
-    wanted = reference(entry, proto, twin, program, pulses[:checked])
+    expected = reference(entry, proto, twin, program, pulses[:checked])
     own = PulsePeer(program)
-    off = distance(stream_outputs(own, program, pulses[:checked]), wanted, program)
+    off = distance(stream_outputs(own, program, pulses[:checked]), expected, program)
     if not off <= CLOSE:
         raise WrongResultError(f"{entry.name}: the output of this project is off by {off:.1e}")
     forms: list[Form] = []
     for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
-        forms.append(try_form(runtime, how, make, program, pulses[:checked], wanted))
+        forms.append(try_form(runtime, how, make, program, pulses[:checked], expected))
     best = dict(fastest(forms, pulses, pilot_steps))
     best[OURS] = Form(OURS, program.backend, "right", "", own)
     return Contest(entry, program, pulses, tuple(forms), best)
@@ -147,12 +147,12 @@ def try_form(
     make: Callable[[], Peer],
     program: Program,
     pulses: Sequence[Feed],
-    wanted: Streams,
+    expected: Streams,
 ) -> Form:
     """A form, and whether it is right."""
     try:
         peer = make()
-        off = distance(stream_outputs(peer, program, pulses), wanted, program)
+        off = distance(stream_outputs(peer, program, pulses), expected, program)
     except Exception as error:  # whatever another runtime raises is its answer
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         return Form(runtime, how, "fails", lines[0] if lines else type(error).__name__)
@@ -179,7 +179,7 @@ def fastest(
 def reference(
     entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, pulses: Sequence[Feed]
 ) -> Streams:
-    """What the model itself gives in onnxruntime: whole, or chunk by chunk as its author runs it."""
+    """The model's own result in onnxruntime: of the whole input, or chunk by chunk as its author runs it."""
     names = [port.name for port in program.outputs if port.streams]
     if not entry.offline:
         assert twin is not None, "a model of chunks is its own explicit form"
@@ -193,7 +193,7 @@ def reference(
 
 
 def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
-    """What a peer gives, pulse by pulse."""
+    """The results of a peer, pulse by pulse."""
     return [peer.step(each) for each in pulses]
 
 
@@ -223,7 +223,7 @@ def streams_of(program: Program) -> list[Port]:
     return ports
 
 
-def distance(got: Streams, wanted: Streams, program: Program) -> float:
+def distance(streams: Streams, expected: Streams, program: Program) -> float:
     """The largest difference over the frames that both have, relative to the largest value.
 
     Infinite if there are no frames, if shapes differ, and where a value is not a number.
@@ -231,7 +231,7 @@ def distance(got: Streams, wanted: Streams, program: Program) -> float:
     worst = 0.0
     for port in streams_of(program):
         axis = port.axis or 0
-        a, b = (np.moveaxis(side[port.name], axis, 0).astype(np.float64) for side in (got, wanted))
+        a, b = (np.moveaxis(side[port.name], axis, 0).astype(np.float64) for side in (streams, expected))
         frames = min(len(a), len(b))
         if not frames or a.shape[1:] != b.shape[1:]:
             return np.inf

@@ -122,11 +122,11 @@ class _Process:
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
         before, began = getrusage(RUSAGE_CHILDREN), time.perf_counter()
         command = [sys.executable, "-c", code, *self.arguments]
-        done = subprocess.run(command, cwd=folder, env=usual, capture_output=True, text=True, check=True)
+        process = subprocess.run(command, cwd=folder, env=usual, capture_output=True, text=True, check=True)
         elapsed, after = time.perf_counter() - began, getrusage(RUSAGE_CHILDREN)
         if self.whole:
             return elapsed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        seconds, cpu_s = map(float, done.stdout.split()[-2:])
+        seconds, cpu_s = map(float, process.stdout.split()[-2:])
         return seconds, cpu_s
 
 
@@ -143,10 +143,10 @@ def starts(entries: Iterable[Entry], cold: bool = True, rounds: int = ROUNDS) ->
         ]
         results = list[Start]()
         for entry in entries:
-            made = list(_processes(entry, Path(tempfile.mkdtemp(dir=folder))))
+            processes = list(_processes(entry, Path(tempfile.mkdtemp(dir=folder))))
             if cold:
-                results.append(_cold(made[0], folder))
-            rows += made
+                results.append(_cold(processes[0], folder))
+            rows += processes
         return results + _in_turns(rows, folder, rounds)
 
 
@@ -165,12 +165,12 @@ def _in_turns(rows: Sequence[_Process], folder: Path, rounds: int) -> list[Start
     for number in range(rounds + 1):
         for place in range(len(rows)):
             row = (place + number) % len(rows)
-            taken = rows[row].run(folder)
+            seconds = rows[row].run(folder)
             if number:
-                times[row].append(taken)
+                times[row].append(seconds)
     return [
-        Start(row.title, row.runtime, *(statistics.median(each) for each in zip(*taken)))
-        for row, taken in zip(rows, times)
+        Start(row.title, row.runtime, *(statistics.median(each) for each in zip(*seconds)))
+        for row, seconds in zip(rows, times)
     ]
 
 
@@ -189,16 +189,16 @@ def _processes(entry: Entry, folder: Path) -> Iterator[_Process]:
     program, saved = entry.program(source), folder / "model.pulse"
     program.save(saved)
     yield _Process(entry.name, "pulse, program file", PROGRAM, [str(saved)])
-    exported = folder / "exported.onnx"
-    exported.write_bytes(Explicit.of(program.model).model.SerializeToString())
+    model_file = folder / "exported.onnx"
+    model_file.write_bytes(Explicit.of(program.model).model.SerializeToString())
     for suffix in ("onnx", "ort"):
         optimised = str(folder / f"optimised.{suffix}")
         subprocess.run(
-            [sys.executable, "-c", OPTIMISE, str(exported), optimised], capture_output=True, check=True
+            [sys.executable, "-c", OPTIMISE, str(model_file), optimised], capture_output=True, check=True
         )
         yield _Process(entry.name, f"onnxruntime, its own optimised .{suffix} file", ONNXRUNTIME, [optimised])
     for runtime, code in (("onnxruntime", ONNXRUNTIME), ("tract", TRACT)):
-        yield _Process(entry.name, f"{runtime}, exported", code, [str(exported)])
+        yield _Process(entry.name, f"{runtime}, exported", code, [str(model_file)])
 
 
 def lines(rows: Iterable[Start]) -> Iterator[list[str]]:

@@ -69,19 +69,19 @@ def kaldi_native() -> Step:
     knf = import_module("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither, options.mel_opts.num_bins = 0, 80
-    made, done = knf.OnlineFbank(options), [0]
+    bank, frames_read = knf.OnlineFbank(options), [0]
 
     def step(x: Pulse) -> Sequence[Any]:
-        made.accept_waveform(16000, x)
-        rows = [made.get_frame(frame) for frame in range(done[0], made.num_frames_ready)]
-        done[0] += len(rows)
+        bank.accept_waveform(16000, x)
+        rows = [bank.get_frame(frame) for frame in range(frames_read[0], bank.num_frames_ready)]
+        frames_read[0] += len(rows)
         return rows
 
     return step
 
 
 def contests() -> list[Contest]:
-    """All of them."""
+    """All contests of front ends."""
     there, back = (make(512, 256, window="sqrt_hann") for make in (front.stft, front.istft))
     both = pulse.chain(there, back)
     contests_of_all = [

@@ -15,7 +15,7 @@ FEATURES = ("avx512f", "avx2", "neon")
 
 @dataclass(frozen=True)
 class Host:
-    """Where and when.
+    """The machine and the date of a measurement.
 
     vectors  the widest vector instructions
     load     processes that wanted to run in the minute before, on average

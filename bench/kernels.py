@@ -20,11 +20,11 @@ PUBLISHED_STREAMS = ("gtcrn_offline.onnx", "fireredvad_stream.onnx", "swift_f0.o
 
 def programs(folder: Path) -> list[NativeProgram]:
     """The TCN, and the published offline models that are there."""
-    made = [pulse.stream(tcn(), pulse=1), pulse.stream(tcn(), pulse=8)]
+    models = [pulse.stream(tcn(), pulse=1), pulse.stream(tcn(), pulse=8)]
     for name in PUBLISHED_STREAMS:
         if (folder / name).is_file():
-            made.append(pulse.stream(folder / name))
-    return [program for program in made if isinstance(program, NativeProgram)]
+            models.append(pulse.stream(folder / name))
+    return [program for program in models if isinstance(program, NativeProgram)]
 
 
 def main() -> None:

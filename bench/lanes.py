@@ -94,5 +94,5 @@ def check(lanes: Lanes, states: Sequence[State], pulses: Array) -> None:
     for _ in range(3):
         together, alone = lanes.step(pulses), step_separately(states, pulses)
         for name, values in together.items():
-            wanted = np.stack([result[name] for result in alone])
-            np.testing.assert_allclose(values, wanted, 1e-4, 1e-5, err_msg=name)
+            expected = np.stack([result[name] for result in alone])
+            np.testing.assert_allclose(values, expected, 1e-4, 1e-5, err_msg=name)

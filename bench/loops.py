@@ -52,8 +52,8 @@ def gtcrn(models: Path) -> Step:
             has_started = True
         spectrum = np.fft.rfft(frame * window)
         picture[0, :, 0, 0], picture[0, :, 0, 1] = spectrum.real, spectrum.imag
-        made = model(picture)[0, :, 0]
-        total[:] += np.fft.irfft(made[:, 0] + 1j * made[:, 1]) * window
+        masked = model(picture)[0, :, 0]
+        total[:] += np.fft.irfft(masked[:, 0] + 1j * masked[:, 1]) * window
         ready = total[:hop].copy()
         total[:-hop] = total[hop:]
         total[-hop:] = 0
@@ -74,10 +74,10 @@ def dtln(models: Path) -> Step:
         block[-hop:] = x
         spectrum = np.fft.rfft(block)
         mask = first(np.abs(spectrum).astype(np.float32)[None, None])
-        made = second(np.fft.irfft(spectrum * mask[0, 0]).astype(np.float32)[None, None])
+        frame = second(np.fft.irfft(spectrum * mask[0, 0]).astype(np.float32)[None, None])
         total[:-hop] = total[hop:]
         total[-hop:] = 0
-        total[:] += made[0, 0]
+        total[:] += frame[0, 0]
         return total[:hop].copy()
 
     return step
@@ -113,15 +113,15 @@ def fireredvad_kaldi(models: Path) -> Step:
     knf: Any = import_module("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither, options.mel_opts.num_bins = 0, BANDS
-    bank, infer, done = knf.OnlineFbank(options), _voice(models), 0
+    bank, infer, frames_read = knf.OnlineFbank(options), _voice(models), 0
 
     def step(x: Floats) -> Floats | None:
-        nonlocal done
+        nonlocal frames_read
         bank.accept_waveform(16_000, x * INT16)
-        if bank.num_frames_ready == done:
+        if bank.num_frames_ready == frames_read:
             return None
-        done += 1
-        return infer(bank.get_frame(done - 1))
+        frames_read += 1
+        return infer(bank.get_frame(frames_read - 1))
 
     return step
 

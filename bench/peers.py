@@ -180,9 +180,9 @@ class TractPeer:
     ) -> None:
         trimmed = onnx.ModelProto()
         trimmed.CopyFrom(model)
-        kept = [value for value in model.graph.output if value.name in outputs]
+        values = [value for value in model.graph.output if value.name in outputs]
         del trimmed.graph.output[:]
-        trimmed.graph.output.extend(kept)
+        trimmed.graph.output.extend(values)
         loaded = _load(trimmed)
         self._inputs = [loaded.input_name(number) for number in range(loaded.input_count())]
         for number, name in enumerate(self._inputs):
@@ -191,7 +191,7 @@ class TractPeer:
         typed = loaded.into_model()
         typed.transform(tract.Pulse(pulse, symbol=symbol))
         delays = typed.property("pulse.delay").to_numpy()
-        self._names = [value.name for value in kept]
+        self._names = [value.name for value in values]
         self._delays = {name: int(delay) for name, delay in zip(self._names, delays)}
         self._state = typed.into_runnable().spawn_state()
 
@@ -201,7 +201,7 @@ class TractPeer:
         return {name: result.to_numpy() for name, result in zip(self._names, results)}
 
     def delay(self, output: str) -> int | None:
-        """What tract says."""
+        """The delay that tract states."""
         return self._delays[output]
 
 

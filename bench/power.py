@@ -18,7 +18,7 @@ class Counter:
     wraps: int
 
     def read(self) -> int:
-        """What it shows now."""
+        """The counter's present value."""
         return int(self.path.read_text())
 
 
@@ -38,7 +38,7 @@ def counters(folder: Path = POWERCAP) -> list[Counter]:
 
 
 def watts(call: Callable[[], object], seconds: float = SECONDS, folder: Path = POWERCAP) -> float | None:
-    """What all packages take while a call runs over and over; None if the machine does not tell."""
+    """The power of all packages while a call repeats; None if the machine does not tell."""
     paths = counters(folder)
     if not paths:
         return None

@@ -134,12 +134,12 @@ class Results:
             yield f"times the roofline: geometric mean {mean:.2f}; most {furthest.over_least:.2f}, {furthest.title}"
 
     def write(self, path: Path) -> None:
-        """As JSON."""
+        """Write the results as JSON."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> "Results":
-        """What ``write`` wrote."""
+        """The results in a file of ``write``."""
         fields = json.loads(path.read_text())
         machine = Machine(
             tuple((size, rate) for size, rate in fields["machine"]["bandwidth"]),

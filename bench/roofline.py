@@ -124,7 +124,7 @@ class Reading(Call):
 
 @dataclass(frozen=True)
 class Machine:
-    """What one thread of this machine delivers.
+    """The bandwidth and speed of one thread of this machine.
 
     bandwidth  (bytes of the working set, bytes a second), by rising size
     multiply_adds_per_s  f32
@@ -136,7 +136,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Roofline:
-    """What a step touches and computes at least, and how long that takes.
+    """The least bytes and operations of a step, and the time that they take.
 
     bytes          of weights and state, each instruction's once
     working_set    bytes of weights, state and scratch
@@ -169,13 +169,13 @@ def roofline(
 ) -> Roofline:
     """The least time of a step, on memory that delivers its working set at some speed; weights count once."""
     total = sum((cost_of(row) for row in program.instructions), Cost())
-    touched = total.weights + lanes * total.state
+    bytes_touched = total.weights + lanes * total.state
     multiply_adds = lanes * total.multiply_adds
     return Roofline(
-        touched,
+        bytes_touched,
         working_set(program, lanes),
         multiply_adds,
-        touched / bytes_per_s * 1e6,
+        bytes_touched / bytes_per_s * 1e6,
         multiply_adds / multiply_adds_per_s * 1e6,
     )
 

@@ -69,7 +69,7 @@ CONTESTS = (
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured of one chain; ``inside_us`` is the time of the instructions, without the call from Python."""
+    """The times of one chain; ``inside_us`` is that of the instructions, without the call from Python."""
 
     contest: SoundContest
     comparison: Comparison
@@ -94,7 +94,7 @@ class Found:
 def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Found:
     """Check every chain, then time them in turns. Raises WrongResultError, FileNotFoundError."""
     stored = np.load(shared / "sound" / f"{contest.recorded}.npz")
-    x, wanted = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
+    x, expected = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
     hops = list(x[: len(x) // contest.hop * contest.hop].reshape(-1, contest.hop))
     with TemporaryDirectory() as folder:
         program = pulse.stream(laid_out(contest.recipe, Path(folder), shared), pulse=contest.hop)
@@ -113,7 +113,7 @@ def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Fou
             continue
         chains[name] = lambda make=make: make(shared / "models")
     for name, make in chains.items():
-        require_right(name, make(), hops, wanted, delay.get(name, contest.late))
+        require_right(name, make(), hops, expected, delay.get(name, contest.late))
     comparison = alternate({name: make_stepper(make(), hops) for name, make in chains.items()}, rounds, steps)
     state = program.spawn()
     assert isinstance(state, NativeState)
@@ -138,13 +138,13 @@ def require_right(
     name: str,
     step: loops.Step,
     hops: Sequence[NDArray[np.float32]],
-    wanted: NDArray[np.float32],
+    expected: NDArray[np.float32],
     late: int,
 ) -> None:
     """Raise WrongResultError unless a chain gives what its author's gave."""
-    ready = [made for hop in hops if (made := step(hop)) is not None]
-    got = np.concatenate([np.zeros(0, np.float32), *ready])[late:][: len(wanted)]
-    off = np.abs(got - wanted[: len(got)]).max() / np.abs(wanted).max() if len(got) else np.inf
+    ready = [y for hop in hops if (y := step(hop)) is not None]
+    result = np.concatenate([np.zeros(0, np.float32), *ready])[late:][: len(expected)]
+    off = np.abs(result - expected[: len(result)]).max() / np.abs(expected).max() if len(result) else np.inf
     if not off <= CLOSE:
         raise WrongResultError(f"{name}: off by {off:.1e} of the largest value")
 
@@ -157,9 +157,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--steps", type=int, default=STEPS, help="hops in each round")
     options = parser.parse_args(arguments)
-    known = [contest.recipe for contest in CONTESTS]
-    if unknown := [name for name in options.recipes if name not in known]:
-        parser.error(f"no recipe is called {', '.join(unknown)}; there are {', '.join(known)}")
+    recipes = [contest.recipe for contest in CONTESTS]
+    if unknown := [name for name in options.recipes if name not in recipes]:
+        parser.error(f"no recipe is called {', '.join(unknown)}; there are {', '.join(recipes)}")
     print("| recipe | us per hop | p50 | p90 | p99 | times as fast, p50 | times as fast, p99 |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     for contest in CONTESTS:

@@ -17,10 +17,10 @@ def main() -> None:
     parser.add_argument("--cold", action="store_true", help="with an empty cache of kernels too")
     parser.add_argument("--docs", action="store_true", help="put the section into the page too")
     options = parser.parse_args()
-    known = {entry.key: entry for entry in catalogue(options.models)}
-    if unknown := [key for key in options.keys if key not in known]:
-        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(known)}")
-    section = start_section(starts((known[key] for key in options.keys), options.cold, options.rounds))
+    entries = {entry.key: entry for entry in catalogue(options.models)}
+    if unknown := [key for key in options.keys if key not in entries]:
+        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(entries)}")
+    section = start_section(starts((entries[key] for key in options.keys), options.cold, options.rounds))
     print(section)
     if options.docs:
         replace_start(section)

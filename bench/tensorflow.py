@@ -18,12 +18,12 @@ ROUNDS = 5
 
 def median_us(call: Any, blocks: Array) -> float:
     """The median of the times that the calls take, in microseconds."""
-    taken: list[float] = []
+    times_s: list[float] = []
     for block in blocks:
         start = time.perf_counter()
         call(block)
-        taken.append(time.perf_counter() - start)
-    return float(np.median(taken)) * 1e6
+        times_s.append(time.perf_counter() - start)
+    return float(np.median(times_s)) * 1e6
 
 
 def theirs(folder: Path, name: str) -> Any:
@@ -47,8 +47,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="a SavedModel with one input of constant shape")
     folder = parser.parse_args().folder
     model = pulse.load(folder).model
-    kept = [variable.input for variable in model.variables]
-    name = next(name for name in model.inputs if name not in kept)
+    states = [variable.input for variable in model.variables]
+    name = next(name for name in model.inputs if name not in states)
     state = pulse.stream(folder).spawn()
     shape = [int(dim) for dim in model.analyse().inputs[name].shape]
     blocks = np.random.default_rng(0).standard_normal((125, *shape)).astype(np.float32) * 0.1

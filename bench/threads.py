@@ -79,10 +79,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
-    given = parser.parse_args()
-    print(f"| model | pulse | one thread | {given.threads} threads | ratio | rows in parts |")
+    options = parser.parse_args()
+    print(f"| model | pulse | one thread | {options.threads} threads | ratio | rows in parts |")
     print("|---|---:|---:|---:|---:|---:|")
-    for row in thread_times(given.threads, given.rounds, given.keys, given.models):
+    for row in thread_times(options.threads, options.rounds, options.keys, options.models):
         print(
             f"| {row.title} | {row.pulse} | {row.alone_us:,.0f} us | {row.shared_us:,.0f} us | {row.ratio} | "
             f"{row.in_parts} of {row.rows} |",

@@ -83,15 +83,15 @@ def compile_form(title: str, make: Callable[[], Model]) -> Program:
 
 def view_times(rounds: int, steps: int) -> list[ViewTime]:
     """All forms in turns. Raises AssertionError if their results are not the same bits, numpy's aside."""
-    made = forms()
-    programs = {title: compile_form(title, make) for title, make in made.items()}
-    spent: dict[str, list[float]] = {title: [] for title in made}
+    forms_by_title = forms()
+    programs = {title: compile_form(title, make) for title, make in forms_by_title.items()}
+    spent: dict[str, list[float]] = {title: [] for title in forms_by_title}
     gc.collect()
     gc.disable()
     for number in range(rounds):
-        titles = list(made)
+        titles = list(forms_by_title)
         for title in titles[number % len(titles) :] + titles[: number % len(titles)]:
-            model = made[title]
+            model = forms_by_title[title]
             begin = time.process_time()
             compile_form(title, model)
             spent[title].append((time.process_time() - begin) * 1e3)
@@ -112,7 +112,7 @@ def view_times(rounds: int, steps: int) -> list[ViewTime]:
             times.median(title).p50_us,
             times.ratio(title, PLAIN),
         )
-        for title in made
+        for title in forms_by_title
     ]
 
 

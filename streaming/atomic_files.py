@@ -9,11 +9,11 @@ from pathlib import Path
 from pulse.errors import InputError
 
 
-def refuse_same(read: Sequence[Path | None], written: Sequence[Path | None]) -> None:
-    """Raises InputError if a file that is read would be replaced, or one file be written twice; None: no file."""
-    files = [path for path in written if path is not None]
+def refuse_same(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:
+    """Raises InputError if an output is one of the inputs, or two outputs are one file; None stands for no file."""
+    files = [path for path in outputs if path is not None]
     for number, path in enumerate(files):
-        if any(_is_same(path, other) for other in read if other is not None):
+        if any(_is_same(path, other) for other in inputs if other is not None):
             raise InputError(f"{path}: is the input; write to another file")
         if any(_is_same(path, other) for other in files[:number]):
             raise InputError(f"{path}: would be written twice; give each its own file")
@@ -47,16 +47,16 @@ def temporary_file(path: Path) -> Path:
 
 def unused_name(path: Path, word: str) -> Path:
     """A name beside ``path`` that says what is in it, and that no file has."""
-    tried = path.with_stem(f"{path.stem}-{word}")
+    candidate = path.with_stem(f"{path.stem}-{word}")
     for number in count(2):
-        if not tried.exists():
+        if not candidate.exists():
             break
-        tried = path.with_stem(f"{path.stem}-{word}-{number}")
-    return tried
+        candidate = path.with_stem(f"{path.stem}-{word}-{number}")
+    return candidate
 
 
 def write_error(path: Path, reason: str | None) -> InputError:
-    """What is wrong where a disk takes no more."""
+    """The error for a file that cannot be written, such as on a full disk."""
     return InputError(f"{path}: cannot be written ({reason}); free some space, or write to another disk")
 
 

@@ -84,7 +84,7 @@ class InputBlocks:
         return all(map(_empty, self._all))
 
     def is_pulse(self, blocks: Mapping[str, Array]) -> bool:
-        """Whether checked blocks are a pulse as they are: nothing waits, and each input has one of just its size."""
+        """Whether checked blocks are exactly one pulse: no frame waits, and each block has its input's size."""
         for name, queue in self._queues.items():
             block = blocks.get(name)
             if block is None or block.shape != queue.port.shape or not queue.empty:
@@ -103,7 +103,7 @@ class InputBlocks:
         self._marked = self.received, self.dropped_pulses
 
     def undo(self) -> None:
-        """Back to the moment of ``mark``."""
+        """Restore the state at ``mark``."""
         if self._marked is None:
             return
         for queue in self._queues.values():
@@ -127,7 +127,7 @@ class InputBlocks:
         return {name: queue.take(pulses) for name, queue in self._queues.items()}
 
     def keep(self) -> None:
-        """Copy what is left of the blocks, so that the caller may change them."""
+        """Copy the rest of the blocks, so that the caller may change them."""
         for queue in self._fed:
             queue.keep()
         self._fed.clear()

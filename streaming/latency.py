@@ -82,7 +82,7 @@ class Latency:
         missed: int,
         deadline_s: float | None = None,
     ) -> "Latency":
-        """What was counted elsewhere into the same buckets.
+        """A latency of counts that were taken elsewhere in the same buckets.
 
         counts  [BUCKETS]; the sum of all times and the longest, and how many missed the deadline, beside them
         """
@@ -103,7 +103,7 @@ class Latency:
         missed: int,
         deadline_s: float | None = None,
     ) -> "Latency":
-        """What ``classes`` gave, with what stands beside it."""
+        """A latency of the counts of ``classes``, with its sum, maximum and misses."""
         counts = np.zeros(BUCKETS, np.int64)
         for ns, count in classes:
             counts[bisect_left(_longest_ns(), ns)] += count
@@ -142,7 +142,7 @@ class Latency:
         self._max_ns = max(self._max_ns, other._max_ns)
 
     def since(self, earlier: "Latency") -> "Latency":
-        """What was counted after ``earlier``, a copy of this one at that time.
+        """The counts after ``earlier``, a copy of this one at that time.
 
         The longest is exact if it is the longest of all, else to 1.6 %.
         """
@@ -168,8 +168,8 @@ class Latency:
     def _percentiles_s(self, percents: Sequence[float]) -> list[float]:
         if not self.count:
             return [0.0] * len(percents)
-        wanted = [max(1, ceil(self.count * percent / 100 - 1e-9)) for percent in percents]
-        places = np.searchsorted(np.cumsum(self.counts), wanted)
+        ranks = [max(1, ceil(self.count * percent / 100 - 1e-9)) for percent in percents]
+        places = np.searchsorted(np.cumsum(self.counts), ranks)
         return [min(_upper_ns(int(place)), self._max_ns) / 1e9 for place in places]
 
     @property
@@ -193,7 +193,7 @@ class Latency:
         return self._total_ns / self.count / 1e9 if self.count else 0.0
 
     def summary(self) -> LatencySummary:
-        """The percentiles as they are now."""
+        """The percentiles at this moment."""
         p50, p90, p99, p999 = (seconds * 1e6 for seconds in self._percentiles_s((50, 90, 99, 99.9)))
         deadline = None if self.deadline_s is None else self.deadline_s * 1e6
         missed = None if self.deadline_s is None else self.missed

@@ -33,15 +33,15 @@ LINKING = (
 """What the code calls of libc, libm and the interpreter is found in the process, of any version."""
 
 
-def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | None = None) -> LibraryIndex:
+def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | None = None) -> LibraryIndex:
     """Build the libraries of levels in place of all that are there, one level on each core at a time.
 
     only    functions; all by default
     Raises CompileError: there is no such level, no linker for it, or a function cannot be compiled.
     """
-    if unknown := [name for name in chosen if name not in LEVELS]:
+    if unknown := [name for name in levels if name not in LEVELS]:
         raise CompileError(f"no such level: {', '.join(unknown)}; there are {', '.join(LEVELS)}")
-    linkers = {name: _require_linker(LEVELS[name]) for name in chosen}
+    linkers = {name: _require_linker(LEVELS[name]) for name in levels}
     functions = {one.name: one.function.__module__ for one in _functions(only)}
     sources = tuple(sorted(_sources(functions.values())))
     made_of = checksum_of_sources(sources)
@@ -54,7 +54,7 @@ def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
         return _build_level(LEVELS[name], linkers[name], folder, list(functions))
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        checksums = dict(zip(chosen, threads.map(build_one, chosen)))
+        checksums = dict(zip(levels, threads.map(build_one, levels)))
     index = LibraryIndex(sources, made_of, functions, checksums)
     index.write(folder)
     return index
@@ -118,15 +118,15 @@ def _build_level(level: Level, linker: str, folder: Path, functions: list[str]) 
             "from pathlib import Path; from streaming.libraries import write_objects; "
             f"write_objects(Path({objects!r}), {functions!r})"
         )
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PULSE_LEVEL": level.name},
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,
         )
-        if done.returncode:
-            raise CompileError(f"{level.name}: {done.stderr.strip().splitlines()[-1]}")
+        if process.returncode:
+            raise CompileError(f"{level.name}: {process.stderr.strip().splitlines()[-1]}")
         library = folder / file_of(level.name)
         inputs = sorted(map(str, Path(objects).iterdir()))
         subprocess.run([linker, *LINKING, f"-soname={library.name}", "-o", library, *inputs], check=True)
@@ -135,12 +135,12 @@ def _build_level(level: Level, linker: str, folder: Path, functions: list[str]) 
 
 def main() -> None:
     """Build, and say what was built."""
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     index = build(sys.argv[1:] or [level.name for level in LEVELS.values() if _linker(level)])
     for level in index.checksums:
         library = FOLDER / file_of(level)
         print(f"{library.relative_to(ROOT)}  {library.stat().st_size:,} bytes")
-    print(f"{len(index.functions)} functions, {time.perf_counter() - started:.0f} s")
+    print(f"{len(index.functions)} functions, {time.perf_counter() - start_s:.0f} s")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class OutputTrim:
         return self.pulses, self.end, self.sent, self._kept, self._last
 
     def undo(self, mark: Mark) -> None:
-        """Back to a moment."""
+        """Restore the state at a mark."""
         self.pulses, self.end, self.sent, self._kept, self._last = mark
 
     def valid(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
@@ -60,14 +60,14 @@ class OutputTrim:
         results  output name -> array of the port's shape, each valid until the next
         returns  every streaming output: frames that are surely of the stream, maybe 0, the caller's to keep
         """
-        gathered = _Gathered(self._layouts, self.pulses, count)
+        blocks = _Gathered(self._layouts, self.pulses, count)
         result: Mapping[str, Array] = {}
         for number, result in enumerate(results):
-            gathered.add(number, result)
+            blocks.add(number, result)
         if count and self._final:
             self._last = {port.name: result[port.name].copy() for port in self._final}
         self.pulses += count
-        ready = {port.name: self._sure(port, gathered.arrays[port.name]) for port in self._streaming}
+        ready = {port.name: self._sure(port, blocks.arrays[port.name]) for port in self._streaming}
         self.sent = {
             port.name: self.sent[port.name] + ready[port.name].shape[port.axis or 0]
             for port in self._streaming
@@ -76,11 +76,11 @@ class OutputTrim:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the results of the next pulse are what is delivered: all are valid, and no frame is held back."""
+        """Whether the results of the next pulse are delivered unchanged: all are valid, and no frame is held back."""
         return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
 
     def count_pulse(self, pulses: int = 1) -> None:
-        """Pulses whose results were delivered as they are, and which are not undone."""
+        """Count pulses whose results were delivered unchanged and will not be undone."""
         for name, frames in self._frames:
             self.sent[name] += pulses * frames
         self.pulses += pulses
@@ -96,7 +96,7 @@ class OutputTrim:
         return {port.name: self._whole(port) for port in self._final}
 
     def silence(self) -> dict[str, Array]:
-        """What a pulse of nothing would have given."""
+        """The output of a pulse that was lost: zeros."""
         return {port.name: np.zeros(port.shape, port.dtype) for port in self.program.outputs}
 
     @property
@@ -109,24 +109,26 @@ class OutputTrim:
         last = [self._last[port.name].tobytes() for port in self._final if self._last]
         return [*(array.tobytes() for array in self._kept.values()), *last]
 
-    def nbytes(self, kept: Sequence[int]) -> list[list[int]]:
+    def nbytes(self, kept_frames: Sequence[int]) -> list[list[int]]:
         """The sizes that ``dump`` may give where this many frames are held back: before the first pulse, and after."""
-        sizes = [_nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept)]
+        sizes = [
+            _nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept_frames)
+        ]
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 
-    def load(self, sent: Sequence[int], kept: Sequence[int], chunks: Sequence[bytes]) -> None:
+    def load(self, sent: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
         """The reverse of ``sent``, ``held_frames`` and ``dump``; ``pulses`` and ``end`` are of the stream's clock."""
         self.sent = dict(zip(self.sent, sent))
-        for port, frames, chunk in zip(self._unsure.values(), kept, chunks):
+        for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
             self._kept = {**self._kept, port.name: frames_kept}
         self._last = {
             port.name: np.frombuffer(chunk, port.dtype).reshape(port.shape)
-            for port, chunk in zip(self._final, chunks[len(kept) :])
+            for port, chunk in zip(self._final, chunks[len(kept_frames) :])
         }
 
     def _sure(self, port: Port, array: Array) -> Array:
-        """What of the next frames is surely of the stream; the rest is kept."""
+        """The next frames that surely belong to the stream; it keeps the rest."""
         axis, unsure = port.axis or 0, port.name in self._unsure
         if unsure:
             array = np.concatenate([self._kept[port.name], array], axis)
@@ -134,8 +136,8 @@ class OutputTrim:
             sure = max(0, self._total(port) - self.sent[port.name])
             whole, array = array, frames_at(array, axis, 0, sure)
             if unsure:
-                left = frames_at(whole, axis, sure, whole.shape[axis]).copy()
-                self._kept = {**self._kept, port.name: left}
+                later = frames_at(whole, axis, sure, whole.shape[axis]).copy()
+                self._kept = {**self._kept, port.name: later}
         return array
 
     def _total(self, port: Port) -> int:
@@ -171,13 +173,13 @@ class _Layout(NamedTuple):
 
 
 class _Gathered:
-    """Where the frames of some pulses are gathered, without those of the delay."""
+    """The joined frames of some pulses, without those of the delay."""
 
-    def __init__(self, streaming: list["_Layout"], done: int, pulses: int) -> None:
+    def __init__(self, streaming: list["_Layout"], pulses_before: int, pulses: int) -> None:
         self.arrays: dict[str, Array] = {}
         self._places: list[tuple[str, int, int, Array, tuple[slice, ...]]] = []
         for name, delay, frames, before, after, dtype, axes in streaming:
-            drop = min(max(0, delay - done * frames), pulses * frames)
+            drop = min(max(0, delay - pulses_before * frames), pulses * frames)
             array: Array = np.empty((*before, pulses * frames - drop, *after), dtype)
             self.arrays[name] = array
             self._places.append((name, frames, -drop, array, axes))

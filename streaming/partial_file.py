@@ -13,9 +13,9 @@ def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
     """Write with the function of a raw file, which may take only a part at a time. Raises OSError; so a part may be
     written.
     """
-    left = memoryview(data)
-    while left:
-        left = left[write(left) :]
+    unwritten = memoryview(data)
+    while unwritten:
+        unwritten = unwritten[write(unwritten) :]
 
 
 class PartialFile(NotCopyable):
@@ -34,7 +34,7 @@ class PartialFile(NotCopyable):
         self._size = 0
 
     def append(self, data: bytes) -> None:
-        """Write all of it after what is there, or nothing."""
+        """Append all of the data, or nothing."""
         try:
             self._write(self._size, data)
         except OSError as error:
@@ -42,7 +42,7 @@ class PartialFile(NotCopyable):
         self._size += len(data)
 
     def amend(self, data: bytes, position: int = 0) -> None:
-        """Write over what is there, or is to be, from a byte on."""
+        """Overwrite bytes from a place on; the file may become longer."""
         try:
             self._write(position, data)
         except OSError as error:
@@ -63,7 +63,7 @@ class PartialFile(NotCopyable):
         write_all(self._file.write, data)
 
     def _cut(self, error: OSError) -> InputError:
-        """Take a part of a piece away; what is wrong."""
+        """Remove an incomplete piece; gives the error to raise."""
         reason = error.strerror
         try:
             self._file.truncate(self._size)

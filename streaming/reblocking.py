@@ -49,7 +49,7 @@ class Reblocker:
         self._mark = self._buffer, self._start, self._stop
 
     def undo(self) -> None:
-        """Back to the last mark."""
+        """Restore the state at the last mark."""
         if self._mark is None:
             return
         spare = self._buffer
@@ -83,10 +83,10 @@ class Reblocker:
         return pulse
 
     def keep(self) -> None:
-        """Copy what is left of the block, so that the caller may change it."""
-        left = self._block.shape[self.axis] - self._taken
-        if left:
-            self._append(left)
+        """Copy the rest of the block, so that the caller may change it."""
+        rest = self._block.shape[self.axis] - self._taken
+        if rest:
+            self._append(rest)
         self._block, self._taken = self._nothing, 0
 
     def rest(self) -> Array:

@@ -29,8 +29,8 @@ class Route:
     @classmethod
     def parse(cls, text: str) -> "Route":
         """``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError."""
-        name, given, place = text.partition("=")
-        if not (name and given and place):
+        name, source, place = text.partition("=")
+        if not (name and source and place):
             raise InputError(
                 f"{spell('routes')} {text}: give NAME=SOURCE or NAME=SOURCE:CHANNEL, such as mic=in.wav:0"
             )
@@ -56,9 +56,9 @@ def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
     routes: dict[str, Route] = {}
     for route in map(Route.parse, texts):
         if route.name not in [port.name for port in program.inputs]:
-            known = ", ".join(port.name for port in program.inputs)
+            names = ", ".join(port.name for port in program.inputs)
             raise InputError(
-                f"{spell('routes')} {route}: {program.model.title} has no such input; its inputs are {known}"
+                f"{spell('routes')} {route}: {program.model.title} has no such input; its inputs are {names}"
             )
         if route.name in routes:
             raise InputError(

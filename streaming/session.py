@@ -19,7 +19,7 @@ _OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changi
 
 @record
 class SessionStatistics:
-    """What a session has done since it began or was reset.
+    """The counters of a session since it began or was reset.
 
     frames_in       frames of the symbol that have arrived at every input
     pending_frames  frames of the symbol that wait for a pulse to fill, at the input that has most of them
@@ -63,13 +63,13 @@ class Session:
 
     def __getstate__(self) -> dict[str, Any]:
         """The program, the stream as a snapshot, and what a subclass has added."""
-        added = {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        attributes = {name: value for name, value in self.__dict__.items() if name not in _OWN}
         return {
             "program": self.program,
             "constants": self._state.constants,
             "check_finite": self._input_blocks.check_finite,
             "snapshot": self.snapshot(),
-            "added": added,
+            "added": attributes,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class Session:
         return self._output_trim.pulses
 
     def statistics(self) -> SessionStatistics:
-        """The counters as they are now."""
+        """The counters at this moment."""
         return SessionStatistics(
             self.frames_in, self.pending_frames, self.pulses, dict(self._output_trim.sent)
         )
@@ -122,7 +122,7 @@ class Session:
                 raise
         blocks = input_blocks.check(x)
         input_blocks.mark()
-        sent, ran = output_trim.mark(), None
+        trim_mark, ran = output_trim.mark(), None
         try:
             self._changing = True
             if output_trim.is_plain and input_blocks.is_pulse(blocks):
@@ -139,11 +139,11 @@ class Session:
         except FaultError:
             raise
         except BaseException:
-            self._undo(sent, ran)
+            self._undo(trim_mark, ran)
             raise
 
     def _try_pulse(self, x: Array | Mapping[str, Array]) -> dict[str, Array] | None:
-        """``push`` of just a pulse whose results are what is delivered; None, and nothing has changed, if it is not."""
+        """A fast ``push`` of exactly one pulse with unchanged results; None, and no change, if it is not that."""
         self._changing = True
         ready = self._state.try_step(x, None, self._input_blocks.check_finite)
         if ready is not None:
@@ -169,7 +169,7 @@ class Session:
         input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
         output_trim.check_end(self.frames_in)
         input_blocks.mark()
-        sent, ran = output_trim.mark(), state.mark()
+        trim_mark, ran = output_trim.mark(), state.mark()
         try:
             self._changing = True
             results = state.flush(input_blocks.rest(), fill)
@@ -181,16 +181,16 @@ class Session:
         except FaultError:
             raise
         except BaseException:
-            self._undo(sent, ran)
+            self._undo(trim_mark, ran)
             raise
 
-    def _undo(self, sent: OutputTrimMark, ran: StateMark | None) -> None:
-        """Back to the moment before a call; where the state cannot go back, ``_changing`` stays set."""
+    def _undo(self, trim_mark: OutputTrimMark, ran: StateMark | None) -> None:
+        """Restore the state before a call; if the state cannot go back, ``_changing`` stays set."""
         self._changing = True
         if ran is not None:
             self._state.rewind(ran)
         self._input_blocks.undo()
-        self._output_trim.undo(sent)
+        self._output_trim.undo(trim_mark)
         self._changing = self._state.changing or self._state.clock.pulse != self._output_trim.pulses
 
     def reset(self) -> None:

@@ -39,7 +39,7 @@ def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
 
 def unpack_parts(snapshot: bytes, numbers: int, chunks: int) -> tuple[list[int], list[bytes]]:
     """The same, with as many of both. Raises InputError: there are more or fewer."""
-    found = unpack(snapshot)
-    if (len(found[0]), len(found[1])) != (numbers, chunks):
+    parts = unpack(snapshot)
+    if (len(parts[0]), len(parts[1])) != (numbers, chunks):
         raise InputError("this is a snapshot of something else")
-    return found
+    return parts

@@ -57,7 +57,7 @@ EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
 
 @record
 class WarmReport(Report):
-    """What ``warm`` found and did.
+    """The report of ``warm``.
 
     folder      where compiled functions are kept
     compiled_s  name -> seconds that it took in its process, the longest first
@@ -94,36 +94,38 @@ def warm(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> WarmReport:
-    """Compile what is not on the disk yet.
+    """Compile the functions that are not on the disk yet.
 
     only      names; all by default
     jobs      processes at once; one for each core that this process may use by default
     progress  called with how many are done and how many there are to compile
     Raises    CompileError: no such name, or the compiled functions cannot be kept
     """
-    started = time.perf_counter()
-    known = kernel_names()
-    wanted = list(dict.fromkeys(known if only is None else only))
-    if unknown := [name for name in wanted if name not in known]:
-        raise CompileError(f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(known)}")
+    start_s = time.perf_counter()
+    kernels = kernel_names()
+    names = list(dict.fromkeys(kernels if only is None else only))
+    if unknown := [name for name in names if name not in kernels]:
+        raise CompileError(
+            f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(kernels)}"
+        )
     location = cache_location()
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be there next time")
-    missing = [name for name in wanted if not is_kept(name)]
+    missing = [name for name in names if not is_kept(name)]
     count = min(jobs or processors(), len(missing))
-    compiled: dict[str, float] = {}
+    seconds_of: dict[str, float] = {}
     if missing and (reason := why_not_kept()):
         raise CompileError(_reason_not_kept(missing[0], reason))
     with closing(_compile_all(missing, count)) as each:
         for done, one in enumerate(each, 1):
             if one.unkept or not is_kept(one.name):
                 raise CompileError(_reason_not_kept(one.name, one.unkept or "it is not there afterwards"))
-            compiled[one.name] = one.seconds
+            seconds_of[one.name] = one.seconds
             if progress is not None:
                 progress(done, len(missing))
-    slowest = dict(sorted(compiled.items(), key=lambda item: -item[1]))
-    present = tuple(name for name in wanted if name not in compiled)
-    return WarmReport(location.path, slowest, present, count, time.perf_counter() - started)
+    slowest = dict(sorted(seconds_of.items(), key=lambda item: -item[1]))
+    present = tuple(name for name in names if name not in seconds_of)
+    return WarmReport(location.path, slowest, present, count, time.perf_counter() - start_s)
 
 
 def compile_in_parallel(*entries: str) -> Prepare:
@@ -136,8 +138,8 @@ def compile_in_parallel(*entries: str) -> Prepare:
     """
 
     def prepare(kernels: Sequence[str]) -> None:
-        needed = dict.fromkeys([*entries, *(one.name for one in STEPPING), *kernels])
-        missing = [name for name in needed if not is_kept(name)]
+        names = dict.fromkeys([*entries, *(one.name for one in STEPPING), *kernels])
+        missing = [name for name in names if not is_kept(name)]
         if not missing:
             return
         warn_if_nothing_is_kept()
@@ -245,7 +247,7 @@ def serve() -> None:
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -281,6 +283,6 @@ def is_kept(name: str) -> bool:
 
 def _compile(name: str) -> _Compiled:
     """Compile it here, or load it."""
-    one, started = function_of(name), time.perf_counter()
+    one, start_s = function_of(name), time.perf_counter()
     one.prepare()
-    return _Compiled(name, time.perf_counter() - started, one.unkept)
+    return _Compiled(name, time.perf_counter() - start_s, one.unkept)

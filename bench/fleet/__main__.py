@@ -35,24 +35,24 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--docs", action="store_true", help="write the result into docs/fleet.md")
-    given = parser.parse_args()
+    options = parser.parse_args()
     host = Host.here()
     print(host)
-    if given.what == "kills":
+    if options.what == "kills":
         from bench.fleet.kills import measure_kills
 
-        found = measure_kills(given.kills, given.nodes, given.streams, given.checkpoint)
-        words = found.text()
+        results = measure_kills(options.kills, options.nodes, options.streams, options.checkpoint)
+        words = results.text()
     else:
         from bench.fleet.simulation import simulate, text
 
-        found = simulate()
-        words = text(found)
+        results = simulate()
+        words = text(results)
     print(words)
-    if given.docs:
-        PAGE.write_text(with_section(PAGE.read_text("utf-8"), given.what, f"{host}:\n\n{words}"), "utf-8")
-    if given.json:
-        given.json.write_text(json.dumps({"host": asdict(host), "found": asdict(found)}, indent=1))
+    if options.docs:
+        PAGE.write_text(with_section(PAGE.read_text("utf-8"), options.what, f"{host}:\n\n{words}"), "utf-8")
+    if options.json:
+        options.json.write_text(json.dumps({"host": asdict(host), "found": asdict(results)}, indent=1))
 
 
 if __name__ == "__main__":

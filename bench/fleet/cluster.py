@@ -20,15 +20,15 @@ def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[t
 
     from streaming.fleet.ray_fleet import Fleet
 
-    given = {"num_cpus": 4, "object_store_memory": STORE_BYTES}
-    cluster = Cluster(initialize_head=True, head_node_args={**given, "include_dashboard": False})
+    node_options = {"num_cpus": 4, "object_store_memory": STORE_BYTES}
+    cluster = Cluster(initialize_head=True, head_node_args={**node_options, "include_dashboard": False})
     try:
         for _ in range(nodes - 1):
-            cluster.add_node(**given)
+            cluster.add_node(**node_options)
         cluster.wait_for_nodes()
         fleet = Fleet("pulse", cluster.address)
         fleet.deploy(deployment, opener)
-        fleet.wait(lambda found: len(found.table.live(deployment.version)) >= deployment.least, BEGIN_S)
+        fleet.wait(lambda status: len(status.table.live(deployment.version)) >= deployment.least, BEGIN_S)
         yield fleet, cluster
         fleet.end()
     finally:

@@ -44,7 +44,7 @@ class Kills:
     silences_ms: list[float]
 
     def percentile_ms(self, percent: float) -> float:
-        """Of the silences."""
+        """A percentile of the silences."""
         return float(np.percentile(self.silences_ms, percent))
 
     def text(self) -> str:
@@ -92,7 +92,7 @@ class Speaker:
             self._outputs.append(outputs["denoised"])
 
     def stop(self) -> None:
-        """No more blocks."""
+        """Send no more blocks."""
         self._over = True
 
     def silence_ms(self, since_s: float) -> float:
@@ -101,7 +101,7 @@ class Speaker:
         return float(np.diff(self.came_s[first:]).max()) * 1e3
 
     def is_equal(self, session: Session) -> bool:
-        """Whether all that came has the bits of a session."""
+        """Whether all received frames have the bits of a session."""
         pieces = [session.push(self._block(number))["denoised"].copy() for number in range(self.sent)]
         expected = np.concatenate([*pieces, session.flush()["denoised"]], 1)
         return np.array_equal(np.concatenate(self._outputs, 1), expected)
@@ -128,7 +128,7 @@ def measure_kills(
 
 
 async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float, seed: int) -> Kills:
-    """The same in a fleet that is there; ``checkpoint_s`` is its own."""
+    """The same in an existing fleet; ``checkpoint_s`` is its own."""
     import ray
 
     urls = [each.url for each in fleet.status().table.live("1")]
@@ -153,7 +153,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
         number = 0
         while number < kills:
             await anyio.to_thread.run_sync(
-                fleet.wait, lambda found: len(found.table.live("1")) >= 2, PATIENCE_S + 60
+                fleet.wait, lambda status: len(status.table.live("1")) >= 2, PATIENCE_S + 60
             )
             await anyio.sleep(order.uniform(0.1, 0.6))
             victim = await anyio.to_thread.run_sync(_fullest, fleet, ray)
@@ -188,7 +188,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
 def _fullest(fleet, ray) -> int | None:
     """The process of a worker with the most streams, of those that have others to go on at."""
     live = fleet.status().table.live("1")
-    found: list[tuple[int, int]] = []
+    workers: list[tuple[int, int]] = []
     for each in live:
         actor = ray.get_actor(each.name, fleet.name)
         try:
@@ -196,6 +196,6 @@ def _fullest(fleet, ray) -> int | None:
         except ray.exceptions.RayError:
             continue
         if status is not None:
-            found.append((status.streams, process))
-    streams, process = max(found, default=(0, 0))
-    return process if streams and len(found) > 1 else None
+            workers.append((status.streams, process))
+    streams, process = max(workers, default=(0, 0))
+    return process if streams and len(workers) > 1 else None

@@ -26,7 +26,7 @@ STALL_S = 0.02
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is not measured.
+    """The assumptions that are not measured.
 
     cores, nic_bytes_s  of a machine; a worker on each core
     load             the part of a core that streams fill; above ``budget`` a worker refuses them
@@ -101,31 +101,33 @@ class Simulation:
     years: tuple[Year, ...]
 
 
-def simulate(costs: UnitCosts | None = None, assumed: Assumptions | None = None, seed: int = 0) -> Simulation:
+def simulate(
+    costs: UnitCosts | None = None, assumptions: Assumptions | None = None, seed: int = 0
+) -> Simulation:
     """Both sizes; costs are measured unless they are given."""
-    costs, assumed = costs or measure(), assumed or Assumptions()
-    parts = tuple(_parts(costs, assumed))
+    costs, assumptions = costs or measure(), assumptions or Assumptions()
+    parts = tuple(_parts(costs, assumptions))
     limit = min((part.full for part in parts if part.full is not None), default=float("inf"))
-    years = tuple(_year(size, limit, costs, assumed, seed) for size in SIZES)
-    return Simulation(costs, assumed, parts, years)
+    years = tuple(_year(size, limit, costs, assumptions, seed) for size in SIZES)
+    return Simulation(costs, assumptions, parts, years)
 
 
-def stream_load(costs: UnitCosts, assumed: Assumptions) -> float:
+def stream_load(costs: UnitCosts, assumptions: Assumptions) -> float:
     """The part of a core that a stream takes, its checkpoints included."""
-    save = costs.snapshot + assumed.copies * ((costs.ray_save or 0.0) - (costs.ray_save_holder or 0.0))
-    return 1e-6 * (costs.message * PULSES_PER_S + save / assumed.checkpoint_s)
+    save = costs.snapshot + assumptions.copies * ((costs.ray_save or 0.0) - (costs.ray_save_holder or 0.0))
+    return 1e-6 * (costs.message * PULSES_PER_S + save / assumptions.checkpoint_s)
 
 
-def streams_per_worker(costs: UnitCosts, assumed: Assumptions) -> int:
+def streams_per_worker(costs: UnitCosts, assumptions: Assumptions) -> int:
     """Streams of a worker, which has a core."""
-    return max(1, int(assumed.load / stream_load(costs, assumed)))
+    return max(1, int(assumptions.load / stream_load(costs, assumptions)))
 
 
-def _parts(costs: UnitCosts, assumed: Assumptions) -> list[Part]:
+def _parts(costs: UnitCosts, assumptions: Assumptions) -> list[Part]:
     """How full each part is, as a function of the streams of one fleet."""
-    worker_streams = streams_per_worker(costs, assumed)
-    machine_streams = worker_streams * assumed.cores
-    saves = assumed.copies / assumed.checkpoint_s
+    worker_streams = streams_per_worker(costs, assumptions)
+    machine_streams = worker_streams * assumptions.cores
+    saves = assumptions.copies / assumptions.checkpoint_s
 
     def workers(streams: float) -> float:
         return streams / worker_streams
@@ -137,11 +139,11 @@ def _parts(costs: UnitCosts, assumed: Assumptions) -> list[Part]:
         filled = tuple(filled_by_worker * workers(size) ** power for size in SIZES)
         return Part(name, filled, worker_streams * (1 / filled_by_worker) ** (1 / power))
 
-    nic = machine_streams * (costs.sound_bytes + 2 * saves * costs.checkpoint_bytes) / assumed.nic_bytes_s
+    nic = machine_streams * (costs.sound_bytes + 2 * saves * costs.checkpoint_bytes) / assumptions.nic_bytes_s
     look = 1e-6 * (costs.look + (costs.ray_call or 0.0)) / LOOK_S
-    told = 1e-6 * costs.rank * worker_streams / STALL_S
+    successors_s = 1e-6 * costs.rank * worker_streams / STALL_S
     return [
-        Part("cores of the workers", steady(assumed.load), None),
+        Part("cores of the workers", steady(assumptions.load), None),
         Part("network of a machine", steady(nic), None),
         Part(
             "holder of a machine, one thread",
@@ -150,39 +152,39 @@ def _parts(costs: UnitCosts, assumed: Assumptions) -> list[Part]:
         ),
         Part(
             "memory of a holder",
-            steady(machine_streams * assumed.copies * costs.checkpoint_bytes / HOLDER_BYTES),
+            steady(machine_streams * assumptions.copies * costs.checkpoint_bytes / HOLDER_BYTES),
             None,
         ),
         growing_part("control: a check of all workers each half second", look),
-        growing_part("event loop: new successors for all streams of a worker in 20 ms", told),
+        growing_part("event loop: new successors for all streams of a worker in 20 ms", successors_s),
         growing_part("event loop: the worker of one stream in 20 ms", 1e-6 * costs.rank / STALL_S),
         growing_part(
-            "network: a changed table to all workers in 1 s", costs.table_bytes / assumed.nic_bytes_s, 2
+            "network: a changed table to all workers in 1 s", costs.table_bytes / assumptions.nic_bytes_s, 2
         ),
     ]
 
 
-def _year(size: int, limit: float, costs: UnitCosts, assumed: Assumptions, seed: int) -> Year:
-    worker_streams = streams_per_worker(costs, assumed)
+def _year(size: int, limit: float, costs: UnitCosts, assumptions: Assumptions, seed: int) -> Year:
+    worker_streams = streams_per_worker(costs, assumptions)
     fleets = max(1, ceil(size / limit))
     of_one = size / fleets
-    machines = ceil(of_one / worker_streams / assumed.cores) + 1  # one may be lost
-    workers = machines * assumed.cores
-    racks = max(assumed.racks, ceil(fleets * machines / assumed.rack))
+    machines = ceil(of_one / worker_streams / assumptions.cores) + 1  # one may be lost
+    workers = machines * assumptions.cores
+    racks = max(assumptions.racks, ceil(fleets * machines / assumptions.rack))
     together = ceil(machines / racks)  # of a fleet, in one rack
-    kinds = {"process": 1, "machine": assumed.cores, "rack": together * assumed.cores}
+    kinds = {"process": 1, "machine": assumptions.cores, "rack": together * assumptions.cores}
     hits = {"process": 1, "machine": 1, "rack": min(fleets, ceil(fleets * machines / racks / together))}
     rates = {
-        "process": fleets * workers / (assumed.process_days * DAY_S),
-        "machine": fleets * machines / (assumed.machine_days * DAY_S),
-        "rack": racks / (assumed.rack_days * DAY_S),
+        "process": fleets * workers / (assumptions.process_days * DAY_S),
+        "machine": fleets * machines / (assumptions.machine_days * DAY_S),
+        "rack": racks / (assumptions.rack_days * DAY_S),
     }
     chance = np.random.default_rng(seed)
     events = [(float(chance.exponential(1 / rate)), kind) for kind, rate in rates.items()]
     heapq.heapify(events)
     losses = dict.fromkeys(kinds, 0)
     gaps: list[np.ndarray] = []
-    moved = gone = 0
+    resumed = gone = 0
     away: list[tuple[float, int]] = []
     while events[0][0] < YEAR_S:
         now_s, kind = heapq.heappop(events)
@@ -194,21 +196,23 @@ def _year(size: int, limit: float, costs: UnitCosts, assumed: Assumptions, seed:
         with_holder = (together - 1) / (machines - 1) if kind == "rack" else 0.0
         for _ in range(hits[kind]):  # fleets
             hit = int(chance.poisson(of_one * lost / workers))
-            away.append((now_s + assumed.repair_s, lost))
-            without = int(chance.binomial(hit, with_holder**assumed.copies))
-            moved, gone = moved + hit - without, gone + without
-            left = there - lost
-            gaps.append(_gaps_s(hit - without, int(left), of_one / left, kind, costs, assumed, chance))
+            away.append((now_s + assumptions.repair_s, lost))
+            without = int(chance.binomial(hit, with_holder**assumptions.copies))
+            resumed, gone = resumed + hit - without, gone + without
+            survivors = there - lost
+            gaps.append(
+                _gaps_s(hit - without, int(survivors), of_one / survivors, kind, costs, assumptions, chance)
+            )
     joined = 1e3 * np.concatenate(gaps)
     return Year(
         size,
         fleets,
         fleets * machines,
         fleets * workers,
-        size * assumed.copies * costs.checkpoint_bytes / assumed.checkpoint_s,
+        size * assumptions.copies * costs.checkpoint_bytes / assumptions.checkpoint_s,
         size * costs.sound_bytes,
         losses,
-        moved,
+        resumed,
         gone,
         (float(np.percentile(joined, 50)), float(np.percentile(joined, 99)), float(joined.max())),
     )
@@ -220,51 +224,51 @@ def _gaps_s(
     streams: float,
     kind: str,
     costs: UnitCosts,
-    assumed: Assumptions,
+    assumptions: Assumptions,
     chance: np.random.Generator,
 ) -> np.ndarray:
     """How long each stream of a loss is silent: until it is noticed, and until a survivor has had time for it."""
     if not hit:
         return np.zeros(0)
-    share = stream_load(costs, assumed)
+    share = stream_load(costs, assumptions)
     places = np.sort(chance.integers(0, survivors, hit))
     _, first, which = np.unique(places, return_index=True, return_inverse=True)
     turn = np.arange(hit) - first[which] + 1  # in the queue of its survivor
-    spare = 1 - np.minimum(assumed.budget, share * chance.poisson(streams, first.size))
-    replay = share * chance.uniform(0, assumed.checkpoint_s, hit).mean()
+    spare = 1 - np.minimum(assumptions.budget, share * chance.poisson(streams, first.size))
+    replay = share * chance.uniform(0, assumptions.checkpoint_s, hit).mean()
     each = 1e-6 * (costs.open + costs.restore + costs.rank * survivors) + replay
-    noticed = 0.0 if kind == "process" else assumed.silence_s
-    return noticed + turn * each / spare[which]
+    silence_s = 0.0 if kind == "process" else assumptions.silence_s
+    return silence_s + turn * each / spare[which]
 
 
-def text(found: Simulation) -> str:
+def text(simulation: Simulation) -> str:
     """The tables, as Markdown."""
-    costs, assumed = found.costs, found.assumed
+    costs, assumptions = simulation.costs, simulation.assumed
     lines = ["| measured | |", "|---|---:|"]
     for name, value in _cost_rows(costs):
         lines.append(f"| {name} | {value} |")
-    lines += ["", "| | " + " | ".join(f"{year.streams:,} streams" for year in found.years) + " |"]
-    lines.append("|---|" + "---:|" * len(found.years))
+    lines += ["", "| | " + " | ".join(f"{year.streams:,} streams" for year in simulation.years) + " |"]
+    lines.append("|---|" + "---:|" * len(simulation.years))
     rows = [
-        ("fleets", [str(year.fleets) for year in found.years]),
-        (f"machines of {assumed.cores} cores", [f"{year.machines:,}" for year in found.years]),
-        ("workers", [f"{year.workers:,}" for year in found.years]),
-        ("checkpoints", [f"{year.traffic / 1e9:.2f} GB/s" for year in found.years]),
-        ("sound, both directions", [f"{year.sound / 1e9:.2f} GB/s" for year in found.years]),
+        ("fleets", [str(year.fleets) for year in simulation.years]),
+        (f"machines of {assumptions.cores} cores", [f"{year.machines:,}" for year in simulation.years]),
+        ("workers", [f"{year.workers:,}" for year in simulation.years]),
+        ("checkpoints", [f"{year.traffic / 1e9:.2f} GB/s" for year in simulation.years]),
+        ("sound, both directions", [f"{year.sound / 1e9:.2f} GB/s" for year in simulation.years]),
         *(
-            (f"lost in a year: {kind}", [f"{year.losses.get(kind, 0):,}" for year in found.years])
+            (f"lost in a year: {kind}", [f"{year.losses.get(kind, 0):,}" for year in simulation.years])
             for kind in ("process", "machine", "rack")
         ),
-        ("streams that went on elsewhere", [f"{year.moved:,}" for year in found.years]),
-        ("streams lost with their checkpoint", [f"{year.gone:,}" for year in found.years]),
-        ("gap p50", [f"{year.gaps_ms[0]:.0f} ms" for year in found.years]),
-        ("gap p99", [f"{year.gaps_ms[1]:.0f} ms" for year in found.years]),
-        ("longest gap", [f"{year.gaps_ms[2]:.0f} ms" for year in found.years]),
+        ("streams that went on elsewhere", [f"{year.moved:,}" for year in simulation.years]),
+        ("streams lost with their checkpoint", [f"{year.gone:,}" for year in simulation.years]),
+        ("gap p50", [f"{year.gaps_ms[0]:.0f} ms" for year in simulation.years]),
+        ("gap p99", [f"{year.gaps_ms[1]:.0f} ms" for year in simulation.years]),
+        ("longest gap", [f"{year.gaps_ms[2]:.0f} ms" for year in simulation.years]),
     ]
     lines += [f"| {name} | {' | '.join(values)} |" for name, values in rows]
     lines += ["", "| part of one fleet | " + " | ".join(f"at {size:,}" for size in SIZES) + " | full at |"]
     lines.append("|---|" + "---:|" * (len(SIZES) + 1))
-    for part in sorted(found.parts, key=lambda each: each.full or float("inf")):
+    for part in sorted(simulation.parts, key=lambda each: each.full or float("inf")):
         full = "grows with the machines" if part.full is None else f"{part.full:,.0f} streams"
         lines.append(f"| {part.name} | {' | '.join(f'{each:.0%}' for each in part.filled)} | {full} |")
     return "\n".join(lines)

@@ -77,7 +77,7 @@ class UnitCosts:
 
 
 def measure() -> UnitCosts:
-    """All of them."""
+    """Measure all costs."""
     program = compiled(model_path(), pulse=PULSE)
     session = Session(program)
     sound = (0.1 * np.random.default_rng(0).standard_normal((1, PULSE))).astype(np.float32)
@@ -153,12 +153,12 @@ def _cpu_us(call: Callable[[], object], count: int) -> float:
 
 def _times(call: Callable[[], object], count: int) -> list[float]:
     """Microseconds of each call."""
-    found: list[float] = []
+    times_us: list[float] = []
     for _ in range(count):
         began = time.perf_counter()
         call()
-        found.append(1e6 * (time.perf_counter() - began))
-    return found
+        times_us.append(1e6 * (time.perf_counter() - began))
+    return times_us
 
 
 class _StillCluster:

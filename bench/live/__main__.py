@@ -76,11 +76,11 @@ def main() -> None:
 
 
 def _choose(all_of_them: Mapping[str, Chosen], names: Sequence[str], what: str) -> dict[str, Chosen]:
-    wanted = [name.strip() for name in names if name.strip()]
-    unknown = [name for name in wanted if name not in all_of_them]
+    chosen_names = [name.strip() for name in names if name.strip()]
+    unknown = [name for name in chosen_names if name not in all_of_them]
     if unknown:
         raise InputError(f"no {what} is called {', '.join(unknown)}; there are {', '.join(all_of_them)}")
-    return {name: one for name, one in all_of_them.items() if name in (wanted or all_of_them)}
+    return {name: one for name, one in all_of_them.items() if name in (chosen_names or all_of_them)}
 
 
 def run(
@@ -142,7 +142,7 @@ def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
     own = None if machine.spans is None else outcome.latency(machine).summary()
     times = [summary.p50_us, summary.p99_us, summary.p999_us, summary.max_us]
     counts = [summary.missed, outcome.blocks, outcome.dropped, outcome.flagged]
-    taken = (
+    steal = (
         ["-"] * 4
         if own is None
         else [
@@ -152,7 +152,7 @@ def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
             str(own.missed),
         ]
     )
-    return [*(f"{us / 1e3:.2f}" for us in times), *map(str, counts), *taken]
+    return [*(f"{us / 1e3:.2f}" for us in times), *map(str, counts), *steal]
 
 
 def figures(outcome: Outcome, machine: StolenTime) -> dict[str, object]:

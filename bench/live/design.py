@@ -14,7 +14,7 @@ from streaming.latency import Latency
 
 @dataclass(frozen=True)
 class Setup:
-    """What a design runs.
+    """The setup that a design runs.
 
     program  one pulse is one block of the device; one input and one output, sound of one channel at the same rate
     device   sounddevice's index, of an input and output
@@ -34,7 +34,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it.
+    """The outcome of a run.
 
     times_ns  int64 [n, 2] of each block that was computed: when the callback was entered, and when the result was there
     block_s   the time of a block, which is the deadline

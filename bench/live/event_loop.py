@@ -59,7 +59,7 @@ def open_stream(setup: Setup, callback: Callable[..., None]) -> Any:
 
 
 class _Exchange:
-    """What is between the callback and the loop."""
+    """The exchange between the callback and the loop."""
 
     def __init__(self, setup: Setup, loop: asyncio.AbstractEventLoop) -> None:
         self.times_ns = list[tuple[int, int]]()

@@ -47,10 +47,10 @@ def _compute(ended: threading.Event) -> None:
 
 
 def _allocate(ended: threading.Event) -> None:
-    kept = [{"number": number} for number in range(KEPT)]
+    blocks = [{"number": number} for number in range(KEPT)]
     while not ended.wait(PAUSE_S):
         for _ in range(NEW):
-            cycle: list[object] = [kept]
+            cycle: list[object] = [blocks]
             cycle.append(cycle)
         gc.collect()
 

@@ -30,7 +30,7 @@ HOST_API = "JACK Audio Connection Kit"
 def run(*command: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """A tool of a server, its output as text. Raises PulseError if it fails."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             env=os.environ | dict(environment or {}),
             capture_output=True,
@@ -40,10 +40,10 @@ def run(*command: str, environment: Mapping[str, str] | None = None) -> subproce
         )
     except subprocess.TimeoutExpired as error:
         raise PulseError(f"{' '.join(command)}: no answer; does its server hang? Start it again") from error
-    if done.returncode:
-        output = f"{done.stdout}{done.stderr}".strip()
+    if process.returncode:
+        output = f"{process.stdout}{process.stderr}".strip()
         raise PulseError(f"{' '.join(command)}: failed; see whether its server runs: {output}")
-    return done
+    return process
 
 
 def require(*programs: str, packages: str) -> None:
@@ -54,7 +54,7 @@ def require(*programs: str, packages: str) -> None:
 
 
 def last_lines(log: IO[str]) -> str:
-    """What a server has said in the end."""
+    """The last lines of a server's output."""
     log.seek(0)
     return " / ".join(log.read().split("\n")[-4:])
 
@@ -75,7 +75,7 @@ class Server:
     process: "subprocess.Popen[str] | None" = None
 
     def start(self) -> bool:
-        """Start it, also again; whether it is ready."""
+        """Start the server, also again; gives whether it is ready."""
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *self.command],
             env=os.environ | dict(self.environment),
@@ -190,8 +190,8 @@ def _slot() -> Generator[str]:
 
 def _sweep(name: str) -> None:
     """Remove what a server that was killed has left behind."""
-    for left in SHARED.glob(f"jack_*{name}_*"):
-        left.unlink(missing_ok=True)
+    for path in SHARED.glob(f"jack_*{name}_*"):
+        path.unlink(missing_ok=True)
 
 
 @contextmanager

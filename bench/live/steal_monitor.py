@@ -33,7 +33,7 @@ Span: TypeAlias = tuple[int, int]
 
 @dataclass
 class StolenTime:
-    """What was seen, once its context has ended.
+    """The stolen time, known when its context has ended.
 
     spans  int64 [n, 2]: ns in which one processor or more did not run, in order, none touching another;
            None: this system has no such priority, or not for this user, so nothing was observed
@@ -49,7 +49,7 @@ class StolenTime:
         return int((self.spans[:, 1] - self.spans[:, 0]).max())
 
     def taken_ns(self, times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How much of each time was taken.
+        """The stolen part of each duration.
 
         times_ns  int64 [n, 2]: from and until
         Returns   int64 [n]
@@ -88,13 +88,13 @@ def monitor_steal_time() -> Iterator[StolenTime]:
         for cpu in (sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setscheduler") else ())
     ]
     try:
-        looked = bool(processes) and all(_first_line(process) == "ready" for process in processes)
+        watching = bool(processes) and all(_first_line(process) == "ready" for process in processes)
         yield stolen
     finally:
         for process in processes:
             process.terminate()
         texts = [process.communicate(timeout=READY_S)[0] for process in processes]
-    if looked:
+    if watching:
         stolen.spans = merge_spans((begin, end) for text in texts for begin, end in json.loads(text))
 
 

@@ -63,37 +63,40 @@ class Explicit:
         Raises PulseError
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
-        given = chunking or Chunking()
-        form = load(proto, constants=constants, chunking=given).with_pulse(pulse).resolution
+        form_options = chunking or Chunking()
+        form = load(proto, constants=constants, chunking=form_options).with_pulse(pulse).resolution
         assert form.chunks is not None, "a model of chunks"
         assert form.call is not None, "its call"
         states = tuple((pair.input, pair.output) for pair in form.chunks.pairs)
         inputs = {
-            port.name: ChunkInput(given.context.get(port.name, 0), port.axis) for port in form.chunks.inputs
+            port.name: ChunkInput(form_options.context.get(port.name, 0), port.axis)
+            for port in form.chunks.inputs
         }
         names = {port.name: port.name for port in form.chunks.outputs}
         forms = form.call.inputs
-        initial = {name: initial_value(name, forms[name], given.initial.get(name)) for name, _ in states}
-        fixed = constant_feeds(proto, constants or {})
-        return cls(proto, inputs, names, states, initial, fixed)
+        initial = {
+            name: initial_value(name, forms[name], form_options.initial.get(name)) for name, _ in states
+        }
+        constants_feed = constant_feeds(proto, constants or {})
+        return cls(proto, inputs, names, states, initial, constants_feed)
 
     @classmethod
     def of(cls, pulsed: PulsedModel) -> "Explicit":
-        """What this project writes of a pulsed model. Raises WriteError."""
+        """The form that this project writes of a pulsed model. Raises WriteError."""
         proto = pulsed.to_onnx()
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
         assert notes is not None, "to_onnx writes its notes"
         values = {value.name: value for value in proto.graph.input}
         initial: dict[str, Array] = {}
         for state in notes.states:
-            given, value = values[state.input], state.value()
-            dtype = helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type)
-            initial[state.input] = np.zeros(_sizes(given), dtype) if value is None else value
-        fixed = {} if notes.end is None else {notes.end: np.array(FAR_END, np.int64)}
+            info, value = values[state.input], state.value()
+            dtype = helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+            initial[state.input] = np.zeros(_sizes(info), dtype) if value is None else value
+        constants_feed = {} if notes.end is None else {notes.end: np.array(FAR_END, np.int64)}
         outputs = {note.name: note.port or note.name for note in notes.outputs}
         states = tuple((state.input, state.output) for state in notes.states)
         inputs = {note.name: ChunkInput(axis=note.axis) for note in notes.inputs}
-        return cls(proto, inputs, outputs, states, initial, fixed)
+        return cls(proto, inputs, outputs, states, initial, constants_feed)
 
 
 def constant_feeds(model: onnx.ModelProto, constants: Mapping[str, Any]) -> dict[str, Array]:

@@ -49,18 +49,18 @@ def given_entry(path: Path, options: Namespace) -> Entry:
             f"{path}: the bench compares ONNX files, which all three runtimes read; "
             "python -m bench.tflite takes .tflite, and python -m bench.sound recipes"
         )
-    chosen = ModelOptions(**{each.name: getattr(options, each.name) for each in fields(ModelOptions)})
-    opened = open_model(path, chosen)
-    pulsed, chunks = opened.pulsify(chosen.pulse), opened.model.chunks
-    fixed, form = constants(chosen), chunking(chosen)
+    model_options = ModelOptions(**{each.name: getattr(options, each.name) for each in fields(ModelOptions)})
+    opened = open_model(path, model_options)
+    pulsed, chunks = opened.pulsify(model_options.pulse), opened.model.chunks
+    constant_values, form = constants(model_options), chunking(model_options)
     arguments = {
-        "inputs": parse_inputs(chosen.inputs),
-        "constants": fixed,
-        "outputs": chosen.keep,
-        "symbol": chosen.symbol,
+        "inputs": parse_inputs(model_options.inputs),
+        "constants": constant_values,
+        "outputs": model_options.keep,
+        "symbol": model_options.symbol,
         "chunking": form,
-        "ignore_value_info": chosen.ignore_value_info,
-        "budget": budget(chosen),
+        "ignore_value_info": model_options.ignore_value_info,
+        "budget": budget(model_options),
     }
     return Entry(
         path.stem,
@@ -68,7 +68,7 @@ def given_entry(path: Path, options: Namespace) -> Entry:
         pulsed.pulse,
         lambda: path,
         chunks is None,
-        None if chunks is None else lambda: Explicit.from_author(path, pulsed.pulse, form, fixed),
+        None if chunks is None else lambda: Explicit.from_author(path, pulsed.pulse, form, constant_values),
         arguments,
         rate_hz=float(opened.rate_hz or Entry.rate_hz),
     )

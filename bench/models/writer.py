@@ -33,8 +33,8 @@ class Writer:
     def constant(self, name: str, value: object) -> str:
         """A tensor; Python floats are f32, integers i64."""
         array = np.asarray(value)
-        kept = array.astype(np.float32) if array.dtype.kind == "f" else array
-        self.weights.append(numpy_helper.from_array(kept, name))
+        values = array.astype(np.float32) if array.dtype.kind == "f" else array
+        self.weights.append(numpy_helper.from_array(values, name))
         return name
 
     def integers(self, *values: int) -> str:

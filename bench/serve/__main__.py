@@ -66,23 +66,23 @@ def server(
         process.kill()
 
 
-def run(name: str, source: str | None, behind: str, streams: int, given: argparse.Namespace) -> Row:
+def run(name: str, source: str | None, behind: str, streams: int, options: argparse.Namespace) -> Row:
     """One run."""
-    places = list(islice(cycle(sorted(os.sched_getaffinity(0))), given.servers)) or [None]
+    places = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in places]
         time.sleep(0.5)
-        found: list[list[dict[str, Any]]] = []
+        statistics: list[list[dict[str, Any]]] = []
 
         def ask() -> None:
             for _, port in servers:
                 port.send("figures")
-            found.append([port.recv() for _, port in servers])
+            statistics.append([port.recv() for _, port in servers])
 
         addresses = [address for address, _ in servers]
-        result = hold(addresses, name, streams, given.seconds, given.block, 16000, given.format, ask)
+        result = hold(addresses, name, streams, options.seconds, options.block, 16000, options.format, ask)
         ask()
-    before, after = found
+    before, after = statistics
     answers = [each["times"]["answer_us"] for each in after]
     pulses = sum(answer["count"] for answer in answers) - sum(
         each["times"]["answer_us"]["count"] for each in before
@@ -90,7 +90,7 @@ def run(name: str, source: str | None, behind: str, streams: int, given: argpars
     cpu_s = sum(each["cpu_s"] for each in after) - sum(each["cpu_s"] for each in before)
     p99_ms = max(answer["p99"] for answer in answers) / 1e3
     cpu_us = 1e6 * cpu_s / max(1, pulses)
-    return Row(name, behind, given.servers, given.block / 16, result, pulses, cpu_us, p99_ms)
+    return Row(name, behind, options.servers, options.block / 16, result, pulses, cpu_us, p99_ms)
 
 
 def text(row: Row, streams: int) -> str:
@@ -120,17 +120,17 @@ def main() -> None:
         "--servers", type=int, default=0, help="processes, each on a core; 0: one on all cores"
     )
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rows: list[Row] = []
-    for streams in given.streams:
-        for behind in given.behind or BEHIND:
-            source = str(given.gtcrn) if given.model == "gtcrn" else None
-            row = run(given.model, source, behind, streams, given)
+    for streams in options.streams:
+        for behind in options.behind or BEHIND:
+            source = str(options.gtcrn) if options.model == "gtcrn" else None
+            row = run(options.model, source, behind, streams, options)
             rows.append(row)
             print(text(row, streams), flush=True)
-    if given.json:
+    if options.json:
         results = {"host": asdict(Host.here()), "rows": [asdict(row) for row in rows]}
-        given.json.write_text(json.dumps(results, indent=1))
+        options.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ ERRORS = 3
 
 
 class OnnxRuntimeProgram:
-    """What a server asks of a program, for a model in the form that ``PulsedModel.to_onnx`` writes.
+    """A program for a server, of a model in the form that ``PulsedModel.to_onnx`` writes.
 
     One session for all streams, on the thread that calls it; each lane has its states, bound in advance.
     """
@@ -49,9 +49,9 @@ class OnnxRuntimeLanes(Lanes):
         super().__init__(program, states)
         self._bound = [BoundLane(session, explicit) for _ in states]
 
-    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
+    def _run(self, feed: dict[str, Array], lanes: LaneSelection) -> dict[str, Array]:
         results: dict[str, list[Array]] = {port.name: [] for port in self.program.outputs}
-        for place, (number, clock) in enumerate(zip(chosen.numbers, chosen.clocks)):
+        for place, (number, clock) in enumerate(zip(lanes.numbers, lanes.clocks)):
             lane = self._bound[number]
             if clock.pulse == 0:
                 lane.reset()

@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def read(path: Path) -> list[Outcome]:
-    """What ``--json`` wrote."""
+    """The outcomes in a file of ``--json``."""
     return list(map(Outcome.read, map(json.loads, path.read_text().splitlines())))
 
 

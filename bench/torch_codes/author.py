@@ -30,7 +30,7 @@ class AuthorStream(NamedTuple):
 
 
 class AuthorRun(NamedTuple):
-    """What the author's streaming mode gave.
+    """The result of the author's streaming mode.
 
     error      the largest difference from the frames of another run, as a share of their largest value
     realtime   seconds of computing for a second of input
@@ -44,24 +44,24 @@ def run_author(
     stream: AuthorStream,
     feeds: Sequence[tuple[Array, int | None]],
     pulse: int,
-    wanted: Array,
+    expected: Array,
     axis: int,
     rate_hz: float,
 ) -> AuthorRun:
     """Feed the author's streaming mode, pulse by pulse.
 
-    feeds   arrays and their stream axes, None for those without
-    wanted  frames of the first output
+    feeds     arrays and their stream axes, None for those without
+    expected  frames of the first output
     """
     torch = import_module("torch")
     own = stream.pulse or pulse
     pulses = min(value.shape[place] // own for value, place in feeds if place is not None)
-    made: list[Array] = []
+    pieces: list[Array] = []
     times: list[float] = []
     with torch.no_grad():
         call = stream.begin()
         for number in range(pulses):
-            given = [
+            tensors = [
                 torch.from_numpy(
                     np.ascontiguousarray(
                         value if place is None else value.take(range(number * own, number * own + own), place)
@@ -70,15 +70,15 @@ def run_author(
                 for value, place in feeds
             ]
             begin = time.perf_counter()
-            result = call(*given)
+            result = call(*tensors)
             times.append(time.perf_counter() - begin)
             leaf = next(each for each in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(each))
-            made.append(leaf.numpy().copy())
-    joined = np.concatenate(made, axis)
-    frames = min(joined.shape[axis], wanted.shape[axis])
-    known = wanted.take(range(frames), axis).astype(np.float64)
-    error = np.abs(joined.take(range(frames), axis) - known).max(initial=0) / max(
-        np.abs(known).max(initial=0), 1e-9
+            pieces.append(leaf.numpy().copy())
+    joined = np.concatenate(pieces, axis)
+    frames = min(joined.shape[axis], expected.shape[axis])
+    reference = expected.take(range(frames), axis).astype(np.float64)
+    error = np.abs(joined.take(range(frames), axis) - reference).max(initial=0) / max(
+        np.abs(reference).max(initial=0), 1e-9
     )
     return AuthorRun(float(error), float(np.median(times)) * rate_hz / own)
 
@@ -112,8 +112,8 @@ def least_delay(
     torch = import_module("torch")
     if x.dtype.kind != "f":
         return None
-    given = torch.from_numpy(x.copy()).requires_grad_(True)
-    result = call(given)
+    leaf = torch.from_numpy(x.copy()).requires_grad_(True)
+    result = call(leaf)
     first = [each for each in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(each)][place]
     if not first.is_floating_point() or not first.requires_grad or not frames:
         return None
@@ -124,17 +124,20 @@ def least_delay(
     @functools.cache
     def last_pulse(j: int) -> int:
         """The pulse of the last input frame that output frame j depends on."""
-        (gradient,) = torch.autograd.grad(rows[j], given, retain_graph=True)
-        moved = np.abs(np.moveaxis(gradient.numpy(), axis, 0))
-        seen = np.flatnonzero(moved.reshape(x.shape[axis], -1).max(1))
+        (gradient,) = torch.autograd.grad(rows[j], leaf, retain_graph=True)
+        sizes = np.abs(np.moveaxis(gradient.numpy(), axis, 0))
+        seen = np.flatnonzero(sizes.reshape(x.shape[axis], -1).max(1))
         return int(seen[-1]) // pulse if seen.size else 0
 
     if half <= MOST_FRAMES:
-        chosen = list(range(half))
+        frames_tried = list(range(half))
     else:
         pulses = range(1, last_pulse(half - 1) + 1)
-        chosen = [0, *(bisect_left(range(half), number, key=last_pulse) for number in pulses[:MOST_PULSES])]
-    return max((last_pulse(j) * frames - j for j in chosen if j < half), default=0)
+        frames_tried = [
+            0,
+            *(bisect_left(range(half), number, key=last_pulse) for number in pulses[:MOST_PULSES]),
+        ]
+    return max((last_pulse(j) * frames - j for j in frames_tried if j < half), default=0)
 
 
 def author_copy(module: Any) -> Any:

@@ -12,7 +12,7 @@ CODES: dict[str, "Code"] = {}
 
 @dataclass(frozen=True)
 class Given:
-    """What ``from_torch`` takes.
+    """The arguments of ``from_torch``.
 
     module     with random weights
     example    of its input

@@ -65,11 +65,11 @@ class Outcome:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "Outcome":
-        """What ``json`` wrote."""
+        """The outcome of the data of ``json``."""
         return cls(**{name: tuple(each) if isinstance(each, list) else each for name, each in data.items()})
 
     def json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The outcome as plain data."""
         return asdict(self)
 
 
@@ -80,21 +80,21 @@ def measure(code: Code) -> Outcome:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     outcome = Outcome(code.name, {name: _version(name) for name in code.packages})
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         try:
-            given = code.make()
+            subject = code.make()
         except Exception as error:
             outcome.reason = f"{type(error).__name__}: {error}"
             return outcome
-        outcome.change, outcome.exported = given.change, given.options.get("method", "forward")
-        given.module.eval()
+        outcome.change, outcome.exported = subject.change, subject.options.get("method", "forward")
+        subject.module.eval()
         try:
-            _stream(given, outcome)
+            _stream(subject, outcome)
         except PulseError as error:
             outcome.reason = str(error)
-    told = (str(each.message) for each in caught if issubclass(each.category, PulseWarning))
-    outcome.notes = tuple(dict.fromkeys(told))
+    messages = (str(each.message) for each in records if issubclass(each.category, PulseWarning))
+    outcome.notes = tuple(dict.fromkeys(messages))
     return outcome
 
 
@@ -105,54 +105,54 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def _stream(given: Given, outcome: Outcome) -> None:
+def _stream(subject: Given, outcome: Outcome) -> None:
     begin = time.perf_counter()
-    model = pulse.from_torch(given.module, given.example, **given.options)
+    model = pulse.from_torch(subject.module, subject.example, **subject.options)
     outcome.export_s, outcome.stage = time.perf_counter() - begin, "exported"
     typed = model.analyse()
-    typed = typed.with_outputs(_chosen(given, list(typed.outputs))).declutter()
-    pulsed = typed.pulsify(pulse=given.pulse, max_context=given.max_context)
+    typed = typed.with_outputs(_chosen(subject, list(typed.outputs))).declutter()
+    pulsed = typed.pulsify(pulse=subject.pulse, max_context=subject.max_context)
     outcome.stage, outcome.pulse = "pulsified", pulsed.pulse
     outcome.delays = tuple(port.delay for port in pulsed.outputs)
     program = pulsed.compile()
     outcome.convert_s, outcome.stage = time.perf_counter() - begin, "compiled"
-    feeds = draw(typed, given, AGAIN)
+    feeds = draw(typed, subject, AGAIN)
     streamed = stream_whole(program, feeds, 0.0)
-    outcome.error = difference(module_outputs(given, feeds), streamed)
+    outcome.error = difference(module_outputs(subject, feeds), streamed)
     outcome.stage = "streamed"
-    outcome.step_us = _step_us(program, given.max_context)
-    outcome.realtime = outcome.step_us * 1e-6 * given.rate_hz / pulsed.pulse
-    _compare_author(given, outcome, pulsed, feeds, next(iter(streamed.values())))
+    outcome.step_us = _step_us(program, subject.max_context)
+    outcome.realtime = outcome.step_us * 1e-6 * subject.rate_hz / pulsed.pulse
+    _compare_author(subject, outcome, pulsed, feeds, next(iter(streamed.values())))
 
 
 def _compare_author(
-    given: Given, outcome: Outcome, pulsed: PulsedModel, feeds: Mapping[str, Array], streamed: Array
+    subject: Given, outcome: Outcome, pulsed: PulsedModel, feeds: Mapping[str, Array], streamed: Array
 ) -> None:
-    """What the author's own code does: delay, speed and streaming mode."""
+    """Measure the author's own code: delay, speed and streaming mode."""
     first, output = pulsed.inputs[0], pulsed.outputs[0]
     frames = feeds[first.name].shape[first.axis or 0]
     if len(feeds) == 1 and first.axis is not None and output.axis is not None:
         outcome.least = least_delay(
-            lambda x: _call(given, [x]),
+            lambda x: _call(subject, [x]),
             feeds[first.name],
             first.axis,
             output.axis,
             pulsed.pulse,
             output.frames,
-            0 if given.outputs is None else given.outputs[0],
+            0 if subject.outputs is None else subject.outputs[0],
         )
-    if given.twin is None:
-        outcome.author = time_whole(lambda: module_outputs(given, feeds), frames / given.rate_hz)
+    if subject.twin is None:
+        outcome.author = time_whole(lambda: module_outputs(subject, feeds), frames / subject.rate_hz)
         return
     inputs = [(feeds[port.name], port.axis) for port in pulsed.inputs]
-    run = run_author(given.twin, inputs, pulsed.pulse, streamed, output.axis or 0, given.rate_hz)
+    run = run_author(subject.twin, inputs, pulsed.pulse, streamed, output.axis or 0, subject.rate_hz)
     outcome.twin, outcome.author = run
 
 
-def draw(typed: TypedModel, given: Given, times: int) -> dict[str, Array]:
+def draw(typed: TypedModel, subject: Given, times: int) -> dict[str, Array]:
     """Inputs ``times`` as long as the example, of its frames in random order."""
     rng = np.random.default_rng(0)
-    leaves = list(_arrays(given.example))
+    leaves = list(_arrays(subject.example))
     feeds: dict[str, Array] = {}
     for (name, fact), value in zip(typed.inputs.items(), leaves, strict=True):
         for axis, dim in enumerate(fact.shape):
@@ -171,36 +171,36 @@ def _arrays(example: Any) -> list[Array]:
     return [leaf.numpy() for leaf in torch.utils._pytree.tree_leaves(example) if torch.is_tensor(leaf)]
 
 
-def module_outputs(given: Given, feeds: Mapping[str, Array]) -> list[Array]:
-    """What the module gives for these inputs, without streaming."""
+def module_outputs(subject: Given, feeds: Mapping[str, Array]) -> list[Array]:
+    """The module's outputs for these inputs, without streaming."""
     import torch
 
     with torch.no_grad():
-        result = _call(given, [torch.from_numpy(value) for value in feeds.values()])
+        result = _call(subject, [torch.from_numpy(value) for value in feeds.values()])
     arrays = [
         (torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf).numpy()
         for leaf in torch.utils._pytree.tree_leaves(result)
         if torch.is_tensor(leaf)
     ]
-    return _chosen(given, arrays)
+    return _chosen(subject, arrays)
 
 
-def _chosen(given: Given, every: list[Output]) -> list[Output]:
+def _chosen(subject: Given, every: list[Output]) -> list[Output]:
     """Of all outputs, those that are streamed."""
-    return every if given.outputs is None else [every[place] for place in given.outputs]
+    return every if subject.outputs is None else [every[place] for place in subject.outputs]
 
 
-def _call(given: Given, tensors: Sequence[Any]) -> Any:
-    """What the module gives for other tensors in place of the example's."""
+def _call(subject: Given, tensors: Sequence[Any]) -> Any:
+    """The module's result for other tensors in place of the example's."""
     import torch
 
     tree = torch.utils._pytree
-    leaves, structure = tree.tree_flatten(given.example)
-    left = iter(tensors)
+    leaves, structure = tree.tree_flatten(subject.example)
+    tensors_left = iter(tensors)
     filled = tree.tree_unflatten(
-        [next(left) if torch.is_tensor(leaf) else leaf for leaf in leaves], structure
+        [next(tensors_left) if torch.is_tensor(leaf) else leaf for leaf in leaves], structure
     )
-    call = getattr(given.module, given.options.get("method", "forward"))
+    call = getattr(subject.module, subject.options.get("method", "forward"))
     if isinstance(filled, dict):
         result = call(**filled)
     else:
@@ -208,10 +208,10 @@ def _call(given: Given, tensors: Sequence[Any]) -> Any:
     return dict(result) if isinstance(result, Mapping) else result
 
 
-def difference(expected: list[Array], got: Mapping[str, Array]) -> float:
+def difference(expected: list[Array], streams: Mapping[str, Array]) -> float:
     """The largest difference of all outputs, each as a share of its largest value; infinite if shapes differ."""
     worst = 0.0
-    for value, streamed in zip(expected, got.values(), strict=True):
+    for value, streamed in zip(expected, streams.values(), strict=True):
         if value.shape != streamed.shape:
             return float("inf")
         if value.size:

@@ -77,13 +77,13 @@ def page(outcomes: Sequence[Outcome]) -> str:
     text += _table(columns, map(_streamed_row, streamed))
     text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused_row, others))
     pins = {
-        name: found
+        name: version
         for each in outcomes
-        for name, found in each.packages.items()
-        if found not in ("", "missing")
+        for name, version in each.packages.items()
+        if version not in ("", "missing")
     }
     torch = pins.pop("torch", "not the version of this page")
-    names = " ".join(f"{name}=={found.partition('+')[0]}" for name, found in sorted(pins.items()))
+    names = " ".join(f"{name}=={version.partition('+')[0]}" for name, version in sorted(pins.items()))
     return text + INSTALL.format(pins=names, torch=torch)
 
 
@@ -112,7 +112,7 @@ def _refused_row(each: Outcome) -> Sequence[str]:
 
 
 def _packages(each: Outcome) -> str:
-    return ", ".join(f"{name} {found.partition('+')[0]}" for name, found in each.packages.items())
+    return ", ".join(f"{name} {version.partition('+')[0]}" for name, version in each.packages.items())
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -21,8 +21,8 @@ def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.torch_codes.preload"])
     with ThreadPoolExecutor(jobs) as pool:
-        for done in as_completed([pool.submit(run, context, CODES[name]) for name in names]):
-            yield done.result()
+        for future in as_completed([pool.submit(run, context, CODES[name]) for name in names]):
+            yield future.result()
 
 
 def run(context: ForkServerContext, code: Code) -> Outcome:

@@ -31,7 +31,7 @@ class Archive:
 
     @property
     def states(self) -> int:
-        """How many tensors a scan carries from run to run."""
+        """The number of tensors that scans carry from run to run."""
         calls = [each.value for each in self.document.body if isinstance(each.value, Call)]
         carried = [dict(call.named) for call in calls if call.operator == "tract_core_scan"]
         states = [each["state"] for each in carried if not each["reset_every_turn"]]

@@ -36,7 +36,7 @@ def check(
 
 @record
 class OfflineProof:
-    """What runs of whole inputs gave.
+    """The result of runs over whole inputs.
 
     lengths     values of every symbol that were tried
     divergence  the first difference, as text; None: there is none
@@ -54,14 +54,14 @@ def check_offline(
     Raises  WriteError: tract refuses the file. NotProvedError: no length can be run
     """
     process = TractProcess(archive, typed.title)
-    tried: list[int] = []
+    lengths_run: list[int] = []
     for length in lengths or LENGTHS:
         feeds = _feeds(typed, length, seed)
         try:
             reference = Reference(offline(typed), feeds)
         except InputError:
             continue
-        tried.append(length)
+        lengths_run.append(length)
         names = [typed.graph.label(outlet) for outlet in typed.graph.inputs]
         results = process.run(str(length), [feeds[name] for name in names])
         for (name, fact), result in zip(typed.outputs.items(), results):
@@ -69,11 +69,11 @@ def check_offline(
             judgement = reference.judge(name, result, axis)
             if not judgement.fits or not judgement.agrees:
                 return OfflineProof(
-                    tuple(tried), f"{name} differs by {judgement.difference:g} at length {length}"
+                    tuple(lengths_run), f"{name} differs by {judgement.difference:g} at length {length}"
                 )
-    if not tried:
+    if not lengths_run:
         raise NotProvedError(f"{typed.title}: it takes none of the lengths that were tried; give others")
-    return OfflineProof(tuple(tried), None)
+    return OfflineProof(tuple(lengths_run), None)
 
 
 def _feeds(typed: TypedNetwork, length: int, seed: int) -> dict[str, Array]:

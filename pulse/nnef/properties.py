@@ -50,8 +50,8 @@ def properties_fragment(notes: Notes, inputs: Sequence[str], outputs: Sequence[s
         "pulse.await_lengths": [note.length for note in notes.awaits],
         "pulse.assumptions": notes.assumptions,
     }
-    listed: list[Expression] = [(name, _expression_of(values)) for name, values in entries.items() if values]
-    body = (Assignment("properties", listed),)
+    pairs: list[Expression] = [(name, _expression_of(values)) for name, values in entries.items() if values]
+    body = (Assignment("properties", pairs),)
     return Fragment(FRAGMENT, (), (("properties", "(string, tensor<scalar>)[]"),), body)
 
 
@@ -121,14 +121,14 @@ def notes_of(
         )
 
     end = properties.get("pulse.end")
-    fed = [name for name in inputs if end is None or name != end[0]]
+    sound_names = [name for name in inputs if end is None or name != end[0]]
     counts = len(properties.get("pulse.await_frames", []))
     awaits = zip(*(column(f"pulse.await_{name}", counts) for name in ("frames", "offsets", "lengths")))
     try:
         return Notes(
             str(column(SYMBOL, 1)[0]),
             int(column(FRAMES, 1)[0]),
-            ports(fed, "input", "pulse.input_delay"),
+            ports(sound_names, "input", "pulse.input_delay"),
             ports(outputs, "output", DELAY),
             tuple(states),
             None if end is None else str(end[0]),

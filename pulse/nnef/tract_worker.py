@@ -44,7 +44,7 @@ def unpack(content: bytes) -> "np.ndarray[Any, Any]":
 
 
 def error_text(error: Exception) -> str:
-    """What tract says, without the stack of its functions and the listings of its graphs."""
+    """The text of tract's error, without the stack of its functions and the listings of its graphs."""
     lines = str(error).partition("Stack backtrace")[0].splitlines()
     return " ".join(" ".join(line for line in lines if "|" not in line).split())
 
@@ -52,29 +52,29 @@ def error_text(error: Exception) -> str:
 def main(path: str) -> None:
     """Answer requests until the input ends."""
     tract: Any = import_module("tract")
-    read, write = sys.stdin.buffer, sys.stdout.buffer
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
     try:
         model = tract.nnef().load(path)
         inputs = model.input_count()
         runnable = model.into_runnable()
     except tract.TractError as error:
-        send(write, [b"-", error_text(error).encode()])
+        send(sink, [b"-", error_text(error).encode()])
         return
-    send(write, [b"+", str(inputs).encode()])
+    send(sink, [b"+", str(inputs).encode()])
     states: dict[bytes, Any] = {}
     while True:
         try:
-            stream = receive(read)
+            stream = receive(source)
         except EOFError:
             return
-        arrays = [unpack(receive(read)) for _ in range(int(receive(read)))]
+        arrays = [unpack(receive(source)) for _ in range(int(receive(source)))]
         try:
             state = states.get(stream) or states.setdefault(stream, runnable.spawn_state())
             results = [pack(np.array(each.to_numpy())) for each in state.run(arrays)]
         except tract.TractError as error:
-            send(write, [b"-", error_text(error).encode()])
+            send(sink, [b"-", error_text(error).encode()])
         else:
-            send(write, [b"+", str(len(results)).encode(), *results])
+            send(sink, [b"+", str(len(results)).encode(), *results])
 
 
 if __name__ == "__main__":

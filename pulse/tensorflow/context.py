@@ -70,8 +70,8 @@ class TensorflowNode(NodeContext):
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
         context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), names, self.graph, self.scope)
-        made: Any = TRANSLATORS[kind](context)
-        return [made] if isinstance(made, OutletId) else list(cast("Sequence[OutletId]", made))
+        outlets: Any = TRANSLATORS[kind](context)
+        return [outlets] if isinstance(outlets, OutletId) else list(cast("Sequence[OutletId]", outlets))
 
     def type_of(self, name: str) -> TensorType:
         """A type attribute. Raises LoadError."""

@@ -25,18 +25,20 @@ class FunctionLibrary:
         self._given[function.name] = function
         return FunctionName(function.name, {})
 
-    def find(self, wanted: FunctionName) -> Function:
+    def find(self, function_name: FunctionName) -> Function:
         """A function. Raises LoadError: there is none of this name."""
-        if wanted.name in self._given:
-            return self._given[wanted.name]
-        proto = self._protos.get(wanted.name)
+        if function_name.name in self._given:
+            return self._given[function_name.name]
+        proto = self._protos.get(function_name.name)
         if proto is None:
-            raise LoadError(f"function {wanted.name}: the file does not define it; export the model again")
-        if wanted.attributes:
-            return function_of(proto, wanted.attributes, self._names())
-        if wanted.name not in self._read:
-            self._read[wanted.name] = function_of(proto, {}, self._names())
-        return self._read[wanted.name]
+            raise LoadError(
+                f"function {function_name.name}: the file does not define it; export the model again"
+            )
+        if function_name.attributes:
+            return function_of(proto, function_name.attributes, self._names())
+        if function_name.name not in self._read:
+            self._read[function_name.name] = function_of(proto, {}, self._names())
+        return self._read[function_name.name]
 
     def _names(self) -> dict[str, tuple[str, ...]]:
         return {**OUTPUT_NAMES, **{name: own.output_names for name, own in OWN.items()}}

@@ -58,5 +58,5 @@ def load(
     with count_spending(Spending(Budget.of(budget))):
         contents = read_contents(source)
         model, nodes = model_of(contents, inputs or {}, constants or {}, signature, outputs)
-    known = {each.name: getattr(model, each.name) for each in fields(model)}
-    return TensorflowModel(**known, contents=contents, nodes=nodes)
+    values = {each.name: getattr(model, each.name) for each in fields(model)}
+    return TensorflowModel(**values, contents=contents, nodes=nodes)

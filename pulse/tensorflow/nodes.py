@@ -89,10 +89,10 @@ class GraphNode:
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
         """Name -> value: numbers, text, TensorType, dims, arrays, FunctionName, lists. Raises LoadError."""
-        stored: Mapping[str, Proto] = {} if self.stored is None else self.stored
+        protos: Mapping[str, Proto] = {} if self.stored is None else self.stored
         attributes = {
-            name: _attribute(stored[name], f"{self.name} ({self.op}), attribute {name}", self.values)
-            for name in sorted(stored)
+            name: _attribute(protos[name], f"{self.name} ({self.op}), attribute {name}", self.values)
+            for name in sorted(protos)
             if name not in self.given and not name.startswith("_")
         }
         return {**attributes, **self.given}
@@ -118,8 +118,8 @@ class GraphNode:
 
     def with_inputs(self, inputs: Iterable[NodeOutput], controls: Iterable[str] | None = None) -> "GraphNode":
         """The same node with other inputs."""
-        kept = self.controls if controls is None else tuple(controls)
-        return replace(self, inputs=tuple(inputs), controls=kept)
+        control_names = self.controls if controls is None else tuple(controls)
+        return replace(self, inputs=tuple(inputs), controls=control_names)
 
 
 def tensor_of(node: GraphNode) -> Array | None:
@@ -193,16 +193,16 @@ class Function:
 def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
     """The nodes of a GraphDef. Raises LoadError: two have one name."""
     nodes: list[GraphNode] = []
-    seen: set[str] = set()
+    names: set[str] = set()
     for proto in protos:
-        if not proto.name or not proto.op or proto.name in seen:
+        if not proto.name or not proto.op or proto.name in names:
             problem = (
                 f"two nodes are called {proto.name!r}"
-                if proto.name in seen
+                if proto.name in names
                 else "a node without name or operator"
             )
             raise LoadError(f"{what}: {problem}; the file is damaged, export it again")
-        seen.add(proto.name)
+        names.add(proto.name)
         inputs = tuple(NodeOutput.parse(text) for text in proto.input if not text.startswith("^"))
         controls = tuple(text[1:] for text in proto.input if text.startswith("^"))
         nodes.append(GraphNode(proto.name, proto.op, inputs, controls, proto.attr))

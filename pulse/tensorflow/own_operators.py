@@ -56,7 +56,7 @@ class OwnOperator:
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """As the inputs in the body of a function name them."""
+        """The names of the outputs, as inputs in the body of a function write them."""
         return tuple(port.name for port in self.outputs)
 
     def __call__(self, *inputs: Any, **attributes: Any) -> Any:
@@ -66,11 +66,11 @@ class OwnOperator:
                 f"{self.name}: {len(inputs)} inputs for {', '.join(port.name for port in self.inputs)}"
             )
         arrays: list[Array] = []
-        for port, given in zip(self.inputs, inputs):
-            dtype = np.asarray(given).dtype if port.type == ANY else DTYPES[port.type]
-            array = numbers_of(given, dtype)
+        for port, value in zip(self.inputs, inputs):
+            dtype = np.asarray(value).dtype if port.type == ANY else DTYPES[port.type]
+            array = numbers_of(value, dtype)
             if array is None:
-                raise InputError(f"{self.name}: {port.name} {given!r:.60} is not of type {port.type}")
+                raise InputError(f"{self.name}: {port.name} {value!r:.60} is not of type {port.type}")
             arrays.append(array)
         op = OwnCall(self, tuple(sorted({**self.attributes, **attributes}.items())))
         op.facts([TypedFact.of(array) for array in arrays])
@@ -107,9 +107,9 @@ class OwnCall(Op):
             (fact.dtype for port, fact in zip(own.inputs, inputs) if port.type == ANY), None
         )
         for port, fact in zip(own.inputs, inputs):
-            wanted = free if port.type == ANY else DTYPES[port.type]
-            if fact.dtype != wanted:
-                declared = port.type if wanted is None else dtype_name(wanted)
+            port_dtype = free if port.type == ANY else DTYPES[port.type]
+            if fact.dtype != port_dtype:
+                declared = port.type if port_dtype is None else dtype_name(port_dtype)
                 raise FactError(f"{own.name}: {port.name} is {fact}, and {declared} is declared")
         shapes = self._shapes([fact.shape for fact in inputs])
         types = [free or inputs[0].dtype if port.type == ANY else DTYPES[port.type] for port in own.outputs]
@@ -120,12 +120,12 @@ class OwnCall(Op):
         if own.shape is None:
             return [shapes[0]] * len(own.outputs)
         answer = own.shape(*shapes, **dict(self.attributes))
-        listed: list[Any] = [answer] if isinstance(answer, tuple) else list(answer)
-        if len(listed) != len(own.outputs):
+        shapes_out: list[Any] = [answer] if isinstance(answer, tuple) else list(answer)
+        if len(shapes_out) != len(own.outputs):
             raise FactError(
-                f"{own.name}: its shape function gives {len(listed)} shapes for {len(own.outputs)} outputs"
+                f"{own.name}: its shape function gives {len(shapes_out)} shapes for {len(own.outputs)} outputs"
             )
-        return [shape_of(*shape) for shape in listed]
+        return [shape_of(*shape) for shape in shapes_out]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         own = self.operator
@@ -135,17 +135,17 @@ class OwnCall(Op):
         if kernel is None:
             raise InputError(f"{own.name}: it has no kernel; give one with pulse.tensorflow.register_kernel")
         answer = kernel(*inputs, **dict(self.attributes))
-        listed = cast("Sequence[Any]", answer) if isinstance(answer, tuple | list) else [answer]
-        results: list[Array] = [np.asarray(each) for each in listed]
+        values = cast("Sequence[Any]", answer) if isinstance(answer, tuple | list) else [answer]
+        results: list[Array] = [np.asarray(each) for each in values]
         facts = self.facts([TypedFact(array.dtype, shape_of(*array.shape)) for array in inputs])
         if len(results) != len(facts):
             raise InputError(f"{own.name}: its kernel gives {len(results)} arrays for {len(facts)} outputs")
         for port, fact, array in zip(own.outputs, facts, results):
-            wanted = dims_value(fact.shape, env)
-            if array.dtype != fact.dtype or array.shape != wanted:
+            shape = dims_value(fact.shape, env)
+            if array.dtype != fact.dtype or array.shape != shape:
                 raise InputError(
                     f"{own.name}: its kernel gives {port.name} as {shape_text(array.shape)},{dtype_name(array.dtype)}, "
-                    f"and {shape_text(wanted)},{dtype_name(fact.dtype)} is declared"
+                    f"and {shape_text(shape)},{dtype_name(fact.dtype)} is declared"
                 )
         return results
 
@@ -183,9 +183,9 @@ def register_op(
     )
 
     def translate(node: NodeContext) -> list[OutletId]:
-        given = {key: node.attributes.get(key, default) for key, default in own.attributes.items()}
+        values = {key: node.attributes.get(key, default) for key, default in own.attributes.items()}
         return wire(
-            node.graph, node.wire_name, OwnCall(own, tuple(sorted(given.items()))), node.given_inputs()
+            node.graph, node.wire_name, OwnCall(own, tuple(sorted(values.items()))), node.given_inputs()
         )
 
     translate.__qualname__ = f"{register_op.__qualname__}.{name}"
@@ -223,9 +223,9 @@ def _ports(name: str, text: str) -> tuple[OperatorPort, ...]:
     for part in text.split(","):
         port, colon, type_ = (each.strip() for each in part.partition(":"))
         if not port or not colon or (type_ not in DTYPES and type_ != ANY):
-            known = ", ".join(DTYPES)
+            types = ", ".join(DTYPES)
             raise LoadError(
-                f"{name}: {part.strip()!r} is not a name and a type such as 'x:f32'; types are {known}, any"
+                f"{name}: {part.strip()!r} is not a name and a type such as 'x:f32'; types are {types}, any"
             )
         ports.append(OperatorPort(port, type_))
     return tuple(ports)

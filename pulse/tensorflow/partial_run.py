@@ -9,7 +9,7 @@ from pulse.tensorflow.nodes import NodeOutput
 
 
 class Runs(Protocol):
-    """What a session does."""
+    """The part of a session that a partial run needs."""
 
     def run(
         self,
@@ -50,8 +50,8 @@ class PartialRun:
         Raises   InputError: a name was not set up, or had its turn; LoadError, FactError: as in ``Session.run``
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
-        given = {_plain(name): value for name, value in (feeds or {}).items()}
-        for name in given:
+        fed = {_plain(name): value for name, value in (feeds or {}).items()}
+        for name in fed:
             if name not in self._feeds:
                 raise InputError(
                     f"feed {name}: the partial run was not set up with it, or it was fed already"
@@ -66,13 +66,13 @@ class PartialRun:
                 raise InputError(
                     f"target {name}: the partial run was not set up with it, or it has run already"
                 )
-        known = self._known | given
-        results: list[Array | None] = self._session.run(names, known, targets)
-        self._feeds -= given.keys()
+        feeds_so_far = self._known | fed
+        results: list[Array | None] = self._session.run(names, feeds_so_far, targets)
+        self._feeds -= fed.keys()
         self._fetches -= {_plain(name) for name in names}
         self._targets -= set(targets)
         values = {_plain(name): value for name, value in zip(names, results) if value is not None}
-        self._known = known | values
+        self._known = feeds_so_far | values
         return results[0] if isinstance(fetches, str) else results
 
 

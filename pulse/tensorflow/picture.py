@@ -39,7 +39,7 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
 
 
 def _facts(model: FileNetwork) -> dict[str, str]:
-    """Tensor -> its type and shape, as far as they are known."""
+    """Tensor -> its known type and shape."""
     try:
         graph = model.infer().graph
     except PulseError:  # a graph that contradicts itself can still be looked at

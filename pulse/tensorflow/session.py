@@ -43,7 +43,7 @@ class CacheInfo(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """What makes a plan: in no order."""
+    """The key of a plan: feeds, fetches and targets, in no order."""
 
     feeds: frozenset[NodeOutput]
     fetches: frozenset[NodeOutput]
@@ -96,16 +96,16 @@ class Session:
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         silent = [name for name in names if self._is_silent(name)]
-        wanted = {name: self._endpoint(name, "fetch") for name in names if name not in silent}
-        seen = {name: self._endpoint(name, "watch") for name in watch}
-        given = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
-        self._require_allowed([*wanted.values()], [*given])
+        endpoints = {name: self._endpoint(name, "fetch") for name in names if name not in silent}
+        watch_ends = {name: self._endpoint(name, "watch") for name in watch}
+        pairs = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
+        self._require_allowed([*endpoints.values()], [*pairs])
         aims = sorted({self._target(name) for name in (*targets, *silent)})
-        fed = {end: self._convert_feed(end, *pair) for end, pair in given.items()}
-        results = self._compute([*wanted.values(), *seen.values()], fed, aims)
-        self.watched = {name: results[str(end)] for name, end in seen.items()}
-        listed = [results.get(str(wanted[name])) if name in wanted else None for name in names]
-        return listed[0] if isinstance(fetches, str) else listed
+        fed = {end: self._convert_feed(end, *pair) for end, pair in pairs.items()}
+        results = self._compute([*endpoints.values(), *watch_ends.values()], fed, aims)
+        self.watched = {name: results[str(end)] for name, end in watch_ends.items()}
+        arrays = [results.get(str(endpoints[name])) if name in endpoints else None for name in names]
+        return arrays[0] if isinstance(fetches, str) else arrays
 
     def partial_run(
         self, fetches: Sequence[str], feeds: Sequence[str] = (), targets: Sequence[str] = ()
@@ -139,17 +139,19 @@ class Session:
 
     def call(self, inputs: Mapping[str, Any], signature: str | None = None) -> dict[str, Array]:
         """Run a signature of a SavedModel, with inputs and outputs by the names of its arguments. Raises as ``run``."""
-        chosen = signature or (
+        signature_name = signature or (
             "serving_default" if "serving_default" in self._signatures else next(iter(self._signatures), "")
         )
-        if chosen not in self._signatures:
-            listed = ", ".join(self._signatures) or "none"
-            raise InputError(f"{self._title}: no signature is called {chosen!r}; the signatures are {listed}")
-        sides = self._signatures[chosen]
+        if signature_name not in self._signatures:
+            names = ", ".join(self._signatures) or "none"
+            raise InputError(
+                f"{self._title}: no signature is called {signature_name!r}; the signatures are {names}"
+            )
+        sides = self._signatures[signature_name]
         unknown = sorted(inputs.keys() ^ sides.inputs.keys())
         if unknown:
             raise InputError(
-                f"{chosen}: its inputs are {', '.join(sides.inputs)}; {', '.join(unknown)} differ"
+                f"{signature_name}: its inputs are {', '.join(sides.inputs)}; {', '.join(unknown)} differ"
             )
         feeds = {str(sides.inputs[name]): value for name, value in inputs.items()}
         values = self.run([str(endpoint) for endpoint in sides.outputs.values()], feeds)
@@ -159,10 +161,10 @@ class Session:
         self, fetches: Sequence[str], feeds: Iterable[str] = (), targets: Sequence[str] = ()
     ) -> list[str]:
         """The nodes of the graph that a run of these would execute, functions inlined."""
-        wanted = [self._endpoint(name, "fetch") for name in fetches]
+        endpoints = [self._endpoint(name, "fetch") for name in fetches]
         fed = [self._endpoint(name, "feed") for name in feeds]
-        plan = self._plan(_Key(frozenset(fed), frozenset(wanted), frozenset(targets)))
-        names = [each.node for each in wanted if each not in fed]
+        plan = self._plan(_Key(frozenset(fed), frozenset(endpoints), frozenset(targets)))
+        names = [each.node for each in endpoints if each not in fed]
         whole = plan.graph.find_needed([*names, *targets], fed)
         variables = Variables(plan.graph, self._library)
         effects = [node.name for node in whole.values() if variables.changed_variables(node)]
@@ -175,7 +177,7 @@ class Session:
 
     @property
     def variables(self) -> dict[str, Array]:
-        """What each variable holds, copied; those that hold nothing yet are left out."""
+        """Copies of the values of variables, without those that have none yet."""
         return {name: value.copy() for name, value in self._values.items()}
 
     @property
@@ -194,16 +196,16 @@ class Session:
         return names
 
     def _asks(self, node: GraphNode) -> bool:
-        """Whether what a node lets run reads an input or a checkpoint."""
-        left, seen = [node.name], set[str]()
-        while left:
-            graph_node = self._nodes.get(left.pop())
+        """Whether the nodes before a node read an input or a checkpoint."""
+        stack, seen = [node.name], set[str]()
+        while stack:
+            graph_node = self._nodes.get(stack.pop())
             if graph_node is None or graph_node.name in seen:
                 continue
             if graph_node.op in _ASKING:
                 return True
             seen.add(graph_node.name)
-            left += [*(each.node for each in graph_node.inputs), *graph_node.controls]
+            stack += [*(each.node for each in graph_node.inputs), *graph_node.controls]
         return False
 
     def reset(self) -> None:
@@ -213,10 +215,10 @@ class Session:
         if starts:
             self.run((), targets=starts)
 
-    def _touches(self, name: str, known: Mapping[str, Array]) -> bool:
+    def _touches(self, name: str, values: Mapping[str, Array]) -> bool:
         """Whether an initialiser assigns a variable that the file has."""
         assigned = (self._nodes[each] for each in self._nodes[name].controls if each in self._nodes)
-        return any(node.inputs and node.inputs[0].node in known for node in assigned)
+        return any(node.inputs and node.inputs[0].node in values for node in assigned)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write all variables to a file of numpy (.npz)."""
@@ -245,8 +247,8 @@ class Session:
             checkpoint = Checkpoint(path)
             return {name: checkpoint.tensor(name) for name in self._variable_names() if name in checkpoint}
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                return {name: stored[name] for name in stored.files}
+            with np.load(path, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
         except (OSError, ValueError, EOFError) as error:
             raise LoadError(f"{path}: neither a file of variables nor a checkpoint ({error})") from error
 
@@ -269,9 +271,9 @@ class Session:
         """Add the nodes of another GraphDef; variables keep what they hold. Raises LoadError: a name is taken."""
         proto = decode(GraphDef, graph, "these bytes")
         nodes = graph_nodes(proto.node, "these bytes")
-        taken = [node.name for node in nodes if node.name in self._nodes]
-        if taken:
-            raise LoadError(f"{taken[0]}: the graph has a node of this name already; give another")
+        duplicates = [node.name for node in nodes if node.name in self._nodes]
+        if duplicates:
+            raise LoadError(f"{duplicates[0]}: the graph has a node of this name already; give another")
         self._nodes.update((node.name, node) for node in nodes)
 
     def _endpoint(self, name: str, what: str) -> NodeOutput:
@@ -291,12 +293,12 @@ class Session:
         node = self._nodes[endpoint.node]
         if node.op in VARIABLES and node.op == "VarHandleOp":
             raise InputError(f"feed {name}: it is the handle of a variable; feed its ReadVariableOp")
-        wanted = self._type(endpoint)
+        dtype = self._type(endpoint)
         array = np.asarray(value)
-        if wanted is not None and array.dtype != wanted:
-            cast_ = numbers_of(value, wanted)
+        if dtype is not None and array.dtype != dtype:
+            cast_ = numbers_of(value, dtype)
             if cast_ is None:
-                raise InputError(f"feed {name}: {value!r:.60} is not of type {dtype_name(wanted)}")
+                raise InputError(f"feed {name}: {value!r:.60} is not of type {dtype_name(dtype)}")
             array = cast_
         _check_shape(node, array, name)
         return array
@@ -331,9 +333,9 @@ class Session:
         return plan
 
     def _compute(
-        self, wanted: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]
+        self, endpoints: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]
     ) -> dict[str, Array]:
-        key = _Key(frozenset(feeds), frozenset(wanted), frozenset(targets))
+        key = _Key(frozenset(feeds), frozenset(endpoints), frozenset(targets))
         if not key.fetches and not key.targets:
             return {}
         plan = self._plan(key)
@@ -348,8 +350,8 @@ class Session:
         if form not in plan.models:
             plan.models[form] = self._model(plan, key, feeds, values)
         model = plan.models[form]
-        given = {str(end): array for end, array in feeds.items()} | values
-        inputs = {name: _stored_form(array) for name, array in given.items() if name in model.inputs}
+        arrays = {str(end): array for end, array in feeds.items()} | values
+        inputs = {name: _stored_form(array) for name, array in arrays.items() if name in model.inputs}
         self._require_values(model, inputs)
         results = model.run(inputs)
         fetched = {str(end): self._convert_result(end, results[str(end)]) for end in key.fetches}
@@ -391,9 +393,9 @@ class Session:
         node = self._nodes[endpoint.node]
         if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):
             return np.asarray(value[..., 0] + 1j * value[..., 1])
-        wanted = self._type(endpoint)
-        if wanted is not None and value.dtype == np.int64 and wanted.kind in "iu":
-            return value.astype(wanted)
+        dtype = self._type(endpoint)
+        if dtype is not None and value.dtype == np.int64 and dtype.kind in "iu":
+            return value.astype(dtype)
         return value
 
 

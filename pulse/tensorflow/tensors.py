@@ -77,8 +77,8 @@ class TensorType:
         return self.plain in (8, 18)
 
     def __str__(self) -> str:
-        known = self.known_type
-        return _OTHER.get(self.plain, f"type {self.number}") if known is None else known.name
+        dtype = self.known_type
+        return _OTHER.get(self.plain, f"type {self.number}") if dtype is None else dtype.name
 
 
 class FunctionName(NamedTuple):

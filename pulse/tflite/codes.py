@@ -175,14 +175,14 @@ def largest_code(tensor: Tensor) -> int:
 
 def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> Array:
     """The scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
-    tensor, made = target(node)
+    tensor, quantization = target(node)
     if tensor.dtype == np.int16:
         return (
             x.scale[0].astype(np.float64)
             * weights.scale.astype(np.float64)
-            / made.scale[0].astype(np.float64)
+            / quantization.scale[0].astype(np.float64)
         )
-    return (x.scale[0] * weights.scale / made.scale[0]).astype(np.float32)
+    return (x.scale[0] * weights.scale / quantization.scale[0]).astype(np.float32)
 
 
 def finish_sum(
@@ -217,27 +217,27 @@ def scale_by_slope(x: Array, factor: np.float32) -> Array:
 
 def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
     """The codes of an input as codes of the output, whose scale may differ."""
-    ours, (tensor, made) = node.quantization(slot), target(node, out)
+    ours, (tensor, theirs) = node.quantization(slot), target(node, out)
     x, source = node.codes(slot), node.read(slot)
-    if ours.scale[0] == made.scale[0]:
+    if ours.scale[0] == theirs.scale[0]:
         return shift_codes(node, x, source, tensor, suffix)
-    ratio = np.float32(ours.scale[0] / made.scale[0])
+    ratio = np.float32(ours.scale[0] / theirs.scale[0])
     if source.dtype == tensor.dtype != np.int16 and SLOPES[0] <= ratio <= SLOPES[1]:
         step = float(np.rint(ratio / SLOPES[0]) * SLOPES[0])
         y = node.each("add", node.each("mul", x, step, suffix=f"{suffix}steps"), 0.5, suffix=f"{suffix}half")
         return clamp(node, node.each("floor", y, suffix=f"{suffix}whole"), suffix=suffix, slot=out)
-    factor = np.asarray(float(ours.scale[0]) / float(made.scale[0]))
+    factor = np.asarray(float(ours.scale[0]) / float(theirs.scale[0]))
     up = np.int16 not in (source.dtype, tensor.dtype)
     y = times(node, node.cast(x, F64, f"{suffix}wide"), factor, f"{suffix}rescaled", up)
     return clamp_wide(node, y, NONE, suffix, out)
 
 
-def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix: str = "") -> OutletId:
+def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, suffix: str = "") -> OutletId:
     """Codes of one scale, in the range of the output."""
-    assert source.dtype is not None and source.quantization is not None and made.quantization is not None
-    assert made.dtype is not None
+    assert source.dtype is not None and source.quantization is not None and result.quantization is not None
+    assert result.dtype is not None
     low, high = code_range(source.dtype, int(source.quantization.zero[0]))
-    least, most = code_range(made.dtype, int(made.quantization.zero[0]))
+    least, most = code_range(result.dtype, int(result.quantization.zero[0]))
     if low >= least and high <= most:
         return x
     return clamp(node, x, NONE, suffix)
@@ -276,10 +276,14 @@ def towards_zero(y: Array, scale: np.float32, zero: np.float32) -> Array:
 def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: Rounding) -> Array:
     """The output's ``code - zero`` for each code of the input, from the least one on; the function's values are f32."""
     ours, (low, high) = node.quantization(0), input_range(node)
-    made_tensor, made = target(node)
-    assert made_tensor.dtype is not None
+    tensor, quantization = target(node)
+    assert tensor.dtype is not None
     x = np.arange(low, high + 1).astype(np.float32) * ours.scale[0]
-    least, most = code_range(made_tensor.dtype, int(made.zero[0]))
+    least, most = code_range(tensor.dtype, int(quantization.zero[0]))
     with np.errstate(all="ignore"):
-        y = whole(function(x.astype(np.float64)).astype(np.float32), made.scale[0], np.float32(made.zero[0]))
+        y = whole(
+            function(x.astype(np.float64)).astype(np.float32),
+            quantization.scale[0],
+            np.float32(quantization.zero[0]),
+        )
         return np.clip(np.nan_to_num(y), least, most).astype(np.float32)

@@ -89,10 +89,10 @@ def _axis(graph: Subgraph, widening: Operator) -> int | None:
     return None if value is None or value.size != 1 else int(value.ravel()[0]) % IMAGE
 
 
-def _factors(blocks: list[int], added: int | None) -> tuple[int, int] | None:
-    """The dilations of height and width; ``added`` is the one of these axes that the frames did not have."""
-    if added is None:
+def _factors(blocks: list[int], added_axis: int | None) -> tuple[int, int] | None:
+    """The dilations of height and width; ``added_axis`` is the one of them that the frames lack."""
+    if added_axis is None:
         return (blocks[0], blocks[1]) if len(blocks) == 2 else (blocks[0], 1) if len(blocks) == 1 else None
-    if len(blocks) != 1 or added not in (1, 2):
+    if len(blocks) != 1 or added_axis not in (1, 2):
         return None
-    return (1, blocks[0]) if added == 1 else (blocks[0], 1)
+    return (1, blocks[0]) if added_axis == 1 else (blocks[0], 1)

@@ -249,8 +249,8 @@ class _Parser:
             raise self.error(f"{where} has buffer {number} of {self._model.BuffersLength()}")
         if number == 0:
             return None
-        stored = self._buffer_bytes(self._model.Buffers(number), where)
-        if not stored.size or kind in RESOURCES:
+        data = self._buffer_bytes(self._model.Buffers(number), where)
+        if not data.size or kind in RESOURCES:
             return None
         if kind in ("INT4", "UINT4"):
             raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not covered")
@@ -258,13 +258,13 @@ class _Parser:
         if dtype is None:
             return None
         size = math.prod(shape)
-        if stored.size != size * dtype.itemsize:
+        if data.size != size * dtype.itemsize:
             raise self.error(
-                f"{where} has {stored.size} bytes of data for shape {list(shape)}, which takes {size * dtype.itemsize}"
+                f"{where} has {data.size} bytes of data for shape {list(shape)}, which takes {size * dtype.itemsize}"
             )
         if dtype == np.bool_:
-            return (stored != 0).reshape(shape)
-        return stored.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+            return (data != 0).reshape(shape)
+        return data.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def _buffer_bytes(self, buffer: Any, where: str) -> NDArray[np.uint8]:
         """The bytes of a buffer; those of large files lie after the FlatBuffer."""
@@ -276,12 +276,12 @@ class _Parser:
         return _array(buffer.DataAsNumpy(), np.uint8)
 
     def _quantization(self, tensor: Any, shape: tuple[int, ...], where: str) -> Quantization | None:
-        given = tensor.Quantization()
-        if given is None or not given.ScaleLength():
+        table = tensor.Quantization()
+        if table is None or not table.ScaleLength():
             return None
-        scale, zero = _array(given.ScaleAsNumpy(), np.float32), _array(given.ZeroPointAsNumpy(), np.int64)
+        scale, zero = _array(table.ScaleAsNumpy(), np.float32), _array(table.ZeroPointAsNumpy(), np.int64)
         zero = zero if zero.size else np.zeros(1, np.int64)
-        axis = given.QuantizedDimension()
+        axis = table.QuantizedDimension()
         if (
             not ((scale > 1 / LARGEST_SCALE) & (scale < LARGEST_SCALE)).all()
             or (np.abs(zero) > 1 << 16).any()
@@ -312,8 +312,8 @@ class _Parser:
             options_by_name |= _fields(options)
         return options_by_name
 
-    def _signature(self, given: Any, graphs: Sequence[Subgraph]) -> Signature:
-        key, number = _text(given.SignatureKey()), int(given.SubgraphIndex())
+    def _signature(self, signature: Any, graphs: Sequence[Subgraph]) -> Signature:
+        key, number = _text(signature.SignatureKey()), int(signature.SubgraphIndex())
         if number >= len(graphs):
             raise self.error(f"signature {key} is of subgraph {number}, and there are {len(graphs)}")
         graph = graphs[number]
@@ -328,8 +328,8 @@ class _Parser:
         return Signature(
             key,
             number,
-            read_names(given.InputsLength(), given.Inputs, graph.inputs),
-            read_names(given.OutputsLength(), given.Outputs, graph.outputs),
+            read_names(signature.InputsLength(), signature.Inputs, graph.inputs),
+            read_names(signature.OutputsLength(), signature.Outputs, graph.outputs),
         )
 
 
@@ -357,5 +357,5 @@ def _fields(options: Any) -> dict[str, Any]:
 
 
 def _members(kind: Any) -> dict[str, Any]:
-    """What a class of the package has, by name."""
+    """The members of a class of the package, by name."""
     return dict(cast("Mapping[str, Any]", vars(kind)))

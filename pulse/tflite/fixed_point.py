@@ -43,14 +43,14 @@ def tanh(codes: Array, whole: int) -> Array:
     return np.where(x == 0, 0, np.where(x < 0, -y, y)).astype(np.float32)
 
 
-def hard_swish(codes: Array, scale: float, made: float) -> Array:
+def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
     """8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; whole numbers.
 
     codes        ``code - zero`` of 8 bits
-    scale, made  of the input and the output
+    scale, out_scale  of the input and the output
     """
     fine = codes.astype(np.int64) << 7
-    out, out_shift = _multiplier(scale / 128 / made)
+    out, out_shift = _multiplier(scale / 128 / out_scale)
     line, line_shift = _multiplier(scale / 128 / (3 / 32768))
     y = _clamp(fine << max(line_shift - 1, 0))
     y = _clamp(_product(y, line) << min(max(line_shift, 0), 1))
@@ -83,20 +83,20 @@ def _product(a: Whole | int, b: Whole | int) -> Whole:
 
 
 def _divide(x: Whole, bits: int) -> Whole:
-    """Over a power of two, halves away from zero."""
+    """Divide by a power of two, and round halves away from zero."""
     rest, half = x & ((1 << bits) - 1), ((1 << bits) - 1) >> 1
     return (x >> bits) + (rest > half + (x < 0))
 
 
 def _on_last_quarter(x: Whole) -> Whole:
     """The exponential of -1/4 <= x < 0 without bits in front of the point, by its series around -1/8."""
-    moved = x + (1 << (BITS - 3))
-    square = _product(moved, moved)
-    cube, fourth = _product(square, moved), _product(square, square)
+    centred = x + (1 << (BITS - 3))
+    square = _product(centred, centred)
+    cube, fourth = _product(square, centred), _product(square, square)
     third = _product(_divide(fourth, 2) + cube, _fix(1 / 3))
     rest = _divide(third + square, 1)
     middle = _fix(float(np.exp(_POLYNOMIAL)))
-    return np.clip(middle + _product(middle, moved + rest), -MOST - 1, MOST)
+    return np.clip(middle + _product(middle, centred + rest), -MOST - 1, MOST)
 
 
 def _exponential(x: Whole, whole: int) -> Whole:

@@ -128,10 +128,10 @@ def _zero(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId) -> O
     error = node.each("add", from_low, node.each("add", high, HIGH, suffix="from_high"), suffix="error")
     begin = node.each("sub", _number(node, LOW, low, "begin"), low, suffix="by_low")
     end = node.each("sub", _number(node, HIGH, low, "end"), high, suffix="by_high")
-    chosen = node.each(
+    nearest = node.each(
         "where", node.each("greater", error, 0.0, suffix="nearer"), begin, end, suffix="zero_near"
     )
     limited = node.each(
-        "min", node.each("max", chosen, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited"
+        "min", node.each("max", nearest, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited"
     )
     return node.each("round", limited, suffix="zero")

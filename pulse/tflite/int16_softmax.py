@@ -20,7 +20,7 @@ REACH = 10.0
 
 
 def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
-    """Over the last axis, of up to ``MOST_ENTRIES`` entries, in steps of 2**-15."""
+    """Softmax over the last axis, of up to ``MOST_ENTRIES`` entries, in steps of 2**-15."""
     x = node.codes(0)
     last = (node.graph.fact(x).rank - 1,)
     below = node.each("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
@@ -65,10 +65,10 @@ def _just_below(node: TfliteNode, like: OutletId, power: int) -> OutletId:
 def _look_up(
     node: TfliteNode, x: OutletId, function: Callable[[Array], Array], low: float, high: float, name: str
 ) -> OutletId:
-    kept = node.each(
+    clamped = node.each(
         "min", node.each("max", x, float(LEAST), suffix=f"{name}.low"), float(MOST), suffix=f"{name}.kept"
     )
     table = node.constant(
         lines(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
     )
-    return node.wire(CodeTable(LEAST), [node.cast(kept, F32, f"{name}.place"), table], name)
+    return node.wire(CodeTable(LEAST), [node.cast(clamped, F32, f"{name}.place"), table], name)

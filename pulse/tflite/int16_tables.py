@@ -36,8 +36,8 @@ def activation_table(kind: str, scale: float) -> Array:
         return fixed_point.sigmoid(x, whole) if kind == "sigmoid" else fixed_point.tanh(x, whole)
     multiplier, shift = _multiplier(scale)
     scaled = (x * multiplier + ((1 << shift) >> 1)) >> shift
-    made = _sigmoid(scaled) if kind == "sigmoid" else _tanh(scaled)
-    return made.astype(np.float32)
+    values = _sigmoid(scaled) if kind == "sigmoid" else _tanh(scaled)
+    return values.astype(np.float32)
 
 
 def _multiplier(scale: float) -> tuple[int, int]:
@@ -54,8 +54,8 @@ def _interpolate(size: Whole, bits: int, top: int) -> Whole:
     table = np.minimum(np.rint((1 << 16) * (y + above)).astype(np.int64), (1 << 16) - 1)
     place = np.minimum(size >> bits, ENTRIES - 1)
     rest = size & ((1 << bits) - 1)
-    made = (table[place] << bits) + rest * (table[place + 1] - table[place])
-    return np.where(place >= ENTRIES - 1, top, made)
+    between = (table[place] << bits) + rest * (table[place + 1] - table[place])
+    return np.where(place >= ENTRIES - 1, top, between)
 
 
 def _sigmoid(x: Whole) -> Whole:
@@ -72,13 +72,13 @@ def _tanh(x: Whole) -> Whole:
     return np.where(x >= 0, y - half + more, half - y + more - 1) >> bits
 
 
-def interpolate(function: Callable[[Array], Array], ours: float, made: float) -> Array:
+def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: float) -> Array:
     """A function of all int16 codes by ``lines`` in f32; infinite values are at the end of the range.
 
-    ours, made  the scales of the input and the output
+    in_scale, out_scale  of the input and the output
     """
-    low, high = (np.float32(ours) * np.float32(end) for end in (LEAST, MOST))
-    ends = [np.float32(made) * np.float32(end) for end in (LEAST, MOST)]
+    low, high = (np.float32(in_scale) * np.float32(end) for end in (LEAST, MOST))
+    ends = [np.float32(out_scale) * np.float32(end) for end in (LEAST, MOST)]
 
     def values(x: Array) -> Array:
         with np.errstate(all="ignore"):

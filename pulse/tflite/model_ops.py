@@ -62,21 +62,21 @@ class TfliteOp(ModelOp):
             self.body,
             self.inner,
         )
-        made = TRANSLATORS[self.kind](node)
-        outlets = [made] if isinstance(made, OutletId) else list(made)
-        wanted = len(self.makes) + len(STATES.get(self.kind, ()))
-        if len(outlets) < wanted:
+        result = TRANSLATORS[self.kind](node)
+        outlets = [result] if isinstance(result, OutletId) else list(result)
+        count = len(self.makes) + len(STATES.get(self.kind, ()))
+        if len(outlets) < count:
             raise LoadError(
-                f"{wire} ({self.kind}): makes {len(outlets)} tensors, and the file has {wanted} for them"
+                f"{wire} ({self.kind}): makes {len(outlets)} tensors, and the file has {count} for them"
             )
         for tensor, outlet in zip(self.makes, outlets):
-            made = target.graph.fact(outlet).dtype
-            if made.kind not in _kinds(tensor):
+            dtype = target.graph.fact(outlet).dtype
+            if dtype.kind not in _kinds(tensor):
                 raise LoadError(
-                    f"{wire} ({self.kind}): makes {dtype_name(made)}, where the file has {_tensor_text(tensor)} in "
+                    f"{wire} ({self.kind}): makes {dtype_name(dtype)}, where the file has {_tensor_text(tensor)} in "
                     f"{tensor.name}"
                 )
-        return outlets[:wanted]
+        return outlets[:count]
 
     def detail(self) -> str:
         text = " ".join(f"{name}={value}" for name, value in sorted(self.options.items()))

@@ -46,15 +46,15 @@ def read(
 
 def _choose(signatures: Sequence[Signature], key: str | None, title: str) -> Signature | None:
     """The signature of a key, or the first; warns where the file has others."""
-    listed = ", ".join(signature.key for signature in signatures) or "none"
+    keys = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
-        chosen = next((signature for signature in signatures if signature.key == key), None)
-        if chosen is None:
-            raise LoadError(f"{title}: no signature is called {key!r}; the signatures are {listed}")
-        return chosen
+        match = next((signature for signature in signatures if signature.key == key), None)
+        if match is None:
+            raise LoadError(f"{title}: no signature is called {key!r}; the signatures are {keys}")
+        return match
     if len(signatures) > 1:
         warnings.warn(
-            f"{title}: has the signatures {listed}, and the first is read; "
+            f"{title}: has the signatures {keys}, and the first is read; "
             f"{spell('signature', 'NAME')} reads another",
             PulseWarning,
             stacklevel=5,
@@ -67,9 +67,9 @@ def _port_names(
 ) -> tuple[Mapping[int, str], Mapping[int, str]]:
     """Names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
     none: Mapping[int, str] = {}
-    given = (none, none) if signature is None else (signature.inputs, signature.outputs)
+    mappings = (none, none) if signature is None else (signature.inputs, signature.outputs)
     names_by_signature: list[Mapping[int, str]] = []
-    for ports, names in zip((graph.inputs, graph.outputs), given):
+    for ports, names in zip((graph.inputs, graph.outputs), mappings):
         mine = {number: names.get(number, graph.tensors[number].name) for number in ports}
         if len(set(mine.values())) < len(mine):
             raise LoadError(
@@ -79,31 +79,31 @@ def _port_names(
     return names_by_signature[0], names_by_signature[1]
 
 
-def _ports(graph: Subgraph, names: Mapping[int, str], given: Collection[str]) -> GraphProto:
-    """The inputs in the form that ``input_facts`` reads; ``given`` are those whose sizes the caller says."""
-    values = [_port(graph.tensors[number], name, name in given) for number, name in names.items()]
+def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
+    """The inputs in the form that ``input_facts`` reads; the caller says the sizes of ``sized_names``."""
+    values = [_port(graph.tensors[number], name, name in sized_names) for number, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
 
-def _port(tensor: Tensor, name: str, given: bool) -> Any:
+def _port(tensor: Tensor, name: str, sized: bool) -> Any:
     if tensor.dtype is None or tensor.dtype.kind == "c":
         raise LoadError(f"input {name}: type {tensor.kind} is not covered")
     return helper.make_tensor_value_info(
         name,
         helper.np_dtype_to_tensor_dtype(tensor.dtype),
-        None if tensor.shape is None else _dims(tensor.shape, given),
+        None if tensor.shape is None else _dims(tensor.shape, sized),
     )
 
 
-def _dims(shape: Sequence[int], given: bool) -> list[int | str]:
+def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
     """Sizes; names for those that are open. A batch that is open, the first of several axes, is 1 as in LiteRT, unless
     the caller says what it is.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
-    named = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
-    if given and shape and shape[0] < 0:
-        named.setdefault(0, BATCH)
-    return [named.get(axis, abs(size)) for axis, size in enumerate(shape)]
+    symbols = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
+    if sized and shape and shape[0] < 0:
+        symbols.setdefault(0, BATCH)
+    return [symbols.get(axis, abs(size)) for axis, size in enumerate(shape)]
 
 
 def _variable_name(handle: Operator, number: int) -> str:
@@ -251,13 +251,13 @@ class _Builder:
         return number
 
     def _access(self, place: int) -> None:
-        """A handle, or what is done with the variable that it stands for."""
+        """Note a handle of a variable, a read of it or an assignment."""
         operator = self._subgraph.operators[place]
         if operator.kind == "VAR_HANDLE":
             self._handles.update((number, _variable_name(operator, number)) for number in operator.outputs)
             return
-        wanted = 1 if operator.kind == "READ_VARIABLE" else 2
-        if len(operator.inputs) != wanted or operator.inputs[0] not in self._handles:
+        count = 1 if operator.kind == "READ_VARIABLE" else 2
+        if len(operator.inputs) != count or operator.inputs[0] not in self._handles:
             raise LoadError(
                 f"{self._title}: {operator.kind} {place} of {self._subgraph.name} has no variable"
             )
@@ -305,9 +305,9 @@ class _Builder:
         self.graph.inputs.append(outlet)
         self._begins[name] = self._current[name] = outlet
 
-    def _variable(self, name: str, taken: Sequence[str]) -> Variable:
+    def _variable(self, name: str, names: Sequence[str]) -> Variable:
         output = f"{name}.next"
-        while output in taken:
+        while output in names:
             output += "_"
         return Variable(name, output, self._initial[name])
 
@@ -351,8 +351,8 @@ class _Builder:
         for number in states:
             self._values[number] = self._read(tensors[number].name, tensors[number])
             self._forms.setdefault(tensors[number].name, tensors[number])
-        given = [number for number in operator.inputs if number >= 0]
-        places = iter(range(len(given)))
+        numbers = [number for number in operator.inputs if number >= 0]
+        places = iter(range(len(numbers)))
         op = TfliteOp(
             operator.kind,
             operator.options,
@@ -362,7 +362,7 @@ class _Builder:
             self._body,
             tuple(tensors[number] for number in operator.inner if number >= 0),
         )
-        reads = [self._value(number, what) for number in given]
+        reads = [self._value(number, what) for number in numbers]
         count = len(operator.outputs) + len(STATES.get(operator.kind, ()))
         outlets = self.graph.add(tensors[operator.outputs[0]].name, op, reads, [InferenceFact()] * count)
         self._values.update(zip(operator.outputs, outlets))

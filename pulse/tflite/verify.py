@@ -96,7 +96,7 @@ class _Walk:
         return struct.unpack_from(form, self.data, place)[0]
 
     def indirect(self, place: int, part: str) -> int:
-        """Where an offset leads."""
+        """The place that an offset leads to."""
         offset = self.number("<I", place, part)
         if offset == 0:
             raise self.error(part, "has an offset of 0")

@@ -103,8 +103,8 @@ def from_torch(
         with silence_exporter(), computing_in(torch, module, f32):
             result = run_example(torch, module, call, title)
         state.begin()
-        kept = find_states(torch, call, result, title, states)
-        own = {each.parameter for each in kept}
+        state_leaves = find_states(torch, call, result, title, states)
+        own = {each.parameter for each in state_leaves}
 
         def time_of(module: Any, call: ModuleCall) -> Axes:
             oracle = ModuleOracle(torch, module, call, state.begin, [], f32)
@@ -116,48 +116,54 @@ def from_torch(
             )
             if lengths_of:
                 result = run_example(torch, module, call, title)
-                kept = find_states(torch, call, result, title, states)
+                state_leaves = find_states(torch, call, result, title, states)
         _warn(title, describe_lengths(lengths_of))
         if dynamic is None:
             with silence_exporter():
                 call = call if call.axes else replace(call, axes=time_of(module, call))
             _warn(title, [describe_time(call.axes)] if call.axes else [])
-        wanted = read_lengths(lengths, call.frames)
+        compared_lengths = read_lengths(lengths, call.frames)
         if call.axes and states is None:
-            kept = []
+            state_leaves = []
         else:
             with silence_exporter(), computing_in(torch, module, f32):
                 buffers = find_buffers(torch, module, call, state.begin, title)
                 if buffers:
                     module, call = with_buffers(torch, module, call, buffers)
                     result = run_example(torch, module, call, title)
-                    kept += find_states(torch, call, result, title, {BUFFERS: 1})
-        outputs = name_results(torch, result, kept) if kept else name_outputs(torch, result)
+                    state_leaves += find_states(torch, call, result, title, {BUFFERS: 1})
+        outputs = name_results(torch, result, state_leaves) if state_leaves else name_outputs(torch, result)
         state.begin()
         with silence_exporter(), computing_in(torch, module, f32):
-            exported = export(ExportRequest(torch, module, call, opset, title, outputs, state))
-        _warn(title, exported.notes)
-        read = read_onnx(exported.proto, ignore_value_info=True, tensors=exported.tensors)
-        model = keep_states(read, kept)
+            onnx_export = export(ExportRequest(torch, module, call, opset, title, outputs, state))
+        _warn(title, onnx_export.notes)
+        read = read_onnx(onnx_export.proto, ignore_value_info=True, tensors=onnx_export.tensors)
+        model = keep_states(read, state_leaves)
         _warn(title, describe_states(model))
         if compare:
             with silence_exporter():
                 typed = model.analyse()
-                given = samples(torch, call, list(typed.inputs), title)
+                examples = samples(torch, call, list(typed.inputs), title)
                 oracle, precise = (
                     ModuleOracle(torch, module, call, state.begin, list(typed.outputs), dtype)
                     for dtype in (f32, torch.float64)
                 )
                 comparison = Comparison(
-                    title, oracle, offline(typed), given, call.list_axes(), precise=precise, bind=typed.bind
+                    title,
+                    oracle,
+                    offline(typed),
+                    examples,
+                    call.list_axes(),
+                    precise=precise,
+                    bind=typed.bind,
                 )
-                notes = comparison.require_equal(wanted, exported.trims)
+                notes = comparison.require_equal(compared_lengths, onnx_export.trims)
                 if model.variables:
-                    require_equal_calls(title, oracle, typed, given, model.variables)
+                    require_equal_calls(title, oracle, typed, examples, model.variables)
             _warn(title, notes)
-    for tensor in exported.tensors.values():
+    for tensor in onnx_export.tensors.values():
         let_pages_go(tensor)
-    if sum(tensor.nbytes for tensor in exported.tensors.values()) >= LARGE:
+    if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= LARGE:
         let_heap_go()
     return model
 

@@ -24,8 +24,8 @@ class ModuleCall:
 
     def leaves(self, torch: Any) -> dict[str, Any]:
         """The tensors and numbers of the arguments, by the names that the exporter gives them: ``state_0``."""
-        found, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
-        return {"_".join(map(path_key, path)): leaf for path, leaf in found}
+        paths, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
+        return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
 
     def fill(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and named arguments, with these values in place of leaves; other tensors are copies."""
@@ -48,7 +48,7 @@ class ModuleCall:
 
     @property
     def frames(self) -> Lengths:
-        """How many frames the example has of each symbol."""
+        """The number of frames of each symbol in the example."""
         return {
             symbol: int(self.arguments[name].shape[axis])
             for name, axes in self.axes.items()
@@ -85,12 +85,12 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
     names = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
     positional = not isinstance(example, Mapping)
     if positional:
-        given: Sequence[Any] = (
+        values: Sequence[Any] = (
             cast("Sequence[Any]", example) if isinstance(example, tuple | list) else (example,)
         )
-        if len(given) > len(names):
-            raise InputError(f"{len(given)} examples for the inputs {', '.join(names) or 'none'} of forward")
-        arguments = dict(zip(names, given))
+        if len(values) > len(names):
+            raise InputError(f"{len(values)} examples for the inputs {', '.join(names) or 'none'} of forward")
+        arguments = dict(zip(names, values))
     else:
         named = dict(cast("Mapping[str, Any]", example))
         unknown = sorted(set(named) - set(names))
@@ -100,22 +100,22 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
             )
         arguments = {name: named[name] for name in names if name in named}
     axes: dict[str, Axes] = {_input_name(key, arguments): value for key, value in dynamic.items()}
-    for name, wanted in axes.items():
-        _require_axes(torch, name, arguments[name], wanted)
+    for name, symbols in axes.items():
+        _require_axes(torch, name, arguments[name], symbols)
     _require_one_length(arguments, axes)
     return ModuleCall(arguments, axes, positional)
 
 
-def _require_axes(torch: Any, name: str, value: Any, wanted: Axes) -> None:
+def _require_axes(torch: Any, name: str, value: Any, symbols: Axes) -> None:
     if not isinstance(value, torch.Tensor):
         raise InputError(
             f"input {name} has dynamic axes, and its example is not a tensor: {type(value).__name__}"
         )
-    if not isinstance(cast("Any", wanted), Mapping):
+    if not isinstance(cast("Any", symbols), Mapping):
         raise InputError(
-            f'dynamic of {name}: {wanted!r} names no symbols; give axis and name, as in {{"{name}": {{0: "T"}}}}'
+            f'dynamic of {name}: {symbols!r} names no symbols; give axis and name, as in {{"{name}": {{0: "T"}}}}'
         )
-    for axis, symbol in wanted.items():
+    for axis, symbol in symbols.items():
         if not isinstance(cast("Any", symbol), str) or not symbol.isidentifier():
             raise InputError(
                 f"dynamic of {name}, axis {axis}: {symbol!r} is not a name; give one such as 'T'"
@@ -131,13 +131,13 @@ def _require_axes(torch: Any, name: str, value: Any, wanted: Axes) -> None:
 
 def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, Axes]) -> None:
     first: dict[str, tuple[str, int]] = {}
-    for name, wanted in axes.items():
-        for axis, symbol in wanted.items():
+    for name, symbols in axes.items():
+        for axis, symbol in symbols.items():
             frames = int(arguments[name].shape[axis])
-            other, known = first.setdefault(symbol, (name, frames))
-            if frames != known:
+            other, count = first.setdefault(symbol, (name, frames))
+            if frames != count:
                 raise InputError(
-                    f"{symbol} is {known} frames in the example of {other} and {frames} in that of {name}; give "
+                    f"{symbol} is {count} frames in the example of {other} and {frames} in that of {name}; give "
                     "examples of one length, or the axes two names"
                 )
 

@@ -39,15 +39,15 @@ def find_time(title: str, module: Run, examples: Mapping[str, Array]) -> Axes:
     ]
     alone: list[Axes] = [{name: {axis: SYMBOL}} for name, axis in axes]
     for choices in (alone, list(_together(examples, axes))):
-        found = [choice for choice in choices if _runs(module, examples, choice, shapes)]
-        if len(found) > 1:
-            listed = "; ".join(f"dynamic={choice}" for choice in found)
+        fitting = [choice for choice in choices if _runs(module, examples, choice, shapes)]
+        if len(fitting) > 1:
+            listed = "; ".join(f"dynamic={choice}" for choice in fitting)
             raise InputError(
                 f"{title} takes other lengths along several axes; say which one is time, as in {listed}, or that none "
                 "is: dynamic={}"
             )
-        if found:
-            return found[0]
+        if fitting:
+            return fitting[0]
     return {}
 
 
@@ -76,6 +76,6 @@ def _runs(module: Run, examples: Mapping[str, Array], axes: Axes, shapes: list[t
 
 
 def describe_time(axes: Mapping[str, Mapping[int, str]]) -> str:
-    """What was found, for the user."""
+    """The text that tells the user which axes were found."""
     listed: Any = " and ".join(f"axis {axis} of {name}" for name, each in axes.items() for axis in each)
     return f"time ({SYMBOL}) is {listed}: the module runs at other lengths; dynamic={axes} says so"

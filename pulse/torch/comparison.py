@@ -78,15 +78,15 @@ class Comparison:
                  ``lengths``, or by default no other than the example's
         """
         if lengths is None and self.own:
-            for wanted in (each for symbol in self.own if even for each in even_length(self.own, symbol)):
-                self._try_shorter([wanted])
+            for sizes in (each for symbol in self.own if even for each in even_length(self.own, symbol)):
+                self._try_shorter([sizes])
             return self._vary()
-        for wanted in lengths or [self.own]:
-            refusal = self._refusal(wanted)
+        for sizes in lengths or [self.own]:
+            refusal = self._refusal(sizes)
             if refusal is not None:
                 raise InputError(
-                    f"{self.title}: the module does not run on {format_lengths(wanted) or 'the example'}: {refusal}; "
-                    f"give {'lengths' if wanted else 'an example'} that it takes"
+                    f"{self.title}: the module does not run on {format_lengths(sizes) or 'the example'}: {refusal}; "
+                    f"give {'lengths' if sizes else 'an example'} that it takes"
                 )
         return []
 
@@ -120,14 +120,14 @@ class Comparison:
     def _try(self, symbols: Sequence[str]) -> ModuleTrial:
         """Compare at the first shorter and the first longer length that the module takes."""
         shorter, longer = variations(self.own, symbols)
-        taken, short = self._try_shorter(shorter)
+        frames, short = self._try_shorter(shorter)
         refusal = ""
         for lengths in longer:
-            found = self._refusal(lengths)
-            if found is None:
-                return ModuleTrial(taken, True, "", short)
-            refusal = refusal or f"{format_lengths(lengths)}: {found}"
-        return ModuleTrial(taken, False, refusal, short)
+            reason = self._refusal(lengths)
+            if reason is None:
+                return ModuleTrial(frames, True, "", short)
+            refusal = refusal or f"{format_lengths(lengths)}: {reason}"
+        return ModuleTrial(frames, False, refusal, short)
 
     def _try_shorter(self, shorter: Sequence[Lengths]) -> tuple[bool, str]:
         """Whether one was compared, and why the model refuses others: a refusal is no wrong number."""
@@ -149,27 +149,27 @@ class Comparison:
             expected = self.module(feeds)
         except InputError as error:
             return str(error)
-        got = self._run_model(feeds)
-        if not self._agree(feeds, expected, got):
-            self._explain(lengths, expected, got)
+        outputs = self._run_model(feeds)
+        if not self._agree(feeds, expected, outputs):
+            self._explain(lengths, expected, outputs)
         return None
 
     def _agree(
-        self, feeds: dict[str, Array], expected: dict[str, Array], got: "Reference | PulseError"
+        self, feeds: dict[str, Array], expected: dict[str, Array], outputs: "Reference | PulseError"
     ) -> bool:
         """Whether the module agrees with the model, in its own types or in f64; what takes long comes last."""
-        if isinstance(got, PulseError):
+        if isinstance(outputs, PulseError):
             return False
-        found = [expected]
+        references = [expected]
         for runs in (0, RUNS):
-            if any(first_difference(each, got, {}, runs) is None for each in found):
+            if any(first_difference(each, outputs, {}, runs) is None for each in references):
                 return True
-            if len(found) == 1 and self.precise is not None:
+            if len(references) == 1 and self.precise is not None:
                 try:
-                    found = [self.precise(feeds), expected]
+                    references = [self.precise(feeds), expected]
                 except InputError:
                     continue
-                if first_difference(found[0], got, {}, runs) is None:
+                if first_difference(references[0], outputs, {}, runs) is None:
                     return True
         return False
 
@@ -181,9 +181,9 @@ class Comparison:
             return error
 
     def _explain(
-        self, lengths: Lengths, expected: dict[str, Array], got: "Reference | PulseError"
+        self, lengths: Lengths, expected: dict[str, Array], outputs: "Reference | PulseError"
     ) -> NoReturn:
-        """Whether the length is the cause: what happens on the example."""
+        """Raise the error of a difference: run the example to see whether the length is the cause."""
         feeds = draw_inputs(self.samples, self.own, self._rng)
         try:
             example, again = self.module(feeds), self.module(feeds)
@@ -199,23 +199,23 @@ class Comparison:
                     "it: the module draws random numbers, or keeps something between runs that is neither buffer nor "
                     "attribute; make noise an input, states inputs and outputs, and dropout a layer (nn.Dropout)"
                 )
-        given = self._run_model(feeds)
-        if not self._agree(feeds, example, given):
-            found = _difference(example, given, {})
+        example_outputs = self._run_model(feeds)
+        if not self._agree(feeds, example, example_outputs):
+            cause = _difference(example, example_outputs, {})
             raise LoadError(
                 f"{self.title}: the exported model differs from the module on the example itself, so lengths are not "
-                f"the cause: {found}; compare=False gives the model as the exporter wrote it"
+                f"the cause: {cause}; compare=False gives the model as the exporter wrote it"
             )
         raise LoadError(
             f"{self.title}: the exported model equals the module at the example's length ({format_lengths(self.own)}), "
-            f"but at {format_lengths(lengths)} it differs: {_difference(expected, got, example)}; "
+            f"but at {format_lengths(lengths)} it differs: {_difference(expected, outputs, example)}; "
             f"so PyTorch's exporter has baked a length in, though it was given as dynamic: {self.dynamic}; {BAKED_HELP}"
         )
 
 
 def _difference(
-    expected: dict[str, Array], got: "Reference | PulseError", example: dict[str, Array]
+    expected: dict[str, Array], outputs: "Reference | PulseError", example: dict[str, Array]
 ) -> str | None:
-    if isinstance(got, PulseError):
-        return f"the model refuses what the module takes: {got}"
-    return first_difference(expected, got, example)
+    if isinstance(outputs, PulseError):
+        return f"the model refuses what the module takes: {outputs}"
+    return first_difference(expected, outputs, example)

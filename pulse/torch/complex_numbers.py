@@ -9,7 +9,7 @@ Pair = tuple[Any, Any]
 
 
 def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """What a function of PyTorch gives, computed with real tensors; None if it is not one of complex numbers."""
+    """The result of a function of PyTorch by real tensors; None if it takes no complex numbers."""
     name = getattr(function, "__name__", "").strip("_")
     first = args[0] if args else None
     listed: list[Any] = list(first) if isinstance(first, list | tuple) else []

@@ -40,7 +40,7 @@ class Export(NamedTuple):
 
 
 class ExportRequest(NamedTuple):
-    """What is to be exported.
+    """A request for an export.
 
     module   in eval mode
     call     its example and its dynamic axes
@@ -59,16 +59,16 @@ class ExportRequest(NamedTuple):
     state: ModuleState
 
     def run(self) -> Any:
-        """What the module gives for the example. Raises InputError."""
+        """The module's result for the example. Raises InputError."""
         return run_example(self.torch, self.module, self.call, self.title)
 
 
 def export(request: ExportRequest) -> Export:
     """The exported model. Raises LoadError."""
-    made = _export(request) if find_spec("onnxscript") is not None else _trace(request)
-    _require_dynamic(made.proto, request.call, request.title)
-    made.proto.graph.name = request.title
-    return made
+    result = _export(request) if find_spec("onnxscript") is not None else _trace(request)
+    _require_dynamic(result.proto, request.call, request.title)
+    result.proto.graph.name = request.title
+    return result
 
 
 @contextlib.contextmanager
@@ -78,23 +78,23 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
     Outputs that are inputs are copies: the exporter leaves such inputs out. Outputs that are no tensors are none. What
     a call makes, such as a table of positions for the next one, is gone afterwards: there are no numbers in it.
     """
-    kept: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    attributes: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def keep(*_: Any) -> None:
-        kept.clear()
+        attributes.clear()
         for each in module.modules():
             for now in cast("list[dict[str, Any]]", [each._buffers, vars(each)]):
-                kept.append((now, dict(now)))
+                attributes.append((now, dict(now)))
 
-    def copy_call(_: Any, positional: Any, named: Any, result: Any) -> Any:
-        for now, before in kept:
+    def copy_call(_: Any, positional: Any, keywords: Any, result: Any) -> Any:
+        for now, before in attributes:
             refill_dict(now, before)
-        given = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, named))}
+        arguments = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, keywords))}
 
         def copy_of(leaf: Any) -> Any:
             if not torch.is_tensor(leaf):
                 return None
-            return leaf.clone() if id(leaf) in given else leaf
+            return leaf.clone() if id(leaf) in arguments else leaf
 
         return torch.utils._pytree.tree_map(copy_of, result)
 
@@ -110,7 +110,7 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
 
 
 def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:
-    """What the module gives for the example. Raises InputError."""
+    """The module's result for the example. Raises InputError."""
     positional, named = call.fill(torch, {})
     try:
         with torch.no_grad():
@@ -142,8 +142,8 @@ def _mend_squeezes(proto: ModelProto) -> None:
     for node in proto.graph.node:
         if node.op_type != "Squeeze" or len(node.input) < 2 or node.input[0] not in sizes:
             continue
-        shape, given = sizes[node.input[0]], axes.get(node.input[1])
-        if given is not None and given.size == 1 and shape and shape[int(given.ravel()[0])] > 1:
+        shape, axis = sizes[node.input[0]], axes.get(node.input[1])
+        if axis is not None and axis.size == 1 and shape and shape[int(axis.ravel()[0])] > 1:
             node.op_type = "Identity"
             del node.input[1:]
 
@@ -169,7 +169,7 @@ def _export(request: ExportRequest) -> Export:
             keep_no_buffers(torch, module),
             _export_calls(torch, module),
         ):
-            made = torch.onnx.export(
+            onnx_program = torch.onnx.export(
                 module,
                 positional,
                 output_names=request.outputs,
@@ -181,8 +181,8 @@ def _export(request: ExportRequest) -> Export:
             )
     except Exception as error:
         raise LoadError(_failure(error, call, request.title)) from error
-    tensors = take_weights(made, state)
-    proto = cast("ModelProto", made.model_proto)
+    tensors = take_weights(onnx_program, state)
+    proto = cast("ModelProto", onnx_program.model_proto)
     _mend_squeezes(proto)
     return Export(proto, [], functions.trims, tensors)
 
@@ -221,16 +221,16 @@ def _trace(request: ExportRequest) -> Export:
 
 
 def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
-    """What went wrong, in the exporter's own words, and what to do."""
+    """The text of an export's failure: the exporter's own words, and what to do."""
     cause = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
     reason = plain_message(cause) or type(cause).__name__
-    fixed = _FIXED.findall(reason)
-    if fixed:
+    fixed_axes = _FIXED.findall(reason)
+    if fixed_axes:
         listed = "; ".join(
             f"axis {axis} of {name} ({call.axes.get(name, {}).get(int(axis), 'no symbol')}) is fixed to {size}"
-            for size, name, axis in fixed
+            for size, name, axis in fixed_axes
         )
         return f"{title}: PyTorch's exporter has baked a length in: {listed}; {BAKED_HELP}"
     if any(word in reason for word in _BAKED_WORDS):
@@ -246,10 +246,10 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
 def _require_dynamic(proto: ModelProto, call: ModuleCall, title: str) -> None:
     """Raises LoadError if an axis that was to be dynamic is a number, or an input is gone."""
     inputs = {value.name: value.type.tensor_type.shape.dim for value in proto.graph.input}
-    for name, wanted in call.axes.items():
+    for name, symbols in call.axes.items():
         if name not in inputs:
             raise LoadError(f"{title}: no output depends on input {name}; leave it out of dynamic")
-        for axis, symbol in wanted.items():
+        for axis, symbol in symbols.items():
             dim = inputs[name][axis]
             if not dim.dim_param:
                 raise LoadError(

@@ -27,14 +27,14 @@ def replace_functions(torch: Any) -> Any:
             named = kwargs or {}
             name = getattr(function, "__name__", "")
             if name == "arange" and not named and all(type(each) is int for each in args):
-                made = function(*args)
-                made.tolist = lambda: list(range(*args))
-                return made
+                result = function(*args)
+                result.tolist = lambda: list(range(*args))
+                return result
             if name == "slice" and _trims(torch, args):
                 self.trims = True
                 args = _from_front(args)
-            made = _replacement(torch, function, args, named)
-            return function(*args, **named) if made is None else made
+            result = _replacement(torch, function, args, named)
+            return function(*args, **named) if result is None else result
 
     return Replace()
 
@@ -54,7 +54,7 @@ def _from_front(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """What replaces the result; None if nothing does."""
+    """The replacement of a result; None if there is none."""
     match getattr(function, "__name__", ""):
         case "istft":
             return inverse_transform(torch, *args, **named)

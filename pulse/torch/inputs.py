@@ -17,7 +17,7 @@ class SampledInputs(NamedTuple):
 
 
 def lengths_of(samples: Mapping[str, SampledInputs]) -> Lengths:
-    """How many frames the example has of each symbol."""
+    """The number of frames of each symbol in the example."""
     return {
         symbol: sample.value.shape[axis]
         for sample in samples.values()

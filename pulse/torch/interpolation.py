@@ -6,11 +6,17 @@ from typing import Any
 
 def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """``F.interpolate`` of these arguments; None if it is not linear, or its factor depends on the length."""
-    given = {**dict(zip(("input", "size", "scale_factor", "mode", "align_corners"), args)), **named}
-    x = given["input"]
-    if given.get("mode") != "linear" or given.get("align_corners") or given.get("recompute_scale_factor"):
+    arguments = {**dict(zip(("input", "size", "scale_factor", "mode", "align_corners"), args)), **named}
+    x = arguments["input"]
+    if (
+        arguments.get("mode") != "linear"
+        or arguments.get("align_corners")
+        or arguments.get("recompute_scale_factor")
+    ):
         return None
-    factor = _factor(torch, x.shape[-1], _single(given.get("size")), _single(given.get("scale_factor")))
+    factor = _factor(
+        torch, x.shape[-1], _single(arguments.get("size")), _single(arguments.get("scale_factor"))
+    )
     if factor is None or x.dim() != 3:
         return None
     frames = x.shape[-1] * factor if factor == int(factor) else torch.sym_int(x.shape[-1] * factor)
@@ -29,7 +35,7 @@ def _single(value: Any) -> Any:
 
 
 def _factor(torch: Any, frames: Any, size: Any, factor: Any) -> Any:
-    """How many frames become of one, a number; None if none is known for every length."""
+    """The number of frames that one frame becomes; None if it is not known for every length."""
     if size is None:
         return int(factor) if factor == int(factor) else factor
     if not isinstance(frames, torch.SymInt) or not isinstance(size, torch.SymInt):

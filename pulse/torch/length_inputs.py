@@ -24,12 +24,12 @@ def follow_lengths(
     time_of  finds the time axis of a module and its call, where it is not known; it is added to the call
     """
     for places in _find_lengths(torch, call):
-        made, left = with_lengths(torch, module, call, places)
+        wrapper, shorter_call = with_lengths(torch, module, call, places)
         if time_of is None:
-            return made, left, places
-        axes = time_of(made, left)
+            return wrapper, shorter_call, places
+        axes = time_of(wrapper, shorter_call)
         if all(axis in axes.get(source, {}) for source, axis in places.values()):
-            return made, replace(left, axes=axes), places
+            return wrapper, replace(shorter_call, axes=axes), places
     return module, call, {}
 
 
@@ -51,13 +51,13 @@ def _find_lengths(torch: Any, call: ModuleCall) -> list[Places]:
         if torch.is_tensor(value)
         for axis in range(1, value.dim())
     ]
-    found: list[Places] = []
+    groups: list[Places] = []
     for source, axis in dynamic or every:
         frames = call.arguments[source].shape[axis]
         own: Places = {name: (source, axis) for name, length in lengths.items() if length == frames}
         if own:
-            found.append(own)
-    return found
+            groups.append(own)
+    return groups
 
 
 def _is_length(torch: Any, value: Any) -> bool:
@@ -73,13 +73,13 @@ def with_lengths(torch: Any, module: Any, call: ModuleCall, places: Places) -> t
     kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in places}
 
     def forward(*positional: Any, **named: Any) -> Any:
-        given = dict(zip(names, positional)) | named
+        arguments = dict(zip(names, positional)) | named
         numbers = _known_numbers(torch)
         with numbers:
             for name, (source, axis) in places.items():
                 shape, dtype = kinds[name]
-                given[name] = numbers.full(shape, given[source].shape[axis], dtype)
-            result = module(**given)
+                arguments[name] = numbers.full(shape, arguments[source].shape[axis], dtype)
+            result = module(**arguments)
         return torch.utils._pytree.tree_map(
             lambda leaf: None if numbers.number(leaf) is not None else leaf, result
         )
@@ -91,14 +91,14 @@ def with_lengths(torch: Any, module: Any, call: ModuleCall, places: Places) -> t
     ]
     names = [parameter.name for parameter in parameters]
     forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    made = torch.nn.Module()
-    made.module, made.forward = module, forward
-    made.train(module.training)
-    return made, replace(call, arguments={name: call.arguments[name] for name in names})
+    wrapper = torch.nn.Module()
+    wrapper.module, wrapper.forward = module, forward
+    wrapper.train(module.training)
+    return wrapper, replace(call, arguments={name: call.arguments[name] for name in names})
 
 
 def describe_lengths(places: Places) -> list[str]:
-    """What was taken for a length, for the user."""
+    """The text that tells the user which inputs are lengths."""
     return [
         f"{name} is the length of {source} (axis {axis}) in the example, so the model computes it: a stream has no "
         "padding; outputs that are lengths are left out"
@@ -155,7 +155,7 @@ def _known_numbers(torch: Any) -> Any:
             return self._note(torch.full(shape, number, dtype=dtype), number)
 
         def number(self, value: Any) -> Any:
-            """What all elements of a tensor are; None if that is not known."""
+            """The number that all elements of a tensor are; None if it is not known."""
             tensor, number = self._known.get(id(value), (None, None))
             return number if tensor is value else None
 
@@ -177,13 +177,13 @@ def _known_numbers(torch: Any) -> Any:
                 return [number] * args[0].numel() if args[0].dim() else number
             result = function(*args, **named)
             if torch.is_tensor(result):
-                derived = self._derive(name.strip("_"), name, number, args, named)
-                if derived is not None:
-                    whole = isinstance(derived, int | torch.SymInt) or result.is_floating_point()
-                    derived = derived if whole else math.trunc(derived)
-                    if name not in KEPT and isinstance(derived, torch.SymInt):
-                        result = torch.full(result.shape, derived, dtype=result.dtype)
-                    self._note(result, derived)
+                number_after = self._derive(name.strip("_"), name, number, args, named)
+                if number_after is not None:
+                    whole = isinstance(number_after, int | torch.SymInt) or result.is_floating_point()
+                    number_after = number_after if whole else math.trunc(number_after)
+                    if name not in KEPT and isinstance(number_after, torch.SymInt):
+                        result = torch.full(result.shape, number_after, dtype=result.dtype)
+                    self._note(result, number_after)
                 elif result is args[0]:
                     del self._known[id(result)]  # it was written to
             return result

@@ -49,8 +49,8 @@ def _longer(frames: int) -> list[int]:
 def _steps(frames: int) -> list[int]:
     """Falling from ``frames`` to 1: multiples of the powers of two, and of 15 times these, that are usual strides."""
     powers = [4**power for power in range(frames.bit_length())]
-    found = {step for power in powers for step in (1, 2 * power, 15 * power) if step <= frames}
-    return sorted(found, reverse=True)
+    steps = {step for power in powers for step in (1, 2 * power, 15 * power) if step <= frames}
+    return sorted(steps, reverse=True)
 
 
 def even_length(own: Lengths, symbol: str) -> list[Lengths]:

@@ -115,10 +115,10 @@ class ModuleOracle:
 
     def _values(self, feeds: dict[str, Array]) -> dict[str, Any]:
         """Tensors in place of all tensors that are floats, and of those that are fed."""
-        given = {name: leaf for name, leaf in self._leaves.items() if self._torch.is_tensor(leaf)}
+        leaves = {name: leaf for name, leaf in self._leaves.items() if self._torch.is_tensor(leaf)}
         values = {
             name: self._tensor(feeds[name], leaf) if name in feeds else leaf.detach().clone()
-            for name, leaf in given.items()
+            for name, leaf in leaves.items()
         }
         if self._dtype is None:
             return values
@@ -128,10 +128,10 @@ class ModuleOracle:
         }
 
     def _tensor(self, array: Array, example: Any) -> Any:
-        made = self._torch.from_numpy(array.copy())
+        tensor = self._torch.from_numpy(array.copy())
         if example.is_complex():
-            made = self._torch.view_as_complex(made)
-        return made.to(example.device, example.dtype)
+            tensor = self._torch.view_as_complex(tensor)
+        return tensor.to(example.device, example.dtype)
 
 
 def method_module(torch: Any, module: Any, method: str) -> Any:
@@ -139,11 +139,11 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
     function = getattr(module, method, None)
     if not callable(function):
         raise InputError(f"{type(module).__name__} has no method {method!r}")
-    made = torch.nn.Module()
-    made.module = module
-    made.forward = function
-    made.train(module.training)
-    return made
+    wrapper = torch.nn.Module()
+    wrapper.module = module
+    wrapper.forward = function
+    wrapper.train(module.training)
+    return wrapper
 
 
 def tensors_of(torch: Any, module: Any) -> dict[str, Any]:

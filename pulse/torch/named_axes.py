@@ -66,8 +66,8 @@ def _read(torch: Any, pattern: Any, operands: tuple[Any, ...]) -> list[list[str]
     """The axes of each operand and of the result; None if there is more in the pattern than names."""
     if not isinstance(pattern, str) or pattern.count("->") != 1:
         return None
-    given, result = pattern.split("->")
-    texts = given.split(",")
+    operand_axes, result = pattern.split("->")
+    texts = operand_axes.split(",")
     if len(texts) != len(operands):
         return None
     rest = 0
@@ -81,13 +81,13 @@ def _read(torch: Any, pattern: Any, operands: tuple[Any, ...]) -> list[list[str]
         if torch.is_tensor(x) and _REST in tokens:
             rest = max(rest, x.dim() - len(tokens) + 1)
     axes = [_without_rest(tokens, rest) for tokens in axes]
-    known = {token for tokens in axes[:-1] for token in tokens}
+    letters = {token for tokens in axes[:-1] for token in tokens}
     names = [token for token in axes[-1] if token != "1"]
     fits = all(
         len(tokens) == (x.dim() if torch.is_tensor(x) else 0) and len(set(tokens)) == len(tokens)
         for x, tokens in zip(operands, axes)
     )
-    plain = "1" not in known and len(set(names)) == len(names) and known == set(names)
+    plain = "1" not in letters and len(set(names)) == len(names) and letters == set(names)
     return axes if fits and plain else None
 
 

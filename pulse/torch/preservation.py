@@ -26,7 +26,7 @@ class ModuleState:
     def __init__(self, torch: Any, module: Any) -> None:
         self._module = module
         self._undo: list[Restore] = []
-        found: list[Any] = []
+        tensors: list[Any] = []
         seen: set[int] = set()
         left: list[Any] = [module]
         while left:
@@ -37,7 +37,7 @@ class ModuleState:
             if isinstance(value, torch.nn.Module):
                 left.append(vars(value))
             elif torch.is_tensor(value):
-                found.append(value)
+                tensors.append(value)
             elif isinstance(value, dict):
                 items = cast("dict[Any, Any]", value)
                 self._undo.append(partial(refill_dict, items, dict(items)))
@@ -48,8 +48,8 @@ class ModuleState:
                 left += entries
             elif isinstance(value, tuple):
                 left += cast("tuple[Any, ...]", value)
-        self._mapped = map_tensors(torch, found)
-        self._undo += [_TensorState(torch, each, self._mapped.get(id(each))).restore for each in found]
+        self._mapped = map_tensors(torch, tensors)
+        self._undo += [_TensorState(torch, each, self._mapped.get(id(each))).restore for each in tensors]
 
     def restore(self) -> None:
         """Bring all of it back, modes of training too."""
@@ -63,14 +63,12 @@ class ModuleState:
 
     def find(self, array: Array) -> Array | None:
         """The kept elements of an array that lies in a large tensor of the module; None if it does not."""
-        return next(
-            (found for each in self._mapped.values() if (found := each.find(array)) is not None), None
-        )
+        return next((view for each in self._mapped.values() if (view := each.find(array)) is not None), None)
 
 
 @contextlib.contextmanager
 def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[ModuleState]:
-    """The module in eval mode; what is yielded brings it back there, with the state that it has now.
+    """Put the module into eval mode; yields a state that restores this mode and the present values.
 
     Afterwards its modes, parameters, buffers and attributes (tensors, lists and dicts) are as before, and PyTorch's
     random numbers go on as if none had been drawn.
@@ -86,7 +84,7 @@ def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[Modul
 
 
 def refill_dict(items: dict[Any, Any], before: dict[Any, Any]) -> None:
-    """What a dict had before; one that is as it was is left alone: some kinds refuse to be written to."""
+    """Restore a dict; an unchanged one is not written, because some kinds refuse that."""
     if not _same([*items, *items.values()], [*before, *before.values()]):
         items.clear()
         items.update(before)
@@ -102,7 +100,7 @@ def _same(now: Sequence[Any], before: Sequence[Any]) -> bool:
 
 
 class MappedTensor(NamedTuple):
-    """Where a large tensor is, and its elements as they are kept in a file."""
+    """The address of a large tensor, and its elements in a file."""
 
     address: int
     kept: Array
@@ -113,9 +111,9 @@ class MappedTensor(NamedTuple):
         if first < self.address or behind > self.address + self.kept.nbytes or array.ctypes.data != first:
             return None
         place = first - self.address
-        found = np.ndarray(array.shape, array.dtype, self.kept.view(np.uint8).data, place, array.strides)
-        found.flags.writeable = False
-        return found
+        view = np.ndarray(array.shape, array.dtype, self.kept.view(np.uint8).data, place, array.strides)
+        view.flags.writeable = False
+        return view
 
 
 def map_tensors(torch: Any, tensors: Sequence[Any]) -> dict[int, MappedTensor]:
@@ -128,13 +126,13 @@ def map_tensors(torch: Any, tensors: Sequence[Any]) -> dict[int, MappedTensor]:
         return {}
     arrays: list[Array] = [each.detach().numpy().reshape(-1) for each in large]
     try:
-        kept = map_arrays(arrays)
+        copies = map_arrays(arrays)
     except OSError as error:
         raise LoadError(
             f"{sum(each.nbytes for each in large) / 1e6:.0f} MB of weights cannot be kept in {tempfile.gettempdir()} "
             f"({error.strerror}); set TMPDIR to a folder with space"
         ) from error
-    return {id(each): MappedTensor(each.data_ptr(), copy) for each, copy in zip(large, kept)}
+    return {id(each): MappedTensor(each.data_ptr(), copy) for each, copy in zip(large, copies)}
 
 
 def _is_large(torch: Any, tensor: Any) -> bool:
@@ -161,7 +159,7 @@ class _TensorState:
         self._contents = tensor.detach().clone() if mapped is None and self._version is not None else None
 
     def _write_count(self) -> int | None:
-        """How often the tensor was written to; None for one of inference mode, which cannot be."""
+        """The number of writes to the tensor; None for a tensor of inference mode, which does not count them."""
         return None if self._tensor.is_inference() else self._tensor._version
 
     def restore(self) -> None:

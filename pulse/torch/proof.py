@@ -74,7 +74,7 @@ def _require_calls(
     call = read_call(torch, module, title, example, {})
     names = [port.name for port in pulsed.inputs]
     with preserve_state(torch, module, call) as before:
-        kept = find_states(torch, call, run_example(torch, module, call, title), title, states)
+        state_leaves = find_states(torch, call, run_example(torch, module, call, title), title, states)
         before.begin()
         current: dict[str, Any] = {}
 
@@ -82,8 +82,8 @@ def _require_calls(
             positional, named = call.fill(torch, {**dict(zip(names, chunks)), **current})
             result = torch.utils._pytree.tree_leaves(module(*positional, **named))
             leaves = [leaf for leaf in result if torch.is_tensor(leaf)]
-            current.update({state.input: leaves[state.output] for state in kept})
-            places = {state.output for state in kept}
+            current.update({state.input: leaves[state.output] for state in state_leaves})
+            places = {state.output for state in state_leaves}
             return [leaf for place, leaf in enumerate(leaves) if place not in places]
 
         _require_twin(module, example, twin, pulsed, seed)
@@ -113,21 +113,21 @@ def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, se
         expected = reference.native[port.name]
         axis = port.axis or 0
         frames_of_twin = joined.shape[axis] if joined.ndim == expected.ndim else 0
-        known = (*(slice(None),) * axis, slice(0, frames_of_twin))
-        if not frames_of_twin or expected[known].shape != joined.shape:
+        joined_part = (*(slice(None),) * axis, slice(0, frames_of_twin))
+        if not frames_of_twin or expected[joined_part].shape != joined.shape:
             raise DivergenceError(
                 f"{title}, output {port.name}: the twin's frames have shape {list(joined.shape)}, the module's for "
                 f"the whole input {list(expected.shape)}"
             )
-        got = expected.copy()
-        got[known] = joined
-        wrong = reference.judge(port.name, got, port.axis).wrong
+        joint = expected.copy()
+        joint[joined_part] = joined
+        wrong = reference.judge(port.name, joint, port.axis).wrong
         if wrong is not None:
             first = min(map(tuple, np.argwhere(wrong)), key=lambda each: each[port.axis or 0])
             raise DivergenceError(
                 f"{title}, output {port.name}: the twin differs from the module at {list(map(int, first))}: "
-                f"{float(got[first]):.6g}, not {float(expected[first]):.6g}; a twin begins with a new stream, without "
-                "frames that come before the result"
+                f"{float(joint[first]):.6g}, not {float(expected[first]):.6g}; a twin begins with a new stream, "
+                "without frames that come before the result"
             )
 
 

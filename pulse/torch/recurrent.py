@@ -60,11 +60,11 @@ class RecurrentFunctions:
 
 
 def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
-    """What the layer gives; packed sequences and projections stay PyTorch's own, as ONNX has no such layers."""
+    """The layer's result; packed sequences and projections stay PyTorch's own, as ONNX has no such layers."""
     if not isinstance(arguments[3], bool):
         return function(*arguments)
-    x, given, weights, biased, count, _, _, bidirectional, batch_first = arguments
-    states: list[Any] = [*given] if cell.operator == "LSTM" else [given]
+    x, initial, weights, biased, count, _, _, bidirectional, batch_first = arguments
+    states: list[Any] = [*initial] if cell.operator == "LSTM" else [initial]
     if states[0].shape[-1] != states[-1].shape[-1]:
         return function(*arguments)
     directions = 2 if bidirectional else 1

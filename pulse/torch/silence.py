@@ -50,7 +50,7 @@ class OwnThread:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is the thread that asks."""
+        """Whether the caller runs in the thread that created this object."""
         return threading.get_ident() == self._number
 
     def match(self, text: str) -> bool:

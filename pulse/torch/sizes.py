@@ -80,10 +80,10 @@ def _symbolic_int(torch: Any, owner: OwnThread) -> Any:
     kinds = (torch.SymInt, torch.SymFloat)
 
     class Kind(type):
-        def __call__(cls, *given: Any, **named: Any) -> Any:
-            if len(given) == 1 and isinstance(given[0], kinds) and owner.is_here:
-                return torch.sym_int(given[0])
-            return builtins.int(*given, **named)
+        def __call__(cls, *arguments: Any, **named: Any) -> Any:
+            if len(arguments) == 1 and isinstance(arguments[0], kinds) and owner.is_here:
+                return torch.sym_int(arguments[0])
+            return builtins.int(*arguments, **named)
 
         def __instancecheck__(cls, value: Any) -> bool:
             return isinstance(value, builtins.int)
@@ -113,12 +113,12 @@ def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
 
 
 def _symbolic_range(torch: Any, owner: OwnThread) -> Any:
-    def steps(*given: Any) -> Any:
+    def steps(*arguments: Any) -> Any:
         """``range``; one of sizes that has the same number of steps for every length keeps them symbolic."""
-        if owner.is_here and any(isinstance(each, torch.SymInt) for each in given):
-            start, stop, step = (0, *given, 1) if len(given) == 1 else (*given, 1)[:3]
+        if owner.is_here and any(isinstance(each, torch.SymInt) for each in arguments):
+            start, stop, step = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
             hint = builtins.range(
-                *(each.node.hint if isinstance(each, torch.SymInt) else each for each in given)
+                *(each.node.hint if isinstance(each, torch.SymInt) else each for each in arguments)
             )
             count, known_true = (
                 builtins.len(hint),
@@ -130,7 +130,7 @@ def _symbolic_range(torch: Any, owner: OwnThread) -> Any:
                 and known_true(start + count * step >= stop)
             ):
                 return [start + place * step for place in builtins.range(count)]
-        return builtins.range(*given)
+        return builtins.range(*arguments)
 
     return steps
 
@@ -138,11 +138,11 @@ def _symbolic_range(torch: Any, owner: OwnThread) -> Any:
 def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
     """``max`` or ``min`` of sizes, decided by the example."""
 
-    def choose(*given: Any, **named: Any) -> Any:
-        sizes = any(isinstance(each, torch.SymInt) for each in given)
-        if sizes and not named and len(given) == 2 and owner.is_here:
-            return given[1] if prefers(*given) else given[0]
-        return function(*given, **named)
+    def choose(*arguments: Any, **named: Any) -> Any:
+        sizes = any(isinstance(each, torch.SymInt) for each in arguments)
+        if sizes and not named and len(arguments) == 2 and owner.is_here:
+            return arguments[1] if prefers(*arguments) else arguments[0]
+        return function(*arguments, **named)
 
     return choose
 
@@ -152,7 +152,7 @@ def _itself(size: Any) -> Any:
 
 
 def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
-    """What ``/`` of two sizes is in place of ``divide``."""
+    """The result of ``/`` of two sizes, in place of ``divide``."""
 
     class Quotient(torch.SymFloat):
         """An exact quotient of integers, the lower one positive; a float to everything that asks for one."""

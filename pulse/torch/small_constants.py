@@ -30,5 +30,5 @@ def keep_small_constants() -> Generator[None]:
         matcher.math = before
 
 
-def _equal(value: object, wanted: object, **_: object) -> bool:
-    return value == wanted
+def _equal(value: object, other: object, **_: object) -> bool:
+    return value == other

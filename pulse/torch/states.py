@@ -42,23 +42,23 @@ class StateLeaf:
 
 
 def find_states(
-    torch: Any, call: ModuleCall, result: Any, title: str, given: Mapping[str, Any] | None
+    torch: Any, call: ModuleCall, result: Any, title: str, choices: Mapping[str, Any] | None
 ) -> list[StateLeaf]:
     """The states that a module takes and returns.
 
-    Without ``given``: parameters whose name says so (cache, state, memory …) or that hold several tensors, and the only
-    part of the result of the same types and shapes.
+    Without ``choices``: parameters whose name says so (cache, state, memory …) or that hold several tensors, and the
+    only part of the result of the same types and shapes.
 
-    result  what the module gives for the example
-    given   parameter -> part of the result: a place of a tuple, or a key of a dict
-    Raises  InputError: ``given`` does not fit, or a state changes its shape
+    result   what the module gives for the example
+    choices  parameter -> part of the result: a place of a tuple, or a key of a dict
+    Raises   InputError: ``choices`` does not fit, or a state changes its shape
     """
     parts = _parts(result)
     first: dict[Any, int] = {}
     for key in parts:
         first[key] = sum(len(_leaves(torch, other)) for other in list(parts.values())[: len(first)])
-    found: list[StateLeaf] = []
-    for name, key in (_guess(torch, call, parts) if given is None else given).items():
+    leaves: list[StateLeaf] = []
+    for name, key in (_guess(torch, call, parts) if choices is None else choices).items():
         if name not in call.arguments:
             listed = ", ".join(call.arguments) or "none"
             raise InputError(f"{title}: states names input {name}; the examples are of {listed}")
@@ -74,8 +74,8 @@ def find_states(
             )
         for place, (leaf, (now, later)) in enumerate(zip(before, zip(before.values(), after))):
             _require_same(title, leaf, now, later)
-            found.append(StateLeaf(name, leaf, first[key] + place, array_of(torch, now)))
-    return found
+            leaves.append(StateLeaf(name, leaf, first[key] + place, array_of(torch, now)))
+    return leaves
 
 
 def _parts(result: Any) -> dict[Any, Any]:
@@ -91,15 +91,15 @@ def _leaves(torch: Any, value: Any) -> list[Any]:
 
 
 def _tensors_by_name(torch: Any, name: str, value: Any) -> dict[str, Any]:
-    found, _ = torch.utils._pytree.tree_flatten_with_path({name: value})
-    return {"_".join(map(path_key, path)): leaf for path, leaf in found if torch.is_tensor(leaf)}
+    paths, _ = torch.utils._pytree.tree_flatten_with_path({name: value})
+    return {"_".join(map(path_key, path)): leaf for path, leaf in paths if torch.is_tensor(leaf)}
 
 
 def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, Any]:
     def form(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
         return [(leaf.dtype, tuple(leaf.shape)) for leaf in _leaves(torch, value)]
 
-    found: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     for name, value in list(call.arguments.items())[1:]:
         own = form(value)
         if not own or name in call.axes or not (len(own) > 1 or says_state(name)):
@@ -107,8 +107,8 @@ def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, 
         like = [key for key, part in parts.items() if form(part) == own]
         rivals = [other for other, each in call.arguments.items() if form(each) == own]
         if len(like) == len(rivals) == 1:
-            found[name] = like[0]
-    return found
+            keys[name] = like[0]
+    return keys
 
 
 def _require_same(title: str, name: str, before: Any, after: Any) -> None:
@@ -133,7 +133,7 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, titl
     with torch.no_grad():
         module(*positional, **named)
     after, numbers = tensors_of(torch, module), _plain_values(module)
-    found: dict[str, Any] = {}
+    buffers: dict[str, Any] = {}
     try:
         for name, value in after.items():
             if name not in before:
@@ -142,7 +142,7 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, titl
                 )
             _require_same(title, name, before[name], value)
             if not torch.equal(before[name], value):
-                found[name] = before[name]
+                buffers[name] = before[name]
         changed = [name for name in numbers if plain.get(name) != numbers[name]]
         if changed:
             raise InputError(
@@ -151,7 +151,7 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, titl
             )
     finally:
         begin()
-    return found
+    return buffers
 
 
 def _plain_values(module: Any) -> dict[str, Any]:
@@ -170,31 +170,31 @@ def with_buffers(
     places = {name.replace(".", "_"): name for name in buffers}
 
     def forward(*positional: Any, **named: Any) -> Any:
-        given = dict(zip(names, positional)) | named
-        own: dict[str, Any] = given.pop(BUFFERS)
+        arguments = dict(zip(names, positional)) | named
+        own: dict[str, Any] = arguments.pop(BUFFERS)
         slots = {key: _slot(module, name) for key, name in places.items()}
-        kept = {key: holder[name] for key, (holder, name) in slots.items()}
+        previous = {key: holder[name] for key, (holder, name) in slots.items()}
         try:
             for key, (holder, name) in slots.items():
                 holder[name] = own[key].clone()
-            result = module(**given)
+            result = module(**arguments)
             after = {key: holder[name].clone() for key, (holder, name) in slots.items()}
         finally:
             for key, (holder, name) in slots.items():
-                holder[name] = kept[key]
+                holder[name] = previous[key]
         return result, after
 
     parameters = list(inspect.signature(module.forward).parameters.values())
     own = inspect.Parameter(BUFFERS, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    kept = [parameter for parameter in parameters if parameter.name in call.arguments]
-    names = [*(parameter.name for parameter in kept), BUFFERS]
-    plain = [parameter.replace(default=inspect.Parameter.empty) for parameter in kept]
+    parameters_left = [parameter for parameter in parameters if parameter.name in call.arguments]
+    names = [*(parameter.name for parameter in parameters_left), BUFFERS]
+    plain = [parameter.replace(default=inspect.Parameter.empty) for parameter in parameters_left]
     forward.__signature__ = inspect.Signature([*plain, own])  # type: ignore[attr-defined]
-    made = torch.nn.Module()
-    made.module, made.forward = module, forward
-    made.train(module.training)
+    wrapper = torch.nn.Module()
+    wrapper.module, wrapper.forward = module, forward
+    wrapper.train(module.training)
     values = {key: buffers[name].clone() for key, name in places.items()}
-    return made, replace(call, arguments={**call.arguments, BUFFERS: values})
+    return wrapper, replace(call, arguments={**call.arguments, BUFFERS: values})
 
 
 def _slot(module: Any, name: str) -> tuple[dict[str, Any], str]:
@@ -208,8 +208,8 @@ def _slot(module: Any, name: str) -> tuple[dict[str, Any], str]:
 
 def name_results(torch: Any, result: Any, states: Sequence[StateLeaf]) -> list[str]:
     """Names of all outputs: keys of a dict or ``output``, with their places; ``…_next`` for states."""
-    found, _ = torch.utils._pytree.tree_flatten_with_path(result)
-    paths = [path for path, leaf in found if torch.is_tensor(leaf)]
+    leaves, _ = torch.utils._pytree.tree_flatten_with_path(result)
+    paths = [path for path, leaf in leaves if torch.is_tensor(leaf)]
     names = ["_".join(["output", *map(path_key, path)]) for path in paths]
     for state in states:
         names[state.output] = f"{state.input}_next"
@@ -228,7 +228,7 @@ def keep_states(model: Model, states: Sequence[StateLeaf]) -> Model:
 
 
 def describe_states(model: Model) -> list[str]:
-    """What was found, for the user."""
+    """The text that tells the user which states were found."""
     listed = ", ".join(each.input for each in model.variables)
     return [f"takes one chunk in each call and keeps {listed}: a model of chunks"] if listed else []
 
@@ -256,11 +256,11 @@ def require_equal_calls(
             for name, value in feeds.items()
         }
         expected = oracle(feeds, restore=number == 0)
-        found = first_difference(expected, Reference(offline(typed), feeds), {})
-        if found is not None:
+        gap = first_difference(expected, Reference(offline(typed), feeds), {})
+        if gap is not None:
             raise LoadError(
                 f"{title}: the exported model differs from the module in call {number + 1}, after the same states: "
-                f"{found}; what the module keeps besides tensors that are returned or buffers, such as numbers and "
+                f"{gap}; what the module keeps besides tensors that are returned or buffers, such as numbers and "
                 "lists of Python, is not in the model: make each a buffer of constant shape, or an input and an output"
             )
         states = {nexts[name]: value for name, value in expected.items() if name in nexts}

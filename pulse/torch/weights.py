@@ -20,18 +20,18 @@ def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
     initializers = program.model.graph.initializers
     for name in [name for name, value in initializers.items() if not _is_read(value)]:
         del initializers[name]  # such as what the module made in the export alone, which has no numbers
-    taken: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name, value in initializers.items():
         tensor = value.const_value
         if tensor is None or tensor.nbytes < LARGE or tensor.dtype.name not in ("FLOAT", "DOUBLE"):
             continue
         array = tensor.numpy()
-        kept = state.find(array)
-        taken[name] = array.copy() if kept is None else kept
+        original = state.find(array)
+        arrays[name] = array.copy() if original is None else original
         value.const_value = ExternalTensor(
             name, 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name
         )
-    return taken
+    return arrays
 
 
 def _is_read(value: Any) -> bool:

@@ -106,9 +106,9 @@ class NodeCollector:
     def past(self, pool: str, x: str, frames: int, fill: str, output: str, dilation: int = 1) -> str:
         """Pool every ``dilation``-th of the ``frames`` up to now; frames before the first are ``fill``."""
         before = self.constant(f"{output}_pads", [0, 0, (frames - 1) * dilation, 0, 0, 0])
-        padded = self.node("Pad", [x, before, fill], f"{output}_padded")
+        with_past = self.node("Pad", [x, before, fill], f"{output}_padded")
         dilations = {} if dilation == 1 else {"dilations": [dilation]}
-        return self.node(pool, [padded], output, kernel_shape=[frames], **dilations)
+        return self.node(pool, [with_past], output, kernel_shape=[frames], **dilations)
 
 
 def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:

@@ -60,8 +60,8 @@ def track(phones: list[Phone], values: list[float]) -> Samples:
     lengths = [round(phone.duration_s * SAMPLE_RATE_HZ) for phone in phones]
     steps = np.repeat(np.array(values, np.float64), lengths)
     glide = np.hanning(round(GLIDE_S * SAMPLE_RATE_HZ) + 2)[1:-1]
-    padded = np.pad(steps, (len(glide) // 2, len(glide) - 1 - len(glide) // 2), mode="edge")
-    smooth: Samples = np.convolve(padded, glide / glide.sum(), mode="valid").astype(np.float64)
+    long_steps = np.pad(steps, (len(glide) // 2, len(glide) - 1 - len(glide) // 2), mode="edge")
+    smooth: Samples = np.convolve(long_steps, glide / glide.sum(), mode="valid").astype(np.float64)
     return smooth
 
 

@@ -37,8 +37,8 @@ SHARPNESS = 3.0
 def speech_bands() -> Matrix:
     """The mean over the bands of speech as a 1x1 kernel, [1, B, 1]."""
     centres_hz = band_centres() * BIN_HZ
-    chosen = (centres_hz >= SPEECH_HZ[0]) & (centres_hz <= SPEECH_HZ[1])
-    return (chosen / chosen.sum()).astype(np.float32)[None, :, None]
+    in_band = (centres_hz >= SPEECH_HZ[0]) & (centres_hz <= SPEECH_HZ[1])
+    return (in_band / in_band.sum()).astype(np.float32)[None, :, None]
 
 
 def evidence(graph: NodeCollector, power: str, noise: str) -> str:

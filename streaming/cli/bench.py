@@ -13,7 +13,7 @@ from streaming.progress import progress
 def bench(
     model: options.ModelPath = None,
     *,
-    given: ModelOptions,
+    model_options: ModelOptions,
     steps: Annotated[
         int, typer.Option("--steps", metavar="N", min=1, help="Number of steps in each round.")
     ] = 1000,
@@ -43,8 +43,8 @@ def bench(
     from streaming.cli.model import compile_model, open_model
     from streaming.reports.benchmark import measure_steps
 
-    opened = open_model(model, given)
-    program = compile_model(opened, given.pulse, backend, weights, threads=threads)
+    opened = open_model(model, model_options)
+    program = compile_model(opened, model_options.pulse, backend, weights, threads=threads)
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, every, advance)
     shown.print(benchmark)

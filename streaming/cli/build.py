@@ -13,7 +13,7 @@ from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
 def build(
     model: options.ModelPath = None,
     *,
-    given: ModelOptions,
+    model_options: ModelOptions,
     target: Annotated[
         str | None,
         typer.Option(
@@ -87,9 +87,11 @@ def build(
     from streaming.cli.model import kernel_preparation, open_model
     from streaming.deploy.building import build_model, find_target
 
-    opened = open_model(model, given)
-    chosen = identifier(opened.title) if name is None else require_identifier(name)
-    program = opened.compile(given.pulse, "numba", weights, kernel_preparation())
-    folder, plugins = output or Path(chosen), tuple(dict.fromkeys(plugin or ()))
-    made = build_model(opened, program, chosen, find_target(target), folder, check, plugins, external_weights)
-    shown.print(made)
+    opened = open_model(model, model_options)
+    symbol = identifier(opened.title) if name is None else require_identifier(name)
+    program = opened.compile(model_options.pulse, "numba", weights, kernel_preparation())
+    folder, plugins = output or Path(symbol), tuple(dict.fromkeys(plugin or ()))
+    library = build_model(
+        opened, program, symbol, find_target(target), folder, check, plugins, external_weights
+    )
+    shown.print(library)

@@ -9,7 +9,7 @@ from streaming.cli.proof import ProofOptions, require_outcome, require_proof
 def check(
     model: options.ModelPath = None,
     *,
-    given: ModelOptions,
+    model_options: ModelOptions,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
     proof: ProofOptions,
@@ -38,14 +38,14 @@ def check(
     from streaming.reports.check import check_model
     from streaming.reports.stored_proof import StoredProof
 
-    opened = open_model(model, given)
+    opened = open_model(model, model_options)
     if opened.model.program is not None:
-        opened.compile(given.pulse, backend, weights)
-        stored = StoredProof(opened, opened.model.program)
-        shown.print(stored)
-        require_outcome(stored.outcome, stored.verdict)
+        opened.compile(model_options.pulse, backend, weights)
+        proof_of_file = StoredProof(opened, opened.model.program)
+        shown.print(proof_of_file)
+        require_outcome(proof_of_file.outcome, proof_of_file.verdict)
         return
-    pulsed = opened.pulsify(given.pulse)
+    pulsed = opened.pulsify(model_options.pulse)
     checked = check_model(opened, pulsed, proof.choice(), backend, weights or "f32", kernel_preparation())
     shown.print(checked)
     require_proof(checked.proof)

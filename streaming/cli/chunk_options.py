@@ -37,7 +37,7 @@ def budget(options: ModelOptions) -> Mapping[str, float]:
 
 
 def chunking(options: ModelOptions) -> Chunking:
-    """What the user says of a model of chunks. Raises InputError."""
+    """The options that describe a model of chunks. Raises InputError."""
     return Chunking(
         _states(options.state),
         _read("--context", options.context, "a number of frames", "input=64", _number),
@@ -55,12 +55,12 @@ def _states(texts: Sequence[str] | None) -> dict[str, str] | None:
 
 
 def _read(
-    option: str, texts: Sequence[str] | None, what: str, example: str, read: Callable[[str], V]
+    option: str, texts: Sequence[str] | None, what: str, example: str, parse: Callable[[str], V]
 ) -> Mapping[str, V]:
     values: dict[str, V] = {}
     for name, text in pairs(option, texts, what, example).items():
         try:
-            values[name] = read(text)
+            values[name] = parse(text)
         except ValueError:
             raise InputError(f"{option} {name}={text}: cannot be read; give it as in {example}") from None
     return values

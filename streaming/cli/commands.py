@@ -38,8 +38,8 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 class Command(TyperCommand):
     """A command with its options. Texts, paths and defaults go without typer's converters, whose import takes 0.1 s."""
 
-    def __init__(self, *others: Any, **named: Any) -> None:
-        super().__init__(*others, **named)
+    def __init__(self, *others: Any, **keywords: Any) -> None:
+        super().__init__(*others, **keywords)
         for param in self.params:
             _leave_default(_hide_type(param))
 
@@ -59,7 +59,7 @@ def _hide_type(param: Any) -> Any:
 
 
 def _no_type(ctx: Any) -> None:
-    """What is shown of the type of an argument."""
+    """The text that help shows for the type of an argument: none."""
 
 
 def _leave_default(param: Any) -> Any:
@@ -67,17 +67,17 @@ def _leave_default(param: Any) -> Any:
     if param is None or param.required or param.nargs != 1:
         return param
     process, several = param.process_value, getattr(param, "multiple", False)
-    wanted = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # of typer from 0.26 on
+    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # of typer from 0.26 on
 
     def convert(ctx: Any, value: Any) -> Any:
         if several and not value:
             result: Any = ()
-        elif several and wanted == list[str]:
+        elif several and annotation == list[str]:
             result = list(value)
         elif not several and value is param.default:
             result = value
-        elif isinstance(value, str) and wanted in (str, Path):
-            result = wanted(value)
+        elif isinstance(value, str) and annotation in (str, Path):
+            result = annotation(value)
         else:
             return process(ctx, value)
         return result if param.callback is None else param.callback(ctx, param, result)
@@ -91,8 +91,8 @@ def _command(name: str) -> TyperCommand:
     """The command of that name with its options."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(name, cls=Command)(getattr(import_module(f"streaming.cli.{name}"), name))
-    made: Any = typer.main.get_command(alone)
-    return made
+    command: Any = typer.main.get_command(alone)
+    return command
 
 
 class _AllCommands(Mapping[str, TyperCommand]):
@@ -113,8 +113,8 @@ class _AllCommands(Mapping[str, TyperCommand]):
 class Commands(TyperGroup):
     """Turns what a user can cause into one line on stderr, JSON on stdout if requested, and an exit code."""
 
-    def __init__(self, *others: Any, **named: Any) -> None:
-        super().__init__(*others, **named)
+    def __init__(self, *others: Any, **keywords: Any) -> None:
+        super().__init__(*others, **keywords)
         self.commands: Any = _AllCommands()
         for param in self.params:
             _hide_type(param)
@@ -125,20 +125,20 @@ class Commands(TyperGroup):
     def get_help_option(self, ctx: Any) -> Any:
         return _leave_default(_hide_type(super().get_help_option(ctx)))
 
-    def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *others: Any, **keywords: Any) -> Any:
         try:
-            return self._main(args, *others, **named)
+            return self._main(args, *others, **keywords)
         except OSError as error:  # of what is printed before a command is invoked
             fail(error, f"standard output: {error.strerror}")
             sys.exit(BAD_USE)
 
-    def _main(self, args: Sequence[str] | None, *others: Any, **named: Any) -> Any:
+    def _main(self, args: Sequence[str] | None, *others: Any, **keywords: Any) -> Any:
         if "--json" not in (sys.argv[1:] if args is None else args):
-            return super().main(args, *others, **named)
-        named["standalone_mode"] = False
+            return super().main(args, *others, **keywords)
+        keywords["standalone_mode"] = False
         with errors_as_json():
             try:
-                sys.exit(super().main(args, *others, **named))
+                sys.exit(super().main(args, *others, **keywords))
             except USAGE_ERROR as error:
                 fail(error, error.format_message())
                 sys.exit(BAD_USE)

@@ -14,7 +14,7 @@ from streaming.cli.proof import ProofOptions, require_proof
 def compile(
     model: options.ModelPath = None,
     *,
-    given: ModelOptions,
+    model_options: ModelOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -58,13 +58,13 @@ def compile(
     from streaming.cli.model import kernel_preparation, open_model
     from streaming.reports.compilation import compile_to_file
 
-    opened = open_model(model, given)
+    opened = open_model(model, model_options)
     if opened.model.program is not None:
         raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
-    program = opened.pulsify(given.pulse).compile("numba", weights or "f32", kernel_preparation())
-    written = compile_to_file(opened, program, path, proof.choice() if check else None, kernel_preparation())
-    shown.print(written)
-    if written.proof is not None:
-        require_proof(written.proof, f"; {path} is not written (--no-check writes it unproved)")
+    program = opened.pulsify(model_options.pulse).compile("numba", weights or "f32", kernel_preparation())
+    report = compile_to_file(opened, program, path, proof.choice() if check else None, kernel_preparation())
+    shown.print(report)
+    if report.proof is not None:
+        require_proof(report.proof, f"; {path} is not written (--no-check writes it unproved)")

@@ -20,7 +20,7 @@ PIPE_COLUMNS = 240
 
 
 def stdout() -> "Console":
-    """Where reports go."""
+    """The console of standard output, for reports."""
     from streaming.terminal import terminal
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
@@ -28,7 +28,7 @@ def stdout() -> "Console":
 
 
 def stderr() -> "Console":
-    """Where errors go."""
+    """The console of standard error, for errors and messages."""
     from streaming.terminal import terminal
 
     return terminal(stderr=True)

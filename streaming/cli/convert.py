@@ -14,7 +14,7 @@ from streaming.cli.proof import ProofOptions, require_outcome, require_proof
 def convert(
     model: options.ModelPath = None,
     *,
-    given: ModelOptions,
+    model_options: ModelOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -75,18 +75,18 @@ def convert(
 
     if output is not None and triton is not None:
         raise InputError("--output and --triton: give one of them")
-    opened = open_model(model, given)
-    if output is not None and given.pulse is None and is_nnef(output):
+    opened = open_model(model, model_options)
+    if output is not None and model_options.pulse is None and is_nnef(output):
         whole = export_offline(opened, output, proof.choice() if check else None)
         shown.print(whole)
         require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
         return
-    pulsed = opened.pulsify(given.pulse)
-    written = None
+    pulsed = opened.pulsify(model_options.pulse)
+    report = None
     if output is not None:
-        written = export(opened, pulsed, output, opset, proof.choice() if check else None)
+        report = export(opened, pulsed, output, opset, proof.choice() if check else None)
     if triton is not None:
-        written = export_triton(opened, pulsed, triton, opset, proof.choice() if check else None)
-    shown.print(Conversion(opened, pulsed, written))
-    if written is not None and written.proof is not None:
-        require_proof(written.proof, f"; {output or triton} is not written (--no-check writes it unproved)")
+        report = export_triton(opened, pulsed, triton, opset, proof.choice() if check else None)
+    shown.print(Conversion(opened, pulsed, report))
+    if report is not None and report.proof is not None:
+        require_proof(report.proof, f"; {output or triton} is not written (--no-check writes it unproved)")

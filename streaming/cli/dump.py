@@ -44,7 +44,7 @@ def dump(
         typer.Option("--match", metavar="QUERY", help="Print the parts that fit, as Conv->BatchNorm?->Relu."),
     ] = None,
     *,
-    given: ModelOptions,
+    model_options: ModelOptions,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
     threads: options.Threads = 1,
@@ -75,20 +75,20 @@ def dump(
     if match is not None and (dot or stage in (DumpStage.PROGRAM, DumpStage.COSTS)):
         raise InputError("--match looks for nodes of a graph: leave out --dot, and --stage program and costs")
     if stage in (DumpStage.LOAD, DumpStage.TYPED):
-        loaded = load_model(model, given)
+        loaded = load_model(model, model_options)
         matched = match is not None
         write_text(_matches(match, stage, None, loaded, None) if matched else _read(stage, loaded, dot))
         return
-    opened = open_model(model, given)
+    opened = open_model(model, model_options)
     if match is not None:
-        write_text(_matches(match, stage, opened, None, given.pulse))
+        write_text(_matches(match, stage, opened, None, model_options.pulse))
         return
     if stage is not DumpStage.COSTS:
-        write_text(_text(stage, opened, given.pulse, backend, weights, threads, dot))
+        write_text(_text(stage, opened, model_options.pulse, backend, weights, threads, dot))
         return
     if dot:
         raise InputError("the costs are a table, not a graph; leave out --dot")
-    shown.print(_costs(opened, given.pulse, backend, weights))
+    shown.print(_costs(opened, model_options.pulse, backend, weights))
 
 
 def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None) -> "CostReport":

@@ -25,7 +25,7 @@ from streaming.sound.wav_stream import StreamFormat
 
 
 def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
-    """Run what is to be read, frames or sound. Raises InputError."""
+    """Run a model over a file of frames or sound. Raises InputError."""
     if request.has_frames and request.read is not None:
         return _run_frames(opened, program, request, request.read)
     return _run_sound(opened, program, request)
@@ -35,7 +35,7 @@ def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, sour
     arrays = read_arrays(source, [port.name for port in program.inputs])
     streaming = (port for port in program.outputs if port.streams)
     name = request.sound.output
-    chosen = next(streaming, program.outputs[0]) if name is None else find_output(program, name)
+    output = next(streaming, program.outputs[0]) if name is None else find_output(program, name)
     events = request.events
     path = request.target or Path(f"{opened.title}-{'out.npy' if events is None else 'events.csv'}")
     target = Target.of_frames(path) if events is None else Target.of_events(path, events, source.stem)
@@ -44,8 +44,8 @@ def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, sour
         target = _with_stdout(target, text=True)
     with progress(f"{source.name} -> {path.name}", not target.is_terminal) as advance:
         deadline_s = opened.deadline_s(program.pulse)
-        result = stream_arrays(program, arrays, {chosen.name: target}, opened.rate_hz, deadline_s, advance)
-    return FileReport(opened, program, result, str(source), str(path), [chosen.name])
+        result = stream_arrays(program, arrays, {output.name: target}, opened.rate_hz, deadline_s, advance)
+    return FileReport(opened, program, result, str(source), str(path), [output.name])
 
 
 def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
@@ -98,15 +98,15 @@ def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[
         return _named_routes(program, sound_input, sound.written, request)
     fitting = (port for port in program.outputs if is_playable(port, sound_input) == (events is None))
     name = sound.output
-    chosen = next(fitting, program.outputs[0]) if name is None else find_output(program, name)
+    output = next(fitting, program.outputs[0]) if name is None else find_output(program, name)
     if events is not None:
         path = request.target or Path(f"{opened.title}-events.csv")
         source = "sound" if request.read is None else request.read.stem
-        return [OutputRoute((chosen,), Target.of_events(path, events, source, sound.form))]
-    plays = is_playable(chosen, sound_input)
+        return [OutputRoute((output,), Target.of_events(path, events, source, sound.form))]
+    plays = is_playable(output, sound_input)
     usual = "denoised.wav" if request.model is None else f"{opened.title}-out{'.wav' if plays else '.npy'}"
     path = request.target or Path(usual)
-    return [_route((chosen,), path, sound_input, request)]
+    return [_route((output,), path, sound_input, request)]
 
 
 def _named_routes(
@@ -130,7 +130,7 @@ def _named_routes(
 
 
 def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunRequest) -> OutputRoute:
-    """A file of outputs. Raises InputError: sound is wanted of what is none."""
+    """A file of outputs. Raises InputError: the file is for sound, and an output is not sound."""
     usual = "wav" if is_playable(ports[0], sound_input) else "csv"
     target = Target.of(path, usual, request.sound.form, request.sound.subtype)
     for port in ports:

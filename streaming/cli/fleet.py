@@ -84,19 +84,19 @@ def fleet(
     if what is not None and action in ("status", "end"):
         raise InputError(f"pulse fleet {action} takes no {what!r}; --name says of which fleet")
     deployment = read_file(None if what is None else Path(what)) if action == "deploy" else None
-    found = open_fleet(name, address)
+    handle = open_fleet(name, address)
     if deployment is not None:
-        deploy(found, deployment, wait)
+        deploy(handle, deployment, wait)
     elif action == "drain" and what is not None:
-        found.drain(what)
+        handle.drain(what)
     elif action == "weigh" and what is not None and weight is not None:
-        found.weigh(what, weight)
+        handle.weigh(what, weight)
     elif action == "end":
-        found.end()
+        handle.end()
         return
     from streaming.fleet.report import FleetReport
 
-    report.print(FleetReport(found.status()))
+    report.print(FleetReport(handle.status()))
 
 
 def open_fleet(name: str, address: str | None) -> "Fleet":
@@ -113,16 +113,16 @@ def open_fleet(name: str, address: str | None) -> "Fleet":
 
 
 def read_file(path: Path | None) -> "Deployment":
-    """What a file says; without one, the built-in denoiser. Raises InputError."""
+    """The deployment in a file; without a file, that with the built-in denoiser. Raises InputError."""
     from streaming.fleet.deployment import Deployment, read_deployment
 
     return Deployment() if path is None else read_deployment(path.resolve())
 
 
-def deploy(found: "Fleet", deployment: "Deployment", wait_s: float) -> None:
+def deploy(handle: "Fleet", deployment: "Deployment", wait_s: float) -> None:
     """Begin a version, and wait until its workers are live. Raises InputError."""
     from streaming.cli.serve import open_programs
 
-    found.deploy(deployment, open_programs)
+    handle.deploy(deployment, open_programs)
     version = deployment.version
-    found.wait(lambda status: len(status.table.live(version)) >= deployment.least, wait_s)
+    handle.wait(lambda status: len(status.table.live(version)) >= deployment.least, wait_s)

@@ -81,31 +81,33 @@ def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
     return pairs("--input", texts, "a shape", "x=1,80,T,f32")
 
 
-def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, str | None]:
-    """The rate and who says it; warns where the one given contradicts the model."""
-    known, origin = (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated_rate(model, given), "model")
-    if given is None:
-        if known is not None:
-            return known, origin
+def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
+    """The rate and who says it; warns if ``rate_hz`` contradicts the model."""
+    model_rate_hz, origin = (
+        (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated_rate(model, rate_hz), "model")
+    )
+    if rate_hz is None:
+        if model_rate_hz is not None:
+            return model_rate_hz, origin
         return (DEFAULT_RATE_HZ, "default") if takes_sound(model) else (None, None)
-    if known is not None and known != given:
+    if model_rate_hz is not None and model_rate_hz != rate_hz:
         who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
         warn(
-            f"{who} is made for {known} Hz; --rate {given} would shift all frequencies: leave it out",
+            f"{who} is made for {model_rate_hz} Hz; --rate {rate_hz} would shift all frequencies: leave it out",
             PulseWarning,
             stacklevel=3,
         )
-    return given, "option"
+    return rate_hz, "option"
 
 
-def _stated_rate(model: Loaded, given: int | None) -> int | None:
+def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
     """The rate in the metadata; None if there is none. Raises InputError."""
     text = model.metadata.get("sample_rate")
     if text is None:
         return None
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
-    if given is not None:
+    if rate_hz is not None:
         return None
     raise InputError(f"{model.title}: its metadata says sample_rate {text!r}, no whole number; give --rate")
 
@@ -113,8 +115,8 @@ def _stated_rate(model: Loaded, given: int | None) -> int | None:
 def takes_sound(model: Loaded) -> bool:
     """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
     if model.defines_pulse:
-        made = model.pulsify() if model.program is None else model.program
-        ports = [port for port in made.inputs if port.streams]
+        program = model.pulsify() if model.program is None else model.program
+        ports = [port for port in program.inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed_model, model.symbol
     stream = TDim.of(typed.find_symbol(symbol))
@@ -143,7 +145,7 @@ def compile_model(
 
 
 def kernel_preparation(live: bool = False) -> "Prepare":
-    """How commands compile."""
+    """The preparation of kernels that commands use."""
 
     def prepare(kernels: Sequence[str]) -> None:
         if not live and all(one.is_kept for one in (*STEPPING, *(KERNELS[name] for name in kernels))):

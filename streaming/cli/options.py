@@ -52,7 +52,7 @@ Threads = Annotated[
 
 @record
 class ReportOptions:
-    """How a report is printed."""
+    """The options of printing a report."""
 
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the report as Markdown.")] = False
@@ -219,19 +219,19 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     }
 
     @wraps(command)
-    def wrapper(**given: Any) -> None:
+    def wrapper(**values: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         from pulse.wording import use_spelling
 
         with use_spelling(as_options):
-            command(**given)
+            command(**values)
 
-    listed = [
+    parameters = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for name in own
         for parameter in (signature(groups[name]).parameters.values() if name in groups else [own[name]])
     ]
-    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
-    vars(wrapper)["__signature__"] = Signature(listed)
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(wrapper)["__signature__"] = Signature(parameters)
     return wrapper

@@ -41,8 +41,8 @@ class RunRequest:
     @property
     def has_frames(self) -> bool:
         """Whether frames are read, not sound."""
-        read = self.read
-        return read is not None and read.suffix.lower() in READABLE and not self.sound.in_routes
+        path = self.read
+        return path is not None and path.suffix.lower() in READABLE and not self.sound.in_routes
 
     def refuse_live(self, live: LiveOptions) -> None:
         """Raise InputError for what does not go with --live."""

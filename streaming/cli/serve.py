@@ -137,7 +137,7 @@ def serve(
     from streaming.serve.settings import ModelSettings, ServerSettings, read_settings, read_tokens
 
     settings = ServerSettings() if config is None else read_settings(config)
-    given = {
+    overrides = {
         "models": tuple(ModelSettings(path) for path in models) if models else None,
         "host": host,
         "port": port,
@@ -149,7 +149,7 @@ def serve(
         "drain_s": drain,
         "checkpoints": checkpoints,
     }
-    settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
+    settings = replace(settings, **{name: value for name, value in overrides.items() if value is not None})
     if streams is not None:
         settings = replace(settings, models=tuple(replace(each, streams=streams) for each in settings.models))
     run_server(settings, open_programs(settings), log_level)

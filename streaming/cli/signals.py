@@ -25,19 +25,19 @@ def watch_interrupts() -> Generator[list[int]]:
 
     A compiler may lose that exception and raise another one later; the list still has it.
     """
-    seen: list[int] = []
+    numbers: list[int] = []
     if not _in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield seen
+        yield numbers
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if not postpone(number, frame):
-            seen.append(number)
+            numbers.append(number)
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
     try:
-        yield seen
+        yield numbers
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -50,17 +50,17 @@ def gather_signals() -> Generator[list[int]]:
     end the process at once, as ever. A signal that is ignored stays ignored; outside of the main thread nothing is
     gathered.
     """
-    seen: list[int] = []
+    numbers: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
+        numbers.append(number)
 
     before = {number: signal.getsignal(number) for number in ENDS} if _in_main_thread() else {}
     try:
         for number, handler in before.items():
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(number, note)
-        yield seen
+        yield numbers
     finally:
         for number, handler in before.items():
             if handler is not None:

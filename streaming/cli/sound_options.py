@@ -9,7 +9,7 @@ from pulse.record import record
 
 @record
 class SoundOptions:
-    """How sound is read and written, as it is written."""
+    """The options of reading and writing sound, as the command line has them."""
 
     channel: Annotated[
         str,

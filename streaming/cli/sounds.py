@@ -19,7 +19,7 @@ from streaming.sound.wav_stream import StreamFormat
 
 @record
 class Sounds:
-    """What was opened, in the order of the model's inputs.
+    """The open sounds, in the order of the model's inputs.
 
     routed  the sounds
     arrays  what the other inputs get
@@ -63,7 +63,7 @@ def open_sounds(
     by_source: dict[str, dict[str, Channels]] = {}
     paths: list[Path] = []
     for route in routes.values():
-        path, taken = _file(route, source)
+        path, number = _file(route, source)
         if path.suffix.lower() in READABLE:
             arrays |= read_arrays(path, [route.name])
             paths.append(path)
@@ -72,7 +72,7 @@ def open_sounds(
                 f"--in {route}: {program.model.port(route.name)}; is not sound; give a .npy file"
             )
         else:
-            by_source.setdefault(str(path), {})[route.name] = choice if taken is None else Channels(taken)
+            by_source.setdefault(str(path), {})[route.name] = choice if number is None else Channels(number)
     rest = [name for name in names if name not in routes]
     if rest and source is None:
         raise InputError(

@@ -49,7 +49,7 @@ def as_options(parameter: str, example: Any = None) -> str:
     if example is None or example is True:
         return option
     if isinstance(example, Mapping):
-        given = cast("Mapping[str, Any]", example)
-        pairs = [f"{name}={value}" for name, value in given.items()]
+        mapping = cast("Mapping[str, Any]", example)
+        pairs = [f"{name}={value}" for name, value in mapping.items()]
         return " ".join(f"{option} {quote(pair)}" for pair in pairs or ["none"])
     return f"{option} {quote(str(example))}"

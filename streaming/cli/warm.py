@@ -32,5 +32,5 @@ def warm(
     from streaming.warming import warm as compile_ahead
 
     with progress("compiling kernels") as advance:
-        done = compile_ahead(only or None, jobs, advance)
-    shown.print(done)
+        result = compile_ahead(only or None, jobs, advance)
+    shown.print(result)

@@ -48,7 +48,7 @@ class Servers:
         self._refusals: dict[str, str] = {}
 
     async def open(self, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
-        """A stream of the first server that takes it. Raises ClientError: none does; that of the last one."""
+        """A stream of the first server that takes it. Raises ClientError of the last server if none does."""
         for number, url in enumerate(self._urls):
             try:
                 return await self._try(until, url, self._hello)
@@ -113,10 +113,10 @@ class Servers:
         except ClientError as error:
             if error.moved is None:
                 raise
-            moved = error.moved
-        stream = None if hello.resume is not None else moved["stream"]
+            message = error.moved
+        stream = None if hello.resume is not None else message["stream"]
         placed = replace(hello, stream=stream, follows=False)
-        urls: list[str] = moved["urls"]
+        urls: list[str] = message["urls"]
         for number, each in enumerate(urls):
             try:
                 return await self._connect(until, _with_path(each), placed)
@@ -145,12 +145,12 @@ class Servers:
 
     async def _end_silence(self, stream: RemoteStream, silence_s: float, tasks: TaskGroup) -> None:
         """Ask a server that is quiet, and cut the connection if it stays so."""
-        asked = False
-        while (quiet_s := time.monotonic() - stream.answered_s) < silence_s or not asked:
+        pinged = False
+        while (quiet_s := time.monotonic() - stream.answered_s) < silence_s or not pinged:
             if quiet_s < silence_s / 2:
-                asked = False
-            elif not asked:
-                asked = True
+                pinged = False
+            elif not pinged:
+                pinged = True
                 tasks.start_soon(stream.ask_for_life)
             await anyio.sleep(silence_s / LOOKS)
         await stream.cut()
@@ -178,7 +178,7 @@ async def connect(
     form        f32; pcm16: half the bytes, samples of 16 bits; opus: packets of 10 ms at 48 kHz, which need PyAV here
                 and there
     block       samples that are sent at once, a hint
-    outputs     the names of those that are wanted
+    outputs     the names of the outputs to send
     token       if the server has tokens
     tls         for wss: what is trusted; the system's authorities by default
     patience_s  above 0: if the connection is lost, go on over another one, for which this long is looked, with the same
@@ -191,13 +191,13 @@ async def connect(
             await stream.send(samples)
             async for outputs in stream: ...
     """
-    wanted = None if outputs is None else list(outputs)
+    names = None if outputs is None else list(outputs)
     fields = {
         "model": model,
         "rate": rate_hz,
         "format": form,
         "block": block,
-        "outputs": wanted,
+        "outputs": names,
         "token": token,
         "skip": SKIP_SAMPLES if form == "opus" else None,
         "follows": True,
@@ -227,12 +227,12 @@ async def _receive_ready(socket: ClientSocket) -> Message:
         message = await socket.receive()
     if not isinstance(message, str):
         raise ClientError("connection", "the server did not answer the hello", "is this a server of pulse?")
-    found = read_message(message)
-    if found["type"] == "error":
-        refused = ClientError(found["code"], found["message"], found["hint"])
-        refused.moved = found if found["code"] == "moved" else None
-        raise refused
-    return found
+    reply = read_message(message)
+    if reply["type"] == "error":
+        error = ClientError(reply["code"], reply["message"], reply["hint"])
+        error.moved = reply if reply["code"] == "moved" else None
+        raise error
+    return reply
 
 
 def _with_path(url: str) -> str:

@@ -39,17 +39,17 @@ class OpusSound(NotCopyable):
 
     def decode(self, port: WirePort, packet: bytes) -> Array | None:
         """More of an output, in its shape; None if it is not sound. Raises WireError: no packet."""
-        held = self._decoders.get(port.number)
-        return None if held is None else held.push(packet)
+        decoder = self._decoders.get(port.number)
+        return None if decoder is None else decoder.push(packet)
 
-    def ends(self, sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
-        """The last samples of each output without the padding; ``sent`` counts all samples of the sound."""
-        totals = {port.number: total for port, total in zip(streaming, sent)}
+    def ends(self, totals_sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
+        """The last samples of each output without the padding; ``totals_sent`` counts all samples of the sound."""
+        totals = {port.number: total for port, total in zip(streaming, totals_sent)}
         return [(port, self._decoders[port.number].end(totals[port.number])) for port in self._outputs]
 
 
 class _HeldDecoder:
-    """Gives what a packet had when the next one is there: only then it is known that it is not the end."""
+    """Delays samples by one packet: only the next packet shows that a packet was not the last."""
 
     def __init__(self, port: WirePort, skip: int) -> None:
         self._shape = [-1 if size is None else size for size in port.shape]
@@ -59,9 +59,9 @@ class _HeldDecoder:
 
     def push(self, packet: bytes) -> Array:
         _, samples = self._decoder.decode(packet)
-        given, self._held = self._held, samples
-        self._given += given.size
-        return given.reshape(self._shape)
+        previous, self._held = self._held, samples
+        self._given += previous.size
+        return previous.reshape(self._shape)
 
     def end(self, total: int) -> Array:
         return self._held[: max(0, total - self._given)].reshape(self._shape)

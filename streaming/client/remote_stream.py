@@ -85,7 +85,7 @@ class RemoteStream(NotCopyable):
         return self
 
     async def __anext__(self) -> Outputs:
-        """Output name -> frames, as they come; after a flush the iteration ends with what is known only then."""
+        """Output name -> the next frames; after a flush the last item has the final outputs."""
         while not self._outputs:
             if self._ended:
                 finals, self._finals = self._finals, {}
@@ -121,14 +121,14 @@ class RemoteStream(NotCopyable):
             await self._send({"type": "flush"})
 
     async def flush(self) -> Outputs:
-        """End the stream; every output: all frames that have not been taken, joined, and what is known only now."""
+        """End the stream. For every output all frames that have not been taken, joined; and the final outputs."""
         await self.end()
         while not self._ended:
             await self._wait()
-        found = {port.name: self._join(port) for port in self.outputs if port.kind != "final"}
+        frames = {port.name: self._join(port) for port in self.outputs if port.kind != "final"}
         self._outputs.clear()
         finals, self._finals = self._finals, {}
-        return {**found, **finals}
+        return {**frames, **finals}
 
     async def reset(self) -> None:
         """Begin a new stream; what has not been taken is dropped."""

@@ -77,10 +77,10 @@ class ClientSocket(NotCopyable):
                 self._protocol.receive_eof()
                 break
         events = self._protocol.events_received()
-        refused = self._protocol.handshake_exc
-        if refused is not None:
+        error = self._protocol.handshake_exc
+        if error is not None:
             answer = next((event for event in events if isinstance(event, Response)), None)
-            status = f"status {answer.status_code}" if answer is not None else str(refused)
+            status = f"status {answer.status_code}" if answer is not None else str(error)
             raise ClientError(
                 "hello", f"the server refuses the WebSocket: {status}", "check address, origin and token"
             )
@@ -114,7 +114,7 @@ class ClientSocket(NotCopyable):
             raise self._end_error()
 
     async def _try_to_send(self) -> bool:
-        """Send what waits; whether the connection is still there."""
+        """Send all waiting bytes; gives whether the connection still exists."""
         async with self._sending:
             data = b"".join(self._protocol.data_to_send())
             try:

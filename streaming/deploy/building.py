@@ -16,12 +16,12 @@ from streaming.reports.opened_model import OpenedModel
 def find_target(name: str | None) -> Level:
     """The target of that name; without one the best level that this machine has. Raises InputError."""
     if name is None:
-        found = next((level for level in LEVELS.values() if not level.missing_features), None)
-        if found is None:
+        target = next((level for level in LEVELS.values() if not level.missing_features), None)
+        if target is None:
             raise InputError(
                 f"--target: this machine has none of the levels; choose one of {', '.join(TARGETS)}"
             )
-        return found
+        return target
     if name not in TARGETS:
         raise InputError(f"--target {name}: there is no such target; choose one of {', '.join(TARGETS)}")
     return TARGETS[name]
@@ -37,15 +37,15 @@ def build_model(
     plugins: tuple[str, ...] = (),
     external_weights: bool = False,
 ) -> Library:
-    """Build the library of a program; its test vector is judged by the offline model, if that is there.
+    """Build the library of a program; the offline model, if it is known, judges its test vector.
 
     external_weights  whether the weights are a file beside the library
     Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
-    made = prepare_deployment(program, name, opened.title, rate, external_weights)
+    deployed = prepare_deployment(program, name, opened.title, rate, external_weights)
     offline = None
     if isinstance(program, NativeProgram):
         network = program.network
         offline = network, oracle_of(network, opened.model.with_pulse(program.pulse).analyse())
-    return build_library(made, target, make_vector(program, offline), folder, checks, plugins)
+    return build_library(deployed, target, make_vector(program, offline), folder, checks, plugins)

@@ -29,7 +29,7 @@ ABI = "__"
 class Library(Report):
     """A library that was written.
 
-    made       the model
+    deployed   the model, prepared for C
     target     what it is compiled for
     toolchain  what linked it
     folder     where it is
@@ -39,7 +39,7 @@ class Library(Report):
     outcome    what the vector said here; why it was not run otherwise
     """
 
-    made: Deployed
+    deployed: Deployed
     target: Level
     toolchain: Toolchain
     folder: Path
@@ -51,10 +51,11 @@ class Library(Report):
     def sections(self) -> list[Section]:
         """What was written."""
         pairs = [
-            ("library", f"{self.made.title} as {self.made.name}, for {self.target.name}"),
+            ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
             (
                 "pulse",
-                f"{self.made.program.pulse} frames, {len(self.made.calls)} rows, {len(self.made.kernels)} kernels",
+                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} rows, "
+                f"{len(self.deployed.kernels)} kernels",
             ),
             ("linked by", self.toolchain.name),
             ("needs", ", ".join(self.needs) if self.needs else "memcpy and its like only"),
@@ -66,7 +67,7 @@ class Library(Report):
     def values(self) -> dict[str, Any]:
         """The values of the report, for JSON."""
         return {
-            "name": self.made.name,
+            "name": self.deployed.name,
             "target": self.target.name,
             "toolchain": self.toolchain.name,
             "folder": self.folder,
@@ -77,7 +78,7 @@ class Library(Report):
 
 
 def build_library(
-    made: Deployed,
+    deployed: Deployed,
     target: Level,
     vector: Vector,
     folder: Path,
@@ -91,32 +92,32 @@ def build_library(
     Raises  CompileError: it cannot be compiled or linked, or the test vector fails; WriteError
     """
     if plugins:
-        require_plugins(made, target, plugins)
+        require_plugins(deployed, target, plugins)
     toolchain = find_toolchain(target)
     with TemporaryDirectory() as scratch:
         work, result = Path(scratch, "work"), Path(scratch, "result")
         for each in (work, result, result / "test"):
             each.mkdir()
-        compiled = compile_objects(made, target, work)
+        compiled = compile_objects(deployed, target, work)
         needs = tuple(name for name in compiled.needs if name not in PROVIDED and not name.startswith(ABI))
-        shell = _link(made, target, toolchain, compiled, needs, work, result)
+        shell = _link(deployed, target, toolchain, compiled, needs, work, result)
         if target.machine == "wasm32":
-            write_web(made, toolchain, compiled, shell, needs, work, result)
+            write_web(deployed, toolchain, compiled, shell, needs, work, result)
         if plugins:
-            write_plugins(made, plugins, toolchain, compiled, shell, bool(needs), work, result, folder)
-        _write_texts(made, target, needs, vector, result)
-        outcome = _try(made, target, toolchain, result, work, checks)
+            write_plugins(deployed, plugins, toolchain, compiled, shell, bool(needs), work, result, folder)
+        _write_texts(deployed, target, needs, vector, result)
+        outcome = _try(deployed, target, toolchain, result, work, checks)
         sizes = {
             path.relative_to(result).as_posix(): path.stat().st_size
             for path in sorted(result.rglob("*"))
             if path.is_file()
         }
         _move(result, folder)
-    return Library(made, target, toolchain, folder, sizes, needs, vector, outcome)
+    return Library(deployed, target, toolchain, folder, sizes, needs, vector, outcome)
 
 
 def _link(
-    made: Deployed,
+    deployed: Deployed,
     target: Level,
     toolchain: Toolchain,
     compiled: Compiled,
@@ -125,55 +126,62 @@ def _link(
     result: Path,
 ) -> Path:
     """The header, the C source as an object, both libraries; the object."""
-    (result / f"{made.name}.h").write_text(header(made))
-    (work / f"{made.name}.c").write_text(source(made, compiled.symbols))
-    shell = work / f"{made.name}.o"
-    toolchain.compile(work / f"{made.name}.c", shell, f"-I{result}")
+    (result / f"{deployed.name}.h").write_text(header(deployed))
+    (work / f"{deployed.name}.c").write_text(source(deployed, compiled.symbols))
+    shell = work / f"{deployed.name}.o"
+    toolchain.compile(work / f"{deployed.name}.c", shell, f"-I{result}")
     objects = [shell, *compiled.objects]
-    toolchain.archive(objects, result / f"lib{made.name}.a")
+    toolchain.archive(objects, result / f"lib{deployed.name}.a")
     if target.machine != "wasm32":
-        toolchain.share(objects, result / f"lib{made.name}.so", bool(needs))
+        toolchain.share(objects, result / f"lib{deployed.name}.so", bool(needs))
     return shell
 
 
-def _write_texts(made: Deployed, target: Level, needs: tuple[str, ...], vector: Vector, result: Path) -> None:
+def _write_texts(
+    deployed: Deployed, target: Level, needs: tuple[str, ...], vector: Vector, result: Path
+) -> None:
     more = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
-    (result / f"{made.name}Config.cmake").write_text(fill("config.cmake", made, more))
-    (result / f"{made.name}.pc").write_text(fill("package.pc", made, more))
-    (result / "README.md").write_text(readme(made, target.name, needs, vector))
-    if made.external_weights:
-        (result / made.weights_file).write_bytes(made.program.weights.tobytes())
-    files = f"vector.bin {made.weights_file}" if made.external_weights else "vector.bin"
-    (result / "test" / f"run_{made.name}.c").write_text(fill("runner.c", made, {"ARGUMENTS": files}))
+    (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, more))
+    (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, more))
+    (result / "README.md").write_text(readme(deployed, target.name, needs, vector))
+    if deployed.external_weights:
+        (result / deployed.weights_file).write_bytes(deployed.program.weights.tobytes())
+    files = f"vector.bin {deployed.weights_file}" if deployed.external_weights else "vector.bin"
+    (result / "test" / f"run_{deployed.name}.c").write_text(fill("runner.c", deployed, {"ARGUMENTS": files}))
     (result / "test" / "vector.bin").write_bytes(vector.content)
 
 
-def _try(made: Deployed, target: Level, toolchain: Toolchain, result: Path, work: Path, checks: bool) -> str:
+def _try(
+    deployed: Deployed, target: Level, toolchain: Toolchain, result: Path, work: Path, checks: bool
+) -> str:
     """Run the test vector; what it says, or why it was not run. Raises CompileError: it fails."""
     if not checks:
         return "not run (--no-check)"
     if target.machine == "wasm32":
-        return check_module(made, result)
+        return check_module(deployed, result)
     if target.missing_features:
         return f"not run: this processor lacks {', '.join(target.missing_features)}"
     runner = work / "runner"
-    given = (
+    arguments = (
         f"-I{result}",
-        str(result / "test" / f"run_{made.name}.c"),
-        str(result / f"lib{made.name}.a"),
+        str(result / "test" / f"run_{deployed.name}.c"),
+        str(result / f"lib{deployed.name}.a"),
         "-lm",
     )
     built = subprocess.run(
-        (*toolchain.compiler, "-O1", *given, "-o", str(runner)), capture_output=True, text=True
+        (*toolchain.compiler, "-O1", *arguments, "-o", str(runner)), capture_output=True, text=True
     )
     if built.returncode:
-        raise CompileError(f"{made.name}: the test program cannot be linked: {built.stderr.strip()}")
-    files = [result / "test" / "vector.bin", *([result / made.weights_file] if made.external_weights else [])]
-    done = subprocess.run([str(runner), *map(str, files)], capture_output=True, text=True)
-    if done.returncode not in (0, 3):
-        reason = done.stderr.strip() or f"it ended with {done.returncode}"
-        raise CompileError(f"{made.name}: the library fails its test vector: {reason}")
-    return done.stdout.strip()
+        raise CompileError(f"{deployed.name}: the test program cannot be linked: {built.stderr.strip()}")
+    files = [
+        result / "test" / "vector.bin",
+        *([result / deployed.weights_file] if deployed.external_weights else []),
+    ]
+    process = subprocess.run([str(runner), *map(str, files)], capture_output=True, text=True)
+    if process.returncode not in (0, 3):
+        reason = process.stderr.strip() or f"it ended with {process.returncode}"
+        raise CompileError(f"{deployed.name}: the library fails its test vector: {reason}")
+    return process.stdout.strip()
 
 
 def _move(result: Path, folder: Path) -> None:

@@ -40,42 +40,42 @@ class Compiled:
     resampler_symbol: str
 
 
-def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
+def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled:
     """Compile the kernels of a program and its constants for a target, into a folder. Raises CompileError."""
     with TemporaryDirectory() as scratch:
         program = Path(scratch, "program")
-        program.write_bytes(encode_program(made.program, {}, None))
-        done = subprocess.run(
+        program.write_bytes(encode_program(deployed.program, {}, None))
+        process = subprocess.run(
             [
                 sys.executable,
                 "-m",
                 __name__,
                 str(program),
-                made.name,
+                deployed.name,
                 str(folder),
-                str(made.external_weights),
+                str(deployed.external_weights),
             ],
             env={**os.environ, "PULSE_LEVEL": target.name},
             capture_output=True,
             text=True,
         )
-    if done.returncode:
-        reason = done.stderr.strip().splitlines() or [f"the compiler ended with {done.returncode}"]
-        raise CompileError(f"{made.title}: cannot be compiled for {target.name}: {reason[-1]}")
-    found = [line.split("\t") for line in done.stdout.splitlines()]
-    symbols = {kernel: symbol for kernel, symbol, _ in found}
+    if process.returncode:
+        reason = process.stderr.strip().splitlines() or [f"the compiler ended with {process.returncode}"]
+        raise CompileError(f"{deployed.title}: cannot be compiled for {target.name}: {reason[-1]}")
+    rows = [line.split("\t") for line in process.stdout.splitlines()]
+    symbols = {kernel: symbol for kernel, symbol, _ in rows}
     resampler = symbols.pop(RESAMPLE.name)
-    needs = sorted({need for _, _, names in found for need in names.split()})
+    needs = sorted({need for _, _, names in rows for need in names.split()})
     objects = sorted({folder / f"{symbol}.o" for symbol in symbols.values()} | {folder / CONSTANTS})
     return Compiled(symbols, tuple(needs), tuple(objects), folder / f"{resampler}.o", resampler)
 
 
-def write_objects(made: Deployed, folder: Path) -> None:
+def write_objects(deployed: Deployed, folder: Path) -> None:
     """Compile for the processor that PULSE_LEVEL names; a line for each function says its symbol and needs."""
     from pulse.jit.constants import constants_object
 
-    applied = made.applied_rows
-    for function in (*made.kernels, RESAMPLE):
+    applied = deployed.applied_rows
+    for function in (*deployed.kernels, RESAMPLE):
         code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
         called = undefined_symbols(code.object)
@@ -83,19 +83,19 @@ def write_objects(made: Deployed, folder: Path) -> None:
             called = imported_functions(code.object)
         print(function.name, code.symbol, " ".join(sorted(called)), sep="\t")
     constants = {
-        rows_symbol(made): made.rows.astype("<i8").tobytes(),
-        initial_symbol(made): b"".join(piece.data.tobytes() for piece in made.pieces),
+        rows_symbol(deployed): deployed.rows.astype("<i8").tobytes(),
+        initial_symbol(deployed): b"".join(piece.data.tobytes() for piece in deployed.pieces),
     }
-    if not made.external_weights:
-        constants[weights_symbol(made)] = made.program.weights.tobytes()
+    if not deployed.external_weights:
+        constants[weights_symbol(deployed)] = deployed.program.weights.tobytes()
     (folder / CONSTANTS).write_bytes(constants_object(constants))
 
 
 def main(arguments: Sequence[str]) -> None:
     """The program file, the name of the library, the folder, whether the weights are external."""
     program, name, folder, external = arguments
-    made = prepare_deployment(read_program(Path(program)), name, name, None, external == str(True))
-    write_objects(made, Path(folder))
+    deployed = prepare_deployment(read_program(Path(program)), name, name, None, external == str(True))
+    write_objects(deployed, Path(folder))
 
 
 if __name__ == "__main__":

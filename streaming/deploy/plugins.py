@@ -16,26 +16,26 @@ ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descrip
 """Plug-ins, and the one symbol of each that hosts look for."""
 
 
-def require_plugins(made: Deployed, target: Level, plugins: tuple[str, ...]) -> None:
+def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...]) -> None:
     """Raises InputError: there is no such plug-in for the target; WriteError: the model is none of sound to sound."""
     if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
         raise InputError(
             f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
         )
-    if made.external_weights:
+    if deployed.external_weights:
         raise InputError(
             "--external-weights: a plug-in is one file with the weights in it; leave out one of both options"
         )
     if target.machine == "wasm32":
         raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")
-    if sound_ports(made).output < 0:
+    if sound_ports(deployed).output < 0:
         raise WriteError(
-            f"{made.title}: a plug-in gives sound, and no output of the model is sound of one channel"
+            f"{deployed.title}: a plug-in gives sound, and no output of the model is sound of one channel"
         )
 
 
 def write_plugins(
-    made: Deployed,
+    deployed: Deployed,
     plugins: tuple[str, ...],
     toolchain: Toolchain,
     compiled: Compiled,
@@ -46,34 +46,36 @@ def write_plugins(
     folder: Path,
 ) -> None:
     """Write plug-ins; ``folder`` is where the result will be in the end. Raises CompileError."""
-    ports = sound_ports(made)
-    names = plugin_names(made, ports)
+    ports = sound_ports(deployed)
+    names = plugin_names(deployed, ports)
     for header in ("plugin", "ports"):
-        (work / f"{made.name}_{header}.h").write_text(fill(f"plugins/{header}.h", made, names))
-    (work / "clap.h").write_text(fill("plugins/clap.h", made))
-    objects = [shell, *compiled.objects, *write_sound(made, ports, toolchain, compiled, work, result)]
+        (work / f"{deployed.name}_{header}.h").write_text(fill(f"plugins/{header}.h", deployed, names))
+    (work / "clap.h").write_text(fill("plugins/clap.h", deployed))
+    objects = [shell, *compiled.objects, *write_sound(deployed, ports, toolchain, compiled, work, result)]
     for plugin in plugins:
         code = work / f"{plugin}.c"
-        code.write_text(fill(f"plugins/{plugin}.c", made, names))
+        code.write_text(fill(f"plugins/{plugin}.c", deployed, names))
         own = code.with_suffix(".o")
         toolchain.compile(code, own, f"-I{work}", f"-I{result}")
-        target = result / FILES[plugin](made)
+        target = result / FILES[plugin](deployed)
         target.parent.mkdir(parents=True, exist_ok=True)
         toolchain.share([own, *objects], target, needs_math, ENTRIES[plugin])
         if plugin == "lv2":
-            (target.parent / "manifest.ttl").write_text(fill("plugins/manifest.ttl", made, names))
-            (target.parent / f"{made.name}.ttl").write_text(fill("plugins/plugin.ttl", made, names))
+            (target.parent / "manifest.ttl").write_text(fill("plugins/manifest.ttl", deployed, names))
+            (target.parent / f"{deployed.name}.ttl").write_text(fill("plugins/plugin.ttl", deployed, names))
         if plugin == "ladspa":
-            path = str((folder / FILES[plugin](made)).resolve()).replace("\\", "\\\\").replace('"', '\\"')
+            path = str((folder / FILES[plugin](deployed)).resolve()).replace("\\", "\\\\").replace('"', '\\"')
             chain = fill(
-                "plugins/filter-chain.conf", made, {**names, "PLUGIN": f'"{path}"', "QUOTED": names["TEXT"]}
+                "plugins/filter-chain.conf",
+                deployed,
+                {**names, "PLUGIN": f'"{path}"', "QUOTED": names["TEXT"]},
             )
-            (target.parent / f"{made.name}.conf").write_text(chain)
+            (target.parent / f"{deployed.name}.conf").write_text(chain)
 
 
 FILES: Mapping[str, Callable[[Deployed], str]] = {
-    "ladspa": lambda made: f"ladspa/{made.name}.so",
-    "lv2": lambda made: f"lv2/{made.name}.lv2/{made.name}.so",
-    "clap": lambda made: f"clap/{made.name}.clap",
+    "ladspa": lambda deployed: f"ladspa/{deployed.name}.so",
+    "lv2": lambda deployed: f"lv2/{deployed.name}.lv2/{deployed.name}.so",
+    "clap": lambda deployed: f"clap/{deployed.name}.clap",
 }
 """Where each is, in the folder of the library."""

@@ -15,6 +15,6 @@ the outputs."""
 QUALITY = QUALITIES["medium"]
 
 
-def sound_source(made: Deployed, ports: SoundPorts, symbol: str) -> str:
+def sound_source(deployed: Deployed, ports: SoundPorts, symbol: str) -> str:
     """The C source that takes sound in blocks; ``symbol`` is what ``RESAMPLE`` is called."""
-    return blocks_source(made, ports, symbol, QUALITY.half_frames, QUALITY.phases, QUALITY.stop_db)
+    return blocks_source(deployed, ports, symbol, QUALITY.half_frames, QUALITY.phases, QUALITY.stop_db)

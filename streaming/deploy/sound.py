@@ -11,15 +11,15 @@ from streaming.deploy.toolchain import Toolchain
 
 
 def write_sound(
-    made: Deployed, ports: SoundPorts, toolchain: Toolchain, compiled: Compiled, work: Path, result: Path
+    deployed: Deployed, ports: SoundPorts, toolchain: Toolchain, compiled: Compiled, work: Path, result: Path
 ) -> list[Path]:
     """Write its header and source to ``work``; the objects that belong to it. ``result`` has the library's header.
 
     Raises CompileError.
     """
-    (work / f"{made.name}_blocks.h").write_text(fill("blocks/blocks.h", made))
-    code = work / f"{made.name}_blocks.c"
-    code.write_text(sound_source(made, ports, compiled.resampler_symbol))
+    (work / f"{deployed.name}_blocks.h").write_text(fill("blocks/blocks.h", deployed))
+    code = work / f"{deployed.name}_blocks.c"
+    code.write_text(sound_source(deployed, ports, compiled.resampler_symbol))
     made_object = code.with_suffix(".o")
     toolchain.compile(code, made_object, f"-I{work}", f"-I{result}")
     return [made_object, compiled.resampler]

@@ -32,7 +32,7 @@ OPTIMISED = ("-O2", "-fPIC", "-fvisibility=hidden")
 
 @record
 class Toolchain:
-    """What compiles C for a target, and makes libraries.
+    """The compiler and archiver that make libraries of C for a target.
 
     name      for reports
     compiler  the command
@@ -43,25 +43,25 @@ class Toolchain:
     compiler: tuple[str, ...]
     archiver: tuple[str, ...]
 
-    def compile(self, source: Path, made: Path, *options: str) -> None:
+    def compile(self, source: Path, target: Path, *options: str) -> None:
         """Compile one file of C99 into an object. Raises CompileError."""
-        given = ("-std=c99", *WARNINGS, *OPTIMISED, *options, "-c", str(source), "-o", str(made))
-        _run((*self.compiler, *given), source)
+        arguments = ("-std=c99", *WARNINGS, *OPTIMISED, *options, "-c", str(source), "-o", str(target))
+        _run((*self.compiler, *arguments), source)
 
-    def archive(self, objects: Sequence[Path], made: Path) -> None:
+    def archive(self, objects: Sequence[Path], target: Path) -> None:
         """Make a static library; the same objects give the same bytes. Raises CompileError."""
-        made.unlink(missing_ok=True)
-        _run((*self.archiver, "rcsD", str(made), *map(str, objects)), made)
+        target.unlink(missing_ok=True)
+        _run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
 
-    def share(self, objects: Sequence[Path], made: Path, needs_math: bool, only: str | None = None) -> None:
+    def share(self, objects: Sequence[Path], target: Path, needs_math: bool, only: str | None = None) -> None:
         """Make a shared library, which needs nothing but memcpy and its like. Raises CompileError.
 
-        only    the one symbol that can be seen; None: all that are made to be
+        only    the one exported symbol; None: all with default visibility
         """
         options = (
             "-shared",
             "-nostartfiles",
-            f"-Wl,-soname,{made.name}",
+            f"-Wl,-soname,{target.name}",
             "-Wl,--gc-sections",
             "-Wl,-z,noexecstack",
         )
@@ -70,16 +70,16 @@ class Toolchain:
             script = objects[0].with_name(f"{only}.map")
             script.write_text(f"{{ global: {only}; local: *; }};\n")
             options = (*options, f"-Wl,--version-script={script}")
-        _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(made), *more), made)
+        _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(target), *more), target)
 
     def link_module(
-        self, objects: Sequence[Path], made: Path, exports: Sequence[str], needs_math: bool
+        self, objects: Sequence[Path], target: Path, exports: Sequence[str], needs_math: bool
     ) -> None:
         """Make a module of WebAssembly, which imports functions of libm at most. Raises CompileError."""
         options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
         more = ("-Wl,--import-symbols",) if needs_math else ()
         symbols = [f"-Wl,--export={name}" for name in exports]
-        _run((*self.compiler, *options, *more, *symbols, *map(str, objects), "-o", str(made)), made)
+        _run((*self.compiler, *options, *more, *symbols, *map(str, objects), "-o", str(target)), target)
 
 
 def find_toolchain(target: Level) -> Toolchain:
@@ -101,11 +101,11 @@ def find_toolchain(target: Level) -> Toolchain:
 
 
 def _run(command: Sequence[str], about: Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
         reason = [
-            line for line in done.stderr.splitlines() if "error" in line.lower()
-        ] or done.stderr.splitlines()
+            line for line in process.stderr.splitlines() if "error" in line.lower()
+        ] or process.stderr.splitlines()
         raise CompileError(
-            f"{about.name}: {Path(command[0]).name} ended with {done.returncode}: {'; '.join(reason[:3])}"
+            f"{about.name}: {Path(command[0]).name} ended with {process.returncode}: {'; '.join(reason[:3])}"
         )

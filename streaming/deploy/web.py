@@ -45,7 +45,7 @@ SCRIPTS = {"worklet.js": "worklet.js", "pulse.d.ts": "pulse.d.ts", "check.mjs": 
 
 
 def write_web(
-    made: Deployed,
+    deployed: Deployed,
     toolchain: Toolchain,
     compiled: Compiled,
     shell: Path,
@@ -63,28 +63,30 @@ def write_web(
         name for name in needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
     ]:
         raise CompileError(
-            f"{made.title}: needs {', '.join(missing)}, which browsers do not have; "
+            f"{deployed.title}: needs {', '.join(missing)}, which browsers do not have; "
             "leave out the node that computes it (pulse dump --stage program shows which)"
         )
-    exports = [f"{made.name}_{name}" for name in (*LIBRARY, *(["weights"] if made.external_weights else []))]
+    exports = [
+        f"{deployed.name}_{name}" for name in (*LIBRARY, *(["weights"] if deployed.external_weights else []))
+    ]
     objects = [shell, *compiled.objects]
-    if takes_sound(made):
-        objects += write_sound(made, sound_ports(made), toolchain, compiled, work, result)
-        exports += [f"{made.name}_blocks_{name}" for name in BLOCKS]
+    if takes_sound(deployed):
+        objects += write_sound(deployed, sound_ports(deployed), toolchain, compiled, work, result)
+        exports += [f"{deployed.name}_blocks_{name}" for name in BLOCKS]
     toolchain.link_module(objects, result / MODULE, exports, bool(needs))
     for name, place in SCRIPTS.items():
-        (result / place).write_text(fill(f"web/{name}", made))
-    if takes_sound(made):
-        page = fill("web/index.html", made, {"HTML_TITLE": escape(printable(made.title))})
+        (result / place).write_text(fill(f"web/{name}", deployed))
+    if takes_sound(deployed):
+        page = fill("web/index.html", deployed, {"HTML_TITLE": escape(printable(deployed.title))})
         (result / "index.html").write_text(page)
 
 
-def check_module(made: Deployed, result: Path) -> str:
+def check_module(deployed: Deployed, result: Path) -> str:
     """Run the test vector in Node.js; what it says, or why it was not run. Raises CompileError: it fails."""
     node = shutil.which("node")
     if node is None:
         return "not run: Node.js is missing"
-    done = subprocess.run([node, str(result / "test" / "check.mjs")], capture_output=True, text=True)
-    if done.returncode not in (0, 3):
-        raise CompileError(f"{made.name}: the module fails its test vector: {done.stderr.strip()}")
-    return done.stdout.strip()
+    process = subprocess.run([node, str(result / "test" / "check.mjs")], capture_output=True, text=True)
+    if process.returncode not in (0, 3):
+        raise CompileError(f"{deployed.name}: the module fails its test vector: {process.stderr.strip()}")
+    return process.stdout.strip()

@@ -60,28 +60,30 @@ class DetectorChoice:
         return cls(kind, pairs)
 
     def detector(self, clock: FrameClock) -> Detector[Any]:
-        """For an output with this clock. Raises InputError."""
+        """A detector for an output with this clock. Raises InputError."""
         return self._make()(clock)
 
     def _make(self) -> Callable[[FrameClock], Detector[Any]]:
-        """What makes it, once the parameters are known to be of it."""
+        """The function that makes the detector, after a check of the parameters."""
         make = KINDS.get(self.kind)
         if make is None:
             raise InputError(f"{spell('events', self.kind)}: the kinds are {', '.join(KINDS)}")
-        known = {name: each for name, each in signature(make).parameters.items() if name != "clock"}
+        parameters = {name: each for name, each in signature(make).parameters.items() if name != "clock"}
         for name in self.settings:
-            if name not in known:
+            if name not in parameters:
                 raise InputError(
-                    f"{self.kind}: has no parameter {name!r}; its parameters are {', '.join(known)}"
+                    f"{self.kind}: has no parameter {name!r}; its parameters are {', '.join(parameters)}"
                 )
-        for name, each in known.items():
+        for name, each in parameters.items():
             if each.default is Parameter.empty and name not in self.settings:
                 raise InputError(f"{self.kind}: needs {name}; give {spell('event', f'{name}=VALUE')}")
-        values = {name: _value(name, text, known[name].annotation) for name, text in self.settings.items()}
+        values = {
+            name: _value(name, text, parameters[name].annotation) for name, text in self.settings.items()
+        }
         return lambda clock: make(clock, **values)
 
     def of_port(self, port: Port, rate_hz: float | None) -> Detector[Any]:
-        """For an output of a model; ``rate_hz`` is that of the model's time. Raises InputError."""
+        """A detector for an output of a model; ``rate_hz`` counts frames of the model's symbol. Raises InputError."""
         if rate_hz is None:
             raise InputError(
                 f"{port.name}: events have times; give the model's samples or frames a second with "
@@ -100,10 +102,10 @@ def _value(name: str, text: str, kind: Any) -> Any:
         if kind in (int, int | None):
             return int(text)
     except (ValueError, KeyError):
-        wanted = (
+        form = (
             "yes or no" if kind is bool else "a number" if kind in (float, float | None) else "a whole number"
         )
-        raise InputError(f"{name}={text}: must be {wanted}") from None
+        raise InputError(f"{name}={text}: must be {form}") from None
     if kind == Sequence[str]:
         return tuple(each.strip() for each in text.split(","))
     return Path(text) if kind == str | Path | Sequence[str] else text

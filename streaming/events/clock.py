@@ -30,14 +30,14 @@ class FrameClock:
             raise InputError(f"rate_hz={float(self.rate_hz):g}: must be more than 0 frames a second")
 
     @classmethod
-    def of(cls, given: "FrameClock | float") -> "FrameClock":
+    def of(cls, clock: "FrameClock | float") -> "FrameClock":
         """A clock, or frames a second. Raises InputError."""
-        if isinstance(given, FrameClock):
-            return given
+        if isinstance(clock, FrameClock):
+            return clock
         try:
-            return cls(Fraction(given))
+            return cls(Fraction(clock))
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"rate_hz={given}: must be a number of frames a second") from None
+            raise InputError(f"rate_hz={clock}: must be a number of frames a second") from None
 
     @classmethod
     def of_port(cls, port: Port, rate_hz: float) -> "FrameClock":
@@ -47,11 +47,11 @@ class FrameClock:
         return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)
 
     def time_s(self, frame: Fraction | int) -> float:
-        """Where a frame begins in the sound; the delay does not count."""
+        """The time at which a frame begins in the sound, without the delay."""
         return float(Fraction(frame) / self.rate_hz)
 
     def known_s(self, frame: int) -> float:
-        """How much of the sound a stream has had when it gives this frame, counted from 0."""
+        """The length of sound that a stream has received when it gives this frame; frames count from 0."""
         pulses = -(-(frame + 1 + self.delay_frames) // self.pulse_frames)
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 

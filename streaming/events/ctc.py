@@ -118,7 +118,7 @@ class Ctc(Detector[_State]):
         return self._event(state, self._known_at_end(frames))
 
     def _event(self, state: _State, known_s: float) -> Iterator[Event]:
-        """What the tokens say, if it is more than a space."""
+        """The event with the text of the tokens, if that is more than a space."""
         text = join([token.text for token in state.tokens])
         if text:
             tokens = [token for token in state.tokens if join([token.text])]

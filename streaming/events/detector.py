@@ -19,7 +19,7 @@ State = TypeVar("State")
 
 @dataclass
 class Snapshot(Generic[State]):
-    """Where a detector is; it may be pickled."""
+    """The state of a detector at a frame; it may be pickled."""
 
     frames: int
     classes: int | None
@@ -28,7 +28,7 @@ class Snapshot(Generic[State]):
 
 
 class Detector(ABC, Generic[State]):
-    """Reads events off frames: any cut of them into blocks gives the same events.
+    """Detects events in frames: the events do not depend on how the frames are cut into blocks.
 
     clock   of the output, or its frames a second
     Raises  InputError: parameters that do not fit
@@ -75,7 +75,7 @@ class Detector(ABC, Generic[State]):
         self._at = Snapshot(0, None, False, self._begin())
 
     def snapshot(self) -> Snapshot[State]:
-        """Where it is, for ``restore`` of a detector with the same parameters."""
+        """Its state, for ``restore`` of a detector with the same parameters."""
         return deepcopy(self._at)
 
     def restore(self, snapshot: Snapshot[State]) -> None:
@@ -86,7 +86,7 @@ class Detector(ABC, Generic[State]):
 
     @abstractmethod
     def _begin(self) -> State:
-        """What it remembers before the first frame."""
+        """The state before the first frame."""
 
     @abstractmethod
     def _frame(self, state: State, frame: int, row: list[float]) -> Iterable[Event]:
@@ -101,7 +101,7 @@ class Detector(ABC, Generic[State]):
         return deepcopy(state)
 
     def _prepare(self, rows: Array) -> Iterable[list[float]]:
-        """What ``_frame`` is given of each frame: its values. Each is made of one frame alone."""
+        """The values of each frame for ``_frame``. Each depends on its own frame alone."""
         return rows.tolist()
 
     def _check_classes(self, classes: int) -> None:
@@ -110,12 +110,12 @@ class Detector(ABC, Generic[State]):
     def _known_at_end(self, frames: int) -> float:
         return self.clock.time_s(frames)
 
-    def _rows(self, given: Array) -> Array:
-        """As [frames, classes] of f64. Raises InputError."""
-        if given.ndim not in (1, 2) or given.dtype.kind not in "fiub":
-            form = f"{given.dtype} {list(given.shape)}"
+    def _rows(self, frames: Array) -> Array:
+        """The frames as an array [frames, classes] of f64. Raises InputError."""
+        if frames.ndim not in (1, 2) or frames.dtype.kind not in "fiub":
+            form = f"{frames.dtype} {list(frames.shape)}"
             raise InputError(f"{form}: probabilities are numbers [frames] or [frames, classes]")
-        rows: Array = given.astype(np.float64).reshape(len(given), -1 if given.size else 1)
+        rows: Array = frames.astype(np.float64).reshape(len(frames), -1 if frames.size else 1)
         classes = self._at.classes
         if len(rows) and classes is not None and rows.shape[1] != classes:
             raise InputError(f"{rows.shape[1]} classes after frames of {classes}; give as many in each block")

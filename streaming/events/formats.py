@@ -11,7 +11,7 @@ from streaming.events.event import Event
 
 
 class EventFormat:
-    """How events are written, as text in UTF-8.
+    """A format of events, as text in UTF-8.
 
     source  the name of the sound, if the format contains it
 
@@ -24,7 +24,7 @@ class EventFormat:
         self._source = source
 
     def head(self) -> str:
-        """What stands in front."""
+        """The text before the first event."""
         return ""
 
     def text(self, event: Event, number: int) -> str:
@@ -116,9 +116,9 @@ def event_format(name: str, word: str) -> type[EventFormat]:
     try:
         return FORMATS[word.lower()]
     except KeyError:
-        known = ", ".join(f".{suffix}" for suffix in FORMATS)
+        suffixes = ", ".join(f".{suffix}" for suffix in FORMATS)
         raise InputError(
-            f"{name}: events are written as {known}, not {f'.{word}' if word else 'this'}"
+            f"{name}: events are written as {suffixes}, not {f'.{word}' if word else 'this'}"
         ) from None
 
 

@@ -13,7 +13,7 @@ from streaming.events.writers import EventsFile, EventsStream
 
 
 class EventsOutput(NotCopyable):
-    """Takes the frames of an output as they come, and writes the events that are in them.
+    """Takes the frames of an output block by block, and writes the events in them.
 
     detector  what reads them
     axis      that of frames

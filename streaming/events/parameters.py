@@ -18,10 +18,10 @@ def require_seconds(**values: float | None) -> None:
             raise InputError(f"{name}={value}: must be 0 or more seconds")
 
 
-def require_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+def require_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """One of these words."""
-    if value not in known:
-        raise InputError(f"{name}={value}: must be {' or '.join(known)}")
+    if value not in choices:
+        raise InputError(f"{name}={value}: must be {' or '.join(choices)}")
 
 
 def require_class(name: str, value: int | None, classes: int) -> None:

@@ -237,7 +237,7 @@ class Segments(Detector[_State]):
         state.silence = None
 
     def _tell_start(self, state: _State, frame: int) -> Iterator[Event]:
-        """As soon as it is certain, whatever follows."""
+        """Report the start of a segment when no later frame can change it."""
         start = state.start or 0
         there = (frame + 1 if state.silence is None else state.silence) - start
         state.certain = state.certain or there >= self._least
@@ -249,7 +249,7 @@ class Segments(Detector[_State]):
                 yield Event(self.clock.time_s(self._padded_start(state)), None, self._label, score, known_s)
 
     def _cut(self, state: _State, frame: int) -> Iterator[Event]:
-        """What is too long, at a frame of speech."""
+        """Cut a segment that is too long, at a frame of speech."""
         known_s = self.clock.known_s(frame)
         while self._most is not None and state.start is not None and frame + 1 - state.start >= self._most:
             here = _Gap(frame + 1, frame + 1, state.total, state.total)

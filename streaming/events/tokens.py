@@ -43,7 +43,7 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
 
 
 def blank_of(tokens: Sequence[str]) -> int:
-    """The number of the blank: that of the first usual name that is there, else 0."""
+    """The number of the blank: the first usual name among the tokens, else 0."""
     return next((tokens.index(name) for name in BLANKS if name in tokens), 0)
 
 
@@ -53,7 +53,7 @@ def begins_word(text: str) -> bool:
 
 
 def join(texts: Sequence[str]) -> str:
-    """The text of tokens. Bytes, written <0xE4>, are put together; what is no UTF-8 becomes U+FFFD."""
+    """The text of tokens. Bytes, written <0xE4>, are decoded together; invalid UTF-8 becomes U+FFFD."""
     data = b"".join(_bytes(text) for text in texts)
     return " ".join(data.decode("utf-8", "replace").replace(BOUNDARY, " ").split())
 

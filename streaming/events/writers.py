@@ -13,7 +13,7 @@ from streaming.partial_file import PartialFile, write_all
 
 
 class EventsFile(NotCopyable):
-    """Events to write as they come; the file appears under its name only when the ``with`` block ends well.
+    """A file of events, written one by one; it appears under its name only when the ``with`` block ends well.
 
     path    .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl
     source  the name of the sound, which .rttm contains
@@ -51,7 +51,7 @@ class EventsFile(NotCopyable):
 
 
 class EventsStream(NotCopyable):
-    """Events that leave as they come.
+    """A stream of events, each written at once.
 
     name        for messages
     descriptor  is closed at the end of the ``with`` block

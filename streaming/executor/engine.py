@@ -62,7 +62,7 @@ class Slots(Protocol):
         ...
 
     def end(self, rest: Feed) -> list[dict[str, Array]]:
-        """What ``State.end`` gives, to be submitted; all before must have been collected. Raises InputError."""
+        """The pulses of ``State.end``, to submit; earlier results must have been collected. Raises InputError."""
         ...
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Engine(Protocol):
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
-        """What the system granted to the engine's thread."""
+        """The real-time settings that the system granted to the engine's thread."""
         ...
 
     def start(self) -> None:

@@ -8,7 +8,7 @@ from streaming.errors import only_one
 
 
 def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -> BaseException | None:
-    """What is to be raised.
+    """The one error to raise for several.
 
     error   what was on its way; None if all went well
     others  take its place if it is a cancellation or nothing; else it has them as notes

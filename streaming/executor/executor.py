@@ -95,14 +95,14 @@ class Executor(NotCopyable):
         self._ended = False
 
     def statistics(self) -> ExecutorStatistics:
-        """Where every frame went, and how long pulses took: all streams, those that have ended included."""
+        """Counts of all frames, and durations of pulses: of all streams, also of those that have ended."""
         running = [flow.counters for flow in self._flows if not flow.closed]
         notes = [str(setting) for setting in self.realtime_settings if not setting.is_granted]
         return total_statistics([self._past, *running], len(running), self.deadline_s, notes)
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
-        """What the system granted of ``realtime``, by the process and by the engine."""
+        """The settings of ``realtime`` that the system granted, to the process and to the engine."""
         return [
             *self._realtime_settings,
             *(self._engine.realtime_settings if self._engine is not None else []),

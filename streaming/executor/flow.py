@@ -55,7 +55,7 @@ class Flow:
 
     @property
     def counters(self) -> StreamCounters:
-        """What has been counted, as it is now."""
+        """The counters at this moment."""
         return self._steps.counters
 
     async def feed(self) -> None:
@@ -76,7 +76,7 @@ class Flow:
             self._wake()
 
     async def next(self) -> Outputs:
-        """The valid frames that are ready, at least one; the last time, what is known only at the end.
+        """The valid frames that are ready, at least one; the last item has the final outputs.
 
         Raises StopAsyncIteration, what the source raised, InputError, ExecutorError
         """
@@ -111,7 +111,7 @@ class Flow:
         raise StopAsyncIteration
 
     def close(self, refusal: str | None = None) -> None:
-        """Give up what is under way; ``refusal`` is raised if outputs are taken later. Does not wait."""
+        """Discard the pulses in flight, without waiting; later requests for outputs raise ``refusal``."""
         if self.closed:
             return
         self._steps.give_up()
@@ -124,7 +124,7 @@ class Flow:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it is closed and nothing of it runs."""
+        """Whether it is closed and no pulse of it runs."""
         return self._fed.is_set() and self._left.is_set()
 
     async def wait_until_gone(self) -> None:
@@ -134,7 +134,7 @@ class Flow:
             await self._left.wait()
 
     def errors(self) -> list[BaseException]:
-        """What the source raised, if it has not come out yet; the caller sees to it."""
+        """The pending errors of the source; the caller handles them."""
         error, self._error = self._error, None
         return [] if error is None else [error]
 
@@ -166,7 +166,7 @@ class Flow:
         return True
 
     def _outputs(self) -> Outputs | None:
-        """What can be given now; None if that is nothing. Raises what the stream fails with."""
+        """The outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
         failure = self._slots.failure  # before all that ran before it is taken: the engine goes on meanwhile
         outputs = steps.ready()

@@ -27,7 +27,7 @@ class Arrival(NamedTuple):
 
 
 class InFlight:
-    """Pulses in slots with their arrivals, the oldest first; counts what becomes of them.
+    """Pulses in slots with their times of arrival, the oldest first; counts results and losses.
 
     Silence may be given for the oldest ones. They are *owed* then: their results are thrown away when they come.
     """
@@ -57,7 +57,7 @@ class InFlight:
         self._arrivals.append(arrival)
 
     def drop(self) -> bool:
-        """Leave out the oldest that is not begun; whether there was one."""
+        """Discard the oldest pulse that has not begun; gives whether there was one."""
         place = self._slots.drop()
         if place is not None:
             del self._arrivals[place]
@@ -81,7 +81,7 @@ class InFlight:
                 yield result.outputs
 
     def late(self, now_s: float) -> int:
-        """How many are wanted and due."""
+        """The number of pulses that wait for results and are due."""
         return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._waiting_arrivals()))
 
     def add_silence(self, count: int) -> None:

@@ -67,9 +67,9 @@ class NativeEngine(NotCopyable):
         if np.all(table.queues):
             table = self._grow(table)
         place = int(np.argmin(table.queues != 0))
-        made = NativeSlots(self, place, state, depth)
-        slots.join.call(self.address, table.address, place, made.address)
-        return made
+        stream_slots = NativeSlots(self, place, state, depth)
+        slots.join.call(self.address, table.address, place, stream_slots.address)
+        return stream_slots
 
     async def stop(self) -> None:
         await self._worker.stop()
@@ -142,9 +142,9 @@ class NativeSlots(NotCopyable):
 
     @property
     def failure(self) -> Exception | None:
-        done = slots.count_finished.call(self.address) - self._collected
-        sound = self._sound(done)
-        return None if sound == done else self._state.failure(f"in pulse {self._collected + sound}")
+        finished = slots.count_finished.call(self.address) - self._collected
+        sound = self._sound(finished)
+        return None if sound == finished else self._state.failure(f"in pulse {self._collected + sound}")
 
     @property
     def free(self) -> int:
@@ -172,12 +172,12 @@ class NativeSlots(NotCopyable):
     def listen(self) -> int:
         return slots.listen.call(self.address) - self._collected
 
-    def _sound(self, done: int) -> int:
-        """How many of the pulses that have run are in front of the first with a value without a result."""
+    def _sound(self, pulses: int) -> int:
+        """The number of pulses that have run before the first one with a value that has no result."""
         if not self._packed.call.faults:
-            return done
-        faults = (self._slots[slot].faults for slot in islice(self._order, done))
-        return next((number for number, count in enumerate(faults) if count), done)
+            return pulses
+        faults = (self._slots[slot].faults for slot in islice(self._order, pulses))
+        return next((number for number, count in enumerate(faults) if count), pulses)
 
     def clear(self) -> None:
         slots.clear.call(self.event.to_read)

@@ -6,7 +6,7 @@ from pulse.record import record
 
 @record
 class Policy:
-    """What happens at the two ends of a full engine.
+    """The rules for a full engine: at its input and at its output.
 
     drops    if the queue is full, the oldest pulse that has not started is dropped; if there is none, the new one.
              Otherwise the source waits.

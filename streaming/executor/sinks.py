@@ -215,7 +215,7 @@ class Waiting:
         self.size += size
 
     def take(self) -> list[Array]:
-        """All of them; none wait then."""
+        """Take all that wait."""
         pieces, self._pieces, self.size = self._pieces, [], 0
         return pieces
 

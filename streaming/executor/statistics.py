@@ -56,7 +56,7 @@ _TIMES = ("queueing", "compute", "total")
 
 
 class StreamCounters:
-    """What is counted while a stream runs; the fields are those of ``ExecutorStatistics``."""
+    """The counts of a running stream; the fields are those of ``ExecutorStatistics``."""
 
     def __init__(self, deadline_s: float | None) -> None:
         self.frames_in = self.frames_out = self.frames_silent = 0

@@ -12,7 +12,7 @@ from streaming.executor.stream_steps import Outputs
 
 
 class Stream(NotCopyable):
-    """What ``Executor.stream`` gives: an async iterator over outputs, and an async context manager that closes it.
+    """The stream of ``Executor.stream``: an async iterator over outputs, and a context manager that closes it.
 
     Nothing is taken from the source before the first output is requested. A stream that is broken off is closed when
     it is no longer referenced, or with ``async with``, ``aclose``, or its executor.
@@ -44,7 +44,7 @@ class Stream(NotCopyable):
         return await self._flow.next()
 
     async def aclose(self) -> None:
-        """Give up what is under way and close the source. Raises what the source raised, if it has not come out yet."""
+        """Discard the pulses in flight and close the source. Raises the source's error if it is still pending."""
         await self._end(None)
 
     async def __aenter__(self) -> "Stream":

@@ -43,7 +43,7 @@ class StreamSteps:
 
     @property
     def counters(self) -> StreamCounters:
-        """What has been counted, as it is now."""
+        """The counters at this moment."""
         tally, end = self._tally, self._clock.end
         if not self._given_up:
             ahead = (
@@ -98,10 +98,10 @@ class StreamSteps:
 
     def ready(self) -> Outputs | None:
         """The frames of all finished pulses; None if there are none."""
-        count, wanted = self._in_flight.ready()
+        count, names = self._in_flight.ready()
         if not count:
             return None
-        outputs = self._output_trim.valid(self._in_flight.results(count), wanted)
+        outputs = self._output_trim.valid(self._in_flight.results(count), names)
         self._submit_tail()
         return nonempty(outputs)
 
@@ -122,12 +122,12 @@ class StreamSteps:
         pulses = self._slots.end(self._input_blocks.rest())
         self._input_blocks.clear()
         self._output_trim.end = self._clock.end
-        left = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
+        frames_to_come = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
         now_ns = time.monotonic_ns()
         for pulse in pulses:
-            frames = min(max(left, 0), self._pulse)
+            frames = min(max(frames_to_come, 0), self._pulse)
             self._tail.append((pulse, Arrival(now_ns, inf, frames)))
-            left -= frames
+            frames_to_come -= frames
         self._submit_tail()
 
     @property
@@ -136,12 +136,12 @@ class StreamSteps:
         return self._clock.end is not None
 
     def last(self) -> Outputs | None:
-        """When what remained has been taken: what is known only now; None if that is nothing."""
+        """The final outputs, after all results have been taken; None if the program has none."""
         outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
         return outputs | finals if finals else nonempty(outputs)
 
     def give_up(self) -> None:
-        """Count what is in flight as discarded."""
+        """Count the frames in flight as discarded."""
         tally = self.counters
         self._given_up = True
         tally.frames_discarded += tally.frames_in_flight

@@ -50,7 +50,7 @@ class FleetStatus:
 
 
 class FleetControl(NotCopyable):
-    """The one that decides. If it is lost, another one goes on from the table that all members have.
+    """Decides for the fleet. If it is lost, a new one continues from the table that all members have.
 
     table  of the fleet that is there already
     """
@@ -106,12 +106,12 @@ class FleetControl(NotCopyable):
         """Empty a worker, or a node: by its id or its address. Raises InputError: there is none."""
         nodes = [each.id for each in self._nodes.values() if name in (each.id, each.address)]
         if not nodes and name not in self._workers:
-            known = [*self._workers, *(each.address for each in self._nodes.values())]
-            raise InputError(f"no worker or node is called {name!r}; there are {', '.join(known)}")
+            names = [*self._workers, *(each.address for each in self._nodes.values())]
+            raise InputError(f"no worker or node is called {name!r}; there are {', '.join(names)}")
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:
-        """What was seen in the last look."""
+        """The status at the last look."""
         return FleetStatus(
             self._told,
             tuple(self._nodes.values()),
@@ -125,7 +125,7 @@ class FleetControl(NotCopyable):
         )
 
     def look(self, now_s: float) -> None:
-        """Once: see what there is, do what is to be done, tell all members of changes.
+        """Take one step: observe the fleet, carry out the plan, tell all members of changes.
 
         now_s  of a clock that never goes back
         """
@@ -210,8 +210,8 @@ class FleetControl(NotCopyable):
 
     def _scale(self, now_s: float) -> None:
         self._leaving &= {*self._workers, *self._nodes}
-        for version, stored in list(self._deployments.items()):
-            deployment = replace(stored, weight=self._coming.get(version, stored.weight))
+        for version, deployed in list(self._deployments.items()):
+            deployment = replace(deployed, weight=self._coming.get(version, deployed.weight))
             workers = [each for each in self._workers.values() if each.version == version]
             staying = [
                 each
@@ -222,22 +222,22 @@ class FleetControl(NotCopyable):
             load = self._load([each.name for each in workers])
             self._wanted[version] = scaling.wanted_workers(deployment, load, len(staying), now_s)
             if deployment.weight == 0 and not workers and not self._wanted[version]:
-                for known in (self._deployments, self._scalings, self._wanted):
-                    del known[version]
+                for by_version in (self._deployments, self._scalings, self._wanted):
+                    del by_version[version]
 
     def _load(self, names: list[str]) -> Load:
-        filled, refused, streams = 0.0, 0, 0
+        load, refused, streams = 0.0, 0, 0
         for name in names:
             status = self._statuses.get(name)
             if status is not None:
-                filled, streams = filled + status.filled, streams + status.streams
+                load, streams = load + status.filled, streams + status.streams
                 refused += status.refused - self._refused.get(name, 0)
                 self._refused[name] = status.refused
-        return Load(filled, refused, streams)
+        return Load(load, refused, streams)
 
     def _act(self, now_s: float) -> None:
         streams = {name: each.streams for name, each in self._statuses.items()}
-        seen = Observed(
+        observed = Observed(
             list(self._nodes.values()),
             list(self._workers.values()),
             streams,
@@ -245,7 +245,7 @@ class FleetControl(NotCopyable):
             self._deployments,
             self._wanted,
         )
-        self._plan = make_plan(seen)
+        self._plan = make_plan(observed)
         for action in self._plan.actions:
             if isinstance(action, Start):
                 if now_s - self._failed_s.get(action.version, -RETRY_S) >= RETRY_S:

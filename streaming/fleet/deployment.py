@@ -66,7 +66,7 @@ class Deployment:
                 raise InputError(f"url = {self.url!r}: only {{host}} and {{port}} are put in") from None
 
     def address(self, host: str, port: int) -> str:
-        """Where clients reach a worker."""
+        """The address at which clients reach a worker."""
         if self.url:
             return self.url.format(host=host, port=port)
         name = f"[{host}]" if ":" in host else host
@@ -77,7 +77,7 @@ OWN = {each.name for each in fields(Deployment)} - {"server"}
 
 
 def read_deployment(path: Path) -> Deployment:
-    """The deployment in a TOML file: that of a server, with a table [fleet]. Raises InputError."""
+    """The deployment in a TOML file: a server's file with a table [fleet]. Raises InputError."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -94,14 +94,14 @@ def read_deployment(path: Path) -> Deployment:
 
 def _check_types(table: dict[str, Any]) -> dict[str, Any]:
     kinds = {each.name: each.type for each in fields(Deployment)}
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for key, value in table.items():
         if key not in OWN:
             raise InputError(f"[fleet] has no key {key!r}; the keys are {', '.join(sorted(OWN))}")
         kind = kinds[key]
-        wanted = str if kind is str else int if kind is int else (int, float)
-        if isinstance(value, bool) or not isinstance(value, wanted):
-            said = "a text" if kind is str else "a whole number" if kind is int else "a number"
-            raise InputError(f"[fleet] {key} = {value!r}: give {said}")
-        found[key] = float(value) if kind is float else value
-    return found
+        types = str if kind is str else int if kind is int else (int, float)
+        if isinstance(value, bool) or not isinstance(value, types):
+            form = "a text" if kind is str else "a whole number" if kind is int else "a number"
+            raise InputError(f"[fleet] {key} = {value!r}: give {form}")
+        entries[key] = float(value) if kind is float else value
+    return entries

@@ -11,7 +11,7 @@ Saved = Literal["saved", "newer", "full"]
 
 @record
 class HolderStatus:
-    """What a holder has, and what it has counted since it began."""
+    """The checkpoints of a holder, and its counts since it began."""
 
     checkpoints: int
     held_bytes: int
@@ -64,13 +64,13 @@ class Holder:
     def load(self, name: str) -> tuple[int, bytes] | None:
         """The generation and the checkpoint of a stream; None: there is none."""
         self._loads += 1
-        found = self._held.get(name)
-        return None if found is None else (found.generation, found.data)
+        entry = self._held.get(name)
+        return None if entry is None else (entry.generation, entry.data)
 
     def remove(self, name: str) -> None:
         """Forget a stream."""
-        found = self._held.pop(name, None)
-        self._bytes -= 0 if found is None else len(found.data)
+        entry = self._held.pop(name, None)
+        self._bytes -= 0 if entry is None else len(entry.data)
 
     def sweep(self) -> int:
         """Remove those that are too old; how many. They are in the order in which they were saved."""

@@ -10,7 +10,7 @@ SUCCESSORS = 3
 
 
 class Membership:
-    """Where streams belong: a ``Placement`` of streaming.serve.
+    """The placement of streams on workers: a ``Placement`` of streaming.serve.
 
     worker, version  of this one
     """

@@ -44,7 +44,7 @@ class Stop:
 
 @record
 class Plan:
-    """What is to be done.
+    """The actions to carry out.
 
     short  version -> workers that no node has CPUs for
     """
@@ -55,7 +55,7 @@ class Plan:
 
 @record
 class Observed:
-    """What there is.
+    """The observed state of a fleet.
 
     streams  worker -> open ones
     leaving  workers and nodes that an operator wants to be empty
@@ -70,36 +70,36 @@ class Observed:
     wanted: Mapping[str, int]
 
 
-def make_plan(seen: Observed) -> Plan:
+def make_plan(observed: Observed) -> Plan:
     """New workers first; others drain when those that stay are enough, and stop when they are empty.
 
     A worker that is to leave drains although there are too few others if no node has CPUs for another one.
     """
     actions: list[Start | Drain | Stop] = []
     short: dict[str, int] = {}
-    free = _free_cpus(seen)
-    for version, deployment in seen.deployments.items():
-        alive = [each for each in seen.workers if each.version == version and each.phase != "draining"]
-        staying = [each for each in alive if not _leaves(each, seen.leaving)]
-        wanted = seen.wanted[version]
-        starts = _starts(deployment, wanted - len(staying), free, seen)
+    free = _free_cpus(observed)
+    for version, deployment in observed.deployments.items():
+        alive = [each for each in observed.workers if each.version == version and each.phase != "draining"]
+        staying = [each for each in alive if not _leaves(each, observed.leaving)]
+        count = observed.wanted[version]
+        starts = _starts(deployment, count - len(staying), free, observed)
         actions += starts
-        missing = wanted - len(staying) - len(starts)
+        missing = count - len(staying) - len(starts)
         if missing > 0:
             short[version] = missing
         live = [each for each in staying if each.phase == "live"]
-        if len(live) >= wanted or missing > 0:
-            actions += [Drain(each.name) for each in alive if _leaves(each, seen.leaving)]
-        if len(live) >= wanted:
+        if len(live) >= count or missing > 0:
+            actions += [Drain(each.name) for each in alive if _leaves(each, observed.leaving)]
+        if len(live) >= count:
             actions += [Stop(each.name) for each in staying if each.phase == "starting"]
-        if len(live) > wanted:
+        if len(live) > count:
             crowd = Counter(each.node for each in live)
-            order = sorted(live, key=lambda each: (seen.streams.get(each.name, 0), -crowd[each.node]))
-            actions += [Drain(each.name) for each in order[: len(live) - wanted]]
+            order = sorted(live, key=lambda each: (observed.streams.get(each.name, 0), -crowd[each.node]))
+            actions += [Drain(each.name) for each in order[: len(live) - count]]
     actions += [
         Stop(each.name)
-        for each in seen.workers
-        if each.phase == "draining" and not seen.streams.get(each.name, 0)
+        for each in observed.workers
+        if each.phase == "draining" and not observed.streams.get(each.name, 0)
     ]
     return Plan(tuple(actions), short)
 
@@ -108,21 +108,21 @@ def _leaves(worker: WorkerEntry, leaving: Set[str]) -> bool:
     return worker.name in leaving or worker.node in leaving
 
 
-def _free_cpus(seen: Observed) -> dict[str, float]:
+def _free_cpus(observed: Observed) -> dict[str, float]:
     """Node -> CPUs that no worker has, of nodes that stay."""
-    free = {each.id: each.cpus for each in seen.nodes if each.id not in seen.leaving}
-    for worker in seen.workers:
+    free = {each.id: each.cpus for each in observed.nodes if each.id not in observed.leaving}
+    for worker in observed.workers:
         if worker.node in free:
             free[worker.node] -= (
-                seen.deployments[worker.version].cpus if worker.version in seen.deployments else 0
+                observed.deployments[worker.version].cpus if worker.version in observed.deployments else 0
             )
     return free
 
 
-def _starts(deployment: Deployment, count: int, free: dict[str, float], seen: Observed) -> list[Start]:
+def _starts(deployment: Deployment, count: int, free: dict[str, float], observed: Observed) -> list[Start]:
     """Workers on the nodes that have the fewest of this version, then the most CPUs; ``free`` shrinks."""
-    crowd = Counter(each.node for each in seen.workers if each.version == deployment.version)
-    found: list[Start] = []
+    crowd = Counter(each.node for each in observed.workers if each.version == deployment.version)
+    starts: list[Start] = []
     for _ in range(max(0, count)):
         fitting = [node for node, cpus in free.items() if cpus >= deployment.cpus]
         if not fitting:
@@ -130,5 +130,5 @@ def _starts(deployment: Deployment, count: int, free: dict[str, float], seen: Ob
         node = min(fitting, key=lambda each: (crowd[each], -free[each], each))
         free[node] -= deployment.cpus
         crowd[node] += 1
-        found.append(Start(deployment.version, node))
-    return found
+        starts.append(Start(deployment.version, node))
+    return starts

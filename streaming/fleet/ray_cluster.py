@@ -32,8 +32,8 @@ def ask_actors(
     """Call a method of several actors at once: name -> its answer or ``Lost``; the late ones are missing."""
     calls = {getattr(actor, method).remote(*arguments): name for name, actor in actors.items()}
     answers: dict[str, Any] = {}
-    done = ray.wait(list(calls), num_returns=len(calls), timeout=timeout_s)[0] if calls else []
-    for call in done:
+    ready = ray.wait(list(calls), num_returns=len(calls), timeout=timeout_s)[0] if calls else []
+    for call in ready:
         try:
             answers[calls[call]] = ray.get(call, timeout=timeout_s)
         except RayTaskError as error:

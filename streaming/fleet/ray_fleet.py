@@ -106,7 +106,7 @@ class Fleet:
         self._call("deploy", deployment)
 
     def status(self) -> FleetStatus:
-        """What there is. Raises InputError: no such fleet."""
+        """The status of the fleet. Raises InputError: no such fleet."""
         return self._call("status")
 
     def drain(self, name: str) -> None:
@@ -170,8 +170,8 @@ class Fleet:
 
 def _table_of(namespace: str) -> FleetTable:
     """The newest table of the members that are there, if the control begins again."""
-    found: list[Any] = list_named_actors(all_namespaces=True)
-    names = [each["name"] for each in found if each["namespace"] == namespace and each["name"] != CONTROL]
+    actors: list[Any] = list_named_actors(all_namespaces=True)
+    names = [each["name"] for each in actors if each["namespace"] == namespace and each["name"] != CONTROL]
     answers = ask_actors(Actors(namespace).of(names), "table", (), ASK_S)
     tables = [each for each in answers.values() if not isinstance(each, Lost)]
     return max(tables, key=lambda each: each.number, default=FleetTable())

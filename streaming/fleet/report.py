@@ -12,7 +12,7 @@ SHOWN = 5
 
 @record
 class FleetReport(Report):
-    """What ``pulse fleet`` prints."""
+    """The report of ``pulse fleet``."""
 
     status: FleetStatus
 
@@ -33,16 +33,16 @@ class FleetReport(Report):
         ]
         workers: list[list[str]] = []
         for each in status.table.workers:
-            found = status.workers.get(each.name)
-            figures = ["", ""] if found is None else [str(found.streams), f"{found.filled:.0%}"]
+            worker = status.workers.get(each.name)
+            figures = ["", ""] if worker is None else [str(worker.streams), f"{worker.filled:.0%}"]
             leaves = " (leaves)" if {each.name, each.node} & set(status.leaving) else ""
             workers.append(
                 [each.name, each.phase + leaves, addresses.get(each.node, "gone"), each.url, *figures]
             )
         holders: list[list[str]] = []
         for each in status.table.holders:
-            held = status.holders.get(each.name)
-            figures = ["", ""] if held is None else [str(held.checkpoints), byte_size(held.held_bytes)]
+            holder = status.holders.get(each.name)
+            figures = ["", ""] if holder is None else [str(holder.checkpoints), byte_size(holder.held_bytes)]
             holders.append([each.name, addresses.get(each.node, "gone"), *figures])
         sections: list[Section] = [
             Pairs([("nodes", str(len(status.nodes))), ("workers lost so far", str(status.lost))]),
@@ -70,7 +70,7 @@ class FleetReport(Report):
         return sections
 
     def values(self) -> dict[str, Any]:
-        """The status; of the settings, only what is not secret."""
+        """The status, with the settings that are not secret."""
         status = self.status
         deployments = {
             name: {

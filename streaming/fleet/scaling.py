@@ -13,7 +13,7 @@ LINGER_S = 15.0
 
 @record
 class Load:
-    """What the workers of a version carry.
+    """The load of the workers of a version.
 
     filled   parts of the budget of steps that streams fill, summed over workers
     refused  streams that were refused for lack of time or lanes since the last look
@@ -26,7 +26,7 @@ class Load:
 
 
 class Scaling:
-    """Up at once, down after a while: what is wanted of one version."""
+    """The number of workers of one version: it rises at once and falls after a while."""
 
     def __init__(self) -> None:
         self._lower_since_s: float | None = None

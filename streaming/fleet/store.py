@@ -44,12 +44,12 @@ class HolderStore:
         return str(StreamName.new(self.membership.version))
 
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
-        """Save it on other nodes; whether all copies are there. A holder that is full or gone is passed over."""
+        """Save a checkpoint on other nodes; gives whether all copies exist. It skips holders that are full or lost."""
         data = checkpoint.as_bytes()
         waiting, missing = self._rank_holders(name), self.copies
         while missing and waiting:
-            asked, waiting = waiting[:missing], waiting[missing:]
-            answers = self.holders.ask(asked, "save", name, generation, data)
+            batch, waiting = waiting[:missing], waiting[missing:]
+            answers = self.holders.ask(batch, "save", name, generation, data)
             if "newer" in answers.values():
                 return False
             missing -= list(answers.values()).count("saved")
@@ -64,11 +64,15 @@ class HolderStore:
         """
         waiting, many = ranking(name, self._nodes()), self.copies + PASSED_OVER
         while waiting:
-            asked, waiting = waiting[:many], waiting[many:]
-            answers = self.holders.ask(asked, "load", name)
-            found = [(Checkpoint.of_bytes(held[1]), held[0]) for held in answers.values() if held is not None]
-            if found:
-                return max(found, key=lambda each: (each[1], each[0].epoch, each[0].received))
+            batch, waiting = waiting[:many], waiting[many:]
+            answers = self.holders.ask(batch, "load", name)
+            versions = [
+                (Checkpoint.of_bytes(answer[1]), answer[0])
+                for answer in answers.values()
+                if answer is not None
+            ]
+            if versions:
+                return max(versions, key=lambda each: (each[1], each[0].epoch, each[0].received))
             many = MANY
         raise WireError("resume", "no checkpoint has this name", "begin a new stream")
 
@@ -81,7 +85,7 @@ class HolderStore:
         return 0
 
     def _rank_holders(self, name: str) -> list[str]:
-        """Those of other nodes first."""
+        """The holders for a stream, those of other nodes first."""
         nodes = self._nodes()
         return sorted(ranking(name, nodes), key=lambda each: nodes[each] == self.node)
 

@@ -29,10 +29,10 @@ class StreamName:
     @classmethod
     def of_text(cls, text: str) -> "StreamName":
         """Raises WireError: no stream of a fleet has such a name."""
-        found = NAME.fullmatch(text)
-        if found is None:
+        match = NAME.fullmatch(text)
+        if match is None:
             raise WireError("resume", "no stream of this fleet has such a name", "begin a new stream")
-        return cls(found[1], found[2])
+        return cls(match[1], match[2])
 
     def __str__(self) -> str:
         return f"{self.key}.{self.version}"

@@ -28,7 +28,7 @@ BUSY = "ended_busy"
 
 @record
 class WorkerStatus:
-    """What a worker says of itself.
+    """The status that a worker reports.
 
     filled   the part of the budget of its steps that streams fill; of the event loop, if that is more
     refused  streams, for lack of time or lanes, since it began
@@ -75,7 +75,7 @@ class FleetWorker(NotCopyable):
         self._loop.result(BEGIN_S)
 
     def status(self) -> WorkerStatus:
-        """What it says of itself. Raises InputError: the server has failed."""
+        """Its own status. Raises InputError: the server has failed."""
         if self._failed is not None:
             raise InputError(f"the server of {self.name} has ended: {self._failed}") from self._failed
         service, admission = self.service, self.service.admission

@@ -7,12 +7,12 @@ from streaming.hosts.portaudio.portaudio import PortAudio
 
 
 def default_host() -> Host:
-    """Whatever has them."""
+    """The host of this system's devices."""
     return PortAudio()
 
 
 def list_devices(refresh: bool = False) -> tuple[Device, ...]:
-    """All of them, as they were when they were first looked for.
+    """All devices, as the first search found them.
 
     refresh  look for them now; indices may change. Open streams go on
     Raises   DeviceError: no PortAudio, or it does not answer

@@ -58,22 +58,22 @@ class Device:
         return field_values(self) | {"monitor": self.monitor}
 
     def channels(self, kind: Kind) -> int:
-        """How many there are in a direction."""
+        """The number of channels in a direction."""
         return self.inputs if kind == "input" else self.outputs
 
-    def latency_s(self, kind: Kind, wanted: float | str) -> float:
+    def latency_s(self, kind: Kind, latency: float | str) -> float:
         """Seconds, or ``low`` or ``high``. Raises InputError."""
-        if not isinstance(wanted, str):
-            if not 0 <= wanted < 10:
-                raise InputError(f"a latency of {wanted} s: give 0 to 10 s, low or high")
-            return float(wanted)
-        if wanted not in ("low", "high"):
-            raise InputError(f"latency {wanted!r}: give low, high or seconds")
+        if not isinstance(latency, str):
+            if not 0 <= latency < 10:
+                raise InputError(f"a latency of {latency} s: give 0 to 10 s, low or high")
+            return float(latency)
+        if latency not in ("low", "high"):
+            raise InputError(f"latency {latency!r}: give low, high or seconds")
         pair = {
             "input": (self.low_input_latency_s, self.high_input_latency_s),
             "output": (self.low_output_latency_s, self.high_output_latency_s),
         }[kind]
-        return pair[wanted == "high"]
+        return pair[latency == "high"]
 
 
 @record
@@ -89,37 +89,37 @@ class DeviceList(Report):
         return [Table("devices", COLUMNS, [_row(device) for device in self.devices], (0, 3, 4, 5, 6, 7))]
 
 
-def choose_device(devices: Sequence[Device], kind: Kind, wanted: str | int | None) -> Device:
-    """The one of these devices that is meant.
+def choose_device(devices: Sequence[Device], kind: Kind, choice: str | int | None) -> Device:
+    """The device that a choice names.
 
-    wanted  an index; a part of ``host api: name``, in any case, where a whole name comes before parts; None is the
+    choice  an index; a part of ``host api: name``, in any case, where a whole name comes before parts; None is the
             default
     Raises  InputError: none, several, or one without that direction
     """
     able = [device for device in devices if device.channels(kind)]
-    if isinstance(wanted, str) and wanted.strip().isdecimal():
-        wanted = int(wanted)
-    if wanted is None:
+    if isinstance(choice, str) and choice.strip().isdecimal():
+        choice = int(choice)
+    if choice is None:
         matches = [
             device for device in devices if (device.default_in if kind == "input" else device.default_out)
         ]
         what = f"there is no default {kind} device"
-    elif isinstance(wanted, int):
-        matches = [device for device in devices if device.index == wanted]
-        what = f"no device has the index {wanted}"
+    elif isinstance(choice, int):
+        matches = [device for device in devices if device.index == choice]
+        what = f"no device has the index {choice}"
     else:
-        matches = _find_named(devices, wanted)
-        what = f"no device is called {wanted!r}"
+        matches = _find_named(devices, choice)
+        what = f"no device is called {choice!r}"
     fitting = [device for device in matches if device in able]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise _unclear(f"{wanted!r} may be any of {len(fitting)} devices", fitting, kind)
+        raise _unclear(f"{choice!r} may be any of {len(fitting)} devices", fitting, kind)
     raise _unclear(f"{matches[0].title} has no {kind}" if matches else what, able, kind)
 
 
-def _find_named(devices: Sequence[Device], wanted: str) -> list[Device]:
-    text = wanted.strip().casefold()
+def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
+    text = name.strip().casefold()
     titled = [device for device in devices if device.title.casefold() == text]
     if titled:
         return titled
@@ -134,8 +134,8 @@ def _unclear(what: str, choice: Sequence[Device], kind: Kind) -> InputError:
         return InputError(
             f"{what}, and no other device here has an {kind}; pulse devices lists what there is"
         )
-    listed = "; ".join(f"{device.index} {device.title}" for device in choice)
-    return InputError(f"{what}; choose by index or name: {listed}")
+    names = "; ".join(f"{device.index} {device.title}" for device in choice)
+    return InputError(f"{what}; choose by index or name: {names}")
 
 
 def _row(device: Device) -> list[str]:

@@ -87,7 +87,7 @@ class OpenStream(Protocol):
 
 
 class Host(Protocol):
-    """Whatever has the devices.
+    """A source of devices.
 
     virtual_clock  whether time passes only when a test advances it: then there are no threads, and the host is a
                    ``live.virtual_clock.VirtualClockHost``
@@ -109,5 +109,5 @@ class Host(Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Look for devices anew, before a stream is opened again; False if nothing can be opened any more."""
+        """Search for devices again, before a stream is reopened; False if no stream can be opened any more."""
         ...

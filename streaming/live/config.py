@@ -26,7 +26,7 @@ abort                  the run ends with an error
 
 @record
 class StreamConfig:
-    """What a pipeline connects.
+    """The devices' rates, channels and blocks that a pipeline connects.
 
     rate_hz                  of the model
     rate_in_hz, rate_out_hz  of the device
@@ -81,7 +81,7 @@ class StreamConfig:
 
 @record
 class EngineConfig:
-    """How a pipeline runs.
+    """The settings of a pipeline's engine.
 
     engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which saves
                     the headroom where a pulse takes far less time than a block
@@ -104,13 +104,13 @@ class EngineConfig:
     virtual_clock: bool = False
 
     def __post_init__(self) -> None:
-        for name, value, known in (
+        for name, value, choices in (
             ("engine", self.engine, ENGINES),
             ("policy", self.policy, POLICIES),
             ("quality", self.quality, QUALITIES),
         ):
-            if value not in known:
-                raise InputError(f"{name} {value!r}: choose one of {', '.join(known)}")
+            if value not in choices:
+                raise InputError(f"{name} {value!r}: choose one of {', '.join(choices)}")
         if self.headroom_s is not None and not 0 <= self.headroom_s <= 10:
             raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
         if self.headroom_s and self.engine == "callback":

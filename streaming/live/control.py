@@ -146,7 +146,7 @@ class Control:
         return self._pipeline.instances
 
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
-        """Other memory for all states; those in Python begin anew, or take snapshots."""
+        """Give all states other memory; those in Python begin anew, or restore snapshots."""
         if self._pipeline.native:
             self._command(cb.LOAD, memory, pulses)
             return

@@ -31,7 +31,7 @@ POLL_S = 0.0001
 
 
 class FileHost:
-    """Gives a sound file as a device would, and takes what is played; see ``host.Host``.
+    """A host whose device plays a sound file and records the output; see ``host.Host``.
 
     source        the file that replaces the microphone, once; then the run ends
     target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
@@ -87,7 +87,7 @@ class FileHost:
         return endpoint
 
     def open(self, request: StreamRequest) -> "FileStream":
-        """A stream that begins with the file. Raises DeviceError: another rate than that of the file."""
+        """A stream that begins with the file. Raises DeviceError: the rate differs from the file's."""
         if request.rate_hz != self._source.rate_hz:
             raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {request.rate_hz} are wanted")
         self.problem = self.clipping = None
@@ -155,7 +155,7 @@ class FileStream(NotCopyable):
             self._request.finished(error)
 
     def _play(self) -> None:
-        done = 0
+        played_frames = 0
         begun_s = time.monotonic()
         for number, block in enumerate(self._blocks(), 1):
             due_s = None
@@ -165,21 +165,21 @@ class FileStream(NotCopyable):
             if self.stops.is_set():
                 return
             played, answer = self._call(block)
-            self._write(played, done)
-            done += len(played)
+            self._write(played, played_frames)
+            played_frames += len(played)
             if answer:
                 return
 
-    def _write(self, played: Samples, done: int) -> None:
-        """What was played after ``done`` frames, up to the end, as long as nothing is missing."""
+    def _write(self, played: Samples, start: int) -> None:
+        """Write what was played from frame ``start`` on, up to the end, as long as nothing is missing."""
         if self._writer is not None and self._host.problem is None:
             with self._note_problems():
-                self._writer.write(played[: self._end() - done])
+                self._writer.write(played[: self._end() - start])
 
     def _finish(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What was written gets its name; it is taken away where the source could not be played."""
+        """Give the written file its name; remove it if the source could not be played."""
         if self._writer is not None:
             with self._note_problems():
                 self._writer.__exit__(kind, error, trace)
@@ -205,13 +205,13 @@ class FileStream(NotCopyable):
             if len(rest):
                 yield rest
             return
-        done = self._reader.frames - len(rest)
-        while done < self._end():
+        frames = self._reader.frames - len(rest)
+        while frames < self._end():
             yield np.concatenate([rest, np.zeros((size - len(rest), channels), np.float32)])
-            done, rest = done + size, rest[:0]
+            frames, rest = frames + size, rest[:0]
 
     def _end(self) -> int:
-        """Frames until the end of the file has been played, as it is now: what is late may become later."""
+        """Frames until the end of the file has been played, by the present delay, which may grow."""
         return self._reader.frames + self._request.delay_frames + late_frames(self._control)
 
     def wait_until(self, due_s: float | None) -> None:
@@ -228,5 +228,5 @@ class FileStream(NotCopyable):
             return False
         if control.engine == IN_CALLBACK:
             return True
-        taken = control.in_read == control.in_written
-        return taken and (not control.pulse or control.filled < control.pulse)
+        empty = control.in_read == control.in_written
+        return empty and (not control.pulse or control.filled < control.pulse)

@@ -27,66 +27,66 @@ class InputRouting:
 
 
 def route_inputs(
-    host: Host, wanted: str | int | None, channels: Channels, routes: Sequence[Route], program: Program
+    host: Host, device: str | int | None, channels: Channels, routes: Sequence[Route], program: Program
 ) -> InputRouting:
     """Choose the device and channels for the inputs of a program.
 
-    wanted    the device of inputs whose route names none
+    device    the device of inputs whose route names none
     channels  of it, for a model with one input of sound
     Raises    InputError, DeviceError
     """
     title, names = program.model.title, [port.name for port in live_inputs(program)]
-    requested = {route.name: route for route in routes}
-    for name in requested:
+    route_of = {route.name: route for route in routes}
+    for name in route_of:
         if name not in names:
             raise InputError(
                 f"{title}: has no input of sound {name!r}; its inputs of sound are {', '.join(names)}"
             )
-    endpoints = {name: _endpoint(host, wanted, requested.get(name, Route(name, ""))) for name in names}
-    source, wanted, _ = endpoints[names[0]]
+    endpoints = {name: _endpoint(host, device, route_of.get(name, Route(name, ""))) for name in names}
+    source, device, _ = endpoints[names[0]]
     for name, (other, _, _) in endpoints.items():
         if other != source:
             raise _two_devices(names[0], source, name, other)
-    chosen = {name: channel for name, (_, _, channel) in endpoints.items()}
+    channel_of = {name: channel for name, (_, _, channel) in endpoints.items()}
     if len(names) == 1:
-        channel = chosen[names[0]]
-        return InputRouting(source, wanted, channels if channel is None else Channels(channel))
+        channel = channel_of[names[0]]
+        return InputRouting(source, device, channels if channel is None else Channels(channel))
     if channels != Channels():
         raise InputError(
             f"{title}: has the inputs {', '.join(names)}, each of one channel, so one choice for all is not possible: "
             "give the channel of each behind its device, such as usb:0"
         )
-    return InputRouting(source, wanted, channels, _channels(host, title, names, source, chosen))
+    return InputRouting(source, device, channels, _channels(host, title, names, source, channel_of))
 
 
 def _channels(
-    host: Host, title: str, names: Sequence[str], source: Endpoint, chosen: Mapping[str, int | None]
+    host: Host, title: str, names: Sequence[str], source: Endpoint, channel_of: Mapping[str, int | None]
 ) -> tuple[int, ...]:
-    """The channel of each input: as they are said, or in order. Raises InputError."""
-    given = [channel for channel in chosen.values() if channel is not None]
-    if not given:
+    """The channel of each input: the given one, or by the order of inputs. Raises InputError."""
+    numbers = [channel for channel in channel_of.values() if channel is not None]
+    if not numbers:
         there = source.channels if host.is_finite else min(source.channels, len(names))
         channels_in_order(title, names, source.name, there)
         return tuple(range(len(names)))
-    missing = [name for name, channel in chosen.items() if channel is None]
+    missing = [name for name, channel in channel_of.items() if channel is None]
     if missing:
         raise InputError(
             f"{source.name}: no channel is given for {', '.join(missing)}: give one for each input, DEVICE:CHANNEL, "
             "or for none"
         )
-    if max(given) >= source.channels:
+    if max(numbers) >= source.channels:
         raise InputError(
-            f"{source.name}: has no channel {max(given)}; there are {source.channels}, counted from 0"
+            f"{source.name}: has no channel {max(numbers)}; there are {source.channels}, counted from 0"
         )
-    return tuple(given)
+    return tuple(numbers)
 
 
 def _endpoint(
-    host: Host, wanted: str | int | None, route: Route
+    host: Host, device: str | int | None, route: Route
 ) -> tuple[Endpoint, str | int | None, int | None]:
     """The device of a route, how it was requested, and its channel; a name that ends as a channel does comes first."""
     if not route.source:
-        return host.choose("input", wanted), wanted, route.channel
+        return host.choose("input", device), device, route.channel
     if route.channel is not None:
         whole = f"{route.source}:{route.channel}"
         try:

@@ -186,9 +186,9 @@ def sound_output(program: Program, source: Port, name: str | None) -> Port | Non
     for port in playable:
         if port.name == name:
             return port
-    listed = ", ".join(port.name for port in playable) or "none"
+    names = ", ".join(port.name for port in playable) or "none"
     raise InputError(
-        f"output {name!r} cannot be played: of {program.model.title} {listed} is sound at the rate of its input"
+        f"output {name!r} cannot be played: of {program.model.title} {names} is sound at the rate of its input"
     )
 
 

@@ -133,14 +133,14 @@ class Live(NotCopyable):
 
     @property
     def setup(self) -> Setup:
-        """What the run was started with."""
+        """The settings that the run began with."""
         config, engine_config = self.pipeline.stream_config, self.pipeline.engine_config
         program = self.pipeline.program
         choice = config.channels
-        named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
+        channels = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
         if config.input_channels:
             inputs = zip(self.pipeline.instances.inputs, config.input_channels)
-            named = ", ".join(f"{port.name} takes channel {channel}" for port, channel in inputs)
+            channels = ", ".join(f"{port.name} takes channel {channel}" for port, channel in inputs)
         return Setup(
             model=program.model.title,
             backend=program.backend,
@@ -151,7 +151,7 @@ class Live(NotCopyable):
             output=None if self.devices.target is None else self.devices.target.name,
             device_rate_hz=config.rate_in_hz,
             block_frames=config.block_frames,
-            channels=named,
+            channels=channels,
             streams=self.pipeline.streams,
             engine=engine_config.engine if self.pipeline.native else "python",
             policy=engine_config.policy,
@@ -172,7 +172,7 @@ class Live(NotCopyable):
         return self._statistics.read(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
     def record(self, input: Path | None = None, output: Path | None = None) -> Recorder:
-        """Write what comes in, and what is played, to sound files until the recorder or this is closed.
+        """Write the input and the played output to sound files until the recorder or this object is closed.
 
         Raises InputError: a file that cannot be written
         """
@@ -181,7 +181,7 @@ class Live(NotCopyable):
         return recorder
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait this long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
+        """Wait for the end of the run, at most this long; gives whether it has ended. Raises the run's error."""
         ended = self.watchdog.wait(seconds)
         if ended and self.watchdog.error is not None:
             self._raised = True

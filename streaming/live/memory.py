@@ -97,13 +97,13 @@ class PipelineMemory(NotCopyable):
             self._set_up_drift()
 
     def _floats(self, *shape: int) -> NDArray[np.float32]:
-        made = np.zeros(shape, np.float32)
-        self.arrays.append(made)
-        return made
+        array = np.zeros(shape, np.float32)
+        self.arrays.append(array)
+        return array
 
-    def _keep(self, made: S) -> S:
-        self.arrays.append(made.words)
-        return made
+    def _keep(self, structure: S) -> S:
+        self.arrays.append(structure.words)
+        return structure
 
     def _set_up_form(self) -> None:
         config, engine_config, control = self._config, self._engine_config, self.control_block

@@ -71,13 +71,13 @@ class Outputs:
             self._output_trims = self._new(before)
 
     def _new(self, pulses: int) -> list[OutputTrim]:
-        made = [OutputTrim(self._pipeline.program) for _ in range(self._pipeline.streams)]
-        for output_trim in made:
+        trims = [OutputTrim(self._pipeline.program) for _ in range(self._pipeline.streams)]
+        for output_trim in trims:
             output_trim.pulses = pulses
             for port in output_trim.program.outputs:
                 if port.streams:
                     output_trim.sent[port.name] = max(pulses * port.frames - port.delay, 0)
-        return made
+        return trims
 
     def _valid_frames(self, records: list[PulseRecord]) -> list[dict[str, Array]]:
         return [

@@ -177,7 +177,7 @@ class Pipeline(NotCopyable):
                     self.run_pulse()
 
     def take_pulse(self) -> bool:
-        """Take the next pulse into the slots; whether it is there. What ``run_pulse`` takes counts from now on."""
+        """Take the next pulse into the slots; gives whether there is one. The time of ``run_pulse`` begins here."""
         return bool(next_pulse.call(self.address))
 
     def run_pulse(self) -> None:
@@ -187,7 +187,7 @@ class Pipeline(NotCopyable):
         call_pipeline.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:
-        """What time it is, for a pipeline whose clock is held."""
+        """Set the time of a pipeline with its own clock."""
         self.control_block.virtual_now_ns = ns
 
     def records(self) -> list[PulseRecord]:

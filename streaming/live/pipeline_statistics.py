@@ -31,7 +31,7 @@ class PipelineStatistics:
     def read(
         self, delay: DelayBreakdown, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
     ) -> LiveStatistics:
-        """How the pipeline does now."""
+        """The statistics of the pipeline at this moment."""
         pipeline, times, now_s = self._pipeline, self._pipeline.memory.histograms, self._now_s()
         computed = pipeline.control_block.compute_ns
         since_s, computed_before = self._before
@@ -55,7 +55,7 @@ class PipelineStatistics:
         )
 
     def counters(self, stalls: int = 0, reopened: int = 0) -> Counters:
-        """What has happened so far."""
+        """The counters since the start."""
         control = ControlBlock(self._pipeline.control_block.words.copy())
         first, second = control.input_side, control.output_side
         return Counters(
@@ -106,8 +106,8 @@ def late_frames(control: ControlBlock) -> int:
     grown = control.delay_growth_frames
     if control.policy != WAIT:
         return grown
-    lost = control.frames_lost * control.out_rate // control.in_rate
-    return grown + control.frames_silent - lost
+    lost_frames = control.frames_lost * control.out_rate // control.in_rate
+    return grown + control.frames_silent - lost_frames
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:

@@ -92,14 +92,14 @@ class Streams:
 
     @property
     def latencies_s(self) -> tuple[float, float]:
-        """What the devices themselves add, as they state it: of the input and of the output."""
+        """The latencies that the devices state for themselves: of the input and of the output."""
         if not self._open:
             return 0.0, 0.0
         return self._open[-1].input_latency_s, self._open[0].output_latency_s if self.target else 0.0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not as it should be."""
+        """The notes of the open streams."""
         return tuple(stream.note for stream in self._open if stream.note)
 
     def open(self, pipeline: Pipeline, finished: Finished) -> None:
@@ -135,12 +135,12 @@ class Streams:
             raise DeviceError("the audio system does not answer any more: start this program again")
         self.source = self._host.choose("input", None if self._usual else self.source.name)
         if self.target is not None:
-            wanted = None if self._plan.output is None else self.target.name
-            self.target = self._host.choose("output", wanted)
+            name = None if self._plan.output is None else self.target.name
+            self.target = self._host.choose("output", name)
         self.open(pipeline, finished)
 
     def stop(self, limit_s: float) -> bool:
-        """Give the devices back; False where one of them does not answer within the limit."""
+        """Release the devices; False if one of them does not answer within the limit."""
         streams, self._open = self._open, []
         answers = [stream.stop(limit_s) for stream in reversed(streams)]
         self.in_callback = self.in_callback or any(stream.in_callback for stream in streams)

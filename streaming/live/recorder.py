@@ -70,7 +70,7 @@ class Recorder(NotCopyable):
 
     @property
     def problems(self) -> tuple[InputError, ...]:
-        """What went wrong first with each file that could not be written, or not get its name."""
+        """The first error of each file that could not be written or renamed."""
         return tuple(track.problem for track in self._tracks if track.problem is not None)
 
     def write(self) -> None:

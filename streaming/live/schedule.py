@@ -85,9 +85,9 @@ class Timing:
         return max(-(-frames // block), 1) * block
 
     def _longest_wait(self, ahead_in: int, ahead_out: int, preroll: int) -> int:
-        """The most that output taken can be ahead of output made, over all blocks, and the pre-roll.
+        """The most frames of output that the device is ahead of the model, over all blocks, with the pre-roll.
 
-        Both go on in the same steps after a period, so one period is all.
+        Both repeat their steps after a period, so one period is enough.
         """
         pulse, in_hz, hz, out_hz = self.pulse_frames, self.rate_in_hz, self.rate_hz, self.rate_out_hz
         if in_hz == hz == out_hz and not ahead_in and not ahead_out:
@@ -97,11 +97,11 @@ class Timing:
         if period // step > LONGEST_PERIOD:
             behind = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - preroll, hz)
             return floor(1 + behind * out_hz) + self.in_device_frames(preroll)
-        arrived = np.arange(0, period, step, dtype=np.int64)
-        resampled = _count_resampled(arrived, in_hz, hz, ahead_in) + preroll
-        made = _count_resampled(resampled // pulse * pulse, hz, out_hz, ahead_out)
-        taken = -(-arrived * out_hz // in_hz)
-        return int(np.max(taken - made)) + self.in_device_frames(preroll)
+        in_frames = np.arange(0, period, step, dtype=np.int64)
+        model_frames = _count_resampled(in_frames, in_hz, hz, ahead_in) + preroll
+        output_frames = _count_resampled(model_frames // pulse * pulse, hz, out_hz, ahead_out)
+        device_frames = -(-in_frames * out_hz // in_hz)
+        return int(np.max(device_frames - output_frames)) + self.in_device_frames(preroll)
 
 
 def _count_resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:

@@ -66,10 +66,10 @@ class VirtualHost:
         """
         captured = captured[:, None] if captured.ndim == 1 else captured
         pieces: list[Samples] = [self._silence()]
-        done = 0
+        start = 0
         for frames in self._sizes(blocks, len(captured)):
-            pieces.append(self.tick(captured[done : done + frames]))
-            done += frames
+            pieces.append(self.tick(captured[start : start + frames]))
+            start += frames
         return np.concatenate(pieces)
 
     def tick(self, captured: Samples, flags: int = 0, late_s: float = 0.0) -> Samples:
@@ -91,7 +91,7 @@ class VirtualHost:
         return np.concatenate(pieces)
 
     def advance(self, seconds: float) -> None:
-        """Time passes, and the device does not call; what is computed meanwhile gets ready."""
+        """Advance the clock without a call of the device; pulses that are computed meanwhile become ready."""
         self._pass(self._ns + round(seconds * SECOND))
         for stream in self.streams:
             stream.begin()
@@ -118,7 +118,7 @@ class VirtualHost:
             stream.set_time(ns)
 
     def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
-        """From now on compute the pulses of a pipeline as they come, and call ``look`` as often as a supervisor does.
+        """Compute each pulse of a pipeline from now on, and call ``look`` as often as a supervisor does.
 
         Raises InputError: another run is still here
         """
@@ -155,7 +155,7 @@ class VirtualHost:
         return stream
 
     def note_close(self, stream: VirtualStream, took_s: float) -> None:
-        """A stream is open no more, which took this long."""
+        """Note that a stream is closed, and how long that took."""
         self.streams = tuple(other for other in self.streams if other is not stream)
         self.set_ns(self._ns + round(took_s * SECOND))
 
@@ -217,7 +217,7 @@ class VirtualHost:
         return round((late_s + self._random.uniform(0, stream.device.jitter_s)) * SECOND)
 
     def _play_until(self, ns: int) -> Iterator[Samples]:
-        """What devices that only play are given until then."""
+        """The blocks of the devices that only play, up to a time."""
         while True:
             targets = [stream for stream in self.streams if not stream.request.channels_in]
             if not targets or targets[0].due_ns(targets[0].request.block_frames) > ns:

@@ -11,11 +11,11 @@ class VirtualClockHost(Host, Protocol):
     """A host with a virtual clock; it does what threads do elsewhere."""
 
     def now_ns(self) -> int:
-        """What time it is."""
+        """The time in ns."""
         ...
 
     def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
-        """Compute the pulses of a pipeline as they come, and call ``look`` as often as a supervisor does."""
+        """Compute each pulse of a pipeline, and call ``look`` as often as a supervisor does."""
         ...
 
     def detach(self, pipeline: Pipeline) -> None:

@@ -16,7 +16,7 @@ class VirtualClock(Protocol):
     compute_s: float
 
     def now_ns(self) -> int:
-        """What time it is."""
+        """The time in ns."""
         ...
 
     def set_ns(self, ns: int) -> None:
@@ -41,7 +41,7 @@ class VirtualWorker(NotCopyable):
         self._slow_address = ctypes.cast(self._slow_pump, ctypes.c_void_p).value or 0
 
     def stall(self, ns: int) -> None:
-        """Do nothing for this long from now on; what is under way is ready this much later."""
+        """Stop for this long from now on; the pulse in work is ready this much later."""
         self._free_ns = max(self._free_ns, self._clock.now_ns()) + ns
         if self.due_ns is not None:
             self.due_ns = self.due_ns + ns if self._in_flight else max(self.due_ns, self._free_ns)

@@ -69,7 +69,7 @@ class Watchdog:
         return self._ended.is_set()
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait for the end, or this long; whether it has ended."""
+        """Wait for the end of the run, at most this long; gives whether it has ended."""
         return self._ended.wait(seconds)
 
     def note_end(self, error: Exception | None = None) -> None:

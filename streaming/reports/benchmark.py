@@ -116,9 +116,9 @@ def _measure(program: Program, steps: int, latency: Latency) -> None:
         state.step(feeds[number % len(feeds)])
     for number in range(steps):
         feed = feeds[number % len(feeds)]
-        started = time.perf_counter_ns()
+        start_ns = time.perf_counter_ns()
         state.step(feed)
-        latency.record_ns(time.perf_counter_ns() - started)
+        latency.record_ns(time.perf_counter_ns() - start_ns)
 
 
 def _new_state(program: Program, rng: np.random.Generator) -> Any:

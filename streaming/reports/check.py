@@ -16,7 +16,7 @@ from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
 @record
 class CheckReport(Report):
-    """What ``check_model`` found.
+    """The result of ``check_model``.
 
     weights  how weights are stored where ``errors`` are those of rounding them
     """
@@ -29,7 +29,7 @@ class CheckReport(Report):
 
     @property
     def state_bytes(self) -> int:
-        """What a stream remembers."""
+        """The bytes of a stream's state."""
         return sum(count for _, _, count in self.pulsed.buffers())
 
     def sections(self) -> list[Section]:

@@ -85,8 +85,8 @@ def compile_to_file(
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
     if path.suffix.lower() != SUFFIX:
         raise InputError(f"{path}: a program is written as {SUFFIX}, not {kind_of(path)}")
-    known = opened.rate_hz is not None and opened.rate_from != "default"
-    metadata = {"sample_rate": str(opened.rate_hz)} if known else {}
+    has_rate = opened.rate_hz is not None and opened.rate_from != "default"
+    metadata = {"sample_rate": str(opened.rate_hz)} if has_rate else {}
     proof, note, rounding = None, None, tuple[str, ...]()
     if choice is not None:
         proof = time_proof(lambda: _prove(opened, program, choice))

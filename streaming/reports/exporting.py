@@ -73,17 +73,17 @@ def export(
     if path.suffix.lower() != ".onnx":
         raise InputError(f"{path}: a model is written as .onnx, .nnef or .nnef.tgz, not {kind_of(path)}")
     part = temporary_file(path)
-    known = opened.rate_hz is not None and opened.rate_from != "default"
+    has_rate = opened.rate_hz is not None and opened.rate_from != "default"
     try:
-        proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if known else None)
+        proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if has_rate else None)
         try:
             part.write_bytes(proto.SerializeToString())
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from error
         proof = None
         if choice is not None:
-            tried = choice.lengths, choice.seed, choice.long
-            proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *tried))
+            trials = choice.lengths, choice.seed, choice.long
+            proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *trials))
         nbytes = part.stat().st_size
     except BaseException:
         part.unlink(missing_ok=True)
@@ -109,8 +109,8 @@ def _export_nnef(
     proof = None
     if choice is not None and has_tract():
         typed = opened.model.with_pulse(pulsed.pulse).analyse()
-        tried = choice.lengths, choice.seed, choice.long
-        proof = time_proof(lambda: check(archive, pulsed, typed, *tried))
+        trials = choice.lengths, choice.seed, choice.long
+        proof = time_proof(lambda: check(archive, pulsed, typed, *trials))
     good = proof is None or proof.proof.equal
     if good:
         save_nnef(archive, path)

@@ -31,7 +31,7 @@ class ExportedOffline(Report):
 
     @property
     def outcome(self) -> str:
-        """As of a proof of a stream."""
+        """The outcome, in the words of a proof of a stream."""
         if self.reason.startswith("none"):
             return "equal"
         return "not proved" if self.proof is None else "diverged" if self.proof.divergence else "equal"

@@ -40,7 +40,7 @@ class FileReport(Report):
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with what was written."""
+        """The warnings about the written files."""
         count = self.result.nonfinite
         warnings = [f"{count} values of the output are NaN or infinite"] if count else []
         return warnings + [
@@ -51,7 +51,7 @@ class FileReport(Report):
 
     @property
     def duration_s(self) -> float | None:
-        """How long what was run lasts; None if unknown."""
+        """The length of the input in seconds; None if it is not known."""
         if self.sounds:
             return (self.result.samples or 0) / self.sounds[0].reader.rate_hz
         return None if self.opened.rate_hz is None else self.result.frames / self.opened.rate_hz
@@ -94,7 +94,7 @@ class FileReport(Report):
 
     def values(self) -> dict[str, Any]:
         """The values of the report, for JSON."""
-        result, written = self.result, self.result.written
+        result, files = self.result, self.result.written
         return {
             **self.opened.as_dict(self.program.model, map(self.program.model.port, self.outputs)),
             "input": self.source,
@@ -103,9 +103,9 @@ class FileReport(Report):
             "weights": self.program.form,
             "frames": result.frames,
             "streams": result.streams,
-            "encoding": written[0].encoding if written else None,
-            "clipped_samples": sum(one.clipping.total for one in written),
-            "clipping": [count for one in written for count in one.clipping.as_list()],
+            "encoding": files[0].encoding if files else None,
+            "clipped_samples": sum(one.clipping.total for one in files),
+            "clipping": [count for one in files for count in one.clipping.as_list()],
             "events": result.events,
             "nonfinite_values": result.nonfinite,
             "warnings": self.warnings,
@@ -154,8 +154,8 @@ class FileReport(Report):
         if not self.sounds:
             return files
         reader, result = self.sounds[0].reader, self.result
-        chosen = f"{result.streams} streams" if result.streams > 1 else self.channel
-        choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {chosen}"
+        channels = f"{result.streams} streams" if result.streams > 1 else self.channel
+        choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {channels}"
         encoding = f", {result.written[0].encoding.lower()}" if result.written else ""
         return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"
 
@@ -167,8 +167,8 @@ class FileReport(Report):
             return []
         lines: list[str] = []
         for reader, name, choice in rows:
-            chosen = "mix" if choice.index is None else f"channel {choice.index}"
-            form = "mono" if reader.channels == 1 else f"{chosen} of {reader.channels}, counted from 0"
+            channel = "mix" if choice.index is None else f"channel {choice.index}"
+            form = "mono" if reader.channels == 1 else f"{channel} of {reader.channels}, counted from 0"
             lines.append(f"{name}: {reader.name}, {reader.rate_hz} Hz, {form}")
         lines += [
             f"{name}: ends {duration(s)} before the longest, zeros follow" for name, s in padded_s.items()
@@ -182,13 +182,13 @@ class FileReport(Report):
         times = latency.summary().text() + (", of one channel" if self.result.streams > 1 else "")
         pairs = [("each pulse", times)]
         if latency.deadline_s is not None:
-            missed = f"missed by {latency.missed} of {latency.count}"
-            pairs.append(("deadline", f"{duration(latency.deadline_s)} a pulse, {missed}"))
+            misses = f"missed by {latency.missed} of {latency.count}"
+            pairs.append(("deadline", f"{duration(latency.deadline_s)} a pulse, {misses}"))
         return pairs
 
 
 def builtin_snr_db(target: Path) -> tuple[float, float]:
-    """How near the built-in sound, and what became of it, are to the clean one."""
+    """The signal-to-noise ratios of the built-in sound, in dB, before and after the model."""
     clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
     before_db, after_db = (
         float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, after)

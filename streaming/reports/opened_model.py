@@ -59,10 +59,10 @@ class OpenedModel:
         try:
             return self.model.pulsify(frames, max_context=self.max_context)
         except PulsifyError:  # most models take any pulse; this one does not, or is refused below
-            made = self.model.pulsify(None, max_context=self.max_context)
-        if made.pulse >= frames:
-            return made
-        return self.model.pulsify(-(-frames // made.pulse) * made.pulse, max_context=self.max_context)
+            pulsed = self.model.pulsify(None, max_context=self.max_context)
+        if pulsed.pulse >= frames:
+            return pulsed
+        return self.model.pulsify(-(-frames // pulsed.pulse) * pulsed.pulse, max_context=self.max_context)
 
     def compile(
         self, pulse: int | None, backend: str, weights: str | None = None, prepare: "Prepare | None" = None

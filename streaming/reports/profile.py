@@ -35,8 +35,12 @@ def profile_dict(profile: Profile | None) -> dict[str, Any]:
 
 def profile_sections(profile: Profile, every: bool) -> list[Section]:
     """The ops; where ``every`` is wanted, the nodes and all instructions too."""
-    cut = [row.parts for row in profile if row.parts > 1]
-    parts = f" {len(cut)} of {len(profile)} rows run in parts, on {max(cut)} threads." if cut else ""
+    part_counts = [row.parts for row in profile if row.parts > 1]
+    parts = (
+        f" {len(part_counts)} of {len(profile)} rows run in parts, on {max(part_counts)} threads."
+        if part_counts
+        else ""
+    )
     step = Text(
         f"a step of the machine: {duration(profile.step_s)}.{parts} Reading the clock adds "
         f"{duration(profile.overhead_s)} to it, which the times below do not include",

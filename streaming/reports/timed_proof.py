@@ -41,5 +41,5 @@ class TimedProof:
 
 def time_proof(prove: Callable[[], ProofReport]) -> TimedProof:
     """Run a proof."""
-    started = time.perf_counter()
-    return TimedProof(prove(), time.perf_counter() - started)
+    start_s = time.perf_counter()
+    return TimedProof(prove(), time.perf_counter() - start_s)

@@ -57,8 +57,8 @@ def export_triton(
     text = config_text(name, sequence)
     proof = None
     if choice is not None:
-        tried = choice.lengths, choice.seed, choice.long
-        proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *tried))
+        trials = choice.lengths, choice.seed, choice.long
+        proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *trials))
     data = sequence.proto.SerializeToString()
     good = proof is None or proof.proof.equal
     if good:
@@ -79,7 +79,7 @@ def export_triton(
 
 
 def model_name(title: str) -> str:
-    """The name of a model in a repository: that of its file, in letters that any file system takes."""
+    """The name of a model in a repository: its file's name, in letters that any file system takes."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", title).strip("._") or "model"
 
 
@@ -125,10 +125,10 @@ def _tensor(field: str, value: ValueInfoProto) -> str:
 
 
 def _type(name: str, element_type: int) -> str:
-    found = next((text for known, text in TYPES.items() if known == element_type), None)
-    if found is None:
+    type_name = next((text for number, text in TYPES.items() if number == element_type), None)
+    if type_name is None:
         raise WriteError(f"{name}: Triton has no type for element type {element_type} of ONNX")
-    return found
+    return type_name
 
 
 def _dims(name: str, shape: tuple[int, ...]) -> str:

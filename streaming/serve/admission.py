@@ -38,9 +38,9 @@ class Admission(NotCopyable):
 
     def knows_token(self, token: str | None) -> bool:
         """Whether the server has no tokens, or this one."""
-        known = self._settings.tokens
-        given = (token or "").encode()
-        return not known or sum(hmac.compare_digest(given, each.encode()) for each in known) > 0
+        tokens = self._settings.tokens
+        secret = (token or "").encode()
+        return not tokens or sum(hmac.compare_digest(secret, each.encode()) for each in tokens) > 0
 
     def enter(self, address: str) -> None:
         """A connection from an address; ``leave`` when it is gone."""
@@ -58,7 +58,7 @@ class Admission(NotCopyable):
             del self._addresses[address]
 
     def model(self, hello: Hello, token: str | None) -> HostedModel:
-        """The model that a client wants; ``token`` is that of its headers."""
+        """The model that a client wants; ``token`` comes from its headers."""
         if not self.knows_token(hello.token if token is None else token):
             raise WireError(
                 "token", "the token is missing or wrong", "give the hello a token that the server knows"

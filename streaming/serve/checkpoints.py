@@ -87,7 +87,7 @@ class CheckpointFolder(NotCopyable):
         return secrets.token_hex(16)
 
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
-        """Replace that of a stream, all at once; on the disk when it returns. False: a newer one is there.
+        """Replace the checkpoint of a stream atomically; it is on the disk on return. False: a newer one exists.
 
         generation  how often the stream has gone on elsewhere: a server that still has an older one, and writes late,
                     does not replace what the newer one wrote
@@ -133,7 +133,7 @@ class CheckpointFolder(NotCopyable):
         return removed
 
     def _files(self, name: str) -> list[Path]:
-        """Those of a stream, the newest last."""
+        """The files of a stream, the newest last."""
         if not NAME.fullmatch(name):
             raise WireError("resume", "no checkpoint has such a name", "begin a new stream")
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))

@@ -91,21 +91,21 @@ class Connection(NotCopyable):
         """Serve the client until the end; why it ended: ``left``, ``lost`` or the code of an error."""
         protocols: list[str] = self._socket.scope["subprotocols"]
         await self._socket.accept(SUBPROTOCOL if SUBPROTOCOL in protocols else None)
-        ended: str | None = None
+        reason: str | None = None
         try:
             with self._scope:
-                ended = await self._serve()
+                reason = await self._serve()
         except Exception as error:
-            found = list(leaves(error))
-            if not all(isinstance(each, (*GONE, WireError)) for each in found):
+            errors = list(leaves(error))
+            if not all(isinstance(each, (*GONE, WireError)) for each in errors):
                 raise
-            self._ending = next((each for each in found if isinstance(each, WireError)), None)
+            self._ending = next((each for each in errors if isinstance(each, WireError)), None)
         if self._failure is not None:
             raise self._failure
         if self._ending is not None:
             await self._refuse(self._ending)
             return self._ending.code
-        return ended or "lost"
+        return reason or "lost"
 
     def end(self, error: WireError) -> None:
         """End it from outside."""
@@ -126,7 +126,7 @@ class Connection(NotCopyable):
         }
 
     def tell_successors(self) -> None:
-        """Where the client goes on if this server is lost: servers have come or gone."""
+        """Tell the client which servers continue its stream if this one is lost, after a change of servers."""
         if self._placement is not None and self.open is not None:
             self._push({"type": "servers", **self._successors(self._placement)})
 
@@ -155,20 +155,20 @@ class Connection(NotCopyable):
             stream = model.open_stream(worker, hello, form, self._deliver, resumed)
             self.open = OpenStream(model, stream, worker, form, self._limits, resumed)
             self._push(self._ready(self.open))
-            ended = "lost"
+            reason = "lost"
             try:
                 async with anyio.create_task_group() as tasks:
                     if self._checkpoints is not None:
                         tasks.start_soon(self._save, self.open, self._checkpoints)
                     self._protocol.hand_over(self._take, self._send_waiting)
-                    ended = await self._until_gone()
+                    reason = await self._until_gone()
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(CLOSED_S, shield=True):
                     await self.open.close()
-                    if ended == "left" and self._checkpoints is not None:
+                    if reason == "left" and self._checkpoints is not None:
                         await anyio.to_thread.run_sync(self._checkpoints.remove, self._resume)
-            return ended
+            return reason
         finally:
             self._admission.leave(self.address)
 
@@ -262,7 +262,7 @@ class Connection(NotCopyable):
             raise WireError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
 
     def _deliver(self, answer: Answer) -> None:
-        """What a lane has: to be sent."""
+        """Send a lane's answer."""
         stream = self.open
         if stream is None:
             return
@@ -288,10 +288,10 @@ class Connection(NotCopyable):
 
     def _push(self, message: Message | WireError, step: Step | None = None) -> None:
         """Send a message, or end the stream with an error, after all that waits."""
-        written = message if isinstance(message, WireError) else _message_data(message)
-        self._outbox.append((written, step))
-        if self.open is not None and not isinstance(written, WireError):
-            self._stalled = self.open.add_unsent(len(written)) or self._stalled
+        data = message if isinstance(message, WireError) else _message_data(message)
+        self._outbox.append((data, step))
+        if self.open is not None and not isinstance(data, WireError):
+            self._stalled = self.open.add_unsent(len(data)) or self._stalled
         self._send_waiting()
 
     def _send_waiting(self) -> None:
@@ -319,7 +319,7 @@ class Connection(NotCopyable):
             self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
     def _name(self, hello: Hello) -> str:
-        """What the checkpoints of the stream are called. Raises WireError: another server of the fleet has it."""
+        """The name of the stream's checkpoints. Raises WireError: another server of the fleet has the stream."""
         if self._checkpoints is None:
             return ""
         if self._placement is None:
@@ -327,18 +327,20 @@ class Connection(NotCopyable):
         return self._placement.claim(hello.resume or hello.stream, hello.follows)
 
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
-        """Where a stream goes on. Raises WireError."""
+        """The checkpoint from which a stream continues. Raises WireError."""
         if hello.resume is None:
             self._generation = 0 if hello.stream is None else 1  # it may have begun before
             return None
         if self._checkpoints is None:
             raise WireError("resume", "this server keeps no checkpoints", "begin a new stream")
-        found, generation = await anyio.to_thread.run_sync(self._checkpoints.load, hello.resume)
-        if found.model != model:
-            raise WireError("resume", f"the checkpoint is of {found.model}, not of {model}", "give its model")
+        checkpoint, generation = await anyio.to_thread.run_sync(self._checkpoints.load, hello.resume)
+        if checkpoint.model != model:
+            raise WireError(
+                "resume", f"the checkpoint is of {checkpoint.model}, not of {model}", "give its model"
+            )
         self._resume, self._generation = hello.resume, generation + 1
         self._counts["resumed"] += 1
-        return found
+        return checkpoint
 
     async def _save(self, stream: OpenStream, store: CheckpointStore) -> None:
         """Save the newest checkpoint, then tell the client, again and again; an old one again before it expires."""

@@ -115,7 +115,7 @@ class HostedModel(NotCopyable):
         )
 
     def form(self, hello: Hello) -> SoundForm:
-        """How a client sends sound to it. Raises WireError."""
+        """The form in which a client sends sound to the model. Raises WireError."""
         return SoundForm(SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello)
 
     def open_stream(
@@ -162,7 +162,7 @@ class HostedModel(NotCopyable):
 
     @property
     def web(self) -> str:
-        """Where a browser finds the model to run it by itself; empty: nowhere."""
+        """The path at which a browser finds the model, to run it itself; empty: there is none."""
         return f"web/{quote(self.name, safe='')}/" if self.settings.web else ""
 
     def event_dicts(self) -> list[dict[str, Any]]:
@@ -181,14 +181,14 @@ class HostedModel(NotCopyable):
         return tuple(port for port in form.outputs if port.name in hello.outputs)
 
     def _detectors(self) -> dict[str, DetectorChoice]:
-        found: dict[str, DetectorChoice] = {}
+        choices: dict[str, DetectorChoice] = {}
         streaming = [port.name for port in self.program.outputs if port.streams]
         for output, table in self.settings.events.items():
             if output not in streaming:
                 raise InputError(f"{self.name}: events of {output!r}; its outputs are {', '.join(streaming)}")
             parameters = {name: _text(value) for name, value in table.items() if name != "kind"}
-            found[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
-        return found
+            choices[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
+        return choices
 
     def _new_events(self, form: SoundForm | None = None) -> StreamEvents:
         return StreamEvents(
@@ -241,7 +241,7 @@ def _constants(program: Program, settings: ModelSettings) -> dict[str, Array]:
             raise InputError(
                 f"{settings.id}: constant {name!r}; its constant inputs are {', '.join(ports) or 'none'}"
             )
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name, port in ports.items():
         if name not in settings.constants:
             raise InputError(
@@ -250,5 +250,5 @@ def _constants(program: Program, settings: ModelSettings) -> dict[str, Array]:
         value = numbers_of(settings.constants[name], port.dtype)
         if value is None or value.shape not in ((), port.shape):
             raise InputError(f"{settings.id}: constant {name} = {settings.constants[name]!r} is not {port}")
-        found[name] = np.full(port.shape, value, port.dtype)
-    return found
+        arrays[name] = np.full(port.shape, value, port.dtype)
+    return arrays

@@ -72,9 +72,9 @@ class LaneGroup(NotCopyable):
         streams, self.ready = sorted(self.ready, key=_waiting_pulses, reverse=True), {}
         pulses = [min(stream.waiting_pulses, self._most_pulses) for stream in streams]
         for place, (stream, count) in enumerate(zip(streams, pulses)):
-            taken = stream.take(count)
+            inputs = stream.take(count)
             for each in self._inputs:
-                each.put(place, taken[each.name], count)
+                each.put(place, inputs[each.name], count)
         started_ns = time.monotonic_ns()
         rounds, failed = self._run_rounds([stream.lane for stream in streams], pulses)
         ended_ns = time.monotonic_ns()
@@ -140,7 +140,7 @@ class _LaneInput:
         self._order = (axis, *range(axis), *range(axis + 1, len(self._split)))
 
     def put(self, place: int, frames: Array, count: int) -> None:
-        """As many pulses of a stream, joined along the stream axis."""
+        """Put pulses of a stream, joined along the stream axis, into its place."""
         if count == 1:
             self.pulses[0, place] = frames
         else:
@@ -149,14 +149,14 @@ class _LaneInput:
 
 def _of_places(results: Mapping[str, Array], places: Sequence[int], count: int) -> dict[str, Array]:
     """Results of some places among all; the others are 0."""
-    found = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
+    whole = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
     for name, array in results.items():
-        found[name][places] = array
-    return found
+        whole[name][places] = array
+    return whole
 
 
 class StepCost:
-    """What a stream costs: its share in the steps of its group, as time of the processor.
+    """The cost of a stream: its share in the steps of its group, in processor time.
 
     What else the machine does is no part of it: that goes by, and the stream stays.
 

@@ -29,7 +29,7 @@ class LaneSession(NotCopyable, Session):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the results of the next pulses are what is delivered."""
+        """Whether the results of the next pulses are delivered unchanged."""
         return self._output_trim.is_plain
 
     @property
@@ -54,12 +54,12 @@ class LaneSession(NotCopyable, Session):
             self._input_blocks.keep()
 
     def take(self, pulses: int) -> dict[str, Array]:
-        """As many of the pulses that wait, joined, valid until the next call."""
+        """The next waiting pulses, joined; valid until the next call."""
         self._pulses -= pulses
         return self._input_blocks.take(pulses)
 
     def count(self, pulses: int) -> None:
-        """The results of pulses that were taken are delivered as they are; ``is_plain`` says when."""
+        """Count pulses whose results are delivered unchanged; ``is_plain`` says when they may be."""
         if not self._pulses:
             self._input_blocks.keep()
         self._output_trim.count_pulse(pulses)

@@ -39,7 +39,7 @@ class Flush(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a lane has for its connection.
+    """The messages of a lane for its connection.
 
     messages  to be sent in order
     epoch     to which they belong
@@ -128,7 +128,7 @@ class LaneStream(NotCopyable):
         return bool(self.inbox or self.orders)
 
     def prepare(self) -> Answer | None:
-        """Take of the inbox until a pulse is there. What there is to tell meanwhile; then call it again."""
+        """Read the inbox until a pulse is complete. Gives an answer that is due earlier; then call it again."""
         if self.orders:
             order = self.orders.popleft()
             return (
@@ -158,7 +158,7 @@ class LaneStream(NotCopyable):
         return None
 
     def _end_input(self, end: Flush) -> bool:
-        """Feed what resamplers keep, input by input; whether there was any. Raises InputError."""
+        """Feed the rest of the resamplers, input by input; gives whether there was any. Raises InputError."""
         if not self._ends:
             self._ends = True
             self._rest.extend((name, sound.flush()) for name, sound in self._form.inward.items())
@@ -170,7 +170,7 @@ class LaneStream(NotCopyable):
         return True
 
     def take(self, pulses: int) -> dict[str, Array]:
-        """As many of the pulses that are there, joined, valid until the next call."""
+        """The next complete pulses, joined; valid until the next call."""
         return self._session.take(pulses)
 
     def give(self, results: TurnResults, place: int, step: Step) -> Answer:
@@ -232,15 +232,15 @@ class LaneStream(NotCopyable):
     def _restore(self) -> Answer:
         """Go on from a checkpoint."""
         assert self._saving is not None and self._saving.resumed is not None
-        found = self._saving.resumed
+        checkpoint = self._saving.resumed
         try:
-            self._session.restore(found.snapshot)
-            self._form.restore(found.sound)
-            if self._form.counted_in(self._session.received_frames) != list(found.received):
+            self._session.restore(checkpoint.snapshot)
+            self._form.restore(checkpoint.sound)
+            if self._form.counted_in(self._session.received_frames) != list(checkpoint.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
-        self._epoch = found.epoch
+        self._epoch = checkpoint.epoch
         return self._answer((), saves=True)
 
     def _close(self) -> Answer:
@@ -250,7 +250,7 @@ class LaneStream(NotCopyable):
         return self._answer((), closed=True)
 
     def _plain_messages(self, results: TurnResults, place: int, step: Step) -> tuple[bytes, ...]:
-        """Results that are sent as they are."""
+        """The messages of results that are sent without conversion."""
         times, epoch, sent = _microseconds(step), self._epoch % EPOCHS, self._session.frames_out
         messages: list[bytes] = []
         for port, frames in self._frames:

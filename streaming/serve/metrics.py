@@ -28,7 +28,7 @@ class ServiceCollector(Collector):
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """All figures as they are now."""
+        """All metrics at this moment."""
         service = self._service
         streams = GaugeMetricFamily("pulse_streams", "Streams that are open", labels=["model"])
         lanes = GaugeMetricFamily("pulse_lanes", "Streams that may be open", labels=["model"])
@@ -51,13 +51,13 @@ class ServiceCollector(Collector):
         yield GaugeMetricFamily("pulse_connections", "WebSockets that are open", len(service.connections))
         for name in ("frames_in", "messages_out", "held_back", "streams", "gone_before_the_error"):
             yield CounterMetricFamily(f"pulse_{name}", name.replace("_", " "), service.counts[name])
-        ended = CounterMetricFamily(
+        endings = CounterMetricFamily(
             "pulse_connections_ended", "Connections by why they ended", labels=["reason"]
         )
         for name, count in sorted(service.counts.items()):
             if name.startswith("ended_"):
-                ended.add_metric([name.removeprefix("ended_")], count)
-        yield ended
+                endings.add_metric([name.removeprefix("ended_")], count)
+        yield endings
         for part in ("queue", "step", "answer"):
             family = HistogramMetricFamily(f"pulse_{part}_seconds", f"{part} of a pulse", labels=["model"])
             for model in service.models:
@@ -67,7 +67,7 @@ class ServiceCollector(Collector):
 
 
 def prometheus_text(service: "Service") -> bytes:
-    """What /metrics gives."""
+    """The text of /metrics."""
     registry = CollectorRegistry()
     registry.register(ServiceCollector(service))
     return generate_latest(registry)

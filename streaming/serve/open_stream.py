@@ -144,7 +144,7 @@ class OpenStream(NotCopyable):
         self._worker.wake(self._stream)
 
     def add_unsent(self, size: int) -> bool:
-        """Count bytes that wait to be sent; whether the lane stalls."""
+        """Count bytes that wait to be sent; gives whether the lane stalls."""
         self._stream.unsent_bytes += size
         return self._stream.unsent_bytes > UNSENT_BYTES
 
@@ -159,12 +159,12 @@ class OpenStream(NotCopyable):
         if (self.pulses - self._acknowledged) * pulse * ACK_PART < self._window:
             return []
         self._acknowledged = self.pulses
-        taken = [
+        frames = [
             min(had, self._form.wire_frames(self.pulses * self.model.frames[port.name]))
             for had, port in zip(self.received, self.model.inputs)
         ]
-        safe = self._safe if self.model.saves else taken
-        return [{"type": "ack", "epoch": self.epoch, "taken": taken, "safe": safe}]
+        safe = self._safe if self.model.saves else frames
+        return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
 
     def note_saved(self, checkpoint: Checkpoint) -> list[Message]:
         """A checkpoint is on the disk; its acknowledgement."""
@@ -185,7 +185,7 @@ class OpenStream(NotCopyable):
         return ahead is not None
 
     def _values(self, port: WirePort, message: bytes, frames: int) -> Array | bytes:
-        """What follows a header. Raises WireError: more or less than the header says."""
+        """The values after a header. Raises WireError: more or less than the header says."""
         values = memoryview(message)[HEADER.size :]
         if self._form.name != "opus":
             return port.decode(values, frames, self._form.name)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bool:
-    """Whether a request may come from there.
+    """Whether a request may come from an origin.
 
     origin   of the header; None if there is none
     host     of the header Host

@@ -7,7 +7,7 @@ from streaming.serve.checkpoints import Checkpoint
 
 
 class Placement(Protocol):
-    """Where streams belong. A server that is alone has none."""
+    """The assignment of streams to servers. A single server has none."""
 
     def claim(self, name: str | None, follows: bool) -> str:
         """The name of a stream that is to be opened here.
@@ -24,7 +24,7 @@ class Placement(Protocol):
 
 
 class CheckpointStore(Protocol):
-    """Where checkpoints are kept. Its calls wait, so they run in threads.
+    """A store of checkpoints. Its calls block, so they run in threads.
 
     keep_s  how long a checkpoint stays if it is not saved again
     """
@@ -37,7 +37,7 @@ class CheckpointStore(Protocol):
         ...
 
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
-        """Replace that of a stream; whether it is safe now.
+        """Replace the checkpoint of a stream; gives whether it is safe.
 
         generation  how often the stream has gone on elsewhere. A server that has an older one, and writes late,
                     does not replace what a newer one wrote

@@ -73,7 +73,7 @@ def listen(host: str, port: int, slow_s: float) -> socket.socket:
 
 
 def url_of(listening: socket.socket, secure: bool) -> str:
-    """Where a browser finds the server."""
+    """The URL of the server for a browser."""
     host, port = listening.getsockname()[:2]
     name = f"[{host}]" if ":" in host else host
     return f"http{'s' if secure else ''}://{name}:{port}"

@@ -131,7 +131,7 @@ class Service(NotCopyable):
             connection.tell_successors()
 
     async def move_streams(self, per_s: float) -> None:
-        """Take no more streams; end those that are open one after the other, so that they go on elsewhere."""
+        """Take no more streams; end the open ones one by one, so that they continue on other servers."""
         self.admission.draining = True
         for connection in list(self.connections):
             connection.end(WireError("drain", "the server hands its streams over", "connect to another one"))
@@ -151,12 +151,12 @@ class Service(NotCopyable):
 
     def times(self, model: str) -> StreamTimes:
         """The latencies of all streams of a model so far, a copy."""
-        found = StreamTimes()
-        found.merge(self._past[model])
+        total = StreamTimes()
+        total.merge(self._past[model])
         for connection in list(self.connections):
             if connection.open is not None and connection.open.model.name == model:
-                found.merge(connection.open.times)
-        return found
+                total.merge(connection.open.times)
+        return total
 
     def _deliver(self, worker: LaneWorker) -> None:
         worker.answered.clear()

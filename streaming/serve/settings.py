@@ -54,7 +54,7 @@ class ModelSettings:
 
 @record
 class LimitSettings:
-    """What clients may do.
+    """The limits for clients.
 
     message_bytes        of a message
     messages_per_s       of one connection, on average over a second
@@ -135,13 +135,13 @@ def read_settings(path: Path) -> ServerSettings:
 
 def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
     """The settings in a table; paths are relative to the folder. Raises InputError, naming the key."""
-    given = dict(table)
-    models = tuple(_model(each, folder) for each in _tables(given.pop("model", [{}]), "model"))
-    limits = _fill(LimitSettings(), _table(given.pop("limits", {}), "limits"), "limits")
+    entries = dict(table)
+    models = tuple(_model(each, folder) for each in _tables(entries.pop("model", [{}]), "model"))
+    limits = _fill(LimitSettings(), _table(entries.pop("limits", {}), "limits"), "limits")
     for key in ("certificate", "key", "checkpoints"):
-        if key in given:
-            given[key] = folder / _require_type(given[key], str, key)
-    return _fill(replace(ServerSettings(models), limits=limits), given, "the server")
+        if key in entries:
+            entries[key] = folder / _require_type(entries[key], str, key)
+    return _fill(replace(ServerSettings(models), limits=limits), entries, "the server")
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
@@ -153,28 +153,28 @@ def read_tokens(path: Path) -> tuple[str, ...]:
 
 
 def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
-    given = dict(table)
+    entries = dict(table)
     for key in ("path", "web"):
-        if key in given:
-            given[key] = folder / _require_type(given[key], str, key)
+        if key in entries:
+            entries[key] = folder / _require_type(entries[key], str, key)
     events = {
         output: _table(choice, f"events.{output}")
-        for output, choice in _table(given.pop("events", {}), "events").items()
+        for output, choice in _table(entries.pop("events", {}), "events").items()
     }
-    constants = _table(given.pop("constants", {}), "constants")
-    return _fill(ModelSettings(events=events, constants=constants), given, "[[model]]")
+    constants = _table(entries.pop("constants", {}), "constants")
+    return _fill(ModelSettings(events=events, constants=constants), entries, "[[model]]")
 
 
 def _fill(settings: Any, table: Mapping[str, Any], what: str) -> Any:
     """Settings with the values of a table. Raises InputError: no such key, or another type."""
     kinds = {each.name: each.type for each in fields(settings)}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in kinds or key in ("models", "limits"):
-            known = ", ".join(name for name in kinds if name not in ("models", "limits"))
-            raise InputError(f"{what} has no key {key!r}; the keys are {known}")
-        found[key] = _value(key, value, kinds[key])
-    return replace(settings, **found)
+            names = ", ".join(name for name in kinds if name not in ("models", "limits"))
+            raise InputError(f"{what} has no key {key!r}; the keys are {names}")
+        values[key] = _value(key, value, kinds[key])
+    return replace(settings, **values)
 
 
 def _value(key: str, value: Any, kind: Any) -> Any:
@@ -191,8 +191,8 @@ def _value(key: str, value: Any, kind: Any) -> Any:
 
 def _require_type(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, kind):
-        wanted = "a text" if kind is str or kind == (str, Path) else "a number"
-        raise InputError(f"{key} = {value!r}: give {wanted}")
+        form = "a text" if kind is str or kind == (str, Path) else "a number"
+        raise InputError(f"{key} = {value!r}: give {form}")
     return value
 
 

@@ -25,7 +25,7 @@ Coded = tuple[int, int, bytes]
 
 @record
 class SoundModel:
-    """What a form asks of a model: its name, ports and rate, and whether its streams make checkpoints."""
+    """The properties of a model that a form needs: name, ports, rate, and whether streams make checkpoints."""
 
     name: str
     inputs: tuple[WirePort, ...]
@@ -35,7 +35,7 @@ class SoundModel:
 
 
 class SoundForm(NotCopyable):
-    """How a client sends and gets the sound of a model; what is not sound is left as it is.
+    """The form in which a client sends and receives a model's sound; other ports stay unchanged.
 
     inputs, outputs  ports as the client sees them
     wire_hz          samples a second on the wire; None if the model's rate is unknown
@@ -96,7 +96,7 @@ class SoundForm(NotCopyable):
         return frames if self.is_plain else frames * (self.wire_hz or 1) // (self._model_hz or 1)
 
     def decode_input(self, name: str, frames: Array | bytes, count: int) -> Array:
-        """What the model gets of frames of an input. Raises WireError: a packet that cannot be decoded."""
+        """The model's input for frames of the wire. Raises WireError: a packet that cannot be decoded."""
         if self.inward:
             return self.inward[name].push(frames, count)
         assert not isinstance(frames, bytes)
@@ -150,7 +150,7 @@ class SoundForm(NotCopyable):
         )
 
     def _latency(self, port: WirePort, wire_hz: int, model_hz: int) -> int:
-        """Frames of the wire until an output is there, without an encoder."""
+        """The delay of an output in frames of the wire, without the encoder's."""
         first = next(iter(self.inward.values()))
         behind = resampler_delay(model_hz, wire_hz)
         return -(-(port.delay + behind) * wire_hz // model_hz) + first.delay_frames + (behind > 0)
@@ -190,7 +190,7 @@ class InwardSound(NotCopyable):
         self.received = 0
 
     def push(self, frames: Array | bytes, count: int) -> Array:
-        """What the model gets, in the port's shape. Raises WireError: a packet that cannot be decoded."""
+        """The model's input, in the port's shape. Raises WireError: a packet that cannot be decoded."""
         samples = frames.ravel() if not isinstance(frames, bytes) else self._decode(frames, count)
         self.received += count
         return self._resample(samples)
@@ -221,11 +221,11 @@ class InwardSound(NotCopyable):
 
     def _decode(self, packet: bytes, count: int) -> Array:
         assert self._decoder is not None
-        found, samples = self._decoder.decode(packet)
-        if found != count:
+        size, samples = self._decoder.decode(packet)
+        if size != count:
             raise WireError(
                 "message",
-                f"{self.port.name}: a packet of {found} samples with a header of {count}",
+                f"{self.port.name}: a packet of {size} samples with a header of {count}",
                 "one packet a message, with its number of samples at 48 kHz",
             )
         return samples
@@ -297,11 +297,11 @@ class OutwardSound(NotCopyable):
         )
 
     def _number_packets(self, packets: Sequence[tuple[int, bytes]]) -> list[Coded]:
-        found: list[Coded] = []
+        numbered: list[Coded] = []
         for count, values in packets:
-            found.append((self._coded_frames, count, values))
+            numbered.append((self._coded_frames, count, values))
             self._coded_frames += count
-        return found
+        return numbered
 
 
 def _is_sound(port: WirePort, rate_hz: int | None) -> bool:
@@ -311,8 +311,8 @@ def _is_sound(port: WirePort, rate_hz: int | None) -> bool:
 
 def resampler_delay(rate_in_hz: int, rate_out_hz: int) -> int:
     """Input frames that a resampler waits."""
-    found = _resampler(rate_in_hz, rate_out_hz)
-    return 0 if found is None else found.delay_frames
+    resampler = _resampler(rate_in_hz, rate_out_hz)
+    return 0 if resampler is None else resampler.delay_frames
 
 
 def _resampler(rate_in_hz: int, rate_out_hz: int) -> NativeResampler | None:

@@ -41,7 +41,7 @@ def status_dict(service: "Service") -> dict[str, Any]:
 
 def status_page(service: "Service") -> str:
     """The same as a page that loads itself again every two seconds."""
-    found = status_dict(service)
+    status = status_dict(service)
     models = [
         [
             model["name"],
@@ -49,18 +49,18 @@ def status_page(service: "Service") -> str:
             f"{model['share']:.2%}",
             *(_milliseconds(model[f"{part}_us"]) for part in ("queue", "step", "answer")),
         ]
-        for model in found["models"]
+        for model in status["models"]
     ]
-    threads = [[f"thread {number}", f"{load:.0%}"] for number, load in enumerate(found["threads"])]
+    threads = [[f"thread {number}", f"{load:.0%}"] for number, load in enumerate(status["threads"])]
     streams = [
         [each["stream"][:8], each["address"], each["model"] or "", f"{each['seconds']:.0f} s", *_answer(each)]
-        for each in found["connections"]
+        for each in status["connections"]
     ]
     parts = [
         _table(["model", "streams", "a stream takes", "queue", "step", "answer"], models),
-        _table(["", "load"], [["event loop", f"{found['loop']:.0%}"], *threads]),
+        _table(["", "load"], [["event loop", f"{status['loop']:.0%}"], *threads]),
         _table(["stream", "address", "model", "open", "answer"], streams),
-        _table(["count", ""], [[name, str(count)] for name, count in found["counts"].items()]),
+        _table(["count", ""], [[name, str(count)] for name, count in status["counts"].items()]),
     ]
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2">'

@@ -41,16 +41,16 @@ class StreamEvents:
 
     def push(self, frames: Mapping[str, Array]) -> list[dict[str, Any]]:
         """The events that are known with these frames of outputs. Raises InputError: they are no probabilities."""
-        found: list[dict[str, Any]] = []
+        messages: list[dict[str, Any]] = []
         for name, (detector, axis) in self._detectors.items():
             rows = np.moveaxis(frames[name], axis, 0)
             if len(rows):
                 events = detector.push(rows.reshape(len(rows), -1))
-                found += [self._message(name, event) for event in events]
-        return found
+                messages += [self._message(name, event) for event in events]
+        return messages
 
     def flush(self) -> list[dict[str, Any]]:
-        """Those that are known at the end."""
+        """The events that only the end decides."""
         return [
             self._message(name, event)
             for name, (detector, _) in self._detectors.items()

@@ -48,8 +48,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     _held = False
     _rest = b""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self._waiting: deque[bytes | str] = deque()
 
     def handle_connect(self, event: Request) -> None:
@@ -73,7 +73,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._pause_reading(False)
 
     def hold(self) -> None:
-        """Read no more, until ``go_on``."""
+        """Stop reading until ``go_on``."""
         if not self._held:
             self._held = True
             self._pause_reading(True)

@@ -32,5 +32,5 @@ class StreamTimes:
 
 
 def _percentiles(latency: Latency) -> dict[str, float]:
-    found = latency.summary()
-    return {"count": found.count, "p50": found.p50_us, "p99": found.p99_us, "max": found.max_us}
+    summary = latency.summary()
+    return {"count": summary.count, "p50": summary.p50_us, "p99": summary.p99_us, "max": summary.max_us}

@@ -36,16 +36,16 @@ class TurnResults:
         self._encoded: dict[tuple[int, int, str], list[bytes]] = {}
 
     def of_place(self, place: int, pulses: int) -> list[dict[str, Array]]:
-        """Those of one stream, pulse by pulse."""
+        """The results of one stream, pulse by pulse."""
         return [{name: array[place] for name, array in results.items()} for results in self._rounds[:pulses]]
 
     def encode(self, place: int, pulses: int, port: WirePort, form: str) -> bytes:
         """The values of a stream's pulses in a format."""
         key = port.number, pulses, form
-        found = self._encoded.get(key)
-        if found is None:
-            found = self._encoded[key] = port.encode_all(self._join_pulses(port, pulses), form)
-        return found[place]
+        payloads = self._encoded.get(key)
+        if payloads is None:
+            payloads = self._encoded[key] = port.encode_all(self._join_pulses(port, pulses), form)
+        return payloads[place]
 
     def _join_pulses(self, port: WirePort, pulses: int) -> Array:
         """The first pulses of all streams that have as many, [places, …]."""

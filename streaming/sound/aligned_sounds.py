@@ -52,24 +52,26 @@ class AlignedSounds:
         """``samples`` at the end; None if unknown."""
         counts = [track.reader.frames for track in self._tracks]
         rate_hz = self._tracks[0].reader.rate_hz
-        known = [
+        lengths = [
             resampled_length(count, track.reader.rate_hz, rate_hz)
             for count, track in zip(counts, self._tracks)
             if count is not None
         ]
-        return max(known) if len(known) == len(counts) else None
+        return max(lengths) if len(lengths) == len(counts) else None
 
     def __iter__(self) -> Iterator[dict[str, Samples]]:
-        going, ended = list(self._tracks), list[_Track]()
+        going, short_tracks = list(self._tracks), list[_Track]()
         while going:
             track = min(going, key=lambda one: one.seconds)
             blocks = track.next()
             if blocks is None:
                 blocks = track.end()
                 going.remove(track)
-                ended.append(track)
+                short_tracks.append(track)
             yield blocks
-            yield from self._silence(ended, min((one.made for one in going), default=self.samples_made))
+            yield from self._silence(
+                short_tracks, min((one.made for one in going), default=self.samples_made)
+            )
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
         """Silence after all sounds until each has this many samples at the model's rate."""
@@ -96,7 +98,7 @@ class _Track:
 
     @property
     def seconds(self) -> float:
-        """How much was read."""
+        """The seconds that were read."""
         return self.read / self.reader.rate_hz
 
     def next(self) -> dict[str, Samples] | None:
@@ -105,11 +107,11 @@ class _Track:
         if block is None:
             return None
         self.read += len(block)
-        taken = [each.select(block) for each in self.takes.values()]
-        return self._split(self._resampler.process(np.concatenate(taken, axis=1)))
+        channels = [each.select(block) for each in self.takes.values()]
+        return self._split(self._resampler.process(np.concatenate(channels, axis=1)))
 
     def end(self) -> dict[str, Samples]:
-        """What the resampler has held back."""
+        """The last samples of the resampler."""
         return self._split(self._resampler.flush())
 
     def silence(self, count: int) -> dict[str, Samples]:

@@ -10,7 +10,7 @@ from streaming.sound.channels import Samples
 
 @record
 class Encoding:
-    """How a sample is written, little-endian.
+    """The encoding of a sample, little-endian.
 
     name      u8, s16, s24, s32: integers, u8 around 128; f32, f64: floating point
     subtype   libsndfile's name of it

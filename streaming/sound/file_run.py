@@ -28,7 +28,7 @@ Advance = Callable[[int, int | None], None]
 
 @record
 class FileRun:
-    """What a run over a file did.
+    """The result of a run over a file.
 
     frames     frames of the symbol, of each stream
     streams    one for each channel of the input
@@ -72,9 +72,9 @@ class _Timed:
                 for port in ports
             }
             before = self.session.pulses
-            started = time.perf_counter_ns()
+            start_ns = time.perf_counter_ns()
             ready = self.session.push(pulse)
-            took = time.perf_counter_ns() - started
+            took = time.perf_counter_ns() - start_ns
             if self.session.pulses > before:
                 self.latency.record_ns(took)
             yield ready
@@ -100,7 +100,7 @@ def stream_sound(
     All inputs end together: what is shorter is followed by zeros. What is ready is written before more is read, so a
     source that comes in time goes on in time.
     """
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     latency = Latency(deadline_s)
     tables, constants = _beside(program, sounds, beside or {})
     reader = sounds[0].reader
@@ -135,7 +135,7 @@ def stream_sound(
         streams,
         sum(out.nonfinite for out in outs),
         latency,
-        time.perf_counter() - started,
+        time.perf_counter() - start_s,
         feed.samples,
         tuple(out.written for out in outs if isinstance(out, SoundOutput)),
         sum(counts) if counts else None,
@@ -212,8 +212,8 @@ class _Feed:
         zeros: dict[str, Array] = {}
         for name, array in self._tables.items():
             port, axis = self._ports[name], self._ports[name].axis or 0
-            given = array.shape[axis] + self.padded.get(name, 0)
-            missing = port.length.eval({self._symbol: symbols}) - given
+            frames = array.shape[axis] + self.padded.get(name, 0)
+            missing = port.length.eval({self._symbol: symbols}) - frames
             if missing > 0:
                 self.padded[name] = self.padded.get(name, 0) + missing
                 zeros[name] = np.zeros([*array.shape[:axis], missing, *array.shape[axis + 1 :]], port.dtype)
@@ -224,13 +224,13 @@ def _beside(
     program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of inputs that stream, and those of the others. Raises InputError: an input that gets nothing."""
-    fed = {name for each in sounds for name in each.channels}
+    sound_inputs = {name for each in sounds for name in each.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}
     for port in program.inputs:
         if port.name in arrays:
             (tables if port.streams else constants)[port.name] = _as(port, arrays[port.name])
-        elif port.name not in fed:
+        elif port.name not in sound_inputs:
             way = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
             way += "" if port.streams else f", or --constant {port.name}=VALUE"
             raise InputError(
@@ -248,7 +248,7 @@ def stream_arrays(
     advance: Advance | None = None,
 ) -> FileRun:
     """Run arrays through any model; each output goes to its .npy or .csv, or to its target. Raises InputError."""
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     ports = {port.name: port for port in program.inputs}
     missing = ports.keys() - arrays.keys()
     if missing:
@@ -264,7 +264,7 @@ def stream_arrays(
             for port in program.outputs
             if port.name in targets
         }
-        done = nonfinite = 0
+        symbols = nonfinite = 0
         total = max(
             int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming
         )
@@ -273,15 +273,15 @@ def stream_arrays(
                 if name in ready:
                     nonfinite += count_nonfinite(ready[name])
                     file.write(ready[name])
-            done += program.pulse
+            symbols += program.pulse
             if advance is not None:
-                advance(min(done, total), total)
+                advance(min(symbols, total), total)
         rest = timed.session.flush()
         for name, file in files.items():
             nonfinite += count_nonfinite(rest[name])
             file.write(rest[name])
     counts = [count for file in files.values() if (count := event_count(file)) is not None]
-    elapsed_s = time.perf_counter() - started
+    elapsed_s = time.perf_counter() - start_s
     return FileRun(
         timed.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(counts) if counts else None
     )

@@ -66,11 +66,11 @@ class AudioReader(SoundReader):
 
     def __iter__(self) -> Iterator[Samples]:
         size = max(1, int(self.rate_hz * BLOCK_S))
-        done = 0
-        while done < self.frames:
-            block = self._read(min(size, self.frames - done), done)
-            self._refuse_nan(block, done)
-            done += len(block)
+        frames_read = 0
+        while frames_read < self.frames:
+            block = self._read(min(size, self.frames - frames_read), frames_read)
+            self._refuse_nan(block, frames_read)
+            frames_read += len(block)
             yield block
 
     def close(self) -> None:
@@ -104,21 +104,21 @@ class AudioReader(SoundReader):
         notes = _CUT_SHORT.findall(self._file.extra_info)
         announced, present = map(int, notes[-1]) if notes else (0, 0)
         if present < announced < _UNKNOWN_BYTES:
-            lost = 1 - present / announced
+            share = 1 - present / announced
             warnings.warn(
-                f"{self.path}: the file is cut short, {lost:.0%} of the sound that its header announces are missing; "
+                f"{self.path}: the file is cut short, {share:.0%} of the sound that its header announces are missing; "
                 f"{self.frames:,} samples ({self.duration_s:.3f} s) are read",
                 PulseWarning,
                 stacklevel=3,
             )
 
-    def _read(self, size: int, done: int) -> Samples:
+    def _read(self, size: int, start: int) -> Samples:
         try:
             block = np.asarray(self._file.read(size, dtype="float32", always_2d=True), np.float32)
         except soundfile.LibsndfileError as error:
-            self._refuse(done, _reason(error), error)
+            self._refuse(start, _reason(error), error)
         if len(block) < size:
-            self._refuse(done + len(block), "the samples end", None)
+            self._refuse(start + len(block), "the samples end", None)
         return block
 
     def _refuse(self, sample: int, reason: str, cause: Exception | None) -> NoReturn:
@@ -229,7 +229,7 @@ class _Bytes(FileIO):
     problem: OSError | None = None
 
     def write(self, data: bytes, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]  # only libsndfile calls
-        """How many of them were written."""
+        """Write bytes; gives their number."""
         position = self.tell()
         if self.problem is not None:
             data = data[: max(os.fstat(self.fileno()).st_size - position, 0)]

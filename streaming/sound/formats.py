@@ -75,19 +75,19 @@ class SoundFormat:
         floating = [name for name in self.encodings if name in FLOATING]
         if source in FLOATING and floating:
             return floating[-1]
-        needed = BITS.get(source, 24)
-        enough = [name for name in ours if BITS[name] >= needed]
+        bits = BITS.get(source, 24)
+        enough = [name for name in ours if BITS[name] >= bits]
         if enough:
             return min(enough, key=BITS.__getitem__)
-        enough = [name for name in floating if FLOATING[name] >= needed]
+        enough = [name for name in floating if FLOATING[name] >= bits]
         return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.usual)
 
     def parse_encoding(self, name: str) -> str:
         """The encoding of that name, libsndfile's or one of ``ENCODINGS``. Raises InputError."""
         encoding = ENCODINGS[name].subtype if name in ENCODINGS else name.upper()
         if encoding not in self.encodings:
-            known = ", ".join(known.lower() for known in self.encodings)
-            raise InputError(f"{self.name} has no encoding {name!r}; it has {known}")
+            names = ", ".join(encoding.lower() for encoding in self.encodings)
+            raise InputError(f"{self.name} has no encoding {name!r}; it has {names}")
         return encoding
 
 
@@ -157,7 +157,7 @@ def common_suffixes() -> str:
 
 
 def float_way(sound: SoundFormat) -> str:
-    """How samples beyond -1..1 are kept."""
+    """The hint for users which encoding keeps samples beyond -1..1."""
     if "FLOAT" in sound.encodings:
         return f"{spell('encoding', 'float')} keeps them"
     return f"a .wav file with {spell('encoding', 'float')} keeps them"

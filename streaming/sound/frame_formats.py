@@ -19,18 +19,18 @@ PIECE_BYTES = 1 << 22
 
 
 class FrameFormat(Protocol):
-    """How frames are written."""
+    """A format of frames."""
 
     def head(self, frames: int) -> bytes:
-        """What stands in front of this many frames; it is as long for any number."""
+        """The head of a file of this many frames; its length does not depend on the number."""
         ...
 
     def body(self, frames: Array, number: int) -> bytes:
-        """More frames, the first of them with this number."""
+        """The bytes of more frames; the first has this number."""
         ...
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
-        """The file with all that it needs, once this many frames are in ``part``.
+        """Complete the file after this many frames in ``part``.
 
         Raises InputError, and says if the frames are meanwhile if no longer in ``part``.
         """
@@ -68,7 +68,7 @@ class NpyFormat:
         return frames.tobytes("F" if self._fortran else "C")
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
-        """In a part of its own where frames wait; ``PIECE_BYTES`` of them are in memory at a time."""
+        """Complete the file; waiting frames go in order into a second file, ``PIECE_BYTES`` at a time."""
         if not self._waits:
             part.amend(self.head(frames))
             return part
@@ -90,7 +90,7 @@ class NpyFormat:
         return whole
 
     def _keep(self, part: PartialFile, frames: int, error: InputError) -> InputError:
-        """Give what waits a name of its own; what is wrong, and where it is."""
+        """Give the waiting frames a file of their own; gives an error that names it."""
         part.amend(self._head(self._move(self._shape_of(frames))))
         path = unused_name(part.path, "frames-first")
         part.publish(path)
@@ -100,7 +100,7 @@ class NpyFormat:
         )
 
     def _put_in_order(self, part: PartialFile, whole: PartialFile, frames: int) -> None:
-        """What waits in ``part``, in C order into ``whole``."""
+        """Copy the frames in ``part``, in C order, into ``whole``."""
         size, row_bytes = len(self.head(0)), self._behind * self._dtype.itemsize
         step = max(PIECE_BYTES // (self._before * row_bytes), 1)
         with part.place.open("rb") as waiting:

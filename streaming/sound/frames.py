@@ -38,7 +38,7 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
 
 
 class FramesFile(NotCopyable):
-    """Frames to write as they come; the file appears under its name only when the ``with`` block ends well and there
+    """A file of frames, written in blocks; it appears under its name only when the ``with`` block ends well and there
     are any.
 
     path     .npy: the array as the model gives it; .csv: a row a frame, the time or number of the frame first
@@ -81,7 +81,7 @@ class FramesFile(NotCopyable):
         self._frames += frames.shape[self._axis]
 
     def _replace(self, tensor: Array) -> None:
-        """In a part of its own, so that the one before is there until this one is."""
+        """Write through a second file, so that the earlier file exists until the new one is complete."""
         form, part = self._form_of(tensor), PartialFile(self.path)
         try:
             part.append(form.head(0) + form.body(tensor, 0))

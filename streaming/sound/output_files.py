@@ -85,7 +85,7 @@ class FramesOutput:
         return event_count(self._file)
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
-        """The ready frames of one stream; if it has none of them, nothing."""
+        """Write the ready frames of one stream, if it has any."""
         if self._name in piece[0]:
             frames = piece[0][self._name]
             self.nonfinite += count_nonfinite(frames)

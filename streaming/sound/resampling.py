@@ -65,7 +65,7 @@ class Resampler(NotCopyable):
             raise
 
     def flush(self, total: int | None = None) -> Samples:
-        """End the sound: the rest, and the resampler begins anew.
+        """End the sound: gives the rest, and the resampler begins anew.
 
         total  samples of the whole output; as long as the input, rounded, where None
         Raises InputError
@@ -112,7 +112,7 @@ class Resampler(NotCopyable):
 
 
 def _converter(quality: str, channels: int) -> Any:
-    """That of libsamplerate, which takes a while to import."""
+    """The converter of libsamplerate, which takes a while to import."""
     import samplerate
 
     return samplerate.Resampler(quality, channels)

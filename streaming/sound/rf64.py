@@ -18,7 +18,7 @@ CHUNK_HEAD = 8
 
 
 def lengthen(path: Path) -> bool:
-    """Turn a WAV file that is longer than its 32-bit sizes into RF64; whether it was one.
+    """Turn a WAV file that is longer than its 32-bit sizes into RF64; gives whether it was one.
 
     path    a complete file whose last chunk is ``data``, such as libsndfile writes
     Raises  OSError: the disk, which may need space for some bytes more; without them the file is as it was
@@ -44,7 +44,7 @@ def lengthen(path: Path) -> bool:
 
 
 def _read_signature(file: FileIO) -> tuple[bytes, int]:
-    """What the chunk ``fmt`` says, and where samples begin."""
+    """The format in the chunk ``fmt``, and the place of the first sample."""
     form = b""
     file.seek(12)
     while (head := file.read(CHUNK_HEAD))[:4] != b"data":
@@ -69,7 +69,7 @@ def _head(form: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> b
 
 
 def _grow(file: FileIO, size: int, up: int) -> None:
-    """Copy the last bytes after themselves, or leave the file as it was: what follows needs no more space."""
+    """Reserve space: copy the last bytes to the end, or leave the file as it was."""
     file.seek(size - up)
     tail = file.read(up)
     try:

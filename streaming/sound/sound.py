@@ -91,12 +91,12 @@ class SoundReader(NotCopyable, ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is read."""
+        """Close the source."""
 
-    def _refuse_nan(self, block: Samples, done: int) -> None:
+    def _refuse_nan(self, block: Samples, start: int) -> None:
         bad = np.isnan(block).any(axis=1)
         if bad.any():
-            sample = done + int(np.argmax(bad))
+            sample = start + int(np.argmax(bad))
             raise InputError(
                 f"{self.name}: NaN at sample {sample} ({sample / self.rate_hz:.3f} s); write it again without"
             )

@@ -47,7 +47,7 @@ def is_stream(path: Path) -> bool:
 
 
 def is_sound_source(path: Path) -> bool:
-    """Whether a path is one of sound by its nature, its suffix or its content, not that of a model."""
+    """Whether a path names sound, not a model: by its kind, its suffix or its content."""
     return is_stream(path) or is_sound(path) or holds_sound(path)
 
 

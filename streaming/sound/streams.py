@@ -20,7 +20,7 @@ from streaming.sound.wav_stream import StreamFormat, read_header, wav_header
 
 
 class StreamReader(SoundReader):
-    """Samples as they arrive: each block holds what is there, up to half a second.
+    """Samples of a pipe as they arrive: each block has the available samples, up to half a second.
 
     name        for messages
     descriptor  is read to the end of its samples, and closed with the reader
@@ -41,16 +41,16 @@ class StreamReader(SoundReader):
 
     @property
     def frames(self) -> int | None:
-        """What the header says; None if it does not know."""
+        """The number of frames in the header; None if the header does not know it."""
         size = self._form.data_bytes
         return None if size is None else size // self._form.frame_bytes
 
     def __iter__(self) -> Iterator[Samples]:
         size, frames = self._form.frame_bytes, self.frames
-        most, rest, done = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
-        while frames is None or done < frames:
-            left = most if frames is None else min((frames - done) * size, most)
-            piece = self._file.take(left - len(rest))
+        most, rest, frames_read = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
+        while frames is None or frames_read < frames:
+            size_next = most if frames is None else min((frames - frames_read) * size, most)
+            piece = self._file.take(size_next - len(rest))
             if not piece:
                 break
             data = rest + piece
@@ -58,17 +58,17 @@ class StreamReader(SoundReader):
             rest = data[whole:]
             if whole:
                 block = self._form.encoding.decode(data[:whole]).reshape(-1, self.channels)
-                self._refuse_nan(block, done)
-                done += len(block)
+                self._refuse_nan(block, frames_read)
+                frames_read += len(block)
                 yield block
         if rest:
             raise InputError(
                 f"{self.name}: ends with {len(rest)} bytes of a sample of {size}; check encoding and channels"
             )
-        if not done:
+        if not frames_read:
             raise InputError(f"{self.name}: no samples came")
-        if frames is not None and done < frames:
-            raise InputError(f"{self.name}: damaged at sample {done} of {frames} (the samples end)")
+        if frames is not None and frames_read < frames:
+            raise InputError(f"{self.name}: damaged at sample {frames_read} of {frames} (the samples end)")
 
     def close(self) -> None:
         """Close the descriptor."""
@@ -132,7 +132,7 @@ class StreamWriter(SoundWriter):
 
 
 class TableStream(NotCopyable):
-    """Frames that leave as rows of a table, as in a .csv, each as soon as it is there.
+    """Frames that are written as rows of a table, as in a .csv, each at once.
 
     name        for messages
     descriptor  is closed at the end of the ``with`` block
@@ -170,13 +170,13 @@ class _Descriptor(FileIO):
     """A descriptor that is waited for, even if another process that shares it has made it one that does not wait."""
 
     def take(self, size: int) -> bytes:
-        """What is there, at least a byte and at most this many; nothing at the end."""
+        """The available bytes, at least one and at most this many; none at the end."""
         while (data := self.read(size)) is None:
             select.select([self], [], [])
         return data
 
     def put(self, data: memoryview) -> int:
-        """How many of them were written, at least one."""
+        """Write bytes; gives their number, at least one."""
         while (count := self.write(data)) is None:
             select.select([], [self], [])
         return count

@@ -97,8 +97,8 @@ class Target:
             word, frames = usual, usual == "csv"
             sound = None if frames else find_format(usual)
         if sound is None and not frames:
-            known = f"sound is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
-            raise InputError(f"{_name(path)}: {known}, not {f'.{word}' if word else kind_of(path)}")
+            formats = f"sound is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
+            raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}")
         if streamed and _streamable(sound, word) is None:
             raise InputError(
                 f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"
@@ -140,7 +140,7 @@ class Target:
         return StreamWriter(self.name, self._open(), form, wav=self.form.name != "RAW")
 
     def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
-        """A writer of the frames of an output, or of the events in them; ``rate_hz`` is that of the model's time.
+        """A writer of an output's frames, or of the events in them; ``rate_hz`` counts frames of the symbol.
 
         Raises InputError.
         """
@@ -187,5 +187,5 @@ def _stream_encoding(subtype: str) -> Encoding:
     for encoding in ENCODINGS.values():
         if encoding.subtype == subtype:
             return encoding
-    known = ", ".join(encoding.subtype.lower() for encoding in ENCODINGS.values())
-    raise InputError(f"{spell('encoding', subtype.lower())}: a pipe takes {known}")
+    names = ", ".join(encoding.subtype.lower() for encoding in ENCODINGS.values())
+    raise InputError(f"{spell('encoding', subtype.lower())}: a pipe takes {names}")

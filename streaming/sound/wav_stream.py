@@ -24,7 +24,7 @@ CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
 @record
 class StreamFormat:
-    """How samples are written in a stream of bytes.
+    """The format of samples in a stream of bytes.
 
     data_bytes  of all samples; None if unknown before the end
     """
@@ -84,13 +84,13 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
         kind, size = unpack("<4sI", header)
         if kind == b"data":
             break
-        kept = _chunk(exactly, size)
-        if len(kept) < min(size, FORM_BYTES):
+        chunk = _chunk(exactly, size)
+        if len(chunk) < min(size, FORM_BYTES):
             raise InputError(f"{name}: {CUT_SHORT}")
         if kind == b"ds64":
-            long_bytes = unpack("<Q", kept[8:16].ljust(8, b"\0"))[0]
+            long_bytes = unpack("<Q", chunk[8:16].ljust(8, b"\0"))[0]
         elif kind == b"fmt ":
-            form = _read_format(name, kept)
+            form = _read_format(name, chunk)
     if form is None:
         raise InputError(f"{name}: does not say how its samples are written (no chunk fmt before data)")
     if size == UNKNOWN and 0 < long_bytes < 1 << 62:
@@ -102,13 +102,13 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
 
 def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
     """The beginning of a chunk, which is read to its end; it is even."""
-    kept, left = b"", size + size % 2
-    while left:
-        piece = exactly(min(left, PIECE))
-        kept, left = (kept + piece)[:FORM_BYTES], left - len(piece)
+    chunk, size_left = b"", size + size % 2
+    while size_left:
+        piece = exactly(min(size_left, PIECE))
+        chunk, size_left = (chunk + piece)[:FORM_BYTES], size_left - len(piece)
         if not piece:
             break
-    return kept
+    return chunk
 
 
 def _read_format(name: str, chunk: bytes) -> StreamFormat:

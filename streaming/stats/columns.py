@@ -71,7 +71,7 @@ def _of(part: tuple[Interval, ...], name: str, merge: Callable[[list[float]], An
 
 
 def _extents(stats: Stats) -> dict[str, str]:
-    """How much there was of each group; what is missing for a listener as time."""
+    """The extent of each group of problems; missing sound as time."""
     setup, counters = stats.header.setup, stats.statistics.counters
     lost_s = (
         counters.frames_lost + counters.frames_skipped

@@ -25,7 +25,7 @@ class MisfitError(Exception):
 
 @cache
 def decoder(kind: Any) -> Decoder:
-    """What turns a value of JSON into one of ``kind``, or raises MisfitError.
+    """The function that turns a value of JSON into one of ``kind``, or raises MisfitError.
 
     kind  a dataclass, ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``X | None``, float, str, int (from 0 to
           2**63). Fields that a dataclass does not know are left out, so that a later version may add some
@@ -53,12 +53,12 @@ def _record(kind: type) -> Decoder:
     ]
 
     def decode(value: Any) -> Any:
-        given = _of(dict, value, "an object")
+        members = _of(dict, value, "an object")
         fields: dict[str, Any] = {}
-        for name, inner, needed in parts:
-            if name in given:
-                fields[name] = _inside(name, inner, given[name])
-            elif needed:
+        for name, inner, required in parts:
+            if name in members:
+                fields[name] = _inside(name, inner, members[name])
+            elif required:
                 raise MisfitError(f"{name} is missing")
         return kind(**fields)
 
@@ -74,10 +74,10 @@ def _sequence(arguments: tuple[Any, ...]) -> Decoder:
     each = [decoder(argument) for argument in arguments]
 
     def decode(value: Any) -> Any:
-        given = _of(list, value, "a list")
-        if len(given) != len(each):
-            raise MisfitError(f"{len(given)} values in place of {len(each)}")
-        return tuple(_inside(str(place), inner, one) for place, (inner, one) in enumerate(zip(each, given)))
+        values = _of(list, value, "a list")
+        if len(values) != len(each):
+            raise MisfitError(f"{len(values)} values in place of {len(each)}")
+        return tuple(_inside(str(place), inner, one) for place, (inner, one) in enumerate(zip(each, values)))
 
     return decode
 

@@ -38,7 +38,7 @@ class StatsHeader:
 
 @record
 class Interval:
-    """What happened since the line before.
+    """The figures of one interval: since the line before.
 
     at_s      when it ended, since the start
     span_s    how long it was

@@ -174,7 +174,7 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
 
 
 def _quiet(setup: Setup) -> str:
-    """What keeps other work away from the engine, beyond what is so already."""
+    """The remedy against other work that delays the engine."""
     priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:
         return f"{spell('priority', 70)} keeps other programs from interrupting it; so does less other work"

@@ -192,7 +192,7 @@ class _Reader:
             raise self.damage_error(number, "counts more than there can be")
 
     def without_summary(self, header: StatsHeader, number: int) -> Stats:
-        """What there is of a run whose file has no summary."""
+        """The statistics of a run whose file has no summary."""
         statistics = self.decode(StatisticsSummary, self.since_start, number)
         total = HistogramLine(
             tuple(self.classes.items()), self.total_ns, self.max_ns, statistics.counters.missed

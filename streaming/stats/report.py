@@ -55,8 +55,8 @@ def worst(stats: Stats, count: int = WORST) -> list[WorstInterval]:
     def badness(interval: Interval) -> tuple[bool, float]:
         return has_problem(interval), interval.total.max_us
 
-    chosen = sorted(stats.intervals, key=badness, reverse=True)[:count]
-    return [_moment(stats, interval) for interval in sorted(chosen, key=lambda interval: interval.at_s)]
+    intervals = sorted(stats.intervals, key=badness, reverse=True)[:count]
+    return [_moment(stats, interval) for interval in sorted(intervals, key=lambda interval: interval.at_s)]
 
 
 def _moment(stats: Stats, interval: Interval) -> WorstInterval:

@@ -53,7 +53,7 @@ class Counters:
         return self.input_underflows + self.input_overflows + self.output_underflows + self.output_overflows
 
     def since(self, earlier: "Counters") -> "Counters":
-        """What happened after ``earlier``."""
+        """The statistics after ``earlier``."""
         return Counters(*(getattr(self, of.name) - getattr(earlier, of.name) for of in fields(self)))
 
     def plus(self, other: "Counters") -> "Counters":
@@ -129,7 +129,7 @@ class StatisticsSummary:
 
 @record
 class LiveStatistics:
-    """How a live run does.
+    """The statistics of a live run.
 
     elapsed_s    since the start
     deadline_s   a pulse that takes longer than this, from arrival until its output is ready, has missed it
@@ -159,7 +159,7 @@ class LiveStatistics:
     notes: tuple[str, ...] = ()
 
     def summary(self) -> StatisticsSummary:
-        """The percentiles as they are now."""
+        """The percentiles at this moment."""
         return StatisticsSummary(
             self.elapsed_s,
             self.counters,

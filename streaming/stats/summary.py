@@ -15,7 +15,7 @@ ENGINES = {
 
 @record
 class LiveReport(Report):
-    """What a live run was started with, and how it went."""
+    """The report of a live run: its settings and its statistics."""
 
     setup: Setup
     statistics: StatisticsSummary
@@ -33,8 +33,8 @@ class LiveReport(Report):
         if statistics.total.count:
             pairs.append(("latency", f"{statistics.total.text()}, from arrival until the output is ready"))
             pairs.append(("computing", statistics.compute.text()))
-        missed = f"missed by {counters.missed:,} of {counters.pulses:,} pulses"
-        pairs.append(("deadline", f"{duration(self.setup.deadline_s)}, {missed}"))
+        misses = f"missed by {counters.missed:,} of {counters.pulses:,} pulses"
+        pairs.append(("deadline", f"{duration(self.setup.deadline_s)}, {misses}"))
         pairs.append(("delay", str(statistics.delay)))
         problems = find_problems(self.setup, statistics)
         pairs += [(problem.name, str(problem)) for problem in problems]

@@ -61,8 +61,8 @@ class StatsWriter(NotCopyable):
         self._levels_out: tuple[float, ...] = ()
         self._computed_s = 0.0
         self._seen_s = 0.0
-        started = datetime.now().astimezone().isoformat(timespec="milliseconds")
-        reason = self._write(HEADER, StatsHeader(FORMAT, VERSION, started, interval_s, setup, versions()))
+        start_time = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        reason = self._write(HEADER, StatsHeader(FORMAT, VERSION, start_time, interval_s, setup, versions()))
         if reason is not None:
             self._file.close()
             raise write_error(path, reason)
@@ -111,7 +111,7 @@ class StatsWriter(NotCopyable):
     def _line(self, statistics: LiveStatistics) -> IntervalLine:
         before = self._before
         span_s = statistics.elapsed_s - (0.0 if before is None else before.elapsed_s)
-        known = self._told if before is None else self._told.union(before.notes)
+        earlier_notes = self._told if before is None else self._told.union(before.notes)
 
         def new(name: str) -> Latency:
             latency: Latency = getattr(statistics, name)
@@ -130,18 +130,18 @@ class StatsWriter(NotCopyable):
             finite(self._levels_out),
             self._computed_s / span_s if span_s else 0.0,
             statistics.delay.total_s,
-            tuple(note for note in statistics.notes if note not in known),
+            tuple(note for note in statistics.notes if note not in earlier_notes),
         )
         return IntervalLine(interval, replace(statistics.summary(), notes=()), HistogramLine.of(total))
 
     def _write(self, line: str, record: StatsHeader | IntervalLine | SummaryLine) -> str | None:
         """Write all of a line, or none of it and say why."""
         text = json.dumps({"line": line} | _round(asdict(record)), allow_nan=False, separators=(",", ":"))
-        left = memoryview(text.encode() + b"\n")
-        size = len(left)
+        unwritten = memoryview(text.encode() + b"\n")
+        size = len(unwritten)
         try:
-            while left:
-                left = left[self._file.write(left) :]
+            while unwritten:
+                unwritten = unwritten[self._file.write(unwritten) :]
         except OSError as error:
             return self._cut(error.strerror or str(error))
         self._written += size

@@ -45,7 +45,7 @@ class WireError(PulseError):
 
     @property
     def status(self) -> int:
-        """What closes the WebSocket."""
+        """The status that closes the WebSocket."""
         return STATUSES[self.code]
 
     def as_message(self) -> dict[str, Any]:

@@ -99,8 +99,8 @@ class Hello:
             "stream": self.stream,
             "follows": self.follows or None,
         }
-        given = {name: value for name, value in fields.items() if value is not None}
-        return {"type": "hello", "version": VERSION, **given}
+        values = {name: value for name, value in fields.items() if value is not None}
+        return {"type": "hello", "version": VERSION, **values}
 
 
 def _is_texts(value: object) -> bool:

@@ -50,7 +50,7 @@ class WirePort:
 
     @classmethod
     def of_dict(cls, fields: Mapping[str, Any]) -> "WirePort":
-        """What ``as_dict`` gave."""
+        """The port of a dictionary of ``as_dict``."""
         return cls(
             fields["port"],
             fields["name"],
@@ -91,7 +91,7 @@ class WirePort:
         return array.astype(_little(array), copy=False).tobytes()
 
     def encode_all(self, arrays: Array, form: str) -> list[bytes]:
-        """What ``encode`` gives for each of several arrays; all at once, which takes little longer than for one."""
+        """The bytes of ``encode`` for each of several arrays, in about the time of one."""
         if self._is_turned:
             return [self.encode(array, form) for array in arrays]
         values = _pcm16(arrays) if self.is_pcm(form) else arrays.astype(_little(arrays), copy=False).tobytes()

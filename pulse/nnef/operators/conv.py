@@ -45,13 +45,15 @@ def write_transpose(w: NodeWriter) -> Name:
     filter = w.known_value(1)
     if filter is None:
         raise w.error("take filters as constants only", "give the model a constant filter")
-    taken, given, *taps = filter.shape
-    turned = filter.reshape(groups, taken // groups, given, *taps).swapaxes(1, 2)
-    stored = w.tensor(np.ascontiguousarray(turned).reshape(groups * given, taken // groups, *taps), "filter")
+    in_channels, out_channels, *taps = filter.shape
+    turned = filter.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
+    weights = w.tensor(
+        np.ascontiguousarray(turned).reshape(groups * out_channels, in_channels // groups, *taps), "filter"
+    )
     return w.emit(
         "deconv",
         w.x(),
-        stored,
+        weights,
         *_bias(w),
         **window(w, spatial),
         output_shape=[*w.output_shape()[2:]] if any(w.attribute("output_padding", ())) else [],
@@ -118,9 +120,9 @@ def _read_bias(node: NodeReader, x: Wire, channels: int) -> list[Wire]:
 def read_conv(node: NodeReader) -> Wire:
     x, filter, groups, sizes = _filter(node)
     window = read_window(node, x.rank - 2)
-    made = [x.sizes[0], sizes[0], *[None] * (x.rank - 2)]
+    out_sizes = [x.sizes[0], sizes[0], *[None] * (x.rank - 2)]
     return node.add(
-        "Conv", [x, filter, *_read_bias(node, x, sizes[0])], x.dtype, made, group=groups, **window
+        "Conv", [x, filter, *_read_bias(node, x, sizes[0])], x.dtype, out_sizes, group=groups, **window
     )
 
 
@@ -132,35 +134,40 @@ def read_deconv(node: NodeReader) -> Wire:
         value = filter.value
         if value is None or sizes[0] % groups:
             raise node.error("its filter must be a constant whose channels the groups divide")
-        given, taken, *taps = sizes
-        turned = value.reshape(groups, given // groups, taken, *taps).swapaxes(1, 2)
-        sizes = [groups * taken, given // groups, *taps]
+        in_channels, out_channels, *taps = sizes
+        turned = value.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
+        sizes = [groups * out_channels, in_channels // groups, *taps]
         filter = node.graph.constant(np.ascontiguousarray(turned).reshape(sizes), f"{node.targets[0]}.filter")
     window = read_window(node, x.rank - 2)
     shape = node.integers("output_shape") if node.arguments["output_shape"] != [] else []
     if shape:
         window["output_padding"] = _left_over(node, x, shape[-(x.rank - 2) :], sizes[2:], window)
     channels = sizes[1] * groups
-    made = [x.sizes[0], channels, *[None] * (x.rank - 2)]
+    out_sizes = [x.sizes[0], channels, *[None] * (x.rank - 2)]
     return node.add(
-        "ConvTranspose", [x, filter, *_read_bias(node, x, channels)], x.dtype, made, group=groups, **window
+        "ConvTranspose",
+        [x, filter, *_read_bias(node, x, channels)],
+        x.dtype,
+        out_sizes,
+        group=groups,
+        **window,
     )
 
 
 def _left_over(
     node: NodeReader, x: Wire, shape: list[int], taps: list[int], window: dict[str, Any]
 ) -> list[int]:
-    """What the given output is longer than the least one."""
+    """The frames by which the given output is longer than the shortest one."""
     spatial = len(taps)
     if "pads" not in window or len(shape) != spatial:
         raise node.error("output_shape needs padding in numbers")
     sizes: list[int] = []
-    for at, (size, wanted) in enumerate(zip(x.sizes[2:], shape)):
+    for at, (size, target) in enumerate(zip(x.sizes[2:], shape)):
         if size is None:
             raise node.error("output_shape of an input whose size is not known; leave it out")
         span = (taps[at] - 1) * window["dilations"][at] + 1
         least = (size - 1) * window["strides"][at] + span - window["pads"][at] - window["pads"][spatial + at]
-        if not 0 <= wanted - least < max(window["strides"][at], window["dilations"][at]):
+        if not 0 <= target - least < max(window["strides"][at], window["dilations"][at]):
             raise node.error(f"output_shape {shape} does not follow from the input")
-        sizes.append(wanted - least)
+        sizes.append(target - least)
     return sizes

@@ -120,7 +120,7 @@ def write_reciprocal(w: NodeWriter) -> Name:
 
 @writes("Mod")
 def write_mod(w: NodeWriter) -> Name:
-    """The remainder has the sign of the divisor; with ``fmod`` that of the dividend, as tract's division rounds."""
+    """The remainder has the divisor's sign; with ``fmod`` the dividend's, as tract's division rounds."""
     x, y = w.operands()
     dtype = w.dtype()
     if dtype.kind == "f":
@@ -206,7 +206,7 @@ def write_sigmoid(w: NodeWriter) -> Name:
 
 @writes("Tanh")
 def write_tanh(w: NodeWriter) -> Name:
-    """As tract has it near 0; farther out, where that is off by 10 units in the last place, in exponentials."""
+    """Near 0 tract's tanh; farther out exponentials, because tract's is off by 10 units in the last place there."""
     x, one = w.x(), w.number(1, w.dtype())
     size = w.emit("abs", x, suffix="abs")
     power = w.emit(
@@ -397,13 +397,13 @@ def read_power(node: NodeReader) -> Wire:
 @reads("select", takes="condition true_value false_value")
 def read_select(node: NodeReader) -> Wire:
     condition = node.wire("condition", TRUTH)
-    chosen = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
-    rank = max(wire.rank for wire in (condition, *chosen))
+    values = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
+    rank = max(wire.rank for wire in (condition, *values))
     wires = [
         node.add_axes(wire, range(wire.rank, rank), f"wide{slot}") if 0 < wire.rank < rank else wire
-        for slot, wire in enumerate((condition, *chosen))
+        for slot, wire in enumerate((condition, *values))
     ]
-    return node.add("Where", wires, chosen[0].dtype, node.broadcast(wires))
+    return node.add("Where", wires, values[0].dtype, node.broadcast(wires))
 
 
 @reads("tract_core_cast", takes="input to")

@@ -58,8 +58,8 @@ def read_einsum(node: NodeReader) -> Wire:
         for at, each in enumerate(values if isinstance(values, list) else [values])
     ]
     expression = node.text("expr")
-    read, arrow, made = expression.partition("->")
-    terms = read.split(",")
+    operands, arrow, result = expression.partition("->")
+    terms = operands.split(",")
     if (
         not arrow
         or len(terms) != len(wires)
@@ -72,10 +72,10 @@ def read_einsum(node: NodeReader) -> Wire:
         for letter, size in zip(term, wire.sizes)
         if size != 1
     }
-    fresh = [at for at, letter in enumerate(made) if letter not in read]
-    kept = "".join(letter for letter in made if letter in read)
-    dims = [sizes.get(letter, 1) for letter in kept]
+    fresh = [at for at, letter in enumerate(result) if letter not in operands]
+    letters = "".join(letter for letter in result if letter in operands)
+    dims = [sizes.get(letter, 1) for letter in letters]
     total = node.add(
-        "Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{read}->{kept}"
+        "Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{operands}->{letters}"
     )
     return node.add_axes(total, fresh) if fresh else total

@@ -62,14 +62,14 @@ class CellWriter:
         return self.activation(number, x)
 
     def activation(self, number: int, x: str) -> str:
-        name, given = self.functions[number]
+        name, parameters = self.functions[number]
         if name == "Affine":
-            scaled = self.op("Mul", x, self.e.number(given.get("alpha", 1.0)))
-            return self.op("Add", scaled, self.e.number(given.get("beta", 0.0)))
+            scaled = self.op("Mul", x, self.e.number(parameters.get("alpha", 1.0)))
+            return self.op("Add", scaled, self.e.number(parameters.get("beta", 0.0)))
         if name == "ScaledTanh":
-            inner = self.op("Tanh", self.op("Mul", x, self.e.number(given.get("beta", 1.0))))
-            return self.op("Mul", inner, self.e.number(given.get("alpha", 1.0)))
-        return self.op(name, x, **given)
+            inner = self.op("Tanh", self.op("Mul", x, self.e.number(parameters.get("beta", 1.0))))
+            return self.op("Mul", inner, self.e.number(parameters.get("alpha", 1.0)))
+        return self.op(name, x, **parameters)
 
     def product(self, x: str, first: int, last: int) -> str:
         """Some gates of a state times the recurrent weights, plus their bias."""
@@ -99,9 +99,9 @@ class CellWriter:
         i, o, f, fresh = (self.part(total, gate, gate + 1) for gate in range(4))
         entered = self.apply(0, self._peek(i, c, 0))
         forgets = self.attributes.get("input_forget")
-        kept = self.op("Sub", self.e.number(1), entered) if forgets else self.apply(0, self._peek(f, c, 2))
-        added = self.op("Mul", entered, self.apply(1, fresh))
-        after = self.op("Add", self.op("Mul", kept, c), added)
+        forget = self.op("Sub", self.e.number(1), entered) if forgets else self.apply(0, self._peek(f, c, 2))
+        update = self.op("Mul", entered, self.apply(1, fresh))
+        after = self.op("Add", self.op("Mul", forget, c), update)
         out = self.apply(0, self._peek(o, after, 1))
         return [self.op("Mul", out, self.activation(2, after)), after]
 
@@ -148,10 +148,10 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     )
     product = e.node(nodes, "MatMul", (x, e.turn(nodes, e.squeeze(nodes, w))), "seen")
     frames = e.node(nodes, "Add", (product, halves[0]), "frames")
-    given = [h, c][: 2 if kind == "LSTM" else 1]
+    starts = [h, c][: 2 if kind == "LSTM" else 1]
     begin = [
         e.squeeze(nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
-        for each in given
+        for each in starts
     ]
     states = [e.name(f"state{number}") for number in range(len(begin))]
     frame = e.name("frame")
@@ -166,18 +166,18 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     )
     back = int(direction == "reverse")
     last = [e.name(f"last{number}") for number in range(len(begin))]
-    made = e.name("made")
+    directions = e.name("made")
     e.add(
         "Scan",
         [*begin, frames],
-        [*last, made],
+        [*last, directions],
         body=body,
         num_scan_inputs=1,
         scan_input_directions=[back],
         scan_output_directions=[back],
     )
     for name, value, axis in (
-        (outputs[0], made, 1),
+        (outputs[0], directions, 1),
         *((out, value, 0) for out, value in zip(outputs[1:], last)),
     ):
         if name:
@@ -191,8 +191,8 @@ def _with_parameters(
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []
     for function in functions:
-        given = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
-        named_functions.append((function, given))
+        parameters = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
+        named_functions.append((function, parameters))
     return tuple(named_functions)
 
 
@@ -239,7 +239,7 @@ def read_gru(node: NodeReader) -> Wire:
 def read_lstm(node: NodeReader) -> tuple[Wire, Wire]:
     """The cell behind its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
-    entered, out, kept = (
+    entered, out, forget = (
         _apply(node, "Sigmoid", name, _gate(node, x, at, hidden, f"{name}.x"))
         for at, name in enumerate(("entered", "out", "kept"))
     )
@@ -248,7 +248,7 @@ def read_lstm(node: NodeReader) -> tuple[Wire, Wire]:
         node,
         "Add",
         "after",
-        _apply(node, "Mul", "left", kept, c),
+        _apply(node, "Mul", "left", forget, c),
         _apply(node, "Mul", "added", entered, fresh),
     )
     return _apply(node, "Mul", "hidden", out, _apply(node, "Tanh", "shown", after)), after

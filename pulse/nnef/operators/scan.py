@@ -17,7 +17,7 @@ def write_scan(w: NodeWriter) -> list[Name]:
     body: GraphProto = w.attributes["body"]
     count = int(w.attributes["num_scan_inputs"])
     states = len(w.inputs) - count
-    made = len(body.output) - states
+    outputs = len(body.output) - states
     axes = [int(axis) for axis in w.attribute("scan_input_axes", [0] * count)]
     turns = [-1 if back else 1 for back in w.attribute("scan_input_directions", [0] * count)]
     scan = ScanWriter.begin(w.scope, f"{w.name}.body")
@@ -31,8 +31,8 @@ def write_scan(w: NodeWriter) -> list[Name]:
     write_nodes(scan.inner, body.node)
     for result in body.output[:states]:
         scan.result(result.name, None, 1)
-    axes = [int(axis) for axis in w.attribute("scan_output_axes", [0] * made)]
-    turns = [-1 if back else 1 for back in w.attribute("scan_output_directions", [0] * made)]
+    axes = [int(axis) for axis in w.attribute("scan_output_axes", [0] * outputs)]
+    turns = [-1 if back else 1 for back in w.attribute("scan_output_directions", [0] * outputs)]
     for slot, (result, axis, turn) in enumerate(zip(body.output[states:], axes, turns), states):
         axis %= w.made_rank(slot) if w.makes(slot) else len(scan.inner.fact(result.name)[1]) + 1
         piece = f"{result.name}.piece"

@@ -8,7 +8,7 @@ from pulse.nnef.write.node import NodeWriter
 
 @writes("Reshape", "Flatten")
 def write_reshape(w: NodeWriter) -> Name:
-    """A size that depends on a symbol is what is left, as in ONNX."""
+    """Reshape; a size that depends on a symbol becomes -1, the remaining size, as in ONNX."""
     if not all(isinstance(size, int) for size in w.scope.fact(w.outputs[0])[1]):
         return w.emit("reshape", w.x(), shape=[*w.integers(1, "the shape")])
     return w.reshape(w.x(), w.output_shape())
@@ -41,17 +41,17 @@ def write_squeeze(w: NodeWriter) -> Name:
 
 @writes("Expand")
 def write_expand(w: NodeWriter) -> Name:
-    made = w.output_shape()
-    x = w.operand(0, len(made))
-    sizes = (1,) * (len(made) - w.rank()) + w.sizes()
-    if not made or sizes == made:
+    shape = w.output_shape()
+    x = w.operand(0, len(shape))
+    sizes = (1,) * (len(shape) - w.rank()) + w.sizes()
+    if not shape or sizes == shape:
         return w.emit("copy", x if isinstance(x, Name) else w.x())
     return _tile(
         w,
         x
         if isinstance(x, Name)
         else w.scope.tensor(w.scope.constants[w.inputs[0]].reshape(sizes), w.inputs[0]),
-        [1 if size == old else size for old, size in zip(sizes, made)],
+        [1 if size == old else size for old, size in zip(sizes, shape)],
     )
 
 
@@ -68,7 +68,7 @@ def _tile(w: NodeWriter, x: Name, repeats: list[int]) -> Name:
 
 @reads("reshape", takes="input shape axis_start=0 axis_count=-1")
 def read_reshape(node: NodeReader) -> Wire:
-    """0 keeps the size of an axis, -1 is what is left."""
+    """Reshape; a size of 0 keeps the axis, -1 is the remaining size."""
     x, shape = node.wire("input"), node.bounds("shape")
     start, count = node.integer("axis_start"), node.integer("axis_count")
     count = x.rank - start if count == -1 else count
@@ -83,12 +83,12 @@ def read_reshape(node: NodeReader) -> Wire:
     if sum(each == -1 for each in shape) > 1 or any(isinstance(each, int) and each < -1 for each in shape):
         raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
     sizes = [x.sizes[start + at] if each == 0 else each for at, each in enumerate(shape)]
-    known = [size if isinstance(size, int) and size > 0 else None for size in sizes]
-    wanted = node.bounds_tensor([*[0] * start, *shape], "shape")
+    fixed_sizes = [size if isinstance(size, int) and size > 0 else None for size in sizes]
+    target = node.bounds_tensor([*[0] * start, *shape], "shape")
     if stop < x.rank:
         tail = node.add("Shape", [x], LONG, [x.rank - stop], "tail", start=stop)
-        wanted = node.add("Concat", [wanted, tail], LONG, [None], "sizes", axis=0)
-    return node.add("Reshape", [x, wanted], x.dtype, [*x.sizes[:start], *known, *x.sizes[stop:]])
+        target = node.add("Concat", [target, tail], LONG, [None], "sizes", axis=0)
+    return node.add("Reshape", [x, target], x.dtype, [*x.sizes[:start], *fixed_sizes, *x.sizes[stop:]])
 
 
 @reads("transpose", takes="input axes")

@@ -82,7 +82,7 @@ def _cut_symbolic(
 
 @reads("slice", takes="input axes begin end stride=[]")
 def read_slice(node: NodeReader) -> Wire:
-    """An end of 0 is that of the axis; bounds below 0 count from there."""
+    """Slice; an end of 0 is the end of the axis, and negative bounds count from it."""
     x = node.wire("input")
     axes, begins, ends = node.axes("axes", x.rank), node.bounds("begin"), node.bounds("end")
     steps = node.integers("stride") if node.arguments["stride"] != [] else [1] * len(axes)

@@ -21,8 +21,8 @@ def read_constant(node: NodeReader) -> Wire:
     if int(np.prod(shape)) > 1 << 24:
         raise node.error(f"the shape {shape} is too large for a constant in the text; store it as a variable")
     flat = wire.value.ravel()
-    filled = np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
-    return node.graph.constant(np.ascontiguousarray(filled), node.targets[0])
+    array = np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
+    return node.graph.constant(np.ascontiguousarray(array), node.targets[0])
 
 
 @reads("tract_core_range", takes="start end step")

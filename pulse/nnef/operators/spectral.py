@@ -18,21 +18,21 @@ def read_transform(node: NodeReader) -> Wire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
     x, inverse = _complex(node), node.truth("inverse")
     axis = node.axis("axis", x.rank - 1)
-    made = node.add(
+    transform = node.add(
         "DFT", [x], x.dtype, x.sizes, "scaled" if inverse else "", axis=axis, inverse=int(inverse)
     )
     if not inverse:
-        return made
+        return transform
     size = x.sizes[axis]
     if size is None:
         raise node.error("an inverse transform of an axis whose size is not known is not covered")
     count = node.graph.constant(np.array(size, x.dtype), f"{node.targets[0]}.size")
-    return node.add("Mul", [made, count], x.dtype, x.sizes)
+    return node.add("Mul", [transform, count], x.dtype, x.sizes)
 
 
 @reads("tract_core_stft", takes="input axis frame stride window=[]")
 def read_frames(node: NodeReader) -> Wire:
-    """Of [N, T, 2], a spectrum for every ``stride`` samples: [N, frames, frame, 2]."""
+    """The spectra of x [N, T, 2], one for every ``stride`` samples: [N, frames, frame, 2]."""
     x, frame, stride = _complex(node), node.integer("frame"), node.integer("stride")
     if x.rank != 3 or node.integer("axis") != 1 or frame < 1 or stride < 1:
         raise node.error("it is covered along axis 1 of [N, T, 2], with positive numbers")

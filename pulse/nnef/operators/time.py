@@ -49,5 +49,5 @@ def read_later_sum(node: NodeReader) -> Wire:
     x, skip = node.wire("input"), node.integer("skip")
     axis = node.axis("axis", x.rank)
     inner = node.slice_axis(x, axis, skip, None, "stream") if skip else x
-    made = running_sum(node, inner, axis, node.truth("exclusive"), False, "sum" if skip else "")
-    return node.pad_axis(made, axis, skip, 0) if skip else made
+    total = running_sum(node, inner, axis, node.truth("exclusive"), False, "sum" if skip else "")
+    return node.pad_axis(total, axis, skip, 0) if skip else total

@@ -26,7 +26,7 @@ EXTERNALS = ("external", "tract_core_external")
 
 @record(eq=False)
 class Definitions:
-    """What a document defines beside its graph.
+    """The definitions of a document beside its graph: files, fragments and symbols.
 
     title     the document, for errors
     symbols   by name
@@ -114,16 +114,16 @@ class Calls:
         title = f"{printable(call.operator)}(…)"
         if len(call.positional) > len(signature.names):
             raise at.error(f"{title} takes {len(signature.names)} arguments, not {len(call.positional)}")
-        given: dict[str, Expression] = dict(zip(signature.names, call.positional))
+        expressions: dict[str, Expression] = dict(zip(signature.names, call.positional))
         for name, expression in call.named:
-            if name not in signature.names or name in given:
-                reason = "given twice" if name in given else "not known"
+            if name not in signature.names or name in expressions:
+                reason = "given twice" if name in expressions else "not known"
                 raise at.error(f"{title}: the argument {printable(name)} is {reason}")
-            given[name] = expression
+            expressions[name] = expression
         arguments: dict[str, Value] = {}
         for name in signature.names:
-            if name in given:
-                arguments[name] = self._expressions.value(given[name], at.part(name))
+            if name in expressions:
+                arguments[name] = self._expressions.value(expressions[name], at.part(name))
             elif name in signature.defaults:
                 arguments[name] = signature.defaults[name]
             else:

@@ -31,7 +31,7 @@ class Files:
 
     @classmethod
     def of(cls, source: "Path | bytes") -> "Files":
-        """Those of a folder, or of an archive's path or bytes. Raises LoadError."""
+        """The files of a folder, or of an archive's path or bytes. Raises LoadError."""
         if isinstance(source, bytes):
             return cls("the archive", None, _unpack(source, "the archive"))
         title = printable(str(source))

@@ -94,8 +94,8 @@ class GraphReader:
             end, begin = self._op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
             on = self.constant(np.array([axis], np.int64), "axis").name
             for at in places:
-                cut = self._op("Slice", [cropped[at].name, begin, end, on])
-                cropped[at] = Wire(cut, cropped[at].dtype, cropped[at].sizes)
+                result_name = self._op("Slice", [cropped[at].name, begin, end, on])
+                cropped[at] = Wire(result_name, cropped[at].dtype, cropped[at].sizes)
         return cropped
 
     def _op(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
@@ -109,9 +109,9 @@ class GraphReader:
 
     def constant(self, value: Array, name: str) -> Wire:
         """A stored tensor."""
-        chosen = self.names.new(name)
-        self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), chosen))
-        return Wire(chosen, value.dtype, value.shape, value)
+        unique = self.names.new(name)
+        self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), unique))
+        return Wire(unique, value.dtype, value.shape, value)
 
 
 @record(eq=False)
@@ -266,8 +266,8 @@ class NodeReader:
         """An ONNX node with one output; without a suffix it has the name of the target."""
         target = self.targets[slot] if slot < len(self.targets) else self.operator
         name = self.graph.names.new(f"{target}.{suffix}" if suffix else target)
-        read = [each.name if each is not None else "" for each in inputs]
-        self.graph.nodes.append(helper.make_node(kind, read, [name], name, **attributes))
+        input_names = [each.name if each is not None else "" for each in inputs]
+        self.graph.nodes.append(helper.make_node(kind, input_names, [name], name, **attributes))
         return Wire(name, dtype, tuple(sizes))
 
     def integers_tensor(self, numbers: Sequence[int], suffix: str) -> Wire:

@@ -345,21 +345,21 @@ class _Parser:
             self._need(">")
         self._need("(")
         positional: list[Expression] = []
-        named: list[tuple[str, Expression]] = []
+        keywords: list[tuple[str, Expression]] = []
         while not self._is(")"):
             follows = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
             if self._next.kind == "word" and follows.kind == "sign" and follows.text == "=":
                 argument = self._word()
                 self._need("=")
-                named.append((argument, self._expression()))
-            elif named:
+                keywords.append((argument, self._expression()))
+            elif keywords:
                 self._fail(self._next.line, "an argument without a name stands behind one with a name")
             else:
                 positional.append(self._expression())
             if not self._skip(","):
                 break
         self._need(")")
-        return Call(name, tuple(positional), tuple(named), kind)
+        return Call(name, tuple(positional), tuple(keywords), kind)
 
     def _comprehension(self) -> Comprehension:
         loops: list[tuple[str, Expression]] = []

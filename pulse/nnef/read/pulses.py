@@ -26,7 +26,7 @@ from pulse.printable import printable
 
 
 class StreamTiming:
-    """How a file takes time; this is an offline one, which is read as it is."""
+    """The timing of a file; this class is that of an offline file, which is read without change."""
 
     symbol: str | None = None
     """The symbol that sizes of inputs get though the file has numbers there."""
@@ -34,18 +34,18 @@ class StreamTiming:
     """The outputs that are cut: what is computed for them has another name."""
 
     def dims(self, node: NodeReader, dims: list[Value], stream: TDim | None) -> list[Value]:
-        """The shape of an input, of that of its external. Raises LoadError."""
+        """The shape of an input, from the shape of its ``external``. Raises LoadError."""
         return dims
 
     def state(self, node: NodeReader, name: str, initial: Wire) -> Wire | None:
-        """What a state of the graph is while it runs; None: the initial value, in every run."""
+        """The wire of a state of the graph; None: the initial value, in every run."""
         return None
 
     def keep(self, node: NodeReader, name: str, last: Wire) -> None:
         """The next value of a state."""
 
     def output(self, graph: GraphReader, place: int, wire: Wire) -> Wire:
-        """An output of the graph, of what is computed for it."""
+        """The output of the graph for a computed wire."""
         return wire
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
@@ -53,7 +53,7 @@ class StreamTiming:
 
 
 def timing_of(document: Document, title: str) -> StreamTiming:
-    """How a document takes time. Raises LoadError: its properties do not fit it."""
+    """The timing of a document. Raises LoadError: its properties do not fit it."""
     properties = properties_of(document)
     if FRAMES in properties:
         return _Stream(document, properties, title)
@@ -75,22 +75,22 @@ class _Stream(StreamTiming):
     def state(self, node: NodeReader, name: str, initial: Wire) -> Wire:
         if initial.value is None:
             raise node.error(f"the initial value of {printable(name)} is computed; store it")
-        chosen = node.graph.names.new(f"{name}.state")
-        self._initial[name] = chosen, initial
+        unique = node.graph.names.new(f"{name}.state")
+        self._initial[name] = unique, initial
         self._inputs.append(
-            helper.make_tensor_value_info(chosen, element_type(initial.dtype), [*initial.value.shape])
+            helper.make_tensor_value_info(unique, element_type(initial.dtype), [*initial.value.shape])
         )
-        return Wire(chosen, initial.dtype, initial.sizes)
+        return Wire(unique, initial.dtype, initial.sizes)
 
     def keep(self, node: NodeReader, name: str, last: Wire) -> None:
-        read, initial = self._initial[name]
+        state_name, initial = self._initial[name]
         assert initial.value is not None
-        chosen = node.graph.names.new(f"{name}.next")
-        node.graph.nodes.append(helper.make_node("Identity", [last.name], [chosen], chosen))
+        unique = node.graph.names.new(f"{name}.next")
+        node.graph.nodes.append(helper.make_node("Identity", [last.name], [unique], unique))
         self._outputs.append(
-            helper.make_tensor_value_info(chosen, element_type(last.dtype), [*initial.value.shape])
+            helper.make_tensor_value_info(unique, element_type(last.dtype), [*initial.value.shape])
         )
-        self._notes.append(StateNote.of(read, chosen, initial.value))
+        self._notes.append(StateNote.of(state_name, unique, initial.value))
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
         notes = notes_of(self.properties, self.title, self.document.inputs, outputs, self._notes)
@@ -101,7 +101,7 @@ class _Stream(StreamTiming):
 
 @dataclass
 class _Pulsed(StreamTiming):
-    """A file of tract's own pulses: its inputs have any length, and what is late is cut off."""
+    """A file of tract's own pulses: its inputs have any length, and the delay is cut off."""
 
     document: Document
     properties: Properties
@@ -114,12 +114,12 @@ class _Pulsed(StreamTiming):
         self._pulses: set[int] = set()
         late = (name for name, delay in zip(self.document.outputs, self._delays) if delay > 0)
         self.late = frozenset(late) - {*self.document.inputs}
-        named = self.properties.get(SYMBOL, [])
-        if len(named) != 1:
+        symbols = self.properties.get(SYMBOL, [])
+        if len(symbols) != 1:
             raise LoadError(
                 f"{self.title}: the property {SYMBOL} is missing; write the file again with tract"
             )
-        self.symbol = str(named[0])
+        self.symbol = str(symbols[0])
 
     def _column(self, name: str, count: int) -> list[int]:
         values = self.properties.get(name, [])
@@ -165,6 +165,6 @@ class _Pulsed(StreamTiming):
             for what, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
         ]
         name = self.document.outputs[place]
-        chosen = name if name in self.late else graph.names.new(name)
-        graph.nodes.append(helper.make_node("Slice", [wire.name, *bounds], [chosen], chosen))
-        return Wire(chosen, wire.dtype, tuple(None if at == axis else s for at, s in enumerate(wire.sizes)))
+        unique = name if name in self.late else graph.names.new(name)
+        graph.nodes.append(helper.make_node("Slice", [wire.name, *bounds], [unique], unique))
+        return Wire(unique, wire.dtype, tuple(None if at == axis else s for at, s in enumerate(wire.sizes)))

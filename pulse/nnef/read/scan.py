@@ -47,7 +47,7 @@ def read_scan(
 
 
 def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
-    """Of a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
+    """A scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
             f"it begins {skip} turns later, which is covered where it goes forward frame by frame"
@@ -67,12 +67,12 @@ def _turns(wire: Wire, axis: int, chunk: int) -> int | None:
 def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[Value]]:
     value = node.arguments[name]
     values = value if isinstance(value, list) else [value]
-    made: list[Sequence[Value]] = []
+    tuples: list[Sequence[Value]] = []
     for each in values:
         if not isinstance(each, tuple) or len(each) != length:
             raise node.error(f"{name} must be a list of {length} values each")
-        made.append(each)
-    return made
+        tuples.append(each)
+    return tuples
 
 
 def _name(node: NodeReader, value: Value) -> str:
@@ -86,10 +86,10 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     names = {each.name for each in fragment.parameters}
     results = {name for name, _ in fragment.results}
 
-    def inside(value: Value, known: set[str]) -> str:
+    def inside(value: Value, used_names: set[str]) -> str:
         name = _name(node, value)
-        inner = name if name in known else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-        if inner not in known:
+        inner = name if name in used_names else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        if inner not in used_names:
             raise node.error(f"the body {fragment.name} has no {name}")
         return inner
 
@@ -176,7 +176,7 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
         helper.make_tensor_value_info(wire.name, element_type(wire.dtype), None)
         for wire in (*results, *wires)
     ]
-    made = helper.make_graph(graph.nodes, "body", inputs, outputs)
+    body_graph = helper.make_graph(graph.nodes, "body", inputs, outputs)
     target = node.targets[0]
     ends = [node.graph.names.new(f"{target}.last{number}") for number in range(len(results))]
     joined = [node.graph.names.new(f"{target}.joined{number}") for number in range(len(wires))]
@@ -186,21 +186,21 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
             [wire.name for wire in values],
             [*ends, *joined],
             target,
-            body=made,
+            body=body_graph,
             num_scan_inputs=len(entries.scanned),
             scan_input_axes=[axis for _, axis, _ in entries.scanned.values()],
             scan_input_directions=[int(chunk < 0) for _, _, chunk in entries.scanned.values()],
             **_gather_attributes(gathered),
         )
     )
-    made = _outputs(node, entries, results, wires, ends, joined)
+    loop_wires = _outputs(node, entries, results, wires, ends, joined)
     if skip:
         places = [axis if kind == "full" else None for _, kind, axis, _ in entries.outputs]
-        made = [
+        loop_wires = [
             wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{number}")
-            for number, (wire, axis) in enumerate(zip(made, places))
+            for number, (wire, axis) in enumerate(zip(loop_wires, places))
         ]
-    return _as_result(made)
+    return _as_result(loop_wires)
 
 
 def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class OperatorSignature:
 
 
 def signature(text: str) -> OperatorSignature:
-    """Of names and ``name=default``, separated by blanks; defaults are literals of Python without blanks."""
+    """The signature in a text of names and ``name=default``, with blanks between; defaults are literals of Python."""
     from ast import literal_eval
 
     names: list[str] = []
@@ -48,7 +48,7 @@ SIGNATURES: dict[str, OperatorSignature] = {
 
 
 def signature_of(fragment: Fragment) -> OperatorSignature:
-    """Of the parameters of a fragment. Raises LoadError: a default is no literal."""
+    """The signature of a fragment's parameters. Raises LoadError: a default is no literal."""
     defaults: dict[str, Value] = {
         each.name: _literal(each.default, fragment.name)
         for each in fragment.parameters

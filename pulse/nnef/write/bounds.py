@@ -51,17 +51,17 @@ def without_bounds(
     nodes: Sequence[NodeProto], texts: Mapping[str, str], outputs: Iterable[str]
 ) -> list[NodeProto]:
     """The nodes that are to be written: not those that only make bounds of slices."""
-    wanted = set(outputs)
-    kept: list[NodeProto] = []
+    needed = set(outputs)
+    rest: list[NodeProto] = []
     for node in reversed(nodes):
         makes_bound = node.op_type == "Shape" or all(name in texts for name in node.output)
-        if makes_bound and wanted.isdisjoint(node.output):
+        if makes_bound and needed.isdisjoint(node.output):
             continue
-        kept.append(node)
+        rest.append(node)
         reads = [
             name
             for at, name in enumerate(node.input)
             if node.op_type != "Slice" or at == 0 or name not in texts
         ]
-        wanted.update(reads)
-    return kept[::-1]
+        needed.update(reads)
+    return rest[::-1]

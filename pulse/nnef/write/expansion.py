@@ -109,21 +109,21 @@ class Expansion:
 
 def expand(model: ModelProto) -> None:
     """Replace nodes in place; ``model`` has the shape of each of its wires."""
-    taken: set[str] = set()
+    names: set[str] = set()
     constants: dict[str, Array] = {}
-    _collect(model.graph, taken, constants)
-    _expand(model.graph, Names(taken), constants, model.graph)
+    _collect(model.graph, names, constants)
+    _expand(model.graph, Names(names), constants, model.graph)
 
 
-def _collect(graph: GraphProto, taken: set[str], constants: dict[str, Array]) -> None:
+def _collect(graph: GraphProto, names: set[str], constants: dict[str, Array]) -> None:
     constants.update({tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer})
-    taken.update(constants)
-    taken.update(value.name for value in graph.input)
+    names.update(constants)
+    names.update(value.name for value in graph.input)
     for node in graph.node:
-        taken.update(node.output)
+        names.update(node.output)
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
-                _collect(attribute.g, taken, constants)
+                _collect(attribute.g, names, constants)
 
 
 def _expand(graph: GraphProto, names: Names, constants: dict[str, Array], root: GraphProto) -> None:
@@ -137,11 +137,11 @@ def _expand(graph: GraphProto, names: Names, constants: dict[str, Array], root: 
         if expander is None:
             nodes.append(node)
             continue
-        added: list[TensorProto] = []
-        expansion = Expansion(node.name or node.output[0], names, constants, values, added)
+        tensors: list[TensorProto] = []
+        expansion = Expansion(node.name or node.output[0], names, constants, values, tensors)
         expander(expansion, node)
         nodes += expansion.nodes
-        root.initializer.extend(added)
-    kept = list(nodes)
+        root.initializer.extend(tensors)
+    nodes_after = list(nodes)
     del graph.node[:]
-    graph.node.extend(kept)
+    graph.node.extend(nodes_after)

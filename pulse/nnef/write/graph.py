@@ -44,7 +44,7 @@ def kind_of(dtype: DType) -> str:
 
 @record(eq=False)
 class Shared:
-    """What all scopes of a document have in common.
+    """The parts of a document that all scopes share.
 
     tensors    by label, each a .dat file
     fragments  the bodies of scans
@@ -61,12 +61,12 @@ class Shared:
         """``name`` as far as NNEF's identifiers allow, different from all others."""
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
         plain = f"_{plain}" if plain[0].isdigit() or plain in RESERVED else plain
-        chosen, number = plain, 0
-        while chosen in self.taken:
+        text, number = plain, 0
+        while text in self.taken:
             number += 1
-            chosen = f"{plain}_{number}"
-        self.taken.add(chosen)
-        return chosen
+            text = f"{plain}_{number}"
+        self.taken.add(text)
+        return text
 
 
 @record(eq=False)
@@ -136,8 +136,8 @@ class Scope:
         return self._stored[label]
 
     def _capture(self, outside: Name) -> Name:
-        for inside, known in self.captured.items():
-            if known == outside:
+        for inside, name in self.captured.items():
+            if name == outside:
                 return Name(inside)
         inside = self.shared.identifier(outside.text)
         self.captured[inside] = outside
@@ -149,8 +149,8 @@ class Scope:
 
     def fragment(self, name: str, parameters: list[str], results: list[str]) -> str:
         """Store the body as a fragment; gives its name. Captured wires are its last parameters."""
-        chosen = self.shared.identifier(name)
-        listed = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
-        made = tuple((each, "tensor<scalar>") for each in results)
-        self.shared.fragments.append(Fragment(chosen, listed, made, tuple(self.body)))
-        return chosen
+        identifier = self.shared.identifier(name)
+        inputs = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
+        outputs = tuple((each, "tensor<scalar>") for each in results)
+        self.shared.fragments.append(Fragment(identifier, inputs, outputs, tuple(self.body)))
+        return identifier

@@ -79,14 +79,16 @@ class _Export:
         self, names: Sequence[str], results: Sequence[str], fragments: Sequence[Fragment] = ()
     ) -> Archive:
         """The archive; it names tract's registry if it needs that."""
-        body, stored = tuple(self.root.body), (*self.shared.fragments, *fragments)
+        body, fragments_all = tuple(self.root.body), (*self.shared.fragments, *fragments)
         called = {
-            name for part in (body, *(each.body or () for each in stored)) for name in _called_operators(part)
+            name
+            for part in (body, *(each.body or () for each in fragments_all))
+            for name in _called_operators(part)
         }
         extensions = [("tract_symbol", symbol) for symbol in self.symbols]
         if any(name.startswith(TRACT) or name in UNLIKE for name in called):
             extensions.insert(0, ("tract_registry", "tract_core"))
-        document = Document("network", tuple(names), tuple(results), body, stored, tuple(extensions))
+        document = Document("network", tuple(names), tuple(results), body, fragments_all, tuple(extensions))
         return Archive(document, self.shared.tensors)
 
 
@@ -199,8 +201,8 @@ def external(value: ValueInfoProto) -> Call:
         return Call("external", (), (("shape", shape),), kind)
     if dtype == np.float32:
         return Call("external", (), (("shape", shape),))
-    named = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"
-    return Call("tract_core_external", (), (("shape", shape), ("datum_type", named)))
+    type_name = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"
+    return Call("tract_core_external", (), (("shape", shape), ("datum_type", type_name)))
 
 
 def _stored_tensors(graph: GraphProto) -> Iterable[TensorProto]:

@@ -95,25 +95,25 @@ class NodeWriter:
         """The identifier of an input."""
         return self.scope.wire(self.inputs[slot])
 
-    def emit(self, operator: str, *inputs: Expression, suffix: str = "", **named: Expression) -> Name:
+    def emit(self, operator: str, *inputs: Expression, suffix: str = "", **attributes: Expression) -> Name:
         """Add an assignment with one target; without a suffix it is named after the node's first output."""
-        return self.assign(Call(operator, inputs, tuple(named.items())), suffix)
+        return self.assign(Call(operator, inputs, tuple(attributes.items())), suffix)
 
     def assign(self, call: Call, suffix: str = "") -> Name:
-        """``emit`` of a call that is there already."""
+        """Add an assignment of an existing call; see ``emit``."""
         target = self.scope.shared.identifier(f"{self.name}.{suffix}" if suffix else self.outputs[0])
         self.scope.assign(target, call)
         return Name(target)
 
     def emit_all(
-        self, operator: str, inputs: Sequence[Expression], suffixes: Sequence[str], **named: Expression
+        self, operator: str, inputs: Sequence[Expression], suffixes: Sequence[str], **attributes: Expression
     ) -> list[Name]:
         """Add an assignment with several targets; an empty suffix stands for the output of that slot."""
         names = [
             f"{self.name}.{suffix}" if suffix else self.outputs[slot] for slot, suffix in enumerate(suffixes)
         ]
         targets = tuple(self.scope.shared.identifier(name) for name in names)
-        call = Call(operator, tuple(inputs), tuple(named.items()))
+        call = Call(operator, tuple(inputs), tuple(attributes.items()))
         self.scope.assign(targets[0] if len(targets) == 1 else targets, call)
         return [Name(target) for target in targets]
 
@@ -142,12 +142,12 @@ class NodeWriter:
     def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
         """Inputs that broadcast to the first output."""
         rank = self.made_rank()
-        chosen = range(len(self.inputs)) if slots is None else slots
-        operands = [self.operand(slot, rank) for slot in chosen]
+        places = range(len(self.inputs)) if slots is None else slots
+        operands = [self.operand(slot, rank) for slot in places]
         if all(not isinstance(each, Name) for each in operands):
-            value = self.known_value(chosen[0])
+            value = self.known_value(places[0])
             assert value is not None
-            operands[0] = self.scope.tensor(value, self.inputs[chosen[0]])
+            operands[0] = self.scope.tensor(value, self.inputs[places[0]])
         return operands
 
     # what several writers need

@@ -59,21 +59,21 @@ class ScanWriter:
                 [*(result for _, _, result in self._states), *(name for name, _, _ in self._results)]
             )
         ]
-        made: dict[str, str] = {}
+        identifiers: dict[str, str] = {}
         for name in names:
             identifier = self.inner.wire(name)
-            if identifier.text in made.values() or identifier.text in self._parameters:
+            if identifier.text in identifiers.values() or identifier.text in self._parameters:
                 copy = self.outer.shared.identifier(f"{name}.copy")
                 self.inner.assign(copy, Call("copy", (identifier,)))
                 identifier = Name(copy)
-            made[name] = identifier.text
-        body = self.inner.fragment(self.name, self._parameters, list(made.values()))
+            identifiers[name] = identifier.text
+        body = self.inner.fragment(self.name, self._parameters, list(identifiers.values()))
         full = [*self._full, *((inside, outside) for inside, outside in self.inner.captured.items())]
         states: list[Expression] = [
-            (inside, initial, made[result]) for inside, initial, result in self._states
+            (inside, initial, identifiers[result]) for inside, initial, result in self._states
         ]
         results: list[Expression] = [
-            (made[name], "last", 0, 1) if axis is None else (made[name], "full", axis, chunk)
+            (identifiers[name], "last", 0, 1) if axis is None else (identifiers[name], "full", axis, chunk)
             for name, axis, chunk in self._results
         ]
         call = Call(

@@ -38,14 +38,14 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
 def write_nodes(scope: Scope, nodes: Iterable[NodeProto]) -> None:
     """Write nodes in order; ``scope.known`` has the identifiers of their outputs then."""
     for node in nodes:
-        made = _as_names(WRITERS[node.op_type](_context(scope, node)))
-        for name, identifier in zip(node.output, made):
+        identifiers = _as_names(WRITERS[node.op_type](_context(scope, node)))
+        for name, identifier in zip(node.output, identifiers):
             if name and identifier is not None:
                 scope.known[name] = identifier
 
 
-def _as_names(made: Name | Sequence[Name | None]) -> Sequence[Name | None]:
-    return [made] if isinstance(made, Name) else made
+def _as_names(result: Name | Sequence[Name | None]) -> Sequence[Name | None]:
+    return [result] if isinstance(result, Name) else result
 
 
 def _context(scope: Scope, node: NodeProto) -> NodeWriter:

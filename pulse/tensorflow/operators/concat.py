@@ -13,11 +13,11 @@ from pulse.wording import spell
 @tensorflow_op("ConcatV2", "Concat")
 def concat(node: TensorflowNode) -> OutletId:
     """Joined along an axis, which is the last input, or the first of Concat."""
-    given = node.given_inputs()
-    if len(given) < 2:
+    inputs = node.given_inputs()
+    if len(inputs) < 2:
         raise node.error("nothing to join")
-    parts = given[:-1] if node.op_type == "ConcatV2" else given[1:]
-    place = len(given) - 1 if node.op_type == "ConcatV2" else 0
+    parts = inputs[:-1] if node.op_type == "ConcatV2" else inputs[1:]
+    place = len(inputs) - 1 if node.op_type == "ConcatV2" else 0
     parts = node.alike(parts)
     axis = node.axis(node.whole(place, "axis"), node.graph.fact(parts[0]).rank - node.is_complex())
     return parts[0] if len(parts) == 1 else node.wire(Concat(axis), parts)

@@ -31,7 +31,7 @@ def if_(node: TensorflowNode) -> list[OutletId]:
                 f"its condition is only known while running, so both branches are needed, and the {name} does not "
                 f"load: {error}; give inputs fixed sizes or values so that the condition is constant"
             ) from error
-    made: list[OutletId] = []
+    outlets: list[OutletId] = []
     for place, (yes, no) in enumerate(zip(*branches)):
         left, right = node.graph.fact(yes), node.graph.fact(no)
         if not left.agrees(right):
@@ -39,21 +39,21 @@ def if_(node: TensorflowNode) -> list[OutletId]:
                 f"its condition is only known while running, and the branches differ: {left} and {right}"
             )
         part = node.with_name(node.outputs[place]) if place < len(node.outputs) else node
-        made.append(part.wire(Elementwise("where"), [condition, yes, no]))
-    return made
+        outlets.append(part.wire(Elementwise("where"), [condition, yes, no]))
+    return outlets
 
 
 def _branch(node: TensorflowNode, name: str) -> list[OutletId]:
     function = node.function(name)
-    given = node.given_inputs()[1:]
-    facts = [node.graph.fact(outlet) for outlet in given]
+    operands = node.given_inputs()[1:]
+    facts = [node.graph.fact(outlet) for outlet in operands]
     model = node.functions.to_typed(function, facts, node.scope, f"{node.wire_name}.{name}")
     definition = node.functions.find(function)
-    outlets = inline(node.graph, model, dict(zip(definition.inputs, given)))
-    made = dict(zip(model.graph.output_names, outlets))
+    outlets = inline(node.graph, model, dict(zip(definition.inputs, operands)))
+    effects = dict(zip(model.graph.output_names, outlets))
     later = node.functions.assignments(function)
     either = sorted({place for side in SIDES for place in node.functions.assignments(node.function(side))})
     return [
         *outlets[: len(definition.outputs)],
-        *(made.get(later.get(place, ""), given[place]) for place in either),
+        *(effects.get(later.get(place, ""), operands[place]) for place in either),
     ]

@@ -51,7 +51,7 @@ class _While:
         self._constant = [self._stays(place) for place in range(count)]
 
     def _stays(self, place: int) -> bool:
-        """Whether the body gives a variable on as it is."""
+        """Whether the body passes a variable on unchanged."""
         nodes = {each.name: each for each in self._function.nodes}
         endpoint = self._function.outputs[place]
         for _ in range(len(nodes) + 1):
@@ -96,8 +96,8 @@ class _While:
         try:
             return self._unroll_or_scan()
         except UnsureError:
-            for made in reversed(range(before, len(node.graph.nodes))):
-                node.graph.retire(made)
+            for number in reversed(range(before, len(node.graph.nodes))):
+                node.graph.retire(number)
             return self._loop_at_run_time()
 
     @cached_property
@@ -125,50 +125,50 @@ class _While:
         return self._scan(iterations, parts)
 
     def _parts(self, iterations: TDim) -> LoopParts:
-        """What each variable is to the loop. Raises UnsureError."""
+        """The role of each variable in the loop. Raises UnsureError."""
         body = self._body
         sources = self._sources(body, self._function.inputs)
         own = {place: source for source, place in sources.items()}
-        written: dict[int, OutletId] = {}
+        elements: dict[int, OutletId] = {}
         heads: dict[int, Sequence[OutletId]] = {}
         last: dict[int, OutletId] = {}
         states: list[int] = []
         for place, outlet in enumerate(body.graph.outputs):
             if self._constant[place] or outlet == own.get(place) or place in self._counters:
                 continue
-            made = body.graph.node(outlet)
-            if not isinstance(made.op, ListWrite):
+            producer = body.graph.node(outlet)
+            if not isinstance(producer.op, ListWrite):
                 states.append(place)
                 continue
-            if self._writes_one(place, made.inputs, own):
-                last[place] = made.inputs[2]
+            if self._writes_one(place, producer.inputs, own):
+                last[place] = producer.inputs[2]
                 continue
-            index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
-            if made.inputs[0] != own.get(place) or index is None or index.step != 1:
+            index = self._counters.get(sources.get(uncast(body, producer.inputs[1]), -1))
+            if producer.inputs[0] != own.get(place) or index is None or index.step != 1:
                 raise UnsureError
             heads[place] = self._head(self._first[place], index.start, iterations)
-            written[place] = made.inputs[2]
-        return LoopParts(own, written, heads, last, states, self._read(sources))
+            elements[place] = producer.inputs[2]
+        return LoopParts(own, elements, heads, last, states, self._read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
-        """What was written to a list before the loop, which writes all that follows. Raises UnsureError."""
+        """The elements of a list before the loop, which writes all later ones. Raises UnsureError."""
         graph = self._node.graph
         values: dict[int, OutletId] = {}
-        made = graph.node(outlet)
-        while isinstance(made.op, ListWrite):
-            place = known_value(graph, made.inputs[1])
+        producer = graph.node(outlet)
+        while isinstance(producer.op, ListWrite):
+            place = known_value(graph, producer.inputs[1])
             if place is None or place.dtype == object:
                 raise UnsureError
-            values.setdefault(int(place.reshape(())), made.inputs[2])
-            made = graph.node(made.inputs[0])
+            values.setdefault(int(place.reshape(())), producer.inputs[2])
+            producer = graph.node(producer.inputs[0])
         if (
-            not isinstance(made.op, Reserved)
+            not isinstance(producer.op, Reserved)
             or start != len(values)
             or sorted(values) != list(range(len(values)))
         ):
             raise UnsureError
-        count, wanted = made.op.count, iterations + len(values)
-        if count != 0 and count != wanted and not count.prove_eq(wanted).yes:
+        count, total = producer.op.count, iterations + len(values)
+        if count != 0 and count != total and not count.prove_eq(total).yes:
             raise UnsureError
         return [values[place] for place in range(len(values))]
 
@@ -190,14 +190,14 @@ class _While:
         body = self._body
         values: dict[OutletId, tuple[OutletId, TDim]] = {}
         outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}
-        for made in body.graph.nodes:
-            if not isinstance(made.op, ListItem):
+        for reader in body.graph.nodes:
+            if not isinstance(reader.op, ListItem):
                 continue
-            index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
-            if index is None or index.step != 1 or not needs(body, [made.inputs[0]], {}) <= outside.keys():
+            index = self._counters.get(sources.get(uncast(body, reader.inputs[1]), -1))
+            if index is None or index.step != 1 or not needs(body, [reader.inputs[0]], {}) <= outside.keys():
                 continue
-            (whole,) = graft(body, [made.inputs[0]], self._node.graph, outside)
-            values[OutletId(made.id)] = (whole, index.start)
+            (whole,) = graft(body, [reader.inputs[0]], self._node.graph, outside)
+            values[OutletId(reader.id)] = (whole, index.start)
         return values
 
     def _targets(self, parts: LoopParts) -> list[OutletId]:
@@ -212,39 +212,43 @@ class _While:
         last: dict[int, OutletId] = {}
         current_spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
         for iteration in range(iterations):
-            given = {source: self._first[place] for place, source in parts.sources.items()}
-            given |= {
+            present = {source: self._first[place] for place, source in parts.sources.items()}
+            present |= {
                 parts.sources[place]: outlet for place, outlet in current.items() if place in parts.sources
             }
             for place, counter in self._counters.items():
                 if place in parts.sources:
-                    given[parts.sources[place]] = self._at(
+                    present[parts.sources[place]] = self._at(
                         place, counter, TDim.of(iteration), f"iteration{iteration}"
                     )
             for outlet, (whole, start) in parts.read.items():
-                given[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
-            made = graft(self._body, self._targets(parts), graph, given)
+                present[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
+            outlets = graft(self._body, self._targets(parts), graph, present)
             behind = len(parts.states) + len(parts.last)
-            states, ends, written = made[: len(parts.states)], made[len(parts.states) : behind], made[behind:]
+            states, ends, elements = (
+                outlets[: len(parts.states)],
+                outlets[len(parts.states) : behind],
+                outlets[behind:],
+            )
             last = dict(zip(parts.last, ends))
             for place, outlet in zip(parts.states, states):
                 current[place] = self._like_first(place, outlet, f"state{place}_{iteration}")
-            for place, outlet in zip(parts.written, written):
+            for place, outlet in zip(parts.written, elements):
                 rows[place].append(node.wire(AddAxis(0), [outlet], f"row{place}_{iteration}"))
-        gathered = {
+        elements_of = {
             place: each[0] if len(each) == 1 else node.wire(Concat(0), each, f"rows{place}")
             for place, each in rows.items()
         }
-        return self._results(current | gathered | self._as_lists(last), TDim.of(iterations))
+        return self._results(current | elements_of | self._as_lists(last), TDim.of(iterations))
 
     def _head_rows(self, place: int, parts: LoopParts) -> list[OutletId]:
         """The elements of a list that were written before the loop, each with an axis to be joined along."""
         heads = enumerate(parts.heads[place])
         return [self._node.wire(AddAxis(0), [outlet], f"head{place}_{number}") for number, outlet in heads]
 
-    def _behind_head(self, place: int, parts: LoopParts, gathered: OutletId) -> OutletId:
+    def _behind_head(self, place: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
         rows = self._head_rows(place, parts)
-        return self._node.wire(Concat(0), [*rows, gathered], f"rows{place}") if rows else gathered
+        return self._node.wire(Concat(0), [*rows, element_rows], f"rows{place}") if rows else element_rows
 
     def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
         """Lists of one element, by their variables."""
@@ -264,11 +268,11 @@ class _While:
 
     def _like_first(self, place: int, outlet: OutletId, name: str) -> OutletId:
         """A state in the type that it began with."""
-        wanted = self._node.graph.fact(self._first[place]).dtype
+        dtype = self._node.graph.fact(self._first[place]).dtype
         fact = self._node.graph.fact(outlet)
-        if fact.dtype == wanted or not np.issubdtype(fact.dtype, np.integer):
+        if fact.dtype == dtype or not np.issubdtype(fact.dtype, np.integer):
             return outlet
-        return self._node.wire(Cast(wanted), [outlet], name)
+        return self._node.wire(Cast(dtype), [outlet], name)
 
     def _results(self, values: Mapping[int, OutletId], iterations: TDim) -> list[OutletId]:
         results: list[OutletId] = []
@@ -286,7 +290,7 @@ class _While:
         """A scan over the elements that the iterations take."""
         node, body, graph = self._node, self._body, TypedGraph()
         label = self._function.inputs
-        given: dict[OutletId, OutletId] = {}
+        present: dict[OutletId, OutletId] = {}
         x: list[OutletId] = []
         frames: list[str] = []
 
@@ -295,8 +299,8 @@ class _While:
 
         for place in parts.states:
             fact = node.graph.fact(self._first[place])
-            given[parts.sources[place]] = inner(label[place], TypedFact(fact.dtype, fact.shape))
-        states = [graph.label(given[parts.sources[place]]) for place in parts.states]
+            present[parts.sources[place]] = inner(label[place], TypedFact(fact.dtype, fact.shape))
+        states = [graph.label(present[parts.sources[place]]) for place in parts.states]
         first = [self._first[place] for place in parts.states]
         for (
             place,
@@ -308,32 +312,32 @@ class _While:
             first.append(node.constant(zeros, f"first{place}"))
         for outlet, (whole, start) in parts.read.items():
             fact = body.graph.fact(outlet)
-            given[outlet] = inner(f"{body.graph.label(outlet)}.frame", TypedFact(fact.dtype, fact.shape))
-            frames.append(graph.label(given[outlet]))
+            present[outlet] = inner(f"{body.graph.label(outlet)}.frame", TypedFact(fact.dtype, fact.shape))
+            frames.append(graph.label(present[outlet]))
             x.append(self._run_through(whole, start, iterations))
         targets = self._targets(parts)
-        left = needs(body, targets, given)
+        inputs = needs(body, targets, present)
         captured: list[OutletId] = []
         names: list[str] = []
         for place, source in parts.sources.items():
-            if source not in left or source in given:
+            if source not in inputs or source in present:
                 continue
             fact = node.graph.fact(self._first[place])
-            given[source] = inner(label[place], TypedFact(fact.dtype, fact.shape))
+            present[source] = inner(label[place], TypedFact(fact.dtype, fact.shape))
             counter = self._counters.get(place)
             if counter is None or self._constant[place]:
                 captured.append(self._first[place])
-                names.append(graph.label(given[source]))
+                names.append(graph.label(present[source]))
             else:
-                frames.append(graph.label(given[source]))
+                frames.append(graph.label(present[source]))
                 x.append(self._count(place, counter, iterations))
         if not x:
             given_fact = TypedFact(np.dtype(np.int64), ())
             frames.append(graph.label(inner("iteration", given_fact)))
             x.append(node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations"))
-        made = self._inside(graft(body, targets, graph, given), graph, parts)
+        results = self._inside(graft(body, targets, graph, present), graph, parts)
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
-        graph.set_outputs(made, [f"result{number}" for number in range(len(made))])
+        graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         scan = Scan(
             model,
@@ -344,22 +348,20 @@ class _While:
             tuple(Course(0) for _ in parts.written),
         )
         outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captured])
-        gathered, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        values = {
-            place: self._behind_head(place, parts, each) for place, each in zip(parts.written, gathered)
-        }
+        stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
+        values = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, stacks)}
         values |= dict(zip(parts.states, ends))
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)
 
-    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
+    def _inside(self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
         """The results of an iteration, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
-        for number, outlet in enumerate(made):
+        for number, outlet in enumerate(outlets):
             if number < len(parts.states):
-                wanted = self._node.graph.fact(self._first[parts.states[number]]).dtype
-                if graph.fact(outlet).dtype != wanted and np.issubdtype(wanted, np.integer):
-                    outlet = wire(graph, f"state{number}", Cast(wanted), [outlet])[0]
+                dtype = self._node.graph.fact(self._first[parts.states[number]]).dtype
+                if graph.fact(outlet).dtype != dtype and np.issubdtype(dtype, np.integer):
+                    outlet = wire(graph, f"state{number}", Cast(dtype), [outlet])[0]
             results.append(outlet)
         return results
 
@@ -391,13 +393,13 @@ class _While:
             fact = node.graph.fact(self._first[place])
             plain = TypedFact(fact.dtype, fact.shape)
             inner[place] = graph.add(label[place], Source(plain), (), [plain])[0]
-        given = {source: inner[place] for source, place in outer.items()}
-        made = graft(body, [body.graph.outputs[place] for place in states], graph, given)
-        nexts = dict(zip(states, made))
+        present = {source: inner[place] for source, place in outer.items()}
+        results = graft(body, [body.graph.outputs[place] for place in states], graph, present)
+        nexts = dict(zip(states, results))
         after = {source: nexts.get(place, inner[place]) for source, place in sources.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
-        graph.set_outputs([again, *made], [f"result{number}" for number in range(1 + len(made))])
+        graph.set_outputs([again, *results], [f"result{number}" for number in range(1 + len(results))])
         before = {source: self._first[place] for source, place in sources.items()}
         (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)

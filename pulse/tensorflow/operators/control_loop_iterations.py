@@ -31,11 +31,16 @@ def counters(
     """
     counters_by_place: dict[int, Counter] = {}
     for source, place in sources.items():
-        made = body.graph.node(body.graph.outputs[place])
+        producer = body.graph.node(body.graph.outputs[place])
         value = values[place]
-        if value is None or value.size != 1 or not isinstance(made.op, Elementwise) or made.op.kind != "add":
+        if (
+            value is None
+            or value.size != 1
+            or not isinstance(producer.op, Elementwise)
+            or producer.op.kind != "add"
+        ):
             continue
-        for own, other in (made.inputs, made.inputs[::-1]):
+        for own, other in (producer.inputs, producer.inputs[::-1]):
             step = known_value(body.graph, other)
             if (
                 own == source
@@ -72,13 +77,13 @@ def _limits(
         if bool(value.reshape(())):
             return []
         return [TDim.of(0)]
-    made = model.graph.node(outlet)
-    if not isinstance(made.op, Elementwise):
+    producer = model.graph.node(outlet)
+    if not isinstance(producer.op, Elementwise):
         raise UnsureError
-    if made.op.kind == "and":
-        return [limit for each in made.inputs for limit in _limits(model, each, sources, counting)]
-    left, right = made.inputs if len(made.inputs) == 2 else (outlet, outlet)
-    kind = made.op.kind
+    if producer.op.kind == "and":
+        return [limit for each in producer.inputs for limit in _limits(model, each, sources, counting)]
+    left, right = producer.inputs if len(producer.inputs) == 2 else (outlet, outlet)
+    kind = producer.op.kind
     if kind in ("greater", "greater_equal"):
         left, right = right, left
         kind = {"greater": "less", "greater_equal": "less_equal"}[kind]

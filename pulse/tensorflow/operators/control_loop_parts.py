@@ -14,7 +14,7 @@ from pulse.wiring import wire
 
 @record(eq=False)
 class LoopParts:
-    """What the variables of a loop are.
+    """The roles of the variables of a loop.
 
     sources   variable -> the body's input, where its value is not known
     written   lists -> what each iteration writes
@@ -36,51 +36,51 @@ def graft(
     model: TypedNetwork,
     targets: Sequence[OutletId],
     graph: TypedGraph,
-    given: Mapping[OutletId, OutletId],
+    present: Mapping[OutletId, OutletId],
     prefix: str = "",
 ) -> list[OutletId]:
-    """Wire what some outlets of a model need into a graph; nothing in front of what is given. Raises FactError."""
-    places = dict(given)
-    wanted = {outlet for outlet in targets if outlet not in places}
-    chosen: list[int] = []
+    """Wire what some outlets of a model need into a graph; nothing in front of ``present``. Raises FactError."""
+    places = dict(present)
+    sources = {outlet for outlet in targets if outlet not in places}
+    numbers: list[int] = []
     for number in reversed(model.graph.order(list(targets))):
         outlets = {OutletId(number, slot) for slot in range(len(model.graph.nodes[number].outputs))}
-        if outlets & wanted:
-            chosen.append(number)
-            wanted.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in places)
-    for number in reversed(chosen):
+        if outlets & sources:
+            numbers.append(number)
+            sources.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in places)
+    for number in reversed(numbers):
         node = model.graph.nodes[number]
         if isinstance(node.op, Source):
             raise UnsureError
         if isinstance(node.op, Const):
-            made = [constant(graph, prefix + node.name, node.op.value)]
+            copies = [constant(graph, prefix + node.name, node.op.value)]
         else:
-            made = wire(graph, prefix + node.name, node.op, [places[outlet] for outlet in node.inputs])
-        for slot, outlet in enumerate(made):
+            copies = wire(graph, prefix + node.name, node.op, [places[outlet] for outlet in node.inputs])
+        for slot, outlet in enumerate(copies):
             places.setdefault(OutletId(number, slot), outlet)
     return [places[outlet] for outlet in targets]
 
 
 def needs(
-    model: TypedNetwork, targets: Sequence[OutletId], given: Mapping[OutletId, OutletId]
+    model: TypedNetwork, targets: Sequence[OutletId], present: Mapping[OutletId, OutletId]
 ) -> set[OutletId]:
-    """The inputs of a model that some outlets need, where others are given."""
-    wanted = {outlet for outlet in targets if outlet not in given}
+    """The inputs of a model that some outlets need, if the outlets in ``present`` have values."""
+    sources = {outlet for outlet in targets if outlet not in present}
     needed: set[OutletId] = set()
     for number in reversed(model.graph.order(list(targets))):
-        made = model.graph.nodes[number]
-        outlets = {OutletId(number, slot) for slot in range(len(made.outputs))}
-        if outlets & wanted:
-            if isinstance(made.op, Source):
+        node = model.graph.nodes[number]
+        outlets = {OutletId(number, slot) for slot in range(len(node.outputs))}
+        if outlets & sources:
+            if isinstance(node.op, Source):
                 needed |= outlets
-            wanted.update(outlet for outlet in made.inputs if outlet not in given)
+            sources.update(outlet for outlet in node.inputs if outlet not in present)
     return needed
 
 
 def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
     """A wire of integers before it was given another integer type."""
-    made = model.graph.node(outlet)
-    while isinstance(made.op, Cast) and made.op.dtype.kind in "iu":
-        outlet = made.inputs[0]
-        made = model.graph.node(outlet)
+    producer = model.graph.node(outlet)
+    while isinstance(producer.op, Cast) and producer.op.dtype.kind in "iu":
+        outlet = producer.inputs[0]
+        producer = model.graph.node(outlet)
     return outlet

@@ -57,10 +57,10 @@ def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
         return {"auto_pad": "SAME_UPPER"}
     if padding != "EXPLICIT":
         raise node.error(f"padding {padding!r} is not covered")
-    listed = node.integer_list("explicit_paddings")
-    if len(listed) != 2 * rank:
-        raise node.error(f"{len(listed)} explicit paddings for {rank} axes")
-    pairs = list(zip(listed[::2], listed[1::2]))
+    paddings = node.integer_list("explicit_paddings")
+    if len(paddings) != 2 * rank:
+        raise node.error(f"{len(paddings)} explicit paddings for {rank} axes")
+    pairs = list(zip(paddings[::2], paddings[1::2]))
     inner = pairs[2:] if channels_first(node) else pairs[1:-1]
     return {"pads": [before for before, _ in inner] + [after for _, after in inner]}
 
@@ -110,11 +110,11 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
         raise node.error(f"x ({x}) and the kernel ({kernel}) do not fit")
     strides, dilations = spatial(node, "strides", rank), spatial(node, "dilations", rank)
     first = channels_first(node)
-    sizes, wanted = list(x.shape), list(node.dims(0, "input_sizes"))
-    if len(wanted) not in (2, rank):
-        raise node.error(f"its output's shape has {len(wanted)} entries")
+    sizes, out_sizes = list(x.shape), list(node.dims(0, "input_sizes"))
+    if len(out_sizes) not in (2, rank):
+        raise node.error(f"its output's shape has {len(out_sizes)} entries")
     inner = sizes[2:] if first else sizes[1:-1]
-    goals = wanted if len(wanted) == 2 else wanted[2:] if first else wanted[1:-1]
+    goals = out_sizes if len(out_sizes) == 2 else out_sizes[2:] if first else out_sizes[1:-1]
     spans = [nhwc.span_of(int(kernel.shape[axis]), dilations[axis]) for axis in range(2)]
     totals = [
         (size - 1) * stride + span - goal for size, stride, span, goal in zip(inner, strides, spans, goals)

@@ -25,8 +25,8 @@ def batch_norm(node: TensorflowNode) -> OutletId:
     spread = node.wire(Elementwise("add"), [variance, epsilon], "spread")
     deviation = node.wire(Elementwise("sqrt"), [spread], "deviation")
     k = node.wire(Elementwise("div"), [node.input(1), deviation], "scale")
-    moved = node.wire(Elementwise("mul"), [mean, k], "moved")
-    shift = node.wire(Elementwise("sub"), [node.input(2), moved], "shift")
+    offset = node.wire(Elementwise("mul"), [mean, k], "moved")
+    shift = node.wire(Elementwise("sub"), [node.input(2), offset], "shift")
     if channels_first(node):
         column = (*node.fact(1).shape, *(TDim.of(1),) * (node.fact(0).rank - 2))
         k = node.wire(Reshape(column), [k], "scale_column")

@@ -13,10 +13,10 @@ MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 
 
 def pairs_of(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, TDim]]:
-    listed = node.dims(slot, "paddings")
-    if len(listed) != 2 * rank:
-        raise node.error(f"{len(listed)} paddings for {rank} axes")
-    return list(zip(listed[::2], listed[1::2]))
+    paddings = node.dims(slot, "paddings")
+    if len(paddings) != 2 * rank:
+        raise node.error(f"{len(paddings)} paddings for {rank} axes")
+    return list(zip(paddings[::2], paddings[1::2]))
 
 
 def _require_outside(node: TensorflowNode, pads: list[tuple[TDim, TDim]]) -> None:

@@ -54,8 +54,8 @@ def lstm_cell(node: TensorflowNode) -> list[OutletId]:
     """One frame of ``BlockLSTM``; inputs are x, cs, h, w, wci, wcf, wco, b."""
     body, captured = _body(node, 0)
     slots = {"x": 0, "cs_before": 1, "h_before": 2, **captured}
-    given = {outlet: node.input(slots[body.graph.label(outlet)]) for outlet in body.graph.inputs}
-    return graft(body, body.graph.outputs[2:], node.graph, given, f"{node.wire_name}/")
+    outlets = {outlet: node.input(slots[body.graph.label(outlet)]) for outlet in body.graph.inputs}
+    return graft(body, body.graph.outputs[2:], node.graph, outlets, f"{node.wire_name}/")
 
 
 @tensorflow_op("GRUBlockCell")
@@ -73,8 +73,8 @@ def gru_cell(node: TensorflowNode) -> list[OutletId]:
     r, u = (node.wire(Slice(1, size * n, size * (n + 1)), [gates], name) for n, name in enumerate("ru"))
     reset = node.wire(Elementwise("mul"), [before, r], "reset")
     c = node.wire(Elementwise("tanh"), [product(reset, 3, "c")], "c")
-    left = node.wire(Elementwise("sub"), [before, c], "left")
-    kept = node.wire(Elementwise("mul"), [u, left], "kept")
+    change = node.wire(Elementwise("sub"), [before, c], "left")
+    kept = node.wire(Elementwise("mul"), [u, change], "kept")
     return [r, u, c, node.wire(Elementwise("add"), [c, kept], "h")]
 
 
@@ -120,8 +120,8 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
             "f_biased", Elementwise("add"), wires["f"], cell.number("forget_bias", bias, cs)
         )
     for name in ("i", "f") if peeps else ():
-        seen = cell.wire(f"{name}_seen", Elementwise("mul"), wires["cs_before"], wires[f"wc{name}"])
-        wires[name] = cell.wire(f"{name}_peeping", Elementwise("add"), wires[name], seen)
+        peephole = cell.wire(f"{name}_seen", Elementwise("mul"), wires["cs_before"], wires[f"wc{name}"])
+        wires[name] = cell.wire(f"{name}_peeping", Elementwise("add"), wires[name], peephole)
     for name, kind in (("i", "sigmoid"), ("f", "sigmoid"), ("ci", "tanh")):
         wires[name] = cell.wire(name, Elementwise(kind), wires[name])
     fresh = cell.wire("fresh", Elementwise("mul"), wires["ci"], wires["i"])
@@ -133,8 +133,8 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
         state = cell.wire("cs_clipped", Elementwise("max"), state, cell.number("least", -clip, cs))
     wires["cs"] = state
     if peeps:
-        seen = cell.wire("o_seen", Elementwise("mul"), state, wires["wco"])
-        wires["o"] = cell.wire("o_peeping", Elementwise("add"), wires["o"], seen)
+        peephole = cell.wire("o_seen", Elementwise("mul"), state, wires["wco"])
+        wires["o"] = cell.wire("o_peeping", Elementwise("add"), wires["o"], peephole)
     wires["o"] = cell.wire("o", Elementwise("sigmoid"), wires["o"])
     wires["co"] = cell.wire("co", Elementwise("tanh"), state)
     wires["h"] = cell.wire("h", Elementwise("mul"), wires["co"], wires["o"])

@@ -130,8 +130,10 @@ def _layer(
         attributes["linear_before_reset"] = 1
     if node.text("rnn_mode", "lstm") == "rnn_relu":
         attributes["activations"] = ["Relu"] * ways
-    made = node.as_onnx_all(kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes)
-    frames = node.graph.fact(made[0]).shape
-    turned = node.wire(Transpose((0, 2, 1, 3)), [made[0]], f"turned{layer}")
+    outlets = node.as_onnx_all(
+        kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
+    )
+    frames = node.graph.fact(outlets[0]).shape
+    transposed = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"turned{layer}")
     flat = (frames[0], frames[2], TDim.of(ways * size))
-    return node.wire(Reshape(flat), [turned], f"frames{layer}"), made[1:]
+    return node.wire(Reshape(flat), [transposed], f"frames{layer}"), outlets[1:]

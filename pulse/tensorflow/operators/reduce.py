@@ -62,8 +62,8 @@ def logic(node: TensorflowNode) -> OutletId:
 def arg_reduce(node: TensorflowNode) -> OutletId:
     """The first index of the largest or smallest entry of an axis."""
     axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
-    wanted = node.dtype_of("output_type") if "output_type" in node.attributes else np.dtype(np.int64)
+    dtype = node.dtype_of("output_type") if "output_type" in node.attributes else np.dtype(np.int64)
     op = ArgReduce(EXTREMES[node.op_type], axis, False, False)
-    if wanted == np.int64:
+    if dtype == np.int64:
         return node.wire(op, [node.input(0)])
-    return node.wire(Cast(wanted), [node.wire(op, [node.input(0)], "place")])
+    return node.wire(Cast(dtype), [node.wire(op, [node.input(0)], "place")])

@@ -67,5 +67,5 @@ def update_slices(node: TensorflowNode) -> OutletId:
     updates = node.wire(Reshape((TDim.of(places.size),)), [updates], "flat_updates")
     flat = node.wire(Reshape((TDim.of(math.prod(sizes)),)), [node.input(0)], "flat")
     index = node.constant(places.reshape(-1, 1), "places")
-    made = node.as_onnx("ScatterND", [flat, index, updates], "updated", reduction="none")
-    return node.wire(Reshape(shape), [made])
+    updated = node.as_onnx("ScatterND", [flat, index, updates], "updated", reduction="none")
+    return node.wire(Reshape(shape), [updated])

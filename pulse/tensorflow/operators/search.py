@@ -12,7 +12,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("MatrixBandPart")
 def band_part(node: TensorflowNode) -> OutletId:
-    """What lies at most so far below and above the diagonal, zeros elsewhere; a negative distance is any."""
+    """The entries within two distances below and above the diagonal, zeros elsewhere; negative: no limit."""
     fact = node.fact(0)
     if fact.rank < 2:
         raise node.error(f"{fact} is not a matrix")
@@ -32,13 +32,13 @@ def band_part(node: TensorflowNode) -> OutletId:
             )
     if not inside:
         return node.input(0)
-    kept = inside[0] if len(inside) == 1 else node.wire(Elementwise("and"), inside, "kept")
-    return node.wire(Elementwise("where"), [kept, node.input(0), node.number(0, fact.dtype, "zero")])
+    in_band = inside[0] if len(inside) == 1 else node.wire(Elementwise("and"), inside, "kept")
+    return node.wire(Elementwise("where"), [in_band, node.input(0), node.number(0, fact.dtype, "zero")])
 
 
 @tensorflow_op("OneHot")
 def one_hot(node: TensorflowNode) -> OutletId:
-    """On where the index is that of the place, off elsewhere; the new axis is the last one or ``axis``."""
+    """The on value at the place that the index names, the off value elsewhere; the new axis is the last or ``axis``."""
     fact, depth = node.fact(0), node.count(node.whole(1, "depth"), "depth")
     axis = node.integer("axis", -1)
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
@@ -50,7 +50,7 @@ def one_hot(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Where")
 def where(node: TensorflowNode) -> OutletId:
-    """The places of what is true, if that is known."""
+    """The places of true values, if they are constant."""
     value = node.numbers(0, "condition")
     return node.constant(np.argwhere(value).astype(np.int64))
 

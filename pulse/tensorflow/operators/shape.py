@@ -42,35 +42,35 @@ def rank(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Reshape")
 def reshape(node: TensorflowNode) -> OutletId:
-    """-1 takes what is left; where only axes of size 1 come or go, they do just that."""
-    source, wanted = node.fact(0).shape, node.dims(1, "shape")
+    """Reshape; -1 is the remaining size. Changes that only add or remove axes of size 1 are wired as such."""
+    source, sizes = node.fact(0).shape, node.dims(1, "shape")
     if node.is_complex():
-        wanted = (*wanted, TDim.of(2))
-    target = resolve_shape(source, wanted)
+        sizes = (*sizes, TDim.of(2))
+    target = resolve_shape(source, sizes)
     if target == source:
         return node.input(0)
-    added = _added_axes(source, target)
-    if not added:
+    new_axes = _added_axes(source, target)
+    if not new_axes:
         late = delay_rows(node, node.input(0), target)
         return late if late is not None else node.wire(Reshape(target), [node.input(0)])
     x = node.input(0)
-    for axis in added:
-        x = node.wire(AddAxis(axis), [x], "" if axis == added[-1] else f"axis{axis}")
+    for axis in new_axes:
+        x = node.wire(AddAxis(axis), [x], "" if axis == new_axes[-1] else f"axis{axis}")
     return x
 
 
 def _added_axes(source: Shape, target: Shape) -> list[int]:
     """The axes of the target that are new, where all that happens is that axes of size 1 come."""
-    added: list[int] = []
+    new_axes: list[int] = []
     place = 0
     for axis, dim in enumerate(target):
         if place < len(source) and source[place] == dim:
             place += 1
         elif dim == 1:
-            added.append(axis)
+            new_axes.append(axis)
         else:
             return []
-    return added if place == len(source) else []
+    return new_axes if place == len(source) else []
 
 
 @tensorflow_op("ExpandDims")
@@ -82,11 +82,11 @@ def expand_dims(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Squeeze")
 def squeeze(node: TensorflowNode) -> OutletId:
-    """Axes of size 1 taken away; all of them if none is listed."""
+    """Remove the axes of size 1 that the node lists, or all of them if it lists none."""
     dims = node.fact(0).shape
     own = len(dims) - node.is_complex()
-    listed = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ())
-    axes = node.axes(listed, own) if listed else tuple(axis for axis in range(own) if dims[axis] == 1)
+    places = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ())
+    axes = node.axes(places, own) if places else tuple(axis for axis in range(own) if dims[axis] == 1)
     x = node.input(0)
     for axis in reversed(axes):
         x = node.wire(RemoveAxis(axis), [x], "" if axis == axes[0] else f"axis{axis}")

@@ -30,11 +30,11 @@ def space_to_batch(node: TensorflowNode) -> OutletId:
     if any(pair != NO_PAD for pair in pads):
         x = node.wire(Pad(tuple(pads)), [x], "padded")
     shape = node.graph.fact(x).shape
-    split: list[TDim] = [shape[0]]
+    block_shape: list[TDim] = [shape[0]]
     for size, step in zip(shape[1:], block):
-        split += [size // step, TDim.of(step)]
+        block_shape += [size // step, TDim.of(step)]
     rest = shape[1 + count :]
-    x = node.wire(Reshape((*split, *rest)), [x], "blocks")
+    x = node.wire(Reshape((*block_shape, *rest)), [x], "blocks")
     inner = [2 + 2 * place for place in range(count)]
     outer = [1 + 2 * place for place in range(count)]
     order = (*inner, 0, *outer, *range(1 + 2 * count, 1 + 2 * count + len(rest)))
@@ -80,10 +80,10 @@ def blocks(node: TensorflowNode) -> OutletId:
     n, h, w, c = node.fact(0).shape
     size = TDim.of(step)
     if node.op_type == "SpaceToDepth":
-        split, order = (n, h // step, size, w // step, size, c), (0, 1, 3, 2, 4, 5)
+        block_shape, order = (n, h // step, size, w // step, size, c), (0, 1, 3, 2, 4, 5)
         merged: Shape = (n, h // step, w // step, c * step * step)
     else:
-        split, order = (n, h, w, size, size, c // (step * step)), (0, 1, 3, 2, 4, 5)
+        block_shape, order = (n, h, w, size, size, c // (step * step)), (0, 1, 3, 2, 4, 5)
         merged = (n, h * step, w * step, c // (step * step))
-    x = node.wire(Reshape(split), [node.input(0)], "blocks")
+    x = node.wire(Reshape(block_shape), [node.input(0)], "blocks")
     return node.wire(Reshape(merged), [node.wire(Transpose(order), [x], "moved")])

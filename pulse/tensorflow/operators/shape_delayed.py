@@ -22,14 +22,14 @@ MOST_ROWS = 64
 def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
     """A reshape to ``target``, by paddings, where it makes rows late; None if it does something else."""
     graph = node.graph
-    cut = graph.node(x)
-    if not isinstance(cut.op, Slice) or cut.op.start != 0 or cut.op.step != 1:
+    crop = graph.node(x)
+    if not isinstance(crop.op, Slice) or crop.op.start != 0 or crop.op.step != 1:
         return None
-    flat = graph.node(cut.inputs[0])
+    flat = graph.node(crop.inputs[0])
     if not isinstance(flat.op, Reshape):
         return None
     whole = flat.inputs[0]
-    shape, axis = graph.fact(whole).shape, cut.op.axis
+    shape, axis = graph.fact(whole).shape, crop.op.axis
     if len(target) != len(shape) or len(shape) < axis + 2 or len(graph.fact(x).shape) != len(shape) - 1:
         return None
     rows, frames = shape[axis], shape[axis + 1]
@@ -52,16 +52,20 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
 def zeros_behind(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
     """How many frames at the end of an axis are surely zeros that a padding put there."""
     while True:
-        made = graph.node(outlet)
-        match made.op:
+        producer = graph.node(outlet)
+        match producer.op:
             case Pad():
-                return made.op.pads[axis][1] if made.op.mode == "constant" and made.op.fill == 0 else ZERO
+                return (
+                    producer.op.pads[axis][1]
+                    if producer.op.mode == "constant" and producer.op.fill == 0
+                    else ZERO
+                )
             case Transpose():
-                axis = made.op.perm[axis]
+                axis = producer.op.perm[axis]
             case Reshape():
-                before, after = graph.fact(made.inputs[0]).shape, graph.fact(outlet).shape
+                before, after = graph.fact(producer.inputs[0]).shape, graph.fact(outlet).shape
                 if before[: axis + 1] != after[: axis + 1]:
                     return ZERO
             case _:
                 return ZERO
-        outlet = made.inputs[0]
+        outlet = producer.inputs[0]

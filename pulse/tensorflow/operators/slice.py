@@ -22,7 +22,7 @@ MOST_PLACES = 64
 
 @tensorflow_op("Slice")
 def slice_(node: TensorflowNode) -> OutletId:
-    """Along each axis ``size`` frames from ``begin`` on; -1 of them are all that are left."""
+    """Along each axis ``size`` entries from ``begin`` on; a size of -1 is the rest of the axis."""
     shape = node.fact(0).shape
     begins, sizes = node.dims(1, "begin"), node.dims(2, "size")
     if len(begins) > len(shape) or len(begins) != len(sizes):
@@ -52,17 +52,17 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     def has(name: str, place: int) -> bool:
         return bool(masks[name] >> place & 1)
 
-    taken = sum(not has("new_axis", place) and not has("ellipsis", place) for place in range(count))
-    if taken > own:
-        raise node.error(f"{taken} slices for {node.fact(0)}")
+    slices = sum(not has("new_axis", place) and not has("ellipsis", place) for place in range(count))
+    if slices > own:
+        raise node.error(f"{slices} slices for {node.fact(0)}")
     axis, new, shrunk, ops = 0, list[int](), list[int](), list[Slice]()
-    made = 0
+    out_axis = 0
     for place in range(count):
         if has("ellipsis", place):
-            axis, made = axis + own - taken, made + own - taken
+            axis, out_axis = axis + own - slices, out_axis + own - slices
         elif has("new_axis", place):
-            new.append(made)
-            made += 1
+            new.append(out_axis)
+            out_axis += 1
         else:
             size = shape[axis]
             if has("shrink_axis", place):
@@ -75,7 +75,7 @@ def strided_slice(node: TensorflowNode) -> OutletId:
                 end = _open(step < 0) if has("end", place) else ends[place]
                 op = slice_op(node, axis, size, start, end, step)
                 ops += [] if op is None else [op]
-                made += 1
+                out_axis += 1
             axis += 1
     for op in ops:
         x = node.wire(op, [x], f"cut{op.axis}" if shrunk or new or op is not ops[-1] else "")
@@ -89,8 +89,8 @@ def strided_slice(node: TensorflowNode) -> OutletId:
 def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     """``x[:, i]`` with an index that is computed while running: one element of one axis."""
     graph = node.graph
-    made = graph.node(node.input(1))
-    rows = made.inputs if isinstance(made.op, Concat) else [node.input(1)]
+    producer = graph.node(node.input(1))
+    rows = producer.inputs if isinstance(producer.op, Concat) else [node.input(1)]
     single = [place for place in range(len(rows)) if masks["shrink_axis"] >> place & 1]
     open_ = masks["begin"] & masks["end"] & ~masks["shrink_axis"]
     whole = [place for place in range(len(rows)) if open_ >> place & 1]
@@ -122,8 +122,8 @@ def split(node: TensorflowNode) -> list[OutletId]:
     shape = node.fact(1).shape
     axis = node.axis(node.whole(0, "axis"), len(shape) - node.is_complex())
     count = node.divisor("num_split", shape[axis], f"frames of axis {axis}")
-    wanted = min(count, len(node.outputs))
-    return _parts(node, node.input(1), axis, [shape[axis] // count] * wanted)
+    parts = min(count, len(node.outputs))
+    return _parts(node, node.input(1), axis, [shape[axis] // count] * parts)
 
 
 @tensorflow_op("SplitV")
@@ -157,7 +157,7 @@ def _parts(node: TensorflowNode, x: OutletId, axis: int, sizes: Sequence[TDim]) 
 
 @tensorflow_op("Roll")
 def roll(node: TensorflowNode) -> OutletId:
-    """Axes turned: what is shifted over the end comes in front."""
+    """Rotate axes: entries shifted over the end come first."""
     x, shape = node.input(0), node.fact(0).shape
     shifts, axes = node.integers(1, "shift"), node.integers(2, "axis")
     if len(shifts) != len(axes):

@@ -78,11 +78,11 @@ def arctangent(node: TensorflowNode, y: OutletId, x: OutletId, dtype: "np.dtype[
         Elementwise("div"), [low, node.wire(Elementwise("where"), [nothing, one, high], "divisor")], "slope"
     )
     flat = node.wire(Elementwise("atan"), [slope], "flat")
-    turned = node.wire(Elementwise("sub"), [half, flat], "turned")
-    first = node.wire(Elementwise("where"), [steep, turned, flat], "first")
-    left = node.wire(Elementwise("less"), [x, zero], "left")
+    complement = node.wire(Elementwise("sub"), [half, flat], "turned")
+    first = node.wire(Elementwise("where"), [steep, complement, flat], "first")
+    negative_x = node.wire(Elementwise("less"), [x, zero], "left")
     mirrored = node.wire(Elementwise("sub"), [pi, first], "mirrored")
-    upper = node.wire(Elementwise("where"), [left, mirrored, first], "upper")
+    upper = node.wire(Elementwise("where"), [negative_x, mirrored, first], "upper")
     below = node.wire(Elementwise("less"), [y, zero], "below")
     return node.wire(Elementwise("where"), [below, node.wire(Elementwise("neg"), [upper], "lower"), upper])
 

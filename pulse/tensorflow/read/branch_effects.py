@@ -46,9 +46,9 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
         elif node.op in BRANCHES:
             endpoints = _given_endpoints(node, branch_places(node, library, depth), 1)
         else:
-            hidden = hidden_assignment(node, library, set())
-            if hidden is not None:
-                raise refusal(hidden)
+            assignment = hidden_assignment(node, library, set())
+            if assignment is not None:
+                raise refusal(assignment)
             continue
         for endpoint in endpoints:
             place = _argument(endpoint, function, nodes)

@@ -15,8 +15,8 @@ def branches_to_selects(graph: FlatGraph) -> FlatGraph:
         if node.op in SWITCH:
             nodes.append(GraphNode(node.name, "IdentityN", (node.inputs[0], node.inputs[0]), node.controls))
         elif node.op in MERGE and len(node.inputs) == 2:
-            condition, taken, other = sides.choice(node)
-            nodes.append(GraphNode(node.name, "Select", (condition, taken, other), node.controls))
+            condition, yes, no = sides.choice(node)
+            nodes.append(GraphNode(node.name, "Select", (condition, yes, no), node.controls))
         else:
             nodes.append(node)
     return FlatGraph(nodes, graph.title)
@@ -32,16 +32,16 @@ class _Sides:
     def of(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
         """Condition -> the output of Switch that a tensor depends on."""
         sides: dict[NodeOutput, int] = {}
-        left, seen = [endpoint], set[NodeOutput]()
-        while left:
-            each = left.pop()
+        stack, seen = [endpoint], set[NodeOutput]()
+        while stack:
+            each = stack.pop()
             node = self._graph.nodes.get(each.node)
             if each in seen or node is None:
                 continue
             seen.add(each)
             if node.op in SWITCH and len(node.inputs) == 2:
                 sides.setdefault(self._plain(node.inputs[1]), each.slot)
-            left += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
+            stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
         return sides
 
     def _plain(self, endpoint: NodeOutput) -> NodeOutput:

@@ -35,7 +35,7 @@ NEXT = ".next"
 
 @record(eq=False)
 class Request:
-    """What one run of a graph is to do.
+    """One run of a graph: its feeds, fetches and targets.
 
     fetches   tensors to give, by the names of the outputs
     targets   nodes to run
@@ -102,8 +102,8 @@ class _Building:
         whole = FlatGraph(graph.find_needed(names, feeds).values(), graph.title)
         self._variables = Variables(whole, library)
         effects = [node.name for node in whole if self._variables.changed_variables(node)]
-        wanted = [each.node for each in request.fetches.values() if each not in feeds]
-        self._wanted = whole.find_needed([*wanted, *effects], feeds, controls=False)
+        targets = [each.node for each in request.fetches.values() if each not in feeds]
+        self._wanted = whole.find_needed([*targets, *effects], feeds, controls=False)
         self._order = run_order(whole.nodes, self._variables, graph.title)
         self._order = [node for node in self._order if node.name in self._wanted]
         self._graph = whole
@@ -138,9 +138,9 @@ class _Building:
             name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
             for name, endpoint in request.fetches.items()
         }
-        kept = [name for name in self._assigned if name in self._read or not request.frozen]
-        variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in kept)
-        results = [*fetched.values(), *(self._current[name] for name in kept)]
+        names = [name for name in self._assigned if name in self._read or not request.frozen]
+        variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in names)
+        results = [*fetched.values(), *(self._current[name] for name in names)]
         self._model.set_outputs(results, [*fetched, *(each.output for each in variables)])
         return FileNetwork(self._model, self._scope, self._graph.title, variables=variables)
 
@@ -152,7 +152,7 @@ class _Building:
         return outlet
 
     def _value(self, variable: str) -> OutletId:
-        """What a variable holds at this moment of the run."""
+        """The value of a variable at this moment of the run."""
         if variable not in self._current:
             node, value = self._graph.nodes[variable], self._request.values.get(variable)
             if value is not None and self._request.frozen and variable not in self._assigned:
@@ -207,8 +207,8 @@ class _Building:
     def _is_set(self, node: GraphNode) -> bool:
         """Whether a variable holds something at this moment of the run."""
         variable = self._variables.of(node.inputs[0]) if node.inputs else None
-        known = (self._request.values, self._request.held, self._current)
-        return any(variable in each for each in known)
+        mappings = (self._request.values, self._request.held, self._current)
+        return any(variable in each for each in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
         """An If whose results are those of its branches, then what the variables hold after it."""
@@ -237,8 +237,10 @@ class _Building:
         label = name or node.name
         outputs = _labels(label, count)
         calls = any(isinstance(value, FunctionName) for value in node.attributes.values())
-        made = TensorflowOp(op, node.name, node.attributes, outputs, Bodies(self._library) if calls else None)
-        outlets = self._model.add(label, made, reads, [InferenceFact() for _ in outputs])
+        operation = TensorflowOp(
+            op, node.name, node.attributes, outputs, Bodies(self._library) if calls else None
+        )
+        outlets = self._model.add(label, operation, reads, [InferenceFact() for _ in outputs])
         if not name:
             for slot, outlet in enumerate(outlets):
                 self._made.setdefault(NodeOutput(node.name, slot), outlet)

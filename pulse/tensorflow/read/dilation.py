@@ -18,12 +18,12 @@ PADDED = "_PadOfDilation"
 
 def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[NodeOutput]) -> FlatGraph:
     """The graph with dilated convolutions, but for nodes that are fetched or fed."""
-    kept = {*fetched, *(endpoint.node for endpoint in fed)}
+    needed = {*fetched, *(endpoint.node for endpoint in fed)}
     replaced: dict[str, GraphNode] = {}
     readers = Counter(endpoint.node for node in graph for endpoint in node.inputs)
     for node in graph:
         if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
-            replaced.update(_pattern(graph, node, readers, kept, fed))
+            replaced.update(_pattern(graph, node, readers, needed, fed))
     return FlatGraph((replaced.get(node.name, node) for node in graph), graph.title) if replaced else graph
 
 
@@ -45,7 +45,7 @@ def _pattern(
     graph: FlatGraph,
     end: GraphNode,
     readers: Mapping[str, int],
-    kept: Collection[str],
+    needed: Collection[str],
     fed: Collection[NodeOutput],
 ) -> dict[str, GraphNode]:
     """The nodes that take the place of those of one pattern; none if there is no pattern."""
@@ -60,7 +60,7 @@ def _pattern(
     inner = [start, *before, conv, *chain]
     if other is None or not np.array_equal(other, block):
         return {}
-    if any(readers[node.name] > 1 or node.name in kept for node in inner):
+    if any(readers[node.name] > 1 or node.name in needed for node in inner):
         return {}
     dilations = _dilations(graph, [int(size) for size in block.ravel().tolist()], before, conv)
     if dilations is None:

@@ -146,14 +146,14 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
 def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
     """Whether a node surely runs after another."""
     seen = {late}
-    left = [late]
-    while left:
-        name = left.pop()
+    stack = [late]
+    while stack:
+        name = stack.pop()
         if name == early:
             return True
         fresh = after[name] - seen
         seen |= fresh
-        left += fresh
+        stack += fresh
     return False
 
 
@@ -173,15 +173,15 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
 
 def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
     """Whether a node runs only where a Switch lets it: there is one before it, with no Merge between them."""
-    left = [*(each.node for each in node.inputs), *node.controls]
+    stack = [*(each.node for each in node.inputs), *node.controls]
     seen: set[str] = set()
-    while left:
-        name = left.pop()
-        made = graph.nodes.get(name)
-        if name in seen or made is None or made.op in MERGE:
+    while stack:
+        name = stack.pop()
+        producer = graph.nodes.get(name)
+        if name in seen or producer is None or producer.op in MERGE:
             continue
-        if made.op in SWITCH:
+        if producer.op in SWITCH:
             return True
         seen.add(name)
-        left += [*(each.node for each in made.inputs), *made.controls]
+        stack += [*(each.node for each in producer.inputs), *producer.controls]
     return False

@@ -33,7 +33,7 @@ class Signature:
 
 @record(eq=False)
 class Contents:
-    """What a file holds.
+    """The contents of a file.
 
     values      what variables hold, by the names of their nodes
     signatures  of a SavedModel

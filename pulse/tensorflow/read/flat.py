@@ -32,15 +32,15 @@ class FlatGraph:
         Raises     LoadError: a node reads one that there is not
         """
         needed: dict[str, GraphNode] = {}
-        left = [(name, "the request") for name in names]
-        while left:
-            name, reader = left.pop()
+        stack = [(name, "the request") for name in names]
+        while stack:
+            name, reader = stack.pop()
             if name in needed:
                 continue
             node = needed[name] = self.node(name, reader)
-            left += [(each.node, name) for each in node.inputs if each not in fed]
+            stack += [(each.node, name) for each in node.inputs if each not in fed]
             if controls:
-                left += [(each, name) for each in node.controls]
+                stack += [(each, name) for each in node.controls]
         return {name: needed[name] for name in self.nodes if name in needed}
 
 

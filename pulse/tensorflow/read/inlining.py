@@ -14,10 +14,10 @@ DEEPEST = 64
 
 def inline(nodes: Iterable[GraphNode], library: FunctionLibrary) -> list[GraphNode]:
     """Every call as the nodes of its function, their names after the call's. Raises LoadError."""
-    made: list[GraphNode] = []
+    flat: list[GraphNode] = []
     for node in nodes:
-        made += _expand(node, library, 0)
-    return made
+        flat += _expand(node, library, 0)
+    return flat
 
 
 def called_function(node: GraphNode, library: FunctionLibrary) -> FunctionName | None:

@@ -49,20 +49,20 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
     for node in nodes:
         for name in (*(each.node for each in node.inputs), *node.controls):
             readers.setdefault(name, []).append(node.name)
-    left = list(enters)
-    reached = set(left)
-    while left:
-        fresh = {name for name in readers.get(left.pop(), ()) if name not in reached and name not in exits}
+    stack = list(enters)
+    reached = set(stack)
+    while stack:
+        fresh = {name for name in readers.get(stack.pop(), ()) if name not in reached and name not in exits}
         reached |= fresh
-        left += fresh
+        stack += fresh
     return reached
 
 
 def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
     """The nodes that belong to loops."""
-    listed = list(nodes)
-    exits = {node.name for node in listed if node.op in EXIT}
-    return find_reached(listed, (node.name for node in listed if node.op in ENTER), exits)
+    all_nodes = list(nodes)
+    exits = {node.name for node in all_nodes if node.op in EXIT}
+    return find_reached(all_nodes, (node.name for node in all_nodes if node.op in ENTER), exits)
 
 
 class _Conversion:
@@ -143,7 +143,7 @@ class _Conversion:
             or f"{variable.merge.name}/iteration"
             for variable in loop.variables
         }
-        given = {NodeOutput(node.name): node.name for node in loop.constant}
+        constants = {NodeOutput(node.name): node.name for node in loop.constant}
         results = [variable.after.inputs[0] for variable in loop.variables] + [
             NodeOutput(node.name) for node in loop.constant
         ]
@@ -151,8 +151,8 @@ class _Conversion:
             node.type_number("T")
             for node in (*(variable.enter for variable in loop.variables), *loop.constant)
         )
-        condition = self._function(f"{name}/condition", before | given, types, [decided.inputs[0]])
-        body = self._function(f"{name}/body", updated | given, types, results)
+        condition = self._function(f"{name}/condition", before | constants, types, [decided.inputs[0]])
+        body = self._function(f"{name}/body", updated | constants, types, results)
         whole = self._unique(name or "while")
         exits = {exit_: place for place, variable in enumerate(loop.variables) for exit_ in variable.exits}
         enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]
@@ -176,21 +176,21 @@ class _Conversion:
         self._running.pop()
 
     def _unique(self, name: str) -> str:
-        number, chosen = 1, name
-        while chosen in self._graph.nodes:
+        number, unique = 1, name
+        while unique in self._graph.nodes:
             number += 1
-            chosen = f"{name}_{number}"
-        return chosen
+            unique = f"{name}_{number}"
+        return unique
 
     def _function(
-        self, name: str, given: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
+        self, name: str, ports: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
     ) -> Function:
-        """What lies between the arguments of a loop and some results of a variable."""
-        nodes = self._take_body(given, outputs)
-        arguments = set(given.values())
+        """The nodes between the arguments of a loop and some results, as a function."""
+        nodes = self._take_body(ports, outputs)
+        arguments = set(ports.values())
 
         def move(endpoints: Iterable[NodeOutput]) -> tuple[NodeOutput, ...]:
-            return tuple(NodeOutput(given[each]) if each in given else each for each in endpoints)
+            return tuple(NodeOutput(ports[each]) if each in ports else each for each in endpoints)
 
         body = [
             node.with_inputs(move(node.inputs), (each for each in node.controls if each in nodes))
@@ -200,13 +200,13 @@ class _Conversion:
             raise LoadError(
                 f"{self._graph.title}: loop {name!r} reads a value of the iteration before; export the model again"
             )
-        return Function(name, tuple(given.values()), types, tuple(body), move(outputs))
+        return Function(name, tuple(ports.values()), types, tuple(body), move(outputs))
 
-    def _take_body(self, given: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
+    def _take_body(self, ports: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
         names: set[str] = set()
-        left = [endpoint for endpoint in outputs if endpoint not in given]
-        while left:
-            name = left.pop().node
+        stack = [endpoint for endpoint in outputs if endpoint not in ports]
+        while stack:
+            name = stack.pop().node
             if name in names:
                 continue
             if name in self._exits:
@@ -222,8 +222,8 @@ class _Conversion:
             ):
                 raise node.error("a loop reads it, and it belongs to another; export the model again")
             names.add(name)
-            left += [endpoint for endpoint in node.inputs if endpoint not in given]
-            left += [NodeOutput(control) for control in node.controls if self._is_effect(control)]
+            stack += [endpoint for endpoint in node.inputs if endpoint not in ports]
+            stack += [NodeOutput(control) for control in node.controls if self._is_effect(control)]
         return {name: node for name, node in self._graph.nodes.items() if name in names}
 
     def _is_effect(self, name: str) -> bool:

@@ -80,8 +80,8 @@ class TensorflowOp(ModelOp):
             {},
             self.library,
         )
-        made = translator(context)
-        outlets: list[OutletId] = [made] if isinstance(made, OutletId) else list(made)
+        result = translator(context)
+        outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
         if len(outlets) < len(self.outputs):
             missing = ", ".join(self.outputs[len(outlets) :])
             raise LoadError(f"{wire} ({self.type}): its outputs {missing} are not covered")

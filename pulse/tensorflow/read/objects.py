@@ -22,9 +22,9 @@ _VALUE = "VARIABLE_VALUE"
 
 
 def captured_values(
-    nodes: Sequence[GraphNode], objects: Proto, checkpoint: Checkpoint, known: Mapping[str, Array], what: str
+    nodes: Sequence[GraphNode], objects: Proto, checkpoint: Checkpoint, values: Mapping[str, Array], what: str
 ) -> dict[str, Array]:
-    """Variable -> its value in the checkpoint, of those that calls capture and that are not ``known``.
+    """Variable -> its value in the checkpoint, for the variables that calls capture and that ``values`` lacks.
 
     Raises LoadError
     """
@@ -42,7 +42,7 @@ def captured_values(
                 f"{len(bound)} objects; the file is damaged, get it again"
             )
         handles = node.inputs[len(node.inputs) - len(bound) :]
-        places.update((each.node, place) for each, place in zip(handles, bound) if each.node not in known)
+        places.update((each.node, place) for each, place in zip(handles, bound) if each.node not in values)
     if not places or _GRAPH not in checkpoint:
         return {}
     keys = _keys(objects, _read_objects(checkpoint, what))
@@ -56,20 +56,20 @@ def _read_objects(checkpoint: Checkpoint, what: str) -> Proto:
         raise LoadError(f"{what}: the objects of its checkpoint cannot be decoded; get it again") from None
 
 
-def _keys(objects: Proto, stored: Proto) -> dict[int, str]:
+def _keys(objects: Proto, saved_objects: Proto) -> dict[int, str]:
     """Object -> the name of its tensor: both graphs are walked from their roots, by the names of children."""
     keys: dict[int, str] = {}
-    left, seen = [(0, 0)], {0}
-    while left:
-        place, other = left.pop()
-        if not (0 <= place < len(objects.nodes) and 0 <= other < len(stored.nodes)):
+    stack, seen = [(0, 0)], {0}
+    while stack:
+        place, other = stack.pop()
+        if not (0 <= place < len(objects.nodes) and 0 <= other < len(saved_objects.nodes)):
             continue
-        for attribute in stored.nodes[other].attributes:
+        for attribute in saved_objects.nodes[other].attributes:
             if attribute.name == _VALUE and attribute.checkpoint_key:
                 keys[place] = attribute.checkpoint_key
-        children = {child.local_name: child.node_id for child in stored.nodes[other].children}
+        children = {child.local_name: child.node_id for child in saved_objects.nodes[other].children}
         for child in objects.nodes[place].children:
             if child.local_name in children and child.node_id not in seen:
                 seen.add(child.node_id)
-                left.append((child.node_id, children[child.local_name]))
+                stack.append((child.node_id, children[child.local_name]))
     return keys

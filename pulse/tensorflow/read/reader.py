@@ -42,9 +42,9 @@ def model_of(
 ) -> tuple[FileNetwork, FlatGraph]:
     """The model of what a file holds, and its nodes; ``outputs`` are any tensors of it. Raises LoadError."""
     if contents.signatures:
-        chosen = _signature(contents, signature)
-        kept = chosen.outputs if outputs is None else _select_outputs(contents, chosen, outputs)
-        return _of_signature(contents, inputs, constants, replace(chosen, outputs=kept))
+        side = _signature(contents, signature)
+        selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
+        return _of_signature(contents, inputs, constants, replace(side, outputs=selection))
     if signature is not None:
         raise LoadError(f"{contents.title}: a graph has no signature; there is none called {signature!r}")
     return _of_graph(contents, inputs, constants, outputs)
@@ -55,23 +55,23 @@ def _select_outputs(
 ) -> dict[str, NodeOutput]:
     unknown = [name for name in outputs if name not in signature.outputs]
     if unknown:
-        listed = ", ".join(signature.outputs)
-        raise LoadError(f"{contents.title}: no output is called {unknown[0]}; the outputs are {listed}")
+        names = ", ".join(signature.outputs)
+        raise LoadError(f"{contents.title}: no output is called {unknown[0]}; the outputs are {names}")
     return {name: signature.outputs[name] for name in outputs}
 
 
 def _signature(contents: Contents, name: str | None) -> Signature:
-    known = {
+    signatures = {
         key: each
         for key, each in contents.signatures.items()
         if each.outputs and not key.startswith(_INTERNAL)
     }
     if name is None:
-        name = SERVING if SERVING in known else next(iter(known), SERVING)
-    if name not in known:
-        listed = ", ".join(known) or "none"
-        raise LoadError(f"{contents.title}: no signature is called {name!r}; the signatures are {listed}")
-    return known[name]
+        name = SERVING if SERVING in signatures else next(iter(signatures), SERVING)
+    if name not in signatures:
+        names = ", ".join(signatures) or "none"
+        raise LoadError(f"{contents.title}: no signature is called {name!r}; the signatures are {names}")
+    return signatures[name]
 
 
 def _of_signature(
@@ -94,12 +94,12 @@ def _of_graph(
     outputs: Sequence[str] | None,
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
-    given, fixed = _plain(inputs), _plain(constants)
-    wanted = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
-    fetches = {name: NodeOutput.parse(name) for name in wanted}
+    input_values, constant_values = _plain(inputs), _plain(constants)
+    names = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
+    fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
         raise LoadError(f"{contents.title}: no node gives a tensor that nobody reads, so there is no output")
-    places = {name: NodeOutput.parse(name) for name in (*given, *fixed)}
+    places = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
     for name, endpoint in places.items():
         if endpoint.node not in nodes:
             listed = ", ".join(node.name for node in contents.nodes if node.op in PLACES) or "none"
@@ -116,26 +116,26 @@ def _of_graph(
     for node in needed.values():
         if node.op in PLACES:
             places.setdefault(node.name, NodeOutput(node.name))
-    read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
-    ends = {*given, *fixed}
-    places = {name: each for name, each in places.items() if each in read or name in ends}
+    endpoints_read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
+    ends = {*input_values, *constant_values}
+    places = {name: each for name, each in places.items() if each in endpoints_read or name in ends}
     order = {name: place for place, name in enumerate(nodes)}
     listed = sorted(places.items(), key=lambda item: (order[item[1].node], item[1].slot))
-    return _model(contents, nodes, dict(listed), fetches, (), given, fixed)
+    return _model(contents, nodes, dict(listed), fetches, (), input_values, constant_values)
 
 
 def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:
     return list(dict.fromkeys(endpoint.node for endpoint in fetches.values()))
 
 
-def _plain(named: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """``x:0`` as ``x``."""
-    return {name.removesuffix(":0"): value for name, value in named.items()}
+    return {name.removesuffix(":0"): value for name, value in values.items()}
 
 
 def _last(nodes: Sequence[GraphNode]) -> list[str]:
     """The nodes whose results are not read, and that depend on more than constants: the outputs."""
-    read = {endpoint.node for node in nodes for endpoint in node.inputs}
+    endpoints_read = {endpoint.node for node in nodes for endpoint in node.inputs}
     silent = (
         *SILENT,
         *ASSIGNMENTS,
@@ -147,7 +147,9 @@ def _last(nodes: Sequence[GraphNode]) -> list[str]:
         "VarIsInitializedOp",
         "IsVariableInitialized",
     )
-    candidates = [node for node in nodes if node.name not in read and node.op not in silent and node.inputs]
+    candidates = [
+        node for node in nodes if node.name not in endpoints_read and node.op not in silent and node.inputs
+    ]
     candidates = [
         node for node in candidates if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)
     ]
@@ -165,12 +167,12 @@ def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
             readers.setdefault(endpoint.node, []).append(node.name)
     names = {node.name for node in nodes}
     open_ = [node.name for node in nodes if any(each.node not in names for each in node.inputs)]
-    left = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
-    moving = set(left)
-    while left:
-        fresh = [name for name in readers.get(left.pop(), ()) if name not in moving]
+    stack = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
+    moving = set(stack)
+    while stack:
+        fresh = [name for name in readers.get(stack.pop(), ()) if name not in moving]
         moving.update(fresh)
-        left += fresh
+        stack += fresh
     return moving
 
 
@@ -195,14 +197,14 @@ def _model(
 
 
 def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
-    """What a node says of a tensor that is given, in the form that ONNX has for it."""
+    """The type and shape of an input by its node, in the form of ONNX."""
     type_, dims = _stated_type(node, endpoint)
-    known = type_.known_type if type_ is not None else None
-    if type_ is not None and known is None and node.op in PLACES:
+    dtype = type_.known_type if type_ is not None else None
+    if type_ is not None and dtype is None and node.op in PLACES:
         raise LoadError(
             f"input {name}: a tensor of {type_} is not covered; give a tensor behind it as the input"
         )
-    number = TensorProto.UNDEFINED if known is None else helper.np_dtype_to_tensor_dtype(np.dtype(known))
+    number = TensorProto.UNDEFINED if dtype is None else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     shape = None if dims is None else [_dim(dims, axis) for axis in range(len(dims))]
     return helper.make_tensor_value_info(name, number, shape)
 

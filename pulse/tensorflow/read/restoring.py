@@ -60,8 +60,8 @@ def _texts(graph: FlatGraph, endpoint: NodeOutput) -> list[str]:
     node = graph.nodes.get(endpoint.node)
     if node is None or node.op != "Const" or "value" not in (node.stored or {}):
         return []
-    stored: Mapping[str, Proto] = node.stored
+    protos: Mapping[str, Proto] = node.stored
     try:
-        return [text.decode() for text in stored["value"].tensor.string_val]
+        return [text.decode() for text in protos["value"].tensor.string_val]
     except UnicodeDecodeError:
         raise LoadError(f"{node.name} (Const): a name in it is not text; export the model again") from None

@@ -47,14 +47,14 @@ def unpack(node: TfliteNode) -> list[OutletId]:
     shape = node.fact(0).shape
     axis = node.axis(node.integer("Axis", 0), len(shape))
     unify(shape[axis], TDim.of(len(node.makes)), f"{node.wire_name} (UNPACK): the entries of axis {axis}")
-    made: list[OutletId] = []
+    outlets: list[OutletId] = []
     for place in range(len(node.makes)):
         part = node.with_name(node.outputs[place])
         x = requantize_input(node, 0, f"moved{place}", place)
         if len(node.makes) > 1:
             x = part.wire(Slice(axis, TDim.of(place), TDim.of(place + 1)), [x], "entry")
-        made.append(part.wire(RemoveAxis(axis), [x]))
-    return made
+        outlets.append(part.wire(RemoveAxis(axis), [x]))
+    return outlets
 
 
 def _empty(node: TfliteNode, slot: int) -> bool:

@@ -78,12 +78,12 @@ def _op(node: TfliteNode) -> Sequence[OutletId]:
 
 @tflite_op("IF")
 def if_(node: TfliteNode) -> Sequence[OutletId]:
-    """The branch that is taken if that is known; else both, and a choice of each result."""
+    """The branch that a constant condition selects; else both branches, and a choice of each result."""
     inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
     condition = node.input(0)
-    taken = _number(node, condition)
-    if taken is not None:
-        return _run(node, "ThenSubgraphIndex" if taken else "ElseSubgraphIndex", inputs)
+    condition_value = _number(node, condition)
+    if condition_value is not None:
+        return _run(node, "ThenSubgraphIndex" if condition_value else "ElseSubgraphIndex", inputs)
     then, otherwise = (_run(node, name, inputs) for name in ("ThenSubgraphIndex", "ElseSubgraphIndex"))
     for yes, no in zip(then, otherwise):
         if not node.graph.fact(yes).agrees(node.graph.fact(no)):

@@ -53,7 +53,7 @@ def _number(value: Array | None) -> TDim | None:
 
 @dataclass
 class _Parts:
-    """What the body is made of.
+    """The parts of the body.
 
     iteration   the symbol of one of them
     iterations  how many there are
@@ -77,17 +77,17 @@ class _Parts:
     def wire(self) -> list[OutletId] | None:
         """A scan, and the loop's outputs from it."""
         node, graph = self.node, TypedGraph()
-        given: dict[OutletId, OutletId] = {}
+        in_body: dict[OutletId, OutletId] = {}
         frames: list[tuple[str, int, int]] = []
         for number, (outlet, (state, axis)) in enumerate(self.reads.items()):
             fact = self.node.graph.fact(self.node.input(state))
             part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
             (frame,) = graph.add(f"frame{number}", Source(part), (), [part])
-            kept = self.body.graph.fact(outlet).rank == fact.rank
-            given[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if kept else frame
+            has_axis = self.body.graph.fact(outlet).rank == fact.rank
+            in_body[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if has_axis else frame
             frames.append((f"frame{number}", state, axis))
         results = [self.body.graph.outputs[state] for state in self.carried] + list(self.lists.values())
-        places = _copy(self.body, results, graph, given, self.iteration)
+        places = _copy(self.body, results, graph, in_body, self.iteration)
         if places is None:
             return None
         carried = [f"in{state}" for state in self.carried]
@@ -123,38 +123,38 @@ class _Parts:
         operands = [node.input(state) for _, state, _ in frames]
         operands += [node.input(state) for state in self.carried]
         operands += [node.input(int(name.removeprefix("in"))) for name in captured]
-        made = wire(node.graph, f"{node.wire_name}.scan", op, operands)
+        wires = wire(node.graph, f"{node.wire_name}.scan", op, operands)
         outputs = {state: node.input(state) for state in self.steady}
-        outputs |= dict(zip(self.lists, made)) | dict(zip(self.carried, made[len(rows) :]))
+        outputs |= dict(zip(self.lists, wires)) | dict(zip(self.carried, wires[len(rows) :]))
         outputs |= {state: node.dims_constant([self.iterations], f"count{state}") for state in self.counters}
         return [outputs[state] for state in range(len(node.inputs))]
 
 
 def _copy(
     body: TypedNetwork,
-    wanted: Sequence[OutletId],
+    results: Sequence[OutletId],
     graph: TypedGraph,
-    given: Mapping[OutletId, OutletId],
+    inputs: Mapping[OutletId, OutletId],
     iteration: Symbol,
 ) -> dict[OutletId, OutletId] | None:
-    """What some outlets need, in another graph; None if that depends on the number of the iteration."""
-    places, left, needed = dict(given), list(wanted), set[int]()
-    while left:
-        outlet = left.pop()
+    """Copy the nodes that some outlets need into another graph; None if they depend on the iteration's number."""
+    places, stack, needed = dict(inputs), list(results), set[int]()
+    while stack:
+        outlet = stack.pop()
         if outlet not in places and outlet.node not in needed:
             needed.add(outlet.node)
-            left += body.graph.nodes[outlet.node].inputs
-    for number in body.graph.order(list(wanted)):
+            stack += body.graph.nodes[outlet.node].inputs
+    for number in body.graph.order(list(results)):
         if number not in needed:
             continue
         node = body.graph.nodes[number]
         if _depends(node.op, iteration) or any(_depends(outlet.fact, iteration) for outlet in node.outputs):
             return None
         if isinstance(node.op, Source):
-            added = graph.add(node.name, node.op, (), [node.op.fact])
+            outlets = graph.add(node.name, node.op, (), [node.op.fact])
         else:
-            added = wire(graph, node.name, node.op, [places[outlet] for outlet in node.inputs])
-        places.update({OutletId(number, slot): outlet for slot, outlet in enumerate(added)})
+            outlets = wire(graph, node.name, node.op, [places[outlet] for outlet in node.inputs])
+        places.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
     return places
 
 
@@ -214,8 +214,8 @@ class _Counted:
                     return None
             elif place not in same:
                 self._sort(parts, place)
-        for made in body.graph.nodes:
-            self._note_read(parts, OutletId(made.id))
+        for reader in body.graph.nodes:
+            self._note_read(parts, OutletId(reader.id))
         return parts if parts.reads else None
 
     def _is_input(self, body: TypedNetwork, outlet: OutletId, place: int) -> bool:
@@ -225,15 +225,15 @@ class _Counted:
         """The length that the condition compares the iteration with; of several the one that all agree on."""
         cond = self._run("CondSubgraphIndex", facts)
         counts: list[TDim] = []
-        left = [cond.graph.outputs[0]]
-        while left:
-            made = cond.graph.node(left.pop())
-            if isinstance(made.op, Elementwise) and made.op.kind == "and":
-                left += made.inputs
+        stack = [cond.graph.outputs[0]]
+        while stack:
+            producer = cond.graph.node(stack.pop())
+            if isinstance(producer.op, Elementwise) and producer.op.kind == "and":
+                stack += producer.inputs
                 continue
-            if not isinstance(made.op, Elementwise) or made.op.kind != "less":
+            if not isinstance(producer.op, Elementwise) or producer.op.kind != "less":
                 return None
-            iteration, limit = (_number(cond.graph.fact(outlet).value) for outlet in made.inputs)
+            iteration, limit = (_number(cond.graph.fact(outlet).value) for outlet in producer.inputs)
             if iteration is None or limit is None or iteration != self._iteration:
                 return None
             counts.append(limit)
@@ -242,9 +242,9 @@ class _Counted:
     def _sort(self, parts: _Parts, place: int) -> None:
         """A state is a list that each iteration writes one frame of, or goes from iteration to iteration."""
         graph, iteration = parts.body.graph, self._iteration
-        made = graph.node(graph.outputs[place])
-        if isinstance(made.op, Concat) and made.op.axis == 0 and len(made.inputs) == 3:
-            before, row, behind = (graph.node(outlet) for outlet in made.inputs)
+        producer = graph.node(graph.outputs[place])
+        if isinstance(producer.op, Concat) and producer.op.axis == 0 and len(producer.inputs) == 3:
+            before, row, behind = (graph.node(outlet) for outlet in producer.inputs)
             fits = self._slices(parts, before.id, place, TDim.of(0), iteration)
             fits = fits and self._slices(parts, behind.id, place, iteration + 1, parts.iterations)
             if (
@@ -252,30 +252,33 @@ class _Counted:
                 and graph.fact(OutletId(row.id)).shape[0] == 1
                 and self._facts[place].shape[0] == parts.iterations
             ):
-                parts.lists[place] = made.inputs[1]
+                parts.lists[place] = producer.inputs[1]
                 return
         parts.carried.append(place)
 
     def _slices(self, parts: _Parts, number: int, place: int, start: TDim, end: TDim) -> bool:
-        made = parts.body.graph.nodes[number]
+        node = parts.body.graph.nodes[number]
         return (
-            isinstance(made.op, Slice)
-            and (made.op.axis, made.op.start, made.op.end, made.op.step) == (0, start, end, 1)
-            and self._is_input(parts.body, made.inputs[0], place)
+            isinstance(node.op, Slice)
+            and (node.op.axis, node.op.start, node.op.end, node.op.step) == (0, start, end, 1)
+            and self._is_input(parts.body, node.inputs[0], place)
         )
 
     def _note_read(self, parts: _Parts, outlet: OutletId) -> None:
         """Take note of an outlet that is a frame of a state that no iteration changes."""
         graph, iteration = parts.body.graph, self._iteration
-        made = graph.node(outlet)
-        if isinstance(made.op, Gather):
-            index = graph.fact(made.inputs[1])
+        reader = graph.node(outlet)
+        if isinstance(reader.op, Gather):
+            index = graph.fact(reader.inputs[1])
             frame = not index.rank and _number(index.value) == iteration
         else:
-            frame = isinstance(made.op, Slice) and (made.op.start, made.op.end) == (iteration, iteration + 1)
-        if not frame or not isinstance(made.op, Gather | Slice):
+            frame = isinstance(reader.op, Slice) and (reader.op.start, reader.op.end) == (
+                iteration,
+                iteration + 1,
+            )
+        if not frame or not isinstance(reader.op, Gather | Slice):
             return
-        label, axis = graph.label(made.inputs[0]), made.op.axis
+        label, axis = graph.label(reader.inputs[0]), reader.op.axis
         state = next((place for place in parts.steady if label == f"in{place}"), None)
         if state is not None and self._facts[state].shape[axis] == parts.iterations:
             parts.reads[outlet] = state, axis

@@ -55,8 +55,8 @@ def bias_of(node: TfliteNode, slot: int) -> Array | None:
     """The bias as it is stored, or as f32; None if there is none. Raises LoadError."""
     if not node.has(slot):
         return None
-    stored = node.read(slot).data
-    return (numbers(node, slot, "bias") if stored is None else stored).ravel()
+    data = node.read(slot).data
+    return (numbers(node, slot, "bias") if data is None else data).ravel()
 
 
 @tflite_op("CONV_2D", "DEPTHWISE_CONV_2D")
@@ -128,17 +128,17 @@ def transpose_conv(node: TfliteNode) -> OutletId:
     """Inputs: the shape of the output, kernel [O, H, W, C], x, bias."""
     perm = (3, 0, 1, 2)
     kernel = kernel_of(node, 1, perm, node.has_codes)
-    wanted, shape = node.dims(0, "output shape"), node.fact(2).shape
-    if len(shape) != 4 or len(wanted) != 4:
-        raise node.error(f"input of {len(shape)} axes for an output of {len(wanted)}; it takes 4")
+    sizes, shape = node.dims(0, "output shape"), node.fact(2).shape
+    if len(shape) != 4 or len(sizes) != 4:
+        raise node.error(f"input of {len(shape)} axes for an output of {len(sizes)}; it takes 4")
     strides, pads, extra = spatial(node, "Stride"), list[tuple[TDim, TDim]](), list[int]()
     for axis, (size, stride) in enumerate(zip(kernel.shape[2:], strides)):
-        made = wanted[axis + 1]
-        before = same_pair(made, size, stride)[0] if node.integer("Padding", SAME) == SAME else TDim.of(0)
-        more = made - ((shape[axis + 1] - 1) * stride + size - before)
+        frames = sizes[axis + 1]
+        before = same_pair(frames, size, stride)[0] if node.integer("Padding", SAME) == SAME else TDim.of(0)
+        more = frames - ((shape[axis + 1] - 1) * stride + size - before)
         if not more.is_const or not before.is_const:
             raise node.error(
-                f"its output has {made} frames on axis {axis + 1}, which {shape[axis + 1]} frames do not give"
+                f"its output has {frames} frames on axis {axis + 1}, which {shape[axis + 1]} frames do not give"
             )
         pads.append((before, TDim.of(max(0, -int(more)))))
         extra.append(max(0, int(more)))

@@ -60,8 +60,8 @@ SUM_SCALES = 2.0**-10, 2.0**8
 
 def _sum(node: TfliteNode) -> OutletId:
     """The sum or difference of two terms in steps of the output."""
-    tensor, made = target(node)
-    ratios = [np.float32(node.quantization(slot).scale[0] / made.scale[0]) for slot in (0, 1)]
+    tensor, quantization = target(node)
+    ratios = [np.float32(node.quantization(slot).scale[0] / quantization.scale[0]) for slot in (0, 1)]
     if tensor.dtype == np.int16 or not all(SUM_SCALES[0] <= ratio < SUM_SCALES[1] for ratio in ratios):
         return _sum_in_fixed_point(node, INT16_SHIFT if tensor.dtype == np.int16 else SUM_SHIFT)
     shift = SUM_BITS - int(np.frexp(max(ratios))[1])
@@ -89,25 +89,25 @@ def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
 
 def _sum_in_fixed_point(node: TfliteNode, shift: int) -> OutletId:
     """The sum of both terms by multipliers of 31 bits."""
-    _, made = target(node)
+    _, quantization = target(node)
     left, right, coarse = _terms(node, shift)
     total = node.each("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")
-    factor = np.asarray(coarse / ((1 << shift) * float(made.scale[0])))
+    factor = np.asarray(coarse / ((1 << shift) * float(quantization.scale[0])))
     return clamp_wide(node, times(node, total, factor, "rescaled"), fused_activation(node))
 
 
 def _product(node: TfliteNode) -> OutletId:
-    tensor, made = target(node)
+    tensor, quantization = target(node)
     if tensor.dtype == np.int16:
         wide = [node.cast(node.codes(slot), F64, f"wide{slot}") for slot in (0, 1)]
         y = node.each("mul", *wide, suffix="product")
-        factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0]
+        factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / quantization.scale[0]
         return clamp_wide(node, times(node, y, factor, "rescaled"), fused_activation(node))
     y = node.each("mul", node.codes(0), node.codes(1), suffix="product")
     return rescale_codes(
         node,
         y,
-        node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0],
+        node.quantization(0).scale[0] * node.quantization(1).scale[0] / quantization.scale[0],
         fused_activation(node),
     )
 
@@ -142,11 +142,11 @@ def squared_difference(node: TfliteNode) -> OutletId:
 
 def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
     """Both terms in steps of twice the coarser scale over 2**7, then the square in those of the output."""
-    _, made = target(node)
+    _, quantization = target(node)
     left, right, coarse = _terms(node, DIFFERENCE_SHIFT)
     difference = node.each("sub", left, right, suffix="difference")
     square = node.each("mul", difference, difference, suffix="square")
-    factor = np.asarray(coarse**2 / ((1 << 2 * DIFFERENCE_SHIFT) * float(made.scale[0])))
+    factor = np.asarray(coarse**2 / ((1 << 2 * DIFFERENCE_SHIFT) * float(quantization.scale[0])))
     return clamp_wide(node, times(node, square, factor, "rescaled"))
 
 
@@ -180,9 +180,9 @@ def select(node: TfliteNode) -> OutletId:
 @tflite_op("CAST")
 def cast(node: TfliteNode) -> OutletId:
     """Cast to a type."""
-    made = node.makes[0]
-    if made.dtype is None or made.dtype.kind == "c":
-        raise node.error(f"a cast to {made.kind} is not covered")
-    wanted = TYPES["INT64"] if made.kind == "INT32" else made.dtype
+    tensor = node.makes[0]
+    if tensor.dtype is None or tensor.dtype.kind == "c":
+        raise node.error(f"a cast to {tensor.kind} is not covered")
+    dtype = TYPES["INT64"] if tensor.kind == "INT32" else tensor.dtype
     x = node.values(0)
-    return x if node.graph.fact(x).dtype == wanted else node.wire(Cast(wanted), [x])
+    return x if node.graph.fact(x).dtype == dtype else node.wire(Cast(dtype), [x])

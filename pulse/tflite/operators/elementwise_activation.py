@@ -182,11 +182,11 @@ def relu(node: TfliteNode) -> OutletId:
     """The input inside of a range."""
     low, high = RANGES[node.op_type]
     if node.has_codes:
-        ours, (_, made) = node.quantization(0), target(node)
-        floor = float(np.rint(low / made.scale[0]))
-        ceiling = None if high is None else float(np.rint(high / made.scale[0]))
-        if ours.scale[0] != made.scale[0]:
-            ratio = float(ours.scale[0] / made.scale[0])
+        ours, (_, theirs) = node.quantization(0), target(node)
+        floor = float(np.rint(low / theirs.scale[0]))
+        ceiling = None if high is None else float(np.rint(high / theirs.scale[0]))
+        if ours.scale[0] != theirs.scale[0]:
+            ratio = float(ours.scale[0] / theirs.scale[0])
             return pick(node, of_codes(node, lambda x: np.clip(multiply(x, ratio), floor, ceiling)))
         y = clamp(node, node.codes(0), suffix="limited")
         y = node.each("max", y, floor, suffix="floor" if ceiling is not None else "")
@@ -201,12 +201,12 @@ def prelu(node: TfliteNode) -> OutletId:
     """The input if it is positive, else times a slope of its channel."""
     if not node.has_codes:
         return node.each("prelu", node.values(0), node.values(1))
-    ours, slopes, (_, made) = node.quantization(0), node.quantization(1), target(node)
+    ours, slopes, (_, theirs) = node.quantization(0), node.quantization(1), target(node)
     x = node.cast(node.codes(0), F64, "wide")
-    right = times(node, x, np.asarray(float(ours.scale[0] / made.scale[0])), "positive")
+    positive = times(node, x, np.asarray(float(ours.scale[0] / theirs.scale[0])), "positive")
     product = node.each("mul", x, node.cast(node.codes(1), F64, "slopes"), suffix="product")
-    left = times(
-        node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / made.scale[0])), "negative"
+    negative = times(
+        node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / theirs.scale[0])), "negative"
     )
     below = node.each("less", x, 0.0, suffix="below")
-    return clamp_wide(node, node.each("where", below, left, right, suffix="chosen"))
+    return clamp_wide(node, node.each("where", below, negative, positive, suffix="chosen"))

@@ -69,9 +69,9 @@ def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId
     if node.has(2) and node.read(2).kind == "INT64":
         return times_once(node, total, factor, 31, "rescaled")
     if factor.size == 1:
-        _, made = target(node)
+        _, quantization = target(node)
         product = node.quantization(0).scale[0] * node.quantization(1).scale[0]
-        factor = np.asarray(float(product) / float(made.scale[0]))
+        factor = np.asarray(float(product) / float(quantization.scale[0]))
     return times(node, total, factor, "rescaled", up=True)
 
 
@@ -99,14 +99,14 @@ def _multiply_computed(node: TfliteNode) -> OutletId:
         raise node.error("codes times weights that are computed while running are not covered")
     w = node.values(1)
     size = node.graph.fact(w).shape[1]
-    turned = node.wire(Transpose((1, 0)), [w], "turned")
-    y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), turned], "product")
+    transposed = node.wire(Transpose((1, 0)), [w], "turned")
+    y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), transposed], "product")
     return activate(node, node.each("add", y, node.values(2), suffix="sum") if node.has(2) else y)
 
 
 @tflite_op("BATCH_MATMUL")
 def batch_matmul(node: TfliteNode) -> OutletId:
-    """Products of the last two axes, either of them turned before.
+    """Products of the last two axes, either operand transposed first.
 
     XNNPACK takes those of codes whose second matrix has its zero at code 0; the others have multipliers of 31 bits.
     """
@@ -122,17 +122,17 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     if not node.has_codes:
         return node.wire(MatMul(), [a, b])
     most = [largest_code(node.read(slot)) for slot in (0, 1)]
-    stored = node.read(1)
-    if stored.data is not None:
-        most[1] = int(np.abs(subtract_zero(stored)).max(initial=0))
+    weights = node.read(1)
+    if weights.data is not None:
+        most[1] = int(np.abs(subtract_zero(weights)).max(initial=0))
     depth = node.graph.fact(a).shape[-1]
     if not depth.is_const or int(depth) * most[0] * most[1] > EXACT:
         raise node.error(
             f"a sum of {depth} products of codes cannot be proved exact below {EXACT}; keep it in floats"
         )
     assert max(most) <= X_DIGIT
-    _, made = target(node)
-    factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0]
+    _, quantization = target(node)
+    factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / quantization.scale[0]
     total = node.wire(MatMul(), [a, b], "sum")
     if node.quantization(1).zero[0] == 0:
         return rescale_codes(node, total, factor)

@@ -12,7 +12,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("SOFTMAX", "LOG_SOFTMAX")
 def softmax(node: TfliteNode) -> OutletId:
-    """Over the last axis, of x times beta."""
+    """Softmax over the last axis, of x times beta."""
     beta = float(node.attributes.get("Beta", 1.0)) if node.op_type == "SOFTMAX" else 1.0
     wide = node.has_codes and node.makes[0].dtype == np.int16
     size = node.fact(0).shape[-1]

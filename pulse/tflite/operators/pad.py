@@ -18,10 +18,10 @@ def pad(node: TfliteNode) -> OutletId:
     require_real(node)
     fill = 0.0
     if node.op_type == "PADV2" and node.makes[0].has_codes:
-        stored, made = node.read(2), node.makes[0].quantization
-        if stored.data is None or stored.quantization is None or made is None:
+        fill_tensor, quantization = node.read(2), node.makes[0].quantization
+        if fill_tensor.data is None or fill_tensor.quantization is None or quantization is None:
             raise node.error("its number to fill with is computed while running; only a constant is covered")
-        fill = float(np.rint(decode(stored).ravel()[0] / made.scale[0]))
+        fill = float(np.rint(decode(fill_tensor).ravel()[0] / quantization.scale[0]))
     elif node.op_type == "PADV2":
         fill = float(node.scalar(2, "number to fill with"))
     return _pad(node, "constant", fill)

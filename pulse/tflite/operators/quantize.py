@@ -10,8 +10,8 @@ from pulse.tflite.registry import tflite_op
 
 def encode(node: TfliteNode, y: OutletId, activation: int = NONE) -> OutletId:
     """Floats as codes of the output, behind a fused activation."""
-    _, made = target(node)
-    return rescale_codes(node, node.cast(y, F32, "f32"), np.float32(1) / made.scale[0], activation)
+    _, quantization = target(node)
+    return rescale_codes(node, node.cast(y, F32, "f32"), np.float32(1) / quantization.scale[0], activation)
 
 
 @tflite_op("QUANTIZE")

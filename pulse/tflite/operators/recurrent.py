@@ -72,9 +72,9 @@ def _layer(
     operands += [node.input(slot) for slot in states]
     if peepholes is not None:
         operands.append(node.constant(peepholes, "peepholes"))
-    made = node.graph_wires(Recurrent(cell, hidden, optional=optional), operands)
-    y = node.wire(RemoveAxis(0), [made[0]], "frame") if single else _frames_first(node, made[0], False)
-    return [y, *made[1:]]
+    outlets = node.graph_wires(Recurrent(cell, hidden, optional=optional), operands)
+    y = node.wire(RemoveAxis(0), [outlets[0]], "frame") if single else _frames_first(node, outlets[0], False)
+    return [y, *outlets[1:]]
 
 
 @tflite_op("UNIDIRECTIONAL_SEQUENCE_LSTM", states=(18, 19))

@@ -30,7 +30,7 @@ LEAST, MOST = -(1 << 15), (1 << 15) - 1
 
 @record
 class LstmWeights:
-    """What a layer is made of, as it is stored; gates in the order input, output, forget, cell.
+    """The weights of a layer as the file stores them; gates in the order input, output, forget, cell.
 
     w, r    [4 * H, I] and [4 * H, H], whole numbers; ``w_scale`` and ``r_scale`` have one number for each row
     bias    [4 * H], in steps of the sums of frames
@@ -86,10 +86,10 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     total = _sum(node, x, parts.w, parts.bias, largest_code(node.read(0)), "frames")
     entered = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
 
-    def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+    def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
         total = _sum(at, states[0], parts.r, None, largest_code(node.read(18)), "past")
         past = times(at, total, h_factor, "past.gates")
-        gates = _clamp(at, at.each("add", past, at.cast(given, F64, "entered"), suffix="both"), "gates")
+        gates = _clamp(at, at.each("add", past, at.cast(x, F64, "entered"), suffix="both"), "gates")
         opened = _look_up(at, _share(at, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened")
         fresh = _look_up(at, _share(at, gates, 3 * hidden, 4 * hidden, "last"), fixed_point.tanh, 3, "fresh")
         names = ("entering", "leaving", "keeping")

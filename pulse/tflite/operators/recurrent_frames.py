@@ -44,5 +44,5 @@ def scan_frames(
     body = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
     course = Course(axis)
     op = Scan(body, tuple(names), ("frame",), (), (course,), (course,))
-    made = wire(node.graph, f"{node.wire_name}.frames", op, [x, *states])
-    return [node.name_result(made[0]), *made[1:]]
+    results = wire(node.graph, f"{node.wire_name}.frames", op, [x, *states])
+    return [node.name_result(results[0]), *results[1:]]

@@ -29,10 +29,10 @@ class WeightRows:
 
 def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
     """Weights one below the other. Raises LoadError."""
-    stored = [node.read(slot) for slot in slots]
-    if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in stored):
+    tensors = [node.read(slot) for slot in slots]
+    if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in tensors):
         return WeightRows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
-    values = [subtract_zero(tensor).astype(np.float32) for tensor in stored]
+    values = [subtract_zero(tensor).astype(np.float32) for tensor in tensors]
     scales = [
         np.broadcast_to(node.quantization(slot).scale, len(value)) for slot, value in zip(slots, values)
     ]
@@ -55,13 +55,13 @@ def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletI
 def lstm_of_floats(
     node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
 ) -> list[OutletId]:
-    """An LSTM, gates in the order input, output, forget, cell; ``function`` is that of the cell."""
+    """An LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
     size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
-    def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        gates = at.each("add", given, times(at, states[0], r, "past"), suffix="gates")
+    def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        gates = at.each("add", x, times(at, states[0], r, "past"), suffix="gates")
         parts = [
             at.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
             for start, end, name in ((0, 1, "i"), (1, 2, "o"), (2, 3, "f"), (3, 4, "g"))
@@ -83,8 +83,8 @@ def rnn_of_floats(
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
-    def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = at.each("add", given, times(at, states[0], r, "past"), suffix="total")
+    def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        total = at.each("add", x, times(at, states[0], r, "past"), suffix="total")
         return [at.each(function, total, suffix="hidden")]
 
     return scan_frames(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

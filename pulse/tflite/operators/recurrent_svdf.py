@@ -36,9 +36,9 @@ def svdf(node: TfliteNode) -> list[OutletId]:
     memory = node.wire(Reshape((batch, TDim.of(count), TDim.of(size))), [node.input(4)], "memory")
     new = node.wire(AddAxis(2), [_features(node, features)], "newest")
     older = node.wire(Slice(2, TDim.of(1), TDim.of(size)), [memory], "older")
-    kept = node.wire(Concat(2), [older, new], "kept")
-    after = node.wire(Reshape((batch, TDim.of(count * size))), [kept], "after")
-    y = _filter(node, kept, time, batch, count // rank, rank)
+    window = node.wire(Concat(2), [older, new], "kept")
+    after = node.wire(Reshape((batch, TDim.of(count * size))), [window], "after")
+    y = _filter(node, window, time, batch, count // rank, rank)
     bias = bias_of(node, 3)
     if not coded:
         if bias is not None:
@@ -46,9 +46,9 @@ def svdf(node: TfliteNode) -> list[OutletId]:
         return [activate(node, y), after]
     if bias is not None:
         y = node.each("add", y, node.constant(bias.astype(np.float64), "bias"), suffix="sum")
-    made = node.makes[0].quantization
-    assert made is not None
-    factor = node.quantization(4).scale * node.quantization(2).scale / made.scale
+    quantization = node.makes[0].quantization
+    assert quantization is not None
+    factor = node.quantization(4).scale * node.quantization(2).scale / quantization.scale
     return [rescale_codes(node, node.cast(y, F32, "total"), factor.reshape(())), after]
 
 

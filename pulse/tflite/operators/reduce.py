@@ -33,11 +33,11 @@ def reduce(node: TfliteNode) -> OutletId:
         return plain(node, node.wire(Reduce(kind, axes, keep), [node.values(0)], "value"))
     if kind in ("max", "min"):
         return node.wire(Reduce(kind, axes, keep), [requantize(node, 0, "codes")])
-    _, made = target(node)
+    _, quantization = target(node)
     count = math.prod(int(size) for size in sizes) if kind == "mean" else 1
     total = node.wire(Reduce("sum", axes, keep), [node.codes(0)], "sum")
     if node.makes[0].dtype == np.int16 and kind == "mean":
-        factor = np.asarray(float(node.quantization(0).scale[0]) / float(made.scale[0]))
+        factor = np.asarray(float(node.quantization(0).scale[0]) / float(quantization.scale[0]))
         y = times(node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count))
         return clamp_wide(node, y)
     return _on_a_line(node, total, math.prod(int(size) for size in sizes), kind == "mean")
@@ -48,11 +48,11 @@ def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> Out
 
     Each step is rounded to f32, as XNNPACK has it, so that a half goes its way: to even, of int16 away from 0.
     """
-    ours, (_, made) = node.quantization(0), target(node)
-    scale = np.float32(ours.scale[0] / made.scale[0])
+    ours, (_, theirs) = node.quantization(0), target(node)
+    scale = np.float32(ours.scale[0] / theirs.scale[0])
     if mean:
         scale = scale * (np.float32(1) / np.float32(max(1, count)))
-    zeros, zero = float(ours.zero[0]) * count, float(made.zero[0])
+    zeros, zero = float(ours.zero[0]) * count, float(theirs.zero[0])
     offset = np.float32(-zeros) * scale + np.float32(zero)
     y = node.each("mul", node.each("add", total, zeros, suffix="stored"), float(scale), suffix="scaled")
     if node.makes[0].dtype == np.int16:

@@ -13,10 +13,10 @@ MOST_TIMES = 64
 @tflite_op("RESIZE_NEAREST_NEIGHBOR")
 def resize_nearest(node: TfliteNode) -> OutletId:
     """Every frame of height and width as often as the new size says, which must be a multiple."""
-    wanted, x = node.dims(1, "size"), requantize_input(node)
-    if node.fact(0).rank != 4 or len(wanted) != 2 or node.flag("AlignCorners"):
+    sizes, x = node.dims(1, "size"), requantize_input(node)
+    if node.fact(0).rank != 4 or len(sizes) != 2 or node.flag("AlignCorners"):
         raise node.error("it takes 4 axes, two sizes, and corners that are not aligned")
-    for axis, size in enumerate(wanted, 1):
+    for axis, size in enumerate(sizes, 1):
         shape = node.graph.fact(x).shape
         times = _times(node, shape[axis], size)
         if times == 1:
@@ -29,8 +29,8 @@ def resize_nearest(node: TfliteNode) -> OutletId:
     return node.name_result(x)
 
 
-def _times(node: TfliteNode, dim: TDim, wanted: TDim) -> int:
+def _times(node: TfliteNode, dim: TDim, target: TDim) -> int:
     for times in range(1, MOST_TIMES + 1):
-        if dim * times == wanted:
+        if dim * times == target:
             return times
-    raise node.error(f"{dim} frames become {wanted}, which is not a multiple up to {MOST_TIMES}")
+    raise node.error(f"{dim} frames become {target}, which is not a multiple up to {MOST_TIMES}")

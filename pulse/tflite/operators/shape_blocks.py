@@ -18,19 +18,19 @@ from pulse.tflite.registry import tflite_op
 def _rearrange(
     node: TfliteNode,
     x: OutletId,
-    split: Sequence[TDim],
+    block_shape: Sequence[TDim],
     perm: Sequence[int],
     shape: Sequence[TDim],
     suffix: str = "",
 ) -> OutletId:
     """Axes split, put in another order, and joined."""
-    parts = node.wire(Reshape(tuple(split)), [x], f"{suffix}split")
-    turned = node.wire(Transpose(tuple(perm)), [parts], f"{suffix}turned")
-    return node.wire(Reshape(tuple(shape)), [turned], suffix)
+    parts = node.wire(Reshape(tuple(block_shape)), [x], f"{suffix}split")
+    transposed = node.wire(Transpose(tuple(perm)), [parts], f"{suffix}turned")
+    return node.wire(Reshape(tuple(shape)), [transposed], suffix)
 
 
 def _blocks(node: TfliteNode, pairs: int) -> tuple[list[int], list[tuple[TDim, TDim]]]:
-    """The sizes of blocks, and what is added or cut at the ends of their axes. Raises LoadError."""
+    """The sizes of blocks, and the padding or crop at the ends of their axes. Raises LoadError."""
     require_real(node)
     sizes, amounts = node.integers(1, "block"), node.dims(2, "amounts")
     if len(amounts) != 2 * len(sizes) or pairs < len(sizes) + 1 or any(size < 1 for size in sizes):
@@ -54,7 +54,7 @@ def space_to_batch(node: TfliteNode) -> OutletId:
     x = x if all(pair == NO_PAD for pair in pads) else node.wire(Pad(pads), [x], "padded")
     shape, count = node.graph.fact(x).shape, len(sizes)
     inner = [_divide(node, dim, size, "size") for dim, size in zip(shape[1:], sizes)]
-    split = [shape[0], *chain.from_iterable((dim, TDim.of(size)) for dim, size in zip(inner, sizes))]
+    block_shape = [shape[0], *chain.from_iterable((dim, TDim.of(size)) for dim, size in zip(inner, sizes))]
     rest = shape[1 + count :]
     perm = [
         *range(2, 2 * count + 1, 2),
@@ -65,23 +65,23 @@ def space_to_batch(node: TfliteNode) -> OutletId:
     batch = shape[0]
     for size in sizes:
         batch = batch * size
-    return _rearrange(node, x, [*split, *rest], perm, [batch, *inner, *rest])
+    return _rearrange(node, x, [*block_shape, *rest], perm, [batch, *inner, *rest])
 
 
 @tflite_op("BATCH_TO_SPACE_ND")
 def batch_to_space(node: TfliteNode) -> OutletId:
-    """The reverse; what is cut off the ends comes last."""
+    """The reverse of ``space_to_batch``, with the crop of the ends at last."""
     shape = node.fact(0).shape
     sizes, amounts = _blocks(node, len(shape))
     batch, count = shape[0], len(sizes)
     for size in sizes:
         batch = _divide(node, batch, size, "batch")
     rest: Shape = shape[1 + count :]
-    split = [*(TDim.of(size) for size in sizes), batch, *shape[1:]]
+    block_shape = [*(TDim.of(size) for size in sizes), batch, *shape[1:]]
     pairs = chain.from_iterable((count + 1 + place, place) for place in range(count))
     perm = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
     whole = [dim * size for dim, size in zip(shape[1:], sizes)]
-    x = _rearrange(node, requantize_input(node), split, perm, [batch, *whole, *rest], "space")
+    x = _rearrange(node, requantize_input(node), block_shape, perm, [batch, *whole, *rest], "space")
     for axis, (dim, (before, after)) in enumerate(zip(whole, amounts), 1):
         if before != 0 or after != 0:
             x = node.wire(Slice(axis, before, dim - after), [x], f"cut{axis}")
@@ -99,10 +99,12 @@ def depth_to_space(node: TfliteNode) -> OutletId:
     block = TDim.of(size)
     if node.op_type == "DEPTH_TO_SPACE":
         depth = _divide(node, c, size * size, "channels")
-        split = [n, h, w, block, block, depth]
+        block_shape = [n, h, w, block, block, depth]
         return _rearrange(
-            node, requantize_input(node), split, (0, 1, 3, 2, 4, 5), [n, h * size, w * size, depth]
+            node, requantize_input(node), block_shape, (0, 1, 3, 2, 4, 5), [n, h * size, w * size, depth]
         )
     h, w = _divide(node, h, size, "height"), _divide(node, w, size, "width")
-    split = [n, h, block, w, block, c]
-    return _rearrange(node, requantize_input(node), split, (0, 1, 3, 2, 4, 5), [n, h, w, c * size * size])
+    block_shape = [n, h, block, w, block, c]
+    return _rearrange(
+        node, requantize_input(node), block_shape, (0, 1, 3, 2, 4, 5), [n, h, w, c * size * size]
+    )

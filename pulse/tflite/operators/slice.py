@@ -106,13 +106,13 @@ def split_v(node: TfliteNode) -> list[OutletId]:
 
 def _parts(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> list[OutletId]:
     require_real(node)
-    made: list[OutletId] = []
+    outlets: list[OutletId] = []
     start = TDim.of(0)
     for place, size in enumerate(sizes):
         x = requantize_input(node, slot, f"moved{place}", place)
-        made.append(node.with_name(node.outputs[place]).wire(Slice(axis, start, start + size), [x]))
+        outlets.append(node.with_name(node.outputs[place]).wire(Slice(axis, start, start + size), [x]))
         start = start + size
-    return made
+    return outlets
 
 
 @tflite_op("REVERSE_V2")

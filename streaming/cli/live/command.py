@@ -94,10 +94,10 @@ class _LiveRun:
         statistics: LiveStatistics | None = None
         try:
             with self._live:
-                requested = signals.enter_context(gather_signals())
+                signal_numbers = signals.enter_context(gather_signals())
                 self._open(files)
                 try:
-                    self._follow(requested)
+                    self._follow(signal_numbers)
                 finally:
                     statistics = self._live.statistics()
                     if self._stats is not None:
@@ -141,11 +141,11 @@ class _LiveRun:
         if options.record_in is not None or options.record_out is not None:
             self._recorder = self._live.record(options.record_in, options.record_out)
 
-    def _follow(self, requested: Sequence[int]) -> None:
+    def _follow(self, signal_numbers: Sequence[int]) -> None:
         controls = [KeyCommand(key, name) for key, name in KEYS.items()]
         try:
             with LiveView(self._live.setup, controls, self._quiet) as view:
-                follow(self._live, view, self._stats, self.frames, self._options.seconds, requested)
+                follow(self._live, view, self._stats, self.frames, self._options.seconds, signal_numbers)
         except PulseError as error:
             self._errors.append(error)
         except OSError as error:  # of the terminal, which may be closed

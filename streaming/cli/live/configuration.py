@@ -21,7 +21,7 @@ SILENT = "none"
 
 
 def live_plan(rate_hz: int, program: Program, request: RunRequest, options: LiveOptions) -> Plan:
-    """Devices, rates and channels. Where it is not said whether to play, what is sound is played. Raises InputError."""
+    """Devices, rates and channels. By default outputs that are sound are played. Raises InputError."""
     target = request.target
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
@@ -61,13 +61,13 @@ def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) ->
 
 
 def engine_config(options: LiveOptions, played: str | None, records: bool) -> EngineConfig:
-    """What the engine does."""
+    """The settings of the engine."""
     headroom_s = None if options.headroom is None else options.headroom / 1e3
     return EngineConfig(options.engine, options.policy, headroom_s, options.quality, played, records)
 
 
 def realtime(options: LiveOptions) -> Realtime:
-    """What is requested of the system."""
+    """The real-time settings to request from the system."""
     return Realtime(options.priority or None, options.lock_memory, options.cpu)
 
 
@@ -90,7 +90,7 @@ def file_host(request: RunRequest) -> FileHost | None:
 
 
 def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
-    """Where frames go, or events: to standard output if no file is named; None: nowhere. Raises InputError."""
+    """The target of frames or events: standard output if no file is named; None: no target. Raises InputError."""
     if request.events is None:
         return None if options.frames is None else Target.of_frames(options.frames)
     name = "microphone" if request.source is None else request.source.stem

@@ -34,7 +34,7 @@ class KeyCommand:
 
 @record
 class Signs:
-    """What the display is drawn with: parts of a cell, the rest of a meter, a held peak, latencies, too late, on."""
+    """The characters of the display: parts of a cell, the rest of a meter, a held peak, latencies, too late, on."""
 
     parts: str
     rail: str
@@ -126,11 +126,11 @@ class _Display:
         name, number = f"{place + 1:>2} ", f" {decibels_text(peak.held_db)}"
         cells = width - len(name) - len(number)
         parts = len(self.signs.parts) - 1
-        filled = round(_share(peak.now_db) * cells * parts)
+        level = round(_share(peak.now_db) * cells * parts)
         peak_cell = min(cells - 1, int(_share(peak.held_db) * cells)) if _share(peak.held_db) > 0 else -1
         meter = Text(name, "dim")
         for cell in range(cells):
-            part = min(max(filled - cell * parts, 0), parts)
+            part = min(max(level - cell * parts, 0), parts)
             colour = _colour(LOWEST_DB * (1 - (cell + 0.5) / cells))
             if cell == peak_cell and part < parts:
                 meter.append(self.signs.held, _colour(peak.held_db))
@@ -209,7 +209,7 @@ def _others(peaks: tuple[Peak, ...]) -> "Text":
 
 
 def _share(db: float) -> float:
-    """How much of a meter a level fills."""
+    """The share of a meter that a level fills."""
     return 0.0 if isnan(db) else min(max(1 - db / LOWEST_DB, 0.0), 1.0)
 
 

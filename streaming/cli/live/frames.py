@@ -50,11 +50,11 @@ class FramesWriter:
 
     def _append(self, outputs: Mapping[str, Array]) -> None:
         """As long as nothing is missing."""
-        lost = self._live.outputs.pulses_lost
-        if lost and not self.problems:
+        count = self._live.outputs.pulses_lost
+        if count and not self.problems:
             self.problems.append(
                 DeviceError(
-                    f"{self._name}: ends before the run does: the frames of {lost} pulses were not taken in time, and "
+                    f"{self._name}: ends before the run does: the frames of {count} pulses were not taken in time, and "
                     "what follows them would have wrong times; the machine, or the disk, was too slow"
                 )
             )

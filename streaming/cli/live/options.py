@@ -12,7 +12,7 @@ PANEL = "Live"
 
 @record
 class LiveOptions:
-    """How a live run is to be, as it is written."""
+    """The options of a live run, as the command line has them."""
 
     live: Annotated[
         bool,

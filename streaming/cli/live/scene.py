@@ -46,7 +46,7 @@ class Scene:
     peaks_out: tuple[Peak, ...] = ()
 
     def after(self, statistics: LiveStatistics) -> "Scene":
-        """What is shown once this statistics is there."""
+        """The scene to show after these statistics."""
         at_s, marked, before, p99_us = statistics.elapsed_s, self.marked, self.before, self.p99_us
         if self.ticks.is_due(0.0 if marked is None else marked.elapsed_s, at_s):
             total = statistics.total if marked is None else statistics.total.since(marked.total)

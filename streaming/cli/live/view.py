@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LiveView:
-    """Shows statistics as they come, on stderr; as a context manager it leaves the terminal as it was.
+    """Shows each new statistics on stderr; as a context manager it restores the terminal at the end.
 
     setup      what the run was started with
     controls   the keys
@@ -86,6 +86,6 @@ def plain_line(scene: Scene) -> str:
                 f"{name} {' '.join(decibels_text(peak.held_db).strip() for peak in peaks[:ROWS])} dBFS"
             )
     parts.append(describe_counters(new))
-    known = () if before is None else before.notes
-    parts += [note for note in statistics.notes if note not in known]
+    shown_notes = () if before is None else before.notes
+    parts += [note for note in statistics.notes if note not in shown_notes]
     return "  ".join(filter(None, parts))

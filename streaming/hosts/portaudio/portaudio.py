@@ -44,7 +44,7 @@ systems = Systems()
 
 
 def _system() -> AudioSystem:
-    """What is in use, made anew if it cannot be used. Raises DeviceError."""
+    """The system in use; a new one if it cannot be used. Raises DeviceError."""
     with systems.lock:
         current = systems.current
         if current is None or not current.is_usable:
@@ -69,7 +69,7 @@ def _replace_system(old: AudioSystem | None) -> AudioSystem:
 
 
 def refresh(limit_s: float = REFRESH_S) -> bool:
-    """Look for devices anew; whether that was done within the limit. Open streams go on, indices may change.
+    """Search for devices again; gives whether the limit sufficed. Open streams continue, indices may change.
 
     Raises DeviceError: it never will be
     """

@@ -27,8 +27,8 @@ def open_error(
     """
     who = " and ".join(dict.fromkeys(side.device.title for side in sides))
     if code == c.INVALID_RATE:
-        tried = sorted({*COMMON_RATES_HZ, *(side.device.default_rate_hz for side in sides)})
-        rates = ", ".join(str(rate) for rate in tried if works_at(rate))
+        rates_hz = sorted({*COMMON_RATES_HZ, *(side.device.default_rate_hz for side in sides)})
+        rates = ", ".join(str(rate) for rate in rates_hz if works_at(rate))
         help = (
             f"use one of {rates} Hz"
             if rates

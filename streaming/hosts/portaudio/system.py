@@ -103,40 +103,40 @@ class AudioSystem(NotCopyable):
             index == defaults[1],
         )
 
-    def on_jack(self, wanted: StreamSpec) -> bool:
+    def on_jack(self, spec: StreamSpec) -> bool:
         """Whether a stream belongs to JACK."""
         if self._jack is None:
             return False
         name = self._jack.name.decode(errors="replace")
-        return any(side.device.host_api == name for side in wanted.sides)
+        return any(side.device.host_api == name for side in spec.sides)
 
-    def open(self, wanted: StreamSpec) -> c_void_p:
+    def open(self, spec: StreamSpec) -> c_void_p:
         """The handle of a new stream. Raises DeviceError."""
         handle = c_void_p()
-        where = (wanted.block_frames, 0, wanted.callback, wanted.user)
+        where = (spec.block_frames, 0, spec.callback, spec.user)
 
         def try_open() -> tuple[int, str]:
-            code = self.library.OpenStream(byref(handle), *wanted.parameters, float(wanted.rate_hz), *where)
+            code = self.library.OpenStream(byref(handle), *spec.parameters, float(spec.rate_hz), *where)
             return code, self._text(code)
 
         def works_at(rate_hz: int) -> bool:
-            return self._call(lambda: self._works(wanted, rate_hz), OPEN_S)
+            return self._call(lambda: self._works(spec, rate_hz), OPEN_S)
 
         with capture_alsa_messages() as reason:
             try:
                 code, text = self._call(try_open, OPEN_S)
                 if code < 0:
-                    raise open_error(wanted.sides, wanted.rate_hz, code, reason() or text, works_at)
+                    raise open_error(spec.sides, spec.rate_hz, code, reason() or text, works_at)
             except TimeoutError:
-                titles = " and ".join(side.device.title for side in wanted.sides)
+                titles = " and ".join(side.device.title for side in spec.sides)
                 raise DeviceError(
                     f"{titles}: does not answer; is a sound server hanging? Start that again"
                 ) from None
         self.streams += 1
         return handle
 
-    def _works(self, wanted: StreamSpec, rate_hz: int) -> bool:
-        return self.library.IsFormatSupported(*wanted.parameters, float(rate_hz)) == 0
+    def _works(self, spec: StreamSpec, rate_hz: int) -> bool:
+        return self.library.IsFormatSupported(*spec.parameters, float(rate_hz)) == 0
 
     def _text(self, code: int) -> str:
         if code == c.HOST_ERROR:
@@ -158,11 +158,11 @@ class AudioSystem(NotCopyable):
             return None if code >= 0 else reason() or text
 
     def stop(self, handle: c_void_p, limit_s: float) -> bool:
-        """End callbacks when what was given has been played; whether that was done within the limit."""
+        """End callbacks after the last block has been played; gives whether the limit sufficed."""
         return self._is_done(lambda: self.library.StopStream(handle), limit_s)
 
     def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
-        """Give a stream back; whether that was done. Nothing is called if that would do harm."""
+        """Close a stream; gives whether it is closed. It calls nothing that would do harm."""
         if on_jack and not self._answers():
             return False
         return self._is_done(lambda: self.library.CloseStream(handle), limit_s)
@@ -185,7 +185,7 @@ class AudioSystem(NotCopyable):
             self.ended = not self.library.is_initialised
 
     def _answers(self) -> bool:
-        """Whether the server of JACK, if there is one, still knows us.
+        """Whether the server of JACK, if there is one, still answers.
 
         PortAudio cannot be asked; but to register a port fails at once where the server has gone. To close anything
         then would wait for 10 minutes and end the process.
