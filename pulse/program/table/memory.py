@@ -130,14 +130,14 @@ class Image:
     region: Region
     runs: list[Array] = field(default_factory=list[Array])
     size: int = 0
-    _shared_buffers: dict[bytes, Buffer] = field(default_factory=dict[bytes, Buffer])
+    _known: dict[bytes, Buffer] = field(default_factory=dict[bytes, Buffer])
 
     def add(self, data: Array, shared: bool) -> Buffer:
         """Append an array; the same bytes once only if they may be shared."""
         raw = np.ascontiguousarray(data).view(np.uint8).ravel() if data.size else np.zeros(0, np.uint8)
         key = _identity(raw) if shared else b""
-        if shared and key in self._shared_buffers:
-            return self._shared_buffers[key]
+        if shared and key in self._known:
+            return self._known[key]
         buffer = Buffer(self.region, raw.size, self.size)
         if raw.size >= LARGE_RUN:
             # Memory of its own, which goes back to the system as soon as it is in the image.
@@ -147,7 +147,7 @@ class Image:
         self.runs.append(raw)
         self.size += align(raw.size)
         if shared:
-            self._shared_buffers[key] = buffer
+            self._known[key] = buffer
         return buffer
 
     def image(self) -> Array:
@@ -184,18 +184,18 @@ def plan(buffers: Sequence[Buffer]) -> int:
 
     Largest first, each at the lowest gap among those placed before it.
     """
-    placed_buffers: list[Buffer] = []
+    placed: list[Buffer] = []
     total = 0
     for buffer in sorted(buffers, key=lambda buffer: -buffer.size):
         offset = 0
         for other in sorted(
-            (other for other in placed_buffers if other.first <= buffer.last and buffer.first <= other.last),
+            (other for other in placed if other.first <= buffer.last and buffer.first <= other.last),
             key=lambda other: other.offset,
         ):
             if other.offset - offset >= align(buffer.size):
                 break
             offset = max(offset, other.offset + align(other.size))
         buffer.offset = offset
-        placed_buffers.append(buffer)
+        placed.append(buffer)
         total = max(total, offset + align(buffer.size))
     return total

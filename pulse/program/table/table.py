@@ -79,19 +79,19 @@ def link(table: Table) -> Table:
     """A copy with addresses for kernel numbers, for the compiled machine in this process."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for kernel in kernels)
-    linked_table = table.copy()
+    linked = table.copy()
     for start, kernel in zip(row_starts(table), kernels):
-        linked_table[start] = kernel.address
-    return linked_table
+        linked[start] = kernel.address
+    return linked
 
 
 def link_lanes(table: Table) -> tuple[Table, Segment, int]:
     """The linked table for several streams at once, and the number of its segments; see ``machine.lanes_runner``."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for single in kernels for kernel in (single, single.lanes) if kernel)
-    linked_table = table.copy()
+    linked = table.copy()
     for start, kernel in zip(row_starts(table), kernels):
-        linked_table[start] = (kernel.lanes or kernel).address
+        linked[start] = (kernel.lanes or kernel).address
     runs: list[tuple[int, bool]] = []
     for together, group in groupby(kernel.lanes is not None for kernel in kernels):
         rows = sum(1 for _ in group)
@@ -100,4 +100,4 @@ def link_lanes(table: Table) -> tuple[Table, Segment, int]:
     for number, (rows, together) in enumerate(runs):
         segment = segments[number]
         segment.rows, segment.together = rows, int(together)
-    return linked_table, segments, len(runs)
+    return linked, segments, len(runs)
