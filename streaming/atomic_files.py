@@ -26,7 +26,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def kind_of(path: Path) -> str:
-    """What a path of a wrong kind is, for messages: its suffix, or a folder, or ``this``."""
+    """The kind of a wrong path, for messages: its suffix, a folder, or ``this``."""
     return "a folder" if path.is_dir() else path.suffix or "this"
 
 

@@ -167,7 +167,7 @@ def _each(missing: Sequence[str]) -> Generator[str]:
 
 @record
 class _Compiled:
-    """What a process says of a name: the seconds that it took, and why it is not on the disk, if it is not."""
+    """The result of a process for a name: the seconds, and the reason if it is not on the disk."""
 
     name: str
     seconds: float

@@ -84,7 +84,7 @@ OWN: dict[str, OwnOperator] = {}
 
 @record(eq=False)
 class OwnCall(Op):
-    """What a declared operator computes.
+    """The op of a declared operator.
 
     Inputs, outputs   as the operator declares them
     Stream            as the operator says; else refused

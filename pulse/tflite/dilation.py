@@ -46,7 +46,7 @@ def _before(
 def _pattern(
     graph: Subgraph, end: int, makers: Mapping[int, int], readers: Mapping[int, int]
 ) -> dict[int, Operator | None]:
-    """What replaces the operators of one pattern, None for one that is left out; empty if there is no pattern."""
+    """The replacements of the operators of one pattern, None for a removed one; empty if there is no pattern."""
     last = graph.operators[end]
     middle, squeezing = _before(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
     if middle is None:

@@ -85,7 +85,7 @@ def counting_documents() -> Generator[None]:
 
 
 def documents() -> int:
-    """How many JSON documents have been printed."""
+    """The number of JSON documents printed so far."""
     return _documents.get()
 
 

@@ -92,7 +92,7 @@ def dump(
 
 
 def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None) -> "CostReport":
-    """What the model costs, with its pulses and its program if it has them."""
+    """The cost of the model, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
     from streaming.cli.model import compile_model

@@ -49,7 +49,7 @@ class Library(Report):
     outcome: str
 
     def sections(self) -> list[Section]:
-        """What was written."""
+        """The library's files and the result of its test vector."""
         pairs = [
             ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
             (

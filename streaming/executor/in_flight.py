@@ -64,7 +64,7 @@ class InFlight:
         return place is not None
 
     def ready(self) -> tuple[int, int]:
-        """How many pulses have run, and of how many of them the results are wanted."""
+        """The number of pulses that have run, and the number of them whose results are wanted."""
         count = self._slots.ready()
         return count, max(0, count - self._owed)
 

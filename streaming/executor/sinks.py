@@ -261,7 +261,7 @@ def _names(program: Program) -> str:
 
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
-    """How many samples the file is to have if it is as long as its source; None if that is not known."""
+    """The samples of a file that is as long as its source; None if the length is not known."""
     sound_input = next(iter(sound_inputs(program)), None)
     same = source is not None and sound_input is not None and port.length == sound_input.length
     return source.samples if source is not None and same and source.rate_hz == file_hz else None

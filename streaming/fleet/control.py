@@ -96,7 +96,7 @@ class FleetControl(NotCopyable):
         self._failed_s.pop(deployment.version, None)
 
     def weigh(self, version: str, weight: float) -> None:
-        """How many of the new streams a version gets, beside the others. Raises InputError."""
+        """Set a version's share of the new streams, relative to the others. Raises InputError."""
         if version not in self._deployments:
             raise InputError(f"no version is called {version!r}; there are {', '.join(self._deployments)}")
         self._coming.pop(version, None)

@@ -114,7 +114,7 @@ class Fleet:
         self._call("drain", name)
 
     def weigh(self, version: str, weight: float) -> None:
-        """How many of the new streams a version gets. Raises InputError."""
+        """Set a version's share of the new streams. Raises InputError."""
         self._call("weigh", version, weight)
 
     def end(self) -> None:

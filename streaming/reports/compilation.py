@@ -44,7 +44,7 @@ class Compilation(Report):
     rounding: tuple[str, ...] = ()
 
     def sections(self) -> list[Section]:
-        """What was written, and the proof."""
+        """The written file, and the proof."""
         program, model = self.program, self.program.model
         pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
         pairs += self.opened.delay_pairs(model)

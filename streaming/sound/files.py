@@ -221,7 +221,7 @@ class AudioWriter(SoundWriter):
 
 
 class _Bytes(FileIO):
-    """What libsndfile writes to. It tells that the system has refused something, but not what: that is here.
+    """The file that libsndfile writes to. It keeps the system's error, which libsndfile does not report.
 
     problem  what was refused first; the file does not grow from then on, since something would be missing in between
     """

@@ -190,7 +190,7 @@ def _put(name: str, file: _Descriptor, data: bytes) -> None:
 
 
 def _position(descriptor: int) -> int | None:
-    """Where a file is written that can be written elsewhere too; None for a pipe, or one that is only appended to."""
+    """The position in a file that can seek; None for a pipe, or a file that is only appended to."""
     if sys.platform == "win32":
         return None
     import fcntl

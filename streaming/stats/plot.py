@@ -159,7 +159,7 @@ def _events(axes: "Axes", columns: Columns, unit_s: float) -> None:
 
 
 def _histogram(axes: "Axes", stats: Stats) -> None:
-    """How many pulses took how long, both scales logarithmic."""
+    """A histogram of the durations of pulses, both scales logarithmic."""
     from matplotlib.ticker import NullLocator
 
     latency, deadline_ms = stats.times["total"], stats.header.setup.deadline_s * 1e3

@@ -10,7 +10,7 @@ from streaming.latency import Latency, LatencySummary
 
 @record
 class Counters:
-    """What happened, all since the start. A frame is one sample of every channel of the device.
+    """The counters since the start. A frame is one sample of every channel of the device.
 
     callbacks           calls of the device
     pulses              pulses computed; one of all streams together counts as one

@@ -13,7 +13,7 @@ _LONGEST_US = (1 << 32) - 1
 
 
 class Header(NamedTuple):
-    """What is in front of the values of a binary message.
+    """The header before the values of a binary message.
 
     kind      INPUT, OUTPUT or FINAL
     port      its number

@@ -41,7 +41,7 @@ class OpusEncoder(NotCopyable):
 
     @property
     def delay_samples(self) -> int:
-        """How many samples an output waits at most: until its packet is full, and those of the decoder."""
+        """The longest delay of an output in samples: until its packet is full, and the decoder's."""
         return PACKET_SAMPLES - 1 + SKIP_SAMPLES
 
     def encode(self, samples: Array) -> list[tuple[int, bytes]]:
@@ -83,7 +83,7 @@ class OpusDecoder(NotCopyable):
         self._skip = skip
 
     def decode(self, packet: bytes) -> tuple[int, Array]:
-        """How many samples a packet has, and those of them that count. Raises WireError: it is no packet."""
+        """The size of a packet in samples, and its samples without those to skip. Raises WireError: it is no packet."""
         try:
             frames: list[Any] = self._codec.decode(self._av.Packet(packet)) if packet else []
         except (self._av.FFmpegError, ValueError) as error:

@@ -49,7 +49,7 @@ class FramesWriter:
         self._append(ends)
 
     def _append(self, outputs: Mapping[str, Array]) -> None:
-        """As long as nothing is missing."""
+        """Append a pulse's frames, as long as none are missing."""
         count = self._live.outputs.pulses_lost
         if count and not self.problems:
             self.problems.append(

@@ -173,7 +173,7 @@ def library_path() -> str:
 
 
 def _wheel_folders() -> list[Path]:
-    """Where the wheel of sounddevice has PortAudio, on systems if it has one."""
+    """The folders of PortAudio in the wheel of sounddevice, on systems where it brings one."""
     spec = PathFinder.find_spec("_sounddevice_data")
     places = [] if spec is None else spec.submodule_search_locations or []
     return [Path(place) for place in places]
