@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,9 +52,7 @@ def test_once_and_then_there(folder):
     assert list(first.compiled_s.values()) == sorted(first.compiled_s.values(), reverse=True)
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) == len(QUICK) and {path.suffix for path in files} == {".kernel"}
-    started = time.process_time()
     second = warming.warm(QUICK)
-    assert time.process_time() - started < 2
     assert (second.compiled_s, second.present, second.jobs) == ({}, QUICK, 0)
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
     assert str(folder) in text and "there before  4" in text

@@ -4,7 +4,6 @@ import gzip
 import io
 import itertools
 import os
-import time
 import zipfile
 from pathlib import Path
 
@@ -62,16 +61,21 @@ def test_what_it_looks_like(tmp_path: Path, data: bytes, words: str) -> None:
             pulse.load(source)
 
 
+def read_bytes() -> int:
+    """How many bytes this process has read so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
 def test_three_gigabytes_are_refused_at_once(tmp_path: Path) -> None:
     zeros, behind = tmp_path / "zeros.onnx", tmp_path / "behind.onnx"
     behind.write_bytes(model([node("Relu", "x")], {"x": np.zeros((1, 2), np.float32)}).SerializeToString())
     for path, words in ((zeros, "zeros"), (behind, "less than 2 GiB")):
         with path.open("ab") as file:
             file.truncate(3 << 30)
-        start = time.process_time()
+        before = read_bytes()
         with pytest.raises(pulse.LoadError, match=words):
             pulse.load(path)
-        assert time.process_time() - start < 1
+        assert read_bytes() - before < 1 << 20
 
 
 def test_pipes_and_folders(tmp_path: Path) -> None:
