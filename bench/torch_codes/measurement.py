@@ -1,5 +1,6 @@
 """One code: exported, streamed, compared with the module, timed."""
 
+import math
 import statistics
 import time
 import warnings
@@ -13,7 +14,7 @@ import numpy as np
 import pulse
 from bench.torch_codes.author import least_delay, run_author, time_whole
 from bench.torch_codes.code import Code, Given
-from pulse.errors import PulseError, PulseWarning
+from pulse.errors import FaultError, PulseError, PulseWarning
 from pulse.facts import Array
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
@@ -153,6 +154,8 @@ def draw(typed: TypedModel, subject: Given, times: int) -> dict[str, Array]:
     """Inputs ``times`` as long as the example, of its frames in random order."""
     rng = np.random.default_rng(0)
     leaves = list(_arrays(subject.example))
+    if len(leaves) > len(typed.inputs):
+        leaves = [leaf for leaf in leaves if not _may_be_length(leaf)]
     feeds: dict[str, Array] = {}
     for (name, fact), value in zip(typed.inputs.items(), leaves, strict=True):
         for axis, dim in enumerate(fact.shape):
@@ -165,6 +168,11 @@ def draw(typed: TypedModel, subject: Given, times: int) -> dict[str, Array]:
     return feeds
 
 
+def _may_be_length(leaf: Any) -> bool:
+    """Whether an array or tensor is one integer: a length of the others, which ``from_torch`` computes by itself."""
+    return math.prod(leaf.shape) == 1 and "int" in str(leaf.dtype)
+
+
 def _arrays(example: Any) -> list[Array]:
     import torch
 
@@ -172,15 +180,16 @@ def _arrays(example: Any) -> list[Array]:
 
 
 def module_outputs(subject: Given, feeds: Mapping[str, Array]) -> list[Array]:
-    """The module's outputs for these inputs, without streaming."""
+    """The module's outputs for these inputs, without streaming; without lengths if the model computes them."""
     import torch
 
+    follows = len(feeds) < len(_arrays(subject.example))
     with torch.no_grad():
         result = _call(subject, [torch.from_numpy(value) for value in feeds.values()])
     arrays = [
         (torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf).numpy()
         for leaf in torch.utils._pytree.tree_leaves(result)
-        if torch.is_tensor(leaf)
+        if torch.is_tensor(leaf) and not (follows and _may_be_length(leaf))
     ]
     return _chosen(subject, arrays)
 
@@ -191,15 +200,22 @@ def _chosen(subject: Given, every: list[Output]) -> list[Output]:
 
 
 def _call(subject: Given, tensors: Sequence[Any]) -> Any:
-    """The module's result for other tensors in place of the example's."""
+    """The module's result for other tensors in place of the example's; a length that is not given follows them."""
     import torch
 
     tree = torch.utils._pytree
     leaves, structure = tree.tree_flatten(subject.example)
-    tensors_left = iter(tensors)
-    filled = tree.tree_unflatten(
-        [next(tensors_left) if torch.is_tensor(leaf) else leaf for leaf in leaves], structure
-    )
+    own_tensors = [leaf for leaf in leaves if torch.is_tensor(leaf)]
+    times, tensors_left = tensors[0].numel() / own_tensors[0].numel(), iter(tensors)
+
+    def fill(leaf: Any) -> Any:
+        if not torch.is_tensor(leaf):
+            return leaf
+        if len(own_tensors) > len(tensors) and _may_be_length(leaf):
+            return (leaf * times).round().to(leaf.dtype)
+        return next(tensors_left)
+
+    filled = tree.tree_unflatten([fill(leaf) for leaf in leaves], structure)
     call = getattr(subject.module, subject.options.get("method", "forward"))
     if isinstance(filled, dict):
         result = call(**filled)
@@ -237,6 +253,10 @@ def _step_us(program: Program, most_frames: int | None) -> float:
         if times and len(times) % most_steps == 0:
             state.reset()
         begin = time.perf_counter()
-        state.step(feeds)
+        try:
+            state.step(feeds)
+        except FaultError:  # past the end of a table of positions
+            state.reset()
+            continue
         times.append(time.perf_counter() - begin)
     return statistics.median(times) * 1e6
