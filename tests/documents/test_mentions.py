@@ -9,6 +9,7 @@ from itertools import groupby, product
 
 import pytest
 
+from pulse.errors import InputError
 from tests.documents.pages import ROOT, Page, pages
 from tests.documents.vocabulary import commands, files, members, script_options, texts, words
 
@@ -88,13 +89,15 @@ def exists(path: str, page: Page) -> bool:
 
 
 def resolves(dotted: str) -> bool:
-    """Whether a dotted name can be imported, or read off what can."""
+    """Whether a dotted name can be imported, or read off what can; where an extra is missing, our code has its words."""
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         try:
             found = import_module(".".join(parts[:end]))
         except ModuleNotFoundError:
             continue
+        except InputError:  # it says what to install
+            return all(part in words() for part in parts)
         return all((found := getattr(found, part, None)) is not None for part in parts[end:])
     return False
 
