@@ -89,7 +89,7 @@ def exists(path: str, page: Page) -> bool:
 
 
 def resolves(dotted: str) -> bool:
-    """Whether a dotted name can be imported, or read off what can; where an extra is missing, our code has its words."""
+    """Whether a dotted name can be imported, or read off what can; where an extra is missing, our code has it."""
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         try:
