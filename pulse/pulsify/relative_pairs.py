@@ -12,7 +12,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.pulsify.mask import LARGEST, MASKED, Mask
 from pulse.pulsify.mask_proof import MaskProof
 from pulse.pulsify.pattern import Extent
-from pulse.pulsify.relative_shift import TRIED, RelativeScores, length_with_rows
+from pulse.pulsify.relative_shift import TRIED, RelativeScores, find_moved, length_with_rows
 from pulse.typed import TypedGraph
 
 MOVES = (Transpose, Reshape, AddAxis, RemoveAxis)
@@ -20,11 +20,7 @@ MOVES = (Transpose, Reshape, AddAxis, RemoveAxis)
 
 def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
     """The product [rows, heads, d] @ [rows, d, rows] behind a wire of scores [A..., rows, rows], frame by frame."""
-    path: list[int] = []
-    node = graph.node(outlet)
-    while isinstance(node.op, MOVES):
-        path.append(node.id)
-        node = graph.node(node.inputs[0])
+    node, path = find_moved(graph, outlet, MOVES)
     fact = graph.fact(OutletId(node.id))
     if not isinstance(node.op, MatMul) or fact.symbolic_axes(symbol) != [0, 2] or fact.rank != 3:
         return None

@@ -11,13 +11,14 @@ from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather_elements import GatherElements
 from pulse.ops.matmul import MatMul
+from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
 from pulse.record import record
-from pulse.typed import TypedGraph
+from pulse.typed import TypedGraph, TypedNode
 
 MOVES = (Pad, Reshape, Slice, AddAxis, RemoveAxis)
 TRIED = (1, 2, 3, 5, 8, 13)
@@ -44,11 +45,7 @@ class RelativeScores:
 
 def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
     """The product behind a wire of scores, if row i has its column ``rows - 1 - i + j`` at j."""
-    path: list[int] = []
-    node = graph.node(outlet)
-    while isinstance(node.op, MOVES):
-        path.append(node.id)
-        node = graph.node(node.inputs[0])
+    node, path = find_moved(graph, outlet, MOVES)
     if not path or not isinstance(node.op, MatMul):
         return None
     fact = graph.fact(OutletId(node.id))
@@ -67,6 +64,18 @@ def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
         if value.shape[-2:] != (count, count) or not (value == places[i, count - 1 - i + j]).all():
             return None
     return RelativeScores(node.id, outlet)
+
+
+def find_moved(
+    graph: TypedGraph, outlet: OutletId, moves: tuple[type[Op], ...]
+) -> tuple[TypedNode, list[int]]:
+    """The node whose first output these ops move to a wire, and the numbers of the ops, the last one first."""
+    path: list[int] = []
+    node = graph.node(outlet)
+    while isinstance(node.op, moves):
+        path.append(node.id)
+        node = graph.node(node.inputs[0])
+    return node, path
 
 
 def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:

@@ -108,19 +108,8 @@ def describe_lengths(places: Places) -> list[str]:
 
 KEPT = {
     *("clone", "contiguous", "detach", "to", "long", "int", "float", "cpu"),
-    *(
-        "unsqueeze",
-        "squeeze",
-        "view",
-        "reshape",
-        "flatten",
-        "expand",
-        "__getitem__",
-        "max",
-        "min",
-        "amax",
-        "amin",
-    ),
+    *("unsqueeze", "squeeze", "view", "reshape", "flatten", "expand", "__getitem__"),
+    *("max", "min", "amax", "amin"),
 }
 """Functions of a tensor of equal integers that give the same integers."""
 COMPUTED: dict[str, Callable[..., Any]] = {
@@ -191,17 +180,13 @@ def _known_numbers(torch: Any) -> Any:
         def _derive(
             self, plain: str, name: str, number: Any, args: tuple[Any, ...], named: dict[str, Any]
         ) -> Any:
-            operands = [
-                number,
-                *(each if self.number(each) is None else self.number(each) for each in args[1:]),
-            ]
+            numbers = [self.number(each) for each in args[1:]]
+            operands = [number, *(each if own is None else own for each, own in zip(args[1:], numbers))]
             if any(map(torch.is_tensor, operands)) or (name.endswith("_") and not name.startswith("__")):
                 return None
             if name in KEPT:
                 return number
-            if any(
-                isinstance(each, bool) or not isinstance(each, (int, torch.SymInt)) for each in operands[1:]
-            ):
+            if not all(type(each) in (int, torch.SymInt) for each in operands[1:]):  # a bool is no length
                 return None
             if plain == "div" and set(named) <= {"rounding_mode"}:
                 function = QUOTIENTS.get(named.get("rounding_mode"))

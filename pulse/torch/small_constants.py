@@ -1,11 +1,14 @@
 """Constants that are nearly 0 or 1, and stay in an export."""
 
 import contextlib
+import warnings
 from collections.abc import Generator
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
+
+from pulse.errors import PulseWarning
 
 MATCHER = "onnxscript.rewriter._matcher"
 """What decides whether a constant is the one of a rewriting rule, through its ``math.isclose``."""
@@ -16,12 +19,19 @@ def keep_small_constants() -> Generator[None]:
     """While this lasts, only sums with 0 and products with 1 are left out of an export.
 
     onnxscript takes constants within 1e-8 of 0, or 1e-5 of 1, for these numbers: it leaves out the epsilon of a
-    norm, so that frames of silence become 0/0.
+    norm, so that frames of silence become 0/0. Warns if this onnxscript has no such module.
     """
-    if find_spec(MATCHER) is None:
+    try:
+        matcher: Any = import_module(MATCHER)
+    except ModuleNotFoundError:
+        warnings.warn(
+            f"onnxscript {version('onnxscript')} compares constants in another module than pulse knows ({MATCHER}): an "
+            "epsilon may be left out of the export; if frames of silence give NaN, install onnxscript 0.7",
+            PulseWarning,
+            stacklevel=2,
+        )
         yield
         return
-    matcher: Any = import_module(MATCHER)
     before = matcher.math
     matcher.math = SimpleNamespace(isclose=_equal)
     try:

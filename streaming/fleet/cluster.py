@@ -1,4 +1,4 @@
-"""What a fleet asks of the cluster that it runs on; streaming.fleet.ray has Ray's."""
+"""What a fleet asks of the cluster that it runs on; ``ray_cluster`` has Ray's."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol

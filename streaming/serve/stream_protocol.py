@@ -111,7 +111,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         """Bytes of the client."""
         if (
             self._splits is None
-        ):  # of a client that waits for the answer to its request, all that follows is frames
+        ):  # a client that has waited for the answer to its request sends frames from now on
             self._splits = self.handshake_complete if self.handshake_initiated else None
         if not self._splits:
             super().data_received(data)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.errors import PulseWarning
 from pulse.models import TypedModel
+from pulse.torch import small_constants
 from tests.pulse.pulsify.delay_oracle import least_delay
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
@@ -171,6 +173,13 @@ def folded(x: Any) -> Any:
 def test_streams(forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int) -> None:
     torch.manual_seed(0)
     streamed(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
+
+
+def test_an_onnxscript_that_compares_constants_elsewhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_constants, "MATCHER", "onnxscript.moved.matcher")
+    told = pytest.warns(PulseWarning, match=r"onnxscript .* another module .*\(onnxscript\.moved\.matcher\)")
+    with told, small_constants.keep_small_constants():
+        pass
 
 
 def test_constants_that_are_nearly_0_or_1_stay() -> None:
