@@ -117,10 +117,11 @@ def serve(
     protocol in docs/protocol.md. Clients share the weights; their streams are stepped together in lanes.
 
     Examples:
-      pulse serve   the built-in denoiser
+      pulse serve                                      the built-in denoiser
       pulse serve model.onnx gtcrn.toml --streams 200
       pulse serve --config server.toml
-      pulse serve --host 0.0.0.0 --tokens tokens.txt --certificate my.crt --key my.key
+      pulse serve --host 0.0.0.0 --tokens tokens.txt   clients need a token
+      pulse serve --certificate my.crt --key my.key    over TLS
     """
     from pulse.errors import InputError
 
