@@ -33,6 +33,7 @@ def stream(
     weights: str | None = None,
     prepare: Prepare | None = None,
     threads: int = 1,
+    specialise: bool = False,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
 
@@ -47,10 +48,13 @@ def stream(
              quarter. What fits into 16 bits as it is takes a half in any case
     prepare  as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
     threads  among how many a long step is shared, see ``Program.with_threads``
+    specialise  compile machine code for the shapes of this program, see ``Program.specialise``; takes seconds, once
     Raises   PulseError
     """
     with fewer_collections():
         program = load(source).compile(pulse, align, max_context, backend, weights, prepare)
+    if specialise:
+        program.specialise()
     return program.with_threads(threads)
 
 

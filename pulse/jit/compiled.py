@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pulse.jit.kept_code import KeptCode
     from pulse.jit.kernel_file import NativeCode
 
-_compiling = threading.RLock()
+COMPILING = threading.RLock()
+"""Held by the thread that compiles or links."""
 
 
 class CompiledFunction(NotCopyable, ABC):
@@ -62,11 +63,11 @@ class CompiledFunction(NotCopyable, ABC):
     @property
     def is_kept(self) -> bool:
         """Whether the compiled form is on the disk, whole."""
-        return self._find_carried() is not None or self._on_disk().read() is not None
+        return self._find_carried() is not None or self.kept_code().read() is not None
 
     def prepare(self) -> None:
         """Compile it, or load it. Raises CompileError."""
-        with _compiling:
+        with COMPILING:
             if self.loaded_address is None:
                 self.loaded_address = self._prepare()
 
@@ -85,7 +86,7 @@ class CompiledFunction(NotCopyable, ABC):
         """
         from pulse.jit.declared import ONLY
 
-        disk = self._on_disk()
+        disk = self.kept_code()
         if only is not None:
             disk = disk.with_rows(only)
         code = disk.read()
@@ -100,7 +101,13 @@ class CompiledFunction(NotCopyable, ABC):
 
     def path(self) -> "Path | None":
         """Its file; None if nothing is kept."""
-        return self._on_disk().path
+        return self.kept_code().path
+
+    def kept_code(self) -> "KeptCode":
+        """Its compiled form on the disk, if there is one."""
+        from pulse.jit.kept_code import KeptCode
+
+        return KeptCode.of(self.name, cast(FunctionType, self.function), self.signature, self._form)
 
     def _find_carried(self) -> int | None:
         """Its address in the machine code that comes with the package; None if it is not there."""
@@ -113,7 +120,7 @@ class CompiledFunction(NotCopyable, ABC):
             return carried
         from pulse.jit.linking import link
 
-        disk = self._on_disk()
+        disk = self.kept_code()
         disk.warn_if_nothing_is_kept()
         if code := disk.read():
             self.cached = True
@@ -122,8 +129,3 @@ class CompiledFunction(NotCopyable, ABC):
         address = link(self.name, code)
         self.unkept = disk.keep(code)
         return address
-
-    def _on_disk(self) -> "KeptCode":
-        from pulse.jit.kept_code import KeptCode
-
-        return KeptCode.of(self.name, cast(FunctionType, self.function), self.signature, self._form)

@@ -1,6 +1,7 @@
 """The compiled form of one function on the disk; what the package carries needs none of this."""
 
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
@@ -34,6 +35,11 @@ class KeptCode:
         """That of the function compiled with some rows of dispatchers only."""
         digest = sha256(f"{self.fingerprint} {sorted(rows)}".encode())
         return KeptCode(self.name, digest.hexdigest())
+
+    def of_rows(self, rows: Sequence[tuple[int, ...]]) -> "KeptCode":
+        """That of the functions for single rows, whose words are given."""
+        digest = sha256(f"{self.fingerprint} rows {list(rows)}".encode())
+        return KeptCode(f"{self.name}_rows", digest.hexdigest())
 
     @property
     def symbol(self) -> str:

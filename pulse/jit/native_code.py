@@ -5,6 +5,7 @@ What comes out has one global symbol and needs no more than C functions by name,
 numba adds for exceptions and memory is removed if nothing can reach it, and refused where something can.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -27,6 +28,9 @@ from pulse.jit.python_call_codegen import code as python_code
 
 INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
 """What the names of the interpreter and of numba's own library begin with."""
+FREE_ORDER = re.compile(r"(= f(?:add|sub|mul|div|neg)) reassoc ")
+KEPT_APART = "= { noinline }"
+"""The attributes with which a C function of numba calls what it is made of."""
 
 
 class _Codegen(JITCPUCodegen):
@@ -105,6 +109,7 @@ def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[
     cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})
     flags.no_cpython_wrapper = flags.no_compile = True
     flags.no_cfunc_wrapper = flags.enable_pyobject = False
+    flags.forceinline = True  # into the C function
     try:
         result = compiler.compile_extra(
             cpu_target.typing_context,
@@ -144,6 +149,7 @@ def optimise(
     module.get_function(inner).name = inner = f"{symbol}.c" if python else symbol
     if python:
         module.link_in(llvm.parse_assembly(python_code(python, symbol, inner, module.triple)))
+    module = _in_fixed_order(module)
     for one in (*module.functions, *module.global_variables):
         if not one.is_declaration and one.name != symbol:
             one.linkage = "internal"
@@ -162,6 +168,13 @@ def optimise(
             "without Python: leave out raise, assert, print, arrays, ranges whose step is a variable, int ** int"
         )
     return module
+
+
+def _in_fixed_order(module: Any) -> Any:
+    """The same code, whose sums are not reordered any more: what is compiled from it, whatever else it knows, gives the
+    same bits. Numba's function may become part of the C function.
+    """
+    return llvm.parse_assembly(FREE_ORDER.sub(r"\1 ", str(module)).replace(KEPT_APART, "= { nounwind }"))
 
 
 def emit_code(module: Any, symbol: str) -> NativeCode:

@@ -12,7 +12,11 @@ from pulse.program.streams.state import State
 from pulse.wording import spell
 
 if TYPE_CHECKING:
+    from pulse.program.native.special_rows import Specialisation
     from pulse.program.streams.lanes import Lanes
+
+SPECIAL_SECONDS, SPECIAL_MEGABYTES = 30.0, 2.0
+"""Bounds of special rows, where nothing else is said."""
 
 
 class Program(Executable):
@@ -54,6 +58,20 @@ class Program(Executable):
                 f"{spell('threads', threads)}: the {self.backend} backend runs on one thread; use the numba backend"
             )
         return self
+
+    def specialise(
+        self, seconds: float = SPECIAL_SECONDS, megabytes: float = SPECIAL_MEGABYTES
+    ) -> "Specialisation":
+        """Compile machine code for single rows, to which their shapes are constants; the results are the same bits.
+
+        It is used if it makes a step at least 1.1 times as fast, by all streams at once, those that run too: call it in
+        a thread of its own beside them. The code is kept in the folder of compiled kernels; ``save`` keeps the wish.
+
+        seconds    after which no further rows are compiled
+        megabytes  of machine code, likewise
+        Raises     InputError: the numpy backend has no rows; CompileError
+        """
+        raise InputError(f"the {self.backend} backend has no rows to specialise; use the numba backend")
 
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> State:

@@ -13,6 +13,7 @@ from pulse.program.compiler import Prepare
 from pulse.program.file.program_file import write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.stored_program import read_program
+from pulse.program.native.special_rows import Specialisation
 from pulse.program.program import Program
 from pulse.proof import ProofReport
 from pulse.proof.prover import compare
@@ -34,6 +35,7 @@ class Compilation(Report):
     path      None if it differs from the offline model: then there is no file
     proof     None if the user did not want it
     rounding  what rounded weights change, by output
+    special   what special rows have brought; None if the user did not ask for them
     """
 
     opened: OpenedModel
@@ -42,6 +44,7 @@ class Compilation(Report):
     nbytes: int
     proof: TimedProof | None
     rounding: tuple[str, ...] = ()
+    special: Specialisation | None = None
 
     def sections(self) -> list[Section]:
         """The written file, and the proof."""
@@ -52,6 +55,8 @@ class Compilation(Report):
         pairs.append(
             ("written", f"{self.path}: {size}" if self.path else f"nothing: the program of {size} is wrong")
         )
+        if self.special is not None:
+            pairs.append(("special rows", str(self.special)))
         if self.proof is None:
             return [Pairs([*pairs, ("proof", "none (--no-check)")])]
         pairs += [*self.proof.pairs(), *(("rounded", text) for text in self.rounding)]
@@ -67,6 +72,7 @@ class Compilation(Report):
             "weights": self.program.form,
             "proof": self.proof,
             "rounding": self.rounding,
+            "special": self.special,
         }
 
 
@@ -76,10 +82,12 @@ def compile_to_file(
     path: Path,
     choice: ProofChoice | None,
     prepare: Prepare | None,
+    special: Specialisation | None = None,
 ) -> Compilation:
     """Prove the content of the file, as it would be read, and only then write it.
 
     choice   which streams are tried; None: no proof
+    special  what special rows have brought, for the report
     Raises   WriteError; InputError: a name that does not end in .pulse
     """
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
@@ -98,7 +106,7 @@ def compile_to_file(
     good = proof is None or proof.proof.equal
     if good:
         write_file(content, path)
-    return Compilation(opened, program, path if good else None, len(content), proof, rounding)
+    return Compilation(opened, program, path if good else None, len(content), proof, rounding, special)
 
 
 def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:

@@ -66,6 +66,7 @@ def encode_program(
             {"name": kernel.name, "module": kernel.function.__module__, "layout": layout(kernel)}
             for kernel in kernels
         ],
+        "special": list(program.special_kernels),
         "received": [_write_place(*each) for each in program.received],
         "sent": [_write_place(*each) for each in program.sent],
         "ends": [{"length": str(length), "byte": byte} for length, byte in program.ends],

@@ -40,6 +40,7 @@ class NativeExecutable(Executable):
     received, sent   names of inputs and outputs, and where they are; ``fetched``: of further wires
     ends             the lengths that rows ask for, and the bytes of the state that hold them
     counters         what is looked at for faults (node, op, check), and the byte of the state that counts them
+    special_kernels  whose rows have machine code of their own, where it is on this machine
     total_at, last_at  the bytes of the state that count all faults, and that hold the number of the last pulse
     """
 
@@ -54,6 +55,7 @@ class NativeExecutable(Executable):
     fetched: tuple[Place, ...]
     ends: tuple[tuple[TDim, int], ...]
     counters: tuple[tuple[Site, int], ...]
+    special_kernels: tuple[str, ...] = ()
     total_at: int | None
     last_at: int | None
 
@@ -135,6 +137,10 @@ class NativeExecutable(Executable):
     def link(self) -> None:
         """Put the addresses of the kernels into the table; they are compiled where they are missing."""
         self.table = link(self.unlinked)
+        if self.special_kernels:
+            from pulse.program.native.special_rows import put_kept_rows
+
+            put_kept_rows(self, self.table)
         machine.runner()
 
 

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError
 from pulse.program.native.executable import NativeExecutable, NativeState
-from pulse.program.program import Program
+from pulse.program.program import SPECIAL_MEGABYTES, SPECIAL_SECONDS, Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes
 
 if TYPE_CHECKING:
+    from pulse.program.native.special_rows import Specialisation
     from pulse.program.streams.lanes import Lanes
 
 
@@ -30,6 +31,13 @@ class NativeStreams(NativeExecutable, Program):
                 setattr(copy, name, value)
         copy.threads = threads
         return copy
+
+    def specialise(
+        self, seconds: float = SPECIAL_SECONDS, megabytes: float = SPECIAL_MEGABYTES
+    ) -> "Specialisation":
+        from pulse.program.native.special_rows import specialise
+
+        return specialise(self, seconds, megabytes)
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
         if self.threads > 1:

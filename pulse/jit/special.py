@@ -1,0 +1,51 @@
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+"""Functions for single rows of a kernel, found on the disk, or compiled and kept there."""
+
+import ctypes
+from collections.abc import Sequence
+
+from pulse.jit.compiled import COMPILING
+from pulse.jit.registry import Kernel
+from pulse.record import record
+
+_linked: dict[str, "SpecialFunctions"] = {}
+
+
+@record
+class SpecialFunctions:
+    """The functions of some rows of a kernel.
+
+    addresses  of each row, with the C signature of the kernel; they do not look at the row that they are given
+    nbytes     of their object code
+    """
+
+    addresses: tuple[int, ...]
+    nbytes: int
+
+
+def special_functions(
+    kernel: Kernel, rows: Sequence[tuple[int, ...]], compiles: bool
+) -> SpecialFunctions | None:
+    """The functions of rows whose words, without the kernel and the length, are given.
+
+    compiles  compile what is not on the disk, which takes seconds; else None is given for it
+    Raises    CompileError
+    """
+    from pulse.jit.linking import link
+
+    kept = kernel.kept_code().of_rows(rows)
+    with COMPILING:
+        if functions := _linked.get(kept.symbol):
+            return functions
+        code = kept.read()
+        if code is None:
+            if not compiles:
+                return None
+            from pulse.jit.special_code import special_code
+
+            code = special_code(kernel, kept.symbol, rows)
+            kept.keep(code)
+        table = ctypes.CFUNCTYPE(ctypes.c_void_p)(link(kept.name, code))()
+        addresses = (ctypes.c_int64 * len(rows)).from_address(table or 0)
+        _linked[kept.symbol] = functions = SpecialFunctions(tuple(addresses), len(code.object))
+        return functions

@@ -1,0 +1,70 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""Machine code for single rows: a kernel with the words of a row as constants.
+
+LLVM inlines the kernel and computes what follows from the words: counts and steps of loops, branches over forms, places
+of operands. The order of sums is that of the kernel, so the results are the same bits.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import llvmlite.binding as llvm
+
+from pulse.jit.kernel_file import NativeCode
+from pulse.jit.native_code import emit_code, optimise
+from pulse.jit.pointer import HEADER
+from pulse.jit.processor import target_machine
+from pulse.jit.registry import Kernel
+
+INNER = "pulse_kernel"
+OPAQUE = re.compile(r'(%\S+ =) (?:tail )?call i64 asm sideeffect "", "=r,0"\((i64 [^)]*)\)[^\n]*')
+"""What ``raw.opaque`` hides from LLVM; here it shall see it."""
+
+
+def special_code(kernel: Kernel, symbol: str, rows: Sequence[tuple[int, ...]]) -> NativeCode:
+    """A function for each row; ``symbol`` gives the address of their addresses.
+
+    rows    the words of each, without the kernel and the length
+    Raises  CompileError
+    """
+    module = llvm.parse_assembly(_kernel_text(kernel))
+    module.link_in(llvm.parse_assembly(_functions_text(module, symbol, rows)))
+    inner = module.get_function(INNER)
+    inner.linkage = "internal"
+    inner.add_function_attribute("alwaysinline")
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    options.loop_unrolling = False  # more code, no faster
+    builder = llvm.create_pass_builder(target_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+    return emit_code(module, symbol)
+
+
+@lru_cache(maxsize=1)
+def _kernel_text(kernel: Kernel) -> str:
+    module = optimise(kernel.name, INNER, kernel.function, kernel.signature, kernel.options)
+    return OPAQUE.sub(r"\1 add \2, 0", str(module))
+
+
+def _functions_text(module, symbol: str, rows: Sequence[tuple[int, ...]]) -> str:
+    """The functions, with the C signature of a kernel, and their table, in LLVM's assembly."""
+    (pair,) = module.get_function(INNER).arguments
+    lines = [
+        f'target triple = "{module.triple}"',
+        f'target datalayout = "{module.data_layout}"',
+        f"declare ptr @{INNER}({pair.type})",
+    ]
+    for number, words in enumerate(rows):
+        values = ", ".join(f"i64 {word}" for word in (0, HEADER + len(words), *words))
+        lines.append(
+            f"@{symbol}.words{number} = internal constant [{HEADER + len(words)} x i64] [{values}], align 8\n"
+            f"define internal ptr @{symbol}.row{number}(ptr %row, ptr %bases) {{\n"
+            f"  %words = insertvalue {pair.type} undef, ptr @{symbol}.words{number}, 0\n"
+            f"  %both = insertvalue {pair.type} %words, ptr %bases, 1\n"
+            f"  %result = call ptr @{INNER}({pair.type} %both)\n  ret ptr %result\n}}"
+        )
+    functions = ", ".join(f"ptr @{symbol}.row{number}" for number in range(len(rows)))
+    lines.append(f"@{symbol}.table = internal constant [{len(rows)} x ptr] [{functions}], align 8")
+    lines.append(f"define ptr @{symbol}() {{\n  ret ptr @{symbol}.table\n}}")
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""Tables of one program on memory of their own: whether they leave the same bytes, and how fast they are."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.facts import Array
+from pulse.program.machine import machine
+from pulse.program.native.executable import NativeExecutable
+from pulse.program.table.memory import Region, aligned_bytes
+from pulse.program.table.table import Table
+
+PULSES = 16
+"""That are compared, with noise of their own."""
+ROUNDS, STEPS = 15, 20
+"""Of measurements, in turns."""
+SCALE = 0.3
+"""Of the noise."""
+
+
+class Trial:
+    """A program's rows, run on memory of its own with noise as input."""
+
+    def __init__(self, program: NativeExecutable) -> None:
+        self.rows = program.rows
+        self._program = program
+        self._state, self._arena = aligned_bytes(program.initial.size), aligned_bytes(program.arena_bytes)
+        regions = {Region.WEIGHTS: program.weights, Region.STATE: self._state, Region.ARENA: self._arena}
+        self._bases = np.array([regions[region].ctypes.data for region in Region], np.int64)
+        self._inputs = [place.view(regions[place.region]) for _, place in program.received]
+        self._begin()
+
+    def _begin(self) -> None:
+        self._state[:] = self._program.initial
+        self._arena[:] = 0
+        self._feed(np.random.default_rng(0))
+
+    def _feed(self, rng: np.random.Generator) -> None:
+        for place in self._inputs:
+            place[...] = (rng.standard_normal(place.shape) * SCALE).astype(place.dtype)
+
+    def agree(self, left: Table, right: Table) -> bool:
+        """Whether both leave the same bytes in state and scratch, after each of ``PULSES`` pulses."""
+        other = Trial(self._program)
+        return all(
+            np.array_equal(a, b)
+            for one, two in zip(self._memories(left), other._memories(right))
+            for a, b in zip(one, two)
+        )
+
+    def _memories(self, table: Table) -> Iterator[tuple[Array, Array]]:
+        self._begin()
+        rng = np.random.default_rng(1)
+        for _ in range(PULSES):
+            self._feed(rng)
+            machine.run(table.ctypes.data, self.rows, self._bases.ctypes.data)
+            yield self._state, self._arena
+
+    def row_ticks(self, tables: Sequence[Table]) -> list[NDArray[np.int64]]:
+        """The ticks of each row, for each table: the least of rounds in turns."""
+        least = [np.full(self.rows, np.iinfo(np.int64).max) for _ in tables]
+        for _ in range(ROUNDS):
+            for number, table in enumerate(tables):
+                ticks = np.zeros(self.rows, np.int64)
+                for _ in range(STEPS):
+                    machine.run_profiled(
+                        table.ctypes.data, self.rows, self._bases.ctypes.data, ticks.ctypes.data
+                    )
+                least[number] = np.minimum(least[number], ticks)
+        return least
+
+    def step_seconds(self, tables: Sequence[Table]) -> list[float]:
+        """The time of a step, for each table: the least of rounds in turns."""
+        least = [np.inf] * len(tables)
+        for _ in range(ROUNDS):
+            for number, table in enumerate(tables):
+                call = table.ctypes.data, self.rows, self._bases.ctypes.data
+                machine.run(*call)
+                ticks = sum(machine.run_timed(*call) for _ in range(STEPS))
+                least[number] = min(least[number], ticks / STEPS / machine.ticks_per_second())
+        return least

@@ -1,0 +1,170 @@
+"""Special rows: the same bits, put into the table while streams run, kept, bounded, and only where they gain."""
+
+import pickle
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import CompileError, InputError
+from pulse.facts import Array
+from pulse.jit import special_code
+from pulse.jit.registry import KERNELS
+from pulse.jit.special import special_functions
+from pulse.models import TypedModel
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.file.stored_program import read_program
+from pulse.program.native import special_rows
+from pulse.program.native.special_rows import Specialisation, rows_by_kernel
+from pulse.program.native.special_trial import Trial
+from pulse.program.table.table import link
+from tests.pulse.cases.families import FAMILIES, cases, newest_cases
+from tests.pulse.models import Sketch
+from tests.pulse.program.programs import block, program, same
+from tests.pulse.program.static import fixed, static_model
+
+PULSES = 12
+
+
+def layers() -> TypedModel:
+    """Convolutions of several shapes, elementwise functions and copies."""
+    s = Sketch(x="1,12,T")
+    wide = s.conv(s["x"], 3, (2, 0), dilation=1, name="wide")
+    far = s.conv(s.each("tanh", wide), 2, (3, 0), dilation=3, name="far")
+    return s.model(s.each("mul", s.each("add", far, wide), far, name="y"))
+
+
+def fresh() -> NativeProgram:
+    made = layers().pulsify(None, 4).compile()
+    assert isinstance(made, NativeProgram)
+    return made
+
+
+def outputs(one: pulse.Program, seed: int = 3) -> list[dict[str, Array]]:
+    state = one.spawn()
+    return [state.step(block(one, one.pulse, seed + number)) for number in range(PULSES)]
+
+
+@pytest.fixture
+def every_gain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A busy machine measures anything: take special rows however fast they are."""
+    for name in ("LEAST_GAIN", "LEAST_GAIN_OF_KERNEL", "LEAST_SHARE"):
+        monkeypatch.setattr(special_rows, name, 0.0)
+    yield
+
+
+@pytest.mark.usefixtures("every_gain")
+def test_the_same_bits_and_every_row() -> None:
+    generic, special = fresh(), fresh()
+    report = special.specialise()
+    assert report.used and report.reason == "" and report.rows == report.total == special.rows
+    assert set(report.kernels) == {rows.kernel.name for rows in rows_by_kernel(special.unlinked)}
+    assert 0 < report.nbytes < 1e6 and report.gain > 0
+    assert f"{report.rows} of {report.rows} rows" in str(report)
+    starts = [at for rows in rows_by_kernel(special.unlinked) for each in rows.starts.values() for at in each]
+    assert all(special.table[start] != generic.table[start] for start in starts)
+    for left, right in zip(outputs(generic), outputs(special)):
+        assert same(left, right)
+
+
+@pytest.mark.usefixtures("every_gain")
+def test_rows_change_while_a_stream_runs() -> None:
+    wanted, one = outputs(fresh()), fresh()
+    state, others = one.spawn(), one.spawn_many(3)
+    thread = threading.Thread(target=one.specialise)
+    got = [state.step(block(one, one.pulse, 3))]
+    thread.start()
+    while thread.is_alive() and len(got) < PULSES - 2:
+        got.append(state.step(block(one, one.pulse, 3 + len(got))))
+    thread.join()
+    assert one.special_kernels
+    while len(got) < PULSES:
+        got.append(state.step(block(one, one.pulse, 3 + len(got))))
+    for left, right in zip(wanted, got):
+        assert same(left, right)
+    x = block(one, one.pulse, 3)
+    (lanes,) = others.step(np.stack([x] * 3)).values()
+    assert all(np.array_equal(lane, next(iter(wanted[0].values()))) for lane in lanes)
+
+
+@pytest.mark.usefixtures("every_gain")
+def test_files_and_pickles_take_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = fresh()
+    one.specialise()
+    monkeypatch.setattr(special_code, "special_code", lambda *_: pytest.fail("nothing is compiled"))
+    again = fresh()
+    assert again.specialise().used
+    for other in (read_program(one.to_bytes()), pickle.loads(pickle.dumps(one)), one.with_threads(1)):
+        assert other.special_kernels == one.special_kernels
+        assert not np.array_equal(other.table, link(other.unlinked))
+        assert all(same(left, right) for left, right in zip(outputs(one), outputs(other)))
+
+
+def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the code is not in the folder of this user, the file runs with generic rows."""
+    one = fresh()
+    one.special_kernels = tuple(rows.kernel.name for rows in rows_by_kernel(one.unlinked))
+    content = one.to_bytes()
+    asked: list[bool] = []
+    monkeypatch.setattr(special_rows, "special_functions", lambda *_, compiles: asked.append(compiles))
+    other = read_program(content)
+    assert np.array_equal(other.table, link(other.unlinked)) and set(asked) == {False}
+    assert all(same(left, right) for left, right in zip(outputs(one), outputs(other)))
+
+
+def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(special_code, "special_code", lambda *_: pytest.fail("nothing is compiled"))
+    one = fresh()
+    before = one.table.copy()
+    for bounds in ((0.0, 1.0), (1.0, -1.0)):
+        report = one.specialise(*bounds)
+        assert not report.used and report.rows == 0 and report.nbytes == 0 and report.kernels == ()
+        assert str(report).startswith("not used: a step is ")
+    assert np.array_equal(one.table, before) and one.special_kernels == ()
+
+
+def test_without_gain_the_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(special_rows, "LEAST_GAIN", 100.0)
+    one = fresh()
+    before = one.table.copy()
+    report = one.specialise()
+    assert not report.used and "less than 100.0 is not worth it" in str(report)
+    assert np.array_equal(one.table, before) and one.special_kernels == ()
+
+
+def test_in_one_call_and_refused() -> None:
+    assert isinstance(pulse.stream(layers(), pulse=4, specialise=True), NativeProgram)
+    with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
+        program("windows", "numpy").specialise()
+    assert Specialisation("x", (), 0, 3, 2e-6, 1e-6, 1.0, 0).gain == 2.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_rows_of_every_operator(family: str) -> None:
+    """Each case of each operator leaves the same bytes, in state and scratch too."""
+    programs: list[NativeProgram] = []
+    for _, proto, feeds in newest_cases(cases(family)):
+        typed = pulse.load(proto, inputs=fixed(feeds)).model.analyse()
+        with suppress(CompileError):
+            programs.append(NativeProgram(static_model(typed)))
+    tables = [link(one.unlinked) for one in programs]
+    wanted: dict[str, set[tuple[int, ...]]] = {}
+    for one in programs:
+        for rows in rows_by_kernel(one.unlinked):
+            wanted.setdefault(rows.kernel.name, set()).update(rows.starts)
+    for name, every in wanted.items():
+        words = sorted(every)
+        functions = special_functions(KERNELS[name], words, compiles=True)
+        assert functions is not None
+        addresses = dict(zip(words, functions.addresses))
+        for one, table in zip(programs, tables):
+            for rows in (rows for rows in rows_by_kernel(one.unlinked) if rows.kernel.name == name):
+                for each, starts in rows.starts.items():
+                    table[starts] = addresses[each]
+    assert programs
+    for one, table in zip(programs, tables):
+        assert Trial(one).agree(one.table, table), one.model.title
