@@ -28,7 +28,8 @@ from pulse.jit.python_call_codegen import code as python_code
 
 INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
 """What the names of the interpreter and of numba's own library begin with."""
-FREE_ORDER = re.compile(r"(= f(?:add|sub|mul|div|neg)) reassoc ")
+FREEDOM = re.compile(r"(= f(?:add|sub|mul|div|neg)) (?:(?:reassoc|nsz|contract) )+")
+"""What lets LLVM reorder sums, and contract products with them."""
 KEPT_APART = "= { noinline }"
 """The attributes with which a C function of numba calls what it is made of."""
 
@@ -171,10 +172,10 @@ def optimise(
 
 
 def _in_fixed_order(module: Any) -> Any:
-    """The same code, whose sums are not reordered any more: what is compiled from it, whatever else it knows, gives the
-    same bits. Numba's function may become part of the C function.
+    """The same code, whose sums are not reordered or contracted any more: what is compiled from it, whatever else is
+    known of its arguments, gives the same bits. Numba's function may become part of the C function.
     """
-    return llvm.parse_assembly(FREE_ORDER.sub(r"\1 ", str(module)).replace(KEPT_APART, "= { nounwind }"))
+    return llvm.parse_assembly(FREEDOM.sub(r"\1 ", str(module)).replace(KEPT_APART, "= { nounwind }"))
 
 
 def emit_code(module: Any, symbol: str) -> NativeCode:

@@ -34,8 +34,7 @@ def special_code(kernel: Kernel, symbol: str, rows: Sequence[tuple[int, ...]]) -
     inner.linkage = "internal"
     inner.add_function_attribute("alwaysinline")
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = True
-    options.loop_unrolling = False  # more code, no faster
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
     builder = llvm.create_pass_builder(target_machine(), options)
     builder.getModulePassManager().run(module, builder)
     return emit_code(module, symbol)
