@@ -14,7 +14,7 @@ from pulse.ops.clock import frames_at, most_frames
 from pulse.program.streams.executable import Executable
 from pulse.pulsify.lengths import lag
 
-Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
+TrimMark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
 
 
 class OutputTrim:
@@ -46,11 +46,11 @@ class OutputTrim:
         self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
 
-    def mark(self) -> Mark:
+    def mark(self) -> TrimMark:
         """This moment, for ``undo``; no array or dictionary of it is changed later."""
         return self.pulses, self.end, self.sent, self._kept, self._last
 
-    def undo(self, mark: Mark) -> None:
+    def undo(self, mark: TrimMark) -> None:
         """Restore the state at a mark."""
         self.pulses, self.end, self.sent, self._kept, self._last = mark
 
