@@ -98,8 +98,10 @@ def measure(options: argparse.Namespace) -> Results:
     lanes = []
     if options.lanes or options.docs:
         for entry in lanes_entries(options.models):
+            if options.keys and entry.key not in options.keys:
+                continue
             note(f"lanes of {entry.name}", style="dim", highlight=False)
-            lanes += lanes_rows(entry)
+            lanes += lanes_rows(entry, machine)
     steps = list[Growth]()
     if options.growth or options.docs:
         for entry in selection if options.model or options.keys else growth_entries(options.models):
