@@ -60,12 +60,13 @@ def page(results: Results) -> str:
 
 NOT_TIMED = "Forms of a model that another runtime does not load, or for which it gives wrong results.\n"
 
-LANES = """`python -m bench.streams` measures these: streams of one model that step in one call (`Program.spawn_many`), and
-the same number of separate states that step in turn, in alternating rounds. *streams* is how many of them one core runs in
-real time, at a pulse every *ms a pulse*. *times* is the time of separate states divided by that of lanes. *least us* is the
-roofline of the call, divided by the number of lanes: nothing that reads these bytes and computes these multiply-adds is faster on
-this machine. *streams a watt* divides the streams of one core by the power of the whole processor while the lanes step, as its
-energy counters tell it; *not told* where a machine has none that this user may read.
+LANES = """`python -m bench.streams` measures these: streams of one model that step in one call
+(`Program.spawn_many`), and the same number of separate states that step in turn, in alternating rounds. *streams* is
+how many of them one core runs in real time, with a pulse every *ms a pulse*. *times* is the time of separate states
+divided by that of lanes. *least us* is the roofline of the call, divided by the number of lanes: nothing that reads
+these bytes and computes these multiply-adds is faster on this machine. *streams a watt* divides the streams of one core
+by the power of the whole processor while the lanes step, as its energy counters tell it; *not told* where a machine has
+none that this user may read.
 """
 
 START = """`python -m bench.start` measures these: processes of their own, which take turns; the median of each. *ms* is

@@ -3,12 +3,9 @@
 import argparse
 from pathlib import Path
 
-from rich.console import Console
-
 from bench.docs import LANES_TITLE, lanes_section, replace_section
 from bench.lanes import COUNTS, ROUNDS, lanes_entries, lanes_rows
 from bench.models import PUBLISHED
-from bench.report import lanes_table
 from bench.roofline import measured_machine
 
 
@@ -30,9 +27,10 @@ def main() -> None:
         for key in options.keys or entries
         for row in lanes_rows(entries[key], machine, options.lanes, options.rounds)
     ]
-    Console().print(lanes_table(rows))
+    section = lanes_section(rows)
+    print(section)
     if options.docs:
-        replace_section(LANES_TITLE, lanes_section(rows))
+        replace_section(LANES_TITLE, section)
 
 
 if __name__ == "__main__":
