@@ -40,7 +40,7 @@ HELLOS = {
 
 
 @pytest.mark.parametrize("case", HELLOS)
-def test_hellos(server, case):
+def test_a_wrong_hello_is_refused_with_its_code(server, case):
     message, code = HELLOS[case]
     with raw(server) as client:
         client.send(message)
@@ -213,7 +213,7 @@ def test_what_is_faster_than_it_may_be_is_held_back():
         assert server.service.counts["held_back"] > 0
 
 
-def test_tokens():
+def test_a_token_is_required():
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), tokens=("right",))
     with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:

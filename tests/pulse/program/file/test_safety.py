@@ -21,7 +21,7 @@ from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import row_starts
 from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.programs import FORMS, MODELS, program
-from tests.pulse.program.static import fixed, static_model
+from tests.pulse.program.static_models import fixed, static_model
 
 EACH = 12
 """By default one of so many cases of a family is run as plain Python."""
