@@ -13,7 +13,7 @@ def test_bounds_under_a_premise_are_those_of_all_sizes() -> None:
     """Under premises that rise with the size, and under those that fall."""
     reached: Counter[str] = Counter()
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=200, deadline=None)
     @given(
         st.integers(1, 7),
         st.integers(1, 7),
