@@ -16,6 +16,7 @@ SIZE = BYTES * LANES  # bytes of a register
 BYTES_LL = ir.VectorType(ir.IntType(8), SIZE)
 NARROW_LL = ir.VectorType(ir.IntType(8), LANES)
 BYTE_POINTER, CODE_POINTER = PointerType(types.uint8), PointerType(types.int8)
+WORD_POINTER = PointerType(types.int32)
 
 
 def is_fast() -> bool:
@@ -43,6 +44,11 @@ def _dot(builder, total, natural, signed):
 @lowers(byte_dots.vstore_bytes, types.none, BYTE_POINTER, types.int64, INTS)
 def _store_bytes(builder, p, i, v):
     builder.store(builder.trunc(v, NARROW_LL), vector_pointer(builder, p, i, NARROW_LL), align=1)
+
+
+@lowers(byte_dots.vload_words, INTS, WORD_POINTER, types.int64)
+def _load_words(builder, p, i):
+    return builder.load(vector_pointer(builder, p, i, INTS_LL), align=4)
 
 
 def shuffle(builder, first, second, places):

@@ -9,6 +9,7 @@ from pulse.program.kernels import elementwise as elementwise
 from pulse.program.kernels import fault as fault
 from pulse.program.kernels import gather as gather
 from pulse.program.kernels import matmul as matmul
+from pulse.program.kernels import matmul_codes as matmul_codes
 from pulse.program.kernels import matmul_interleaved as matmul_interleaved
 from pulse.program.kernels import matmul_product as matmul_product
 from pulse.program.kernels import matmul_product_few as matmul_product_few
