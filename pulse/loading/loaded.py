@@ -149,6 +149,7 @@ class Loaded:
         backend: str = "numba",
         weights: str | None = None,
         prepare: "Prepare | None" = None,
+        activations: str | None = None,
     ) -> Program:
         """A program that runs it; the arguments are those of ``pulsify`` and of ``PulsedModel.compile``.
 
@@ -156,13 +157,15 @@ class Loaded:
         """
         program = self.program
         if program is None:
-            return self.pulsify(pulse, align, max_context).compile(backend, weights or "f32", prepare)
+            model = self.pulsify(pulse, align, max_context)
+            return model.compile(backend, weights or "f32", prepare, activations or "f32")
         other = {
             spell("pulse", pulse): pulse not in (None, program.pulse),
             "align": align,
             spell("max_context", max_context): max_context is not None,
             spell("backend", backend): backend != program.backend,
             spell("weights", weights): weights not in (None, program.form),
+            spell("activations", activations): activations not in (None, program.activations),
         }
         if wrong := [text for text, differs in other.items() if differs]:
             raise CompileError(

@@ -6,6 +6,7 @@ from pulse.errors import CompileError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.op import Op
+from pulse.program.activations import check_activations, with_rounded_rows
 from pulse.program.backends import conv_kernels as conv_kernels
 from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import Compute, Implementation, has_preferred, register
@@ -29,6 +30,7 @@ def compile_model(
     fetches: Sequence[OutletId] | None = None,
     weights: str = "f32",
     prepare: Prepare | None = None,
+    activations: str = "f32",
 ) -> Program:
     """Make a pulsed model ready to run.
 
@@ -36,12 +38,18 @@ def compile_model(
               may ask for other backends, and for kernels, of their nodes
     fetches   further wires of the pulsed graph to keep, for inspection
     weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
-              Activations and sums are f32 always; see ``pulse.program.weights``
+              Sums and all other tensors are f32; see ``pulse.program.weights``
     prepare   called with the names of all kernels that the program needs before they are compiled or loaded, one by
               one; compiling happens once on a machine. ``streaming.warming`` has some that compile several at once and
               show a bar
-    Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
+    activations  ``int8``: what meets weights of ``int8`` is rounded too; see ``pulse.program.activations``
+    Raises    CompileError: an operation has no kernel; the backend, the form of weights or of activations is unknown;
+              or no product takes rows of int8
     """
+    if check_activations(activations, weights) == "int8":
+        program = compile_model(with_rounded_rows(model), backend, fetches, weights, prepare)
+        program.activations = activations
+        return program
     backends = (*BACKENDS, *FURTHER)
     if backend not in backends:
         raise CompileError(f"no backend {backend!r}; choose {', '.join(backends[:-1])} or {backends[-1]}")

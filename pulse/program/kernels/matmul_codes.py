@@ -7,47 +7,28 @@ times the sum of the row's codes.
 """
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.byte_dots import BYTES, vdot_bytes, vload_words, vstore_bytes
+from pulse.jit.byte_dots import BYTES, vdot_bytes, vload_words
 from pulse.jit.cut import Cut
 from pulse.jit.instruction import Operand, reads
 from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i32, as_u8
 from pulse.jit.registry import device, exact, kernel
-from pulse.jit.simd import (
-    LANES,
-    Vector,
-    vabs,
-    vfma,
-    vload_part,
-    vmax,
-    vmax_across,
-    vround,
-    vsplat,
-    vstore_part,
-    vsum,
-    vtofloat,
-    vtoint,
-    vzero,
-)
+from pulse.jit.simd import LANES, Vector, vfma, vload_part, vsplat, vstore_part, vtofloat, vtoint, vzero
 from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32
-from pulse.ops.quantize_rows import LARGEST_CODE, LARGEST_ROW, SMALLEST, ZERO_CODE
+from pulse.ops.quantize_rows import LARGEST_ROW, ZERO_CODE
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_windows import ProductRows
-
-CodedRow: TypeAlias = tuple[Pointer, float, int]
-"""Its codes as words of four, their unit, and what the 128 in the weights add to a sum, with the other sign."""
+from pulse.program.kernels.quantize_rows import ROW_FLOATS, CodedRow, encode_row
 
 ROWS = 4
 BLOCKS = 4
 PANEL = BLOCKS * LANES
-ROW_FLOATS = LARGEST_ROW // BYTES + LANES
-"""Float32 of the memory for the codes of a row."""
+"""Columns that are read together; ``x & -PANEL`` are whole panels."""
 CODE_MEMORY = ROWS * ROW_FLOATS
 
 
@@ -71,37 +52,6 @@ def pack_codes(matrix: NDArray[np.int8], taps: int) -> NDArray[np.int32]:
             panels = tap[:, :, first:last].reshape(words, BYTES, -1, width)
             parts.append(panels.transpose(2, 0, 3, 1).ravel())
     return np.concatenate(parts).view(np.int32) if parts else np.zeros(0, np.int32)
-
-
-@device
-def encode_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
-    """The codes of K elements to the memory (``ROW_FLOATS``), zeros after the last one.
-
-    A row with an infinity or NaN has codes of 0 and a unit of NaN.
-    """
-    places, most, other, k = as_u8(memory), vzero(), vzero(), 0
-    while k < K:
-        most = vmax(most, vabs(vload_part(x, k, K - k)))
-        other = vmax(other, vabs(vload_part(x, k + LANES, max(0, K - k - LANES))))
-        k += 2 * LANES
-    largest = float(vmax_across(vmax(most, other)))
-    unit, factor = 0.0, 0.0
-    if largest >= SMALLEST:
-        unit, factor = largest / LARGEST_CODE, LARGEST_CODE / largest
-    is_finite = largest - largest == 0.0
-    total, k = vtoint(vzero()), 0
-    if is_finite:
-        while k < K:
-            codes = vtoint(vround(vload_part(x, k, K - k) * vsplat(factor)))
-            vstore_bytes(places, k, codes)
-            total = total + codes
-            k += LANES
-    else:
-        unit = np.nan
-        while k < K:
-            vstore_bytes(places, k, total)
-            k += LANES
-    return as_i32(memory), unit, int(vsum(vtofloat(total))) * -ZERO_CODE
 
 
 @exact
