@@ -168,9 +168,10 @@ class Loaded:
             spell("activations", activations): activations not in (None, program.activations),
         }
         if wrong := [text for text, differs in other.items() if differs]:
+            rows = "" if program.activations == "f32" else f" and activations of {program.activations}"
             raise CompileError(
-                f"{self.title}: is a program with pulses of {program.pulse} frames and weights of {program.form}; "
-                f"leave out {', '.join(wrong)}, or compile the model with that"
+                f"{self.title}: is a program with pulses of {program.pulse} frames and weights of {program.form}"
+                f"{rows}; leave out {', '.join(wrong)}, or compile the model with that"
             )
         if prepare is not None:
             prepare(program.kernel_names)

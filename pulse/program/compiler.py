@@ -8,6 +8,7 @@ from pulse.graph import OutletId
 from pulse.ops.op import Op
 from pulse.program.activations import check_activations, with_rounded_rows
 from pulse.program.backends import conv_kernels as conv_kernels
+from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import Compute, Implementation, has_preferred, register
 from pulse.program.backends.mixed import MixedProgram
@@ -48,7 +49,8 @@ def compile_model(
     """
     if check_activations(activations, weights) == "int8":
         program = compile_model(with_rounded_rows(model), backend, fetches, weights, prepare)
-        program.activations = activations
+        assert isinstance(program, CompiledProgram)
+        program.activations, program.unrounded = activations, model
         return program
     backends = (*BACKENDS, *FURTHER)
     if backend not in backends:

@@ -1,9 +1,9 @@
 """Sliding windows whose rows become codes of int8, against weights of int8: sums of products of bytes, in int32.
 
-A row of K elements becomes ``code * unit`` with the unit of its largest magnitude (``pulse.ops.quantize_rows``). The sums
-of codes times codes are exact, so they are the same however rows are cut into blocks, and on every processor. One of
-both sides has to be without signs: the codes of weights are stored with 128 added, and what that adds to a sum is 128
-times the sum of the row's codes.
+A row of K elements becomes ``code * unit`` with the unit of its largest magnitude (``pulse.ops.quantize_rows``). The
+sums of codes times codes are exact, so they are the same however rows are cut into blocks, and on every processor. One
+of both sides has to be without signs: the codes of weights are stored with 128 added, and what that adds to a sum is
+128 times the sum of the row's codes.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,9 @@ def pack_codes(matrix: NDArray[np.int8], taps: int) -> NDArray[np.int32]:
     depth, columns = matrix.shape[0] // max(1, taps), matrix.shape[1]
     words, wide = words_of(depth), columns // PANEL * PANEL
     padded = np.full((taps, words * BYTES, -(-columns // LANES) * LANES), ZERO_CODE, np.uint8)
-    padded[:, :depth, :columns] = (matrix.reshape(taps, depth, columns).astype(np.int16) + ZERO_CODE).astype(np.uint8)
+    padded[:, :depth, :columns] = (matrix.reshape(taps, depth, columns).astype(np.int16) + ZERO_CODE).astype(
+        np.uint8
+    )
     parts: list[NDArray[Any]] = []
     for tap in padded.reshape(taps, words, BYTES, -1):
         for first, last, width in ((0, wide, PANEL), (wide, tap.shape[2], LANES)):

@@ -43,7 +43,7 @@ def unit_of_row(x: Pointer, K: int) -> tuple[float, float]:
         other = vmax(other, vabs(vload_part(x, k + LANES, max(0, K - k - LANES))))
         k += 2 * LANES
     largest = float(vmax_across(vmax(most, other)))
-    if not largest - largest == 0.0:
+    if largest - largest != 0.0:
         return np.nan, 0.0
     if largest < SMALLEST:
         return 0.0, 0.0
@@ -68,9 +68,9 @@ def encode_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
 
 
 class RoundRow(Instruction):
-    """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / unit) * unit``, k < K: the unit of row m is its largest magnitude / 127.
+    """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / unit) * unit``, k < K.
 
-    See ``pulse.ops.quantize_rows``.
+    The unit of row m is its largest magnitude / 127; see ``pulse.ops.quantize_rows``.
     """
 
     x: Operand = reads("f32")

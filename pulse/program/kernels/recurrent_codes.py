@@ -168,7 +168,9 @@ def gru_reset_of_codes(row: GruResetOfCodes) -> None:
             sum_codes(old, w, scales, zeros, sums, H, 2 * H, memory)
             for n in range(0, H, LANES):
                 rest = H - n
-                vstore_part(z, n, rest, activate(vload_part(x_t, n, rest) + vload_part(sums, n, rest), f, clip))
+                vstore_part(
+                    z, n, rest, activate(vload_part(x_t, n, rest) + vload_part(sums, n, rest), f, clip)
+                )
                 r = activate(vload_part(x_t, H + n, rest) + vload_part(sums, H + n, rest), f, clip)
                 vstore_part(q, n, rest, r * vload_part(old, n, rest))
             sum_codes(q, last, last_scales, zeros, sums, H, H, memory)

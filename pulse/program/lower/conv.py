@@ -135,9 +135,7 @@ def _emit_piece(
         finish = after.steps_on(cx, y.part(1, own.start, own.stop), rows, own)
         places, matrix = (taps, matrix) if split is None else split.spread(taps, matrix)
         to = outside.offsets(axes)
-        emit_product(
-            cx, inside, rows_x, places, matrix, bias[own], outside, to, scales, finish, rounds_rows
-        )
+        emit_product(cx, inside, rows_x, places, matrix, bias[own], outside, to, scales, finish, rounds_rows)
 
 
 def emit_depthwise(

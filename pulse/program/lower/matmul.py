@@ -49,9 +49,7 @@ def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, r
     """y[..., m, n] = sum_k matrix[m, k] x[..., k, n]: rows of the product are the columns n"""
     rank = len(x.shape)
     rows = [*range(rank - 2), rank - 1]
-    return _matrix_product(
-        cx, outlet, x, stored.codes.T, stored.scales_of(), rank - 2, rows, rounds_rows
-    )
+    return _matrix_product(cx, outlet, x, stored.codes.T, stored.scales_of(), rank - 2, rows, rounds_rows)
 
 
 def _matrix_product(

@@ -27,9 +27,7 @@ def _store(cx: Lowering, outlet: OutletId, op: RoundRows) -> Value:
     y = cx.temporary(x.shape, x.dtype, order)
     others, size = [axis for axis in range(len(x.shape)) if axis != op.axis], x.shape[op.axis] // op.groups
     for group in range(op.groups):
-        part, target = (
-            value.part(op.axis, group * size, (group + 1) * size) for value in (x, y)
-        )
+        part, target = (value.part(op.axis, group * size, (group + 1) * size) for value in (x, y))
         rows_x, rows_y = part.offsets(others), target.offsets(others)
         row = RoundRow(
             x=part, y=target, M=len(rows_x), rows_x=cx.table(rows_x), rows_y=cx.table(rows_y), K=size

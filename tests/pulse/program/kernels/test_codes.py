@@ -71,7 +71,7 @@ def test_rows_are_the_same_bits_alone_and_in_blocks():
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("M", [1, 4])
 def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(bad, M):
-    arrays, args, expected = case(M, 1, 24, 40)
+    arrays, args, _ = case(M, 1, 24, 40)
     at = int(arrays[4][M - 1])
     arrays[0] = np.zeros_like(arrays[0])
     arrays[0][at + (0 if M == 1 else 23)] = bad
@@ -89,7 +89,9 @@ def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(size):
     arrays[0][:] = arrays[0] / np.abs(arrays[0]).max() * np.float32(size)
     values = round_rows(arrays[0][int(arrays[4][0]) :][:32])
     assert (np.abs(values).max() > 0) == (size > 2.0**-96)
-    stored = arrays[1].view(np.uint8).reshape(8, 16, 4).transpose(0, 2, 1).reshape(32, 16).astype(np.int16) - 128
+    stored = (
+        arrays[1].view(np.uint8).reshape(8, 16, 4).transpose(0, 2, 1).reshape(32, 16).astype(np.int16) - 128
+    )
     wanted = values.astype(np.float64) @ (stored * arrays[7].astype(np.float64)) + arrays[2]
     for after in run_both(product_of_codes, arrays, *args):
         np.testing.assert_allclose(after[3][:16], wanted, 1e-5, 1e-5 * max(1.0, size))
