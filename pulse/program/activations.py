@@ -50,7 +50,7 @@ def with_rounded_rows(model: PulsedNetwork) -> PulsedNetwork:
     Raises CompileError: there is no such product, or int8 cannot hold a weight
     """
     graph = model.graph.duplicate()
-    if not _round_graph(graph, ""):
+    if not round_rows_of(graph):
         raise CompileError(
             f"{model.title}: {spell('activations', 'int8')}: no product of the model takes rows of int8; they need "
             f"{SMALLEST_ROW} to {LARGEST_ROW} elements, {SMALLEST_COLUMNS} columns and a constant matrix of at least "
@@ -59,15 +59,8 @@ def with_rounded_rows(model: PulsedNetwork) -> PulsedNetwork:
     return replace(model, graph=graph)
 
 
-def round_offline(model: TypedNetwork) -> TypedNetwork:
-    """The offline model with the same rows rounded. Raises CompileError: int8 cannot hold a weight."""
-    rounded = model.copy()
-    _round_graph(rounded.graph, "")
-    return rounded
-
-
-def _round_graph(graph: Graph[F, Op], prefix: str) -> bool:
-    """Round the rows of all nodes, and of those in their bodies; whether there are some."""
+def round_rows_of(graph: Graph[F, Op], prefix: str = "") -> bool:
+    """Round the rows of all nodes of a graph, and of those in their bodies; whether there are some."""
     seen = False
     for node in list(graph.nodes):
         name = f"{prefix}{node.name}"
@@ -88,7 +81,7 @@ def _round_body(prefix: str, seen: list[bool], body: TypedNetwork) -> TypedNetwo
     if not all(dim.is_const for fact in facts for dim in fact.shape):
         return body  # no kernels run it, as of weights
     rounded = body.copy()
-    seen.append(_round_graph(rounded.graph, prefix))
+    seen.append(round_rows_of(rounded.graph, prefix))
     return rounded
 
 
