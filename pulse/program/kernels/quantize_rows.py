@@ -13,6 +13,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.simd import (
     LANES,
     vabs,
+    vload,
     vload_part,
     vmax,
     vmax_across,
@@ -38,10 +39,12 @@ ROW_FLOATS = LARGEST_ROW // BYTES + LANES
 def unit_of_row(x: Pointer, K: int) -> tuple[float, float]:
     """What a code of the row is worth, and the code of one; NaN and 0 if an element is infinite or NaN."""
     most, other, k = vzero(), vzero(), 0
+    while k + 2 * LANES <= K:
+        most, other = vmax(most, vabs(vload(x, k))), vmax(other, vabs(vload(x, k + LANES)))
+        k += 2 * LANES
     while k < K:
         most = vmax(most, vabs(vload_part(x, k, K - k)))
-        other = vmax(other, vabs(vload_part(x, k + LANES, max(0, K - k - LANES))))
-        k += 2 * LANES
+        k += LANES
     largest = float(vmax_across(vmax(most, other)))
     if largest - largest != 0.0:
         return np.nan, 0.0

@@ -1,4 +1,7 @@
-"""Products of codes with codes: equal to numpy's whole numbers, as Python and compiled, however rows are cut."""
+"""Products of codes with codes: equal to numpy's whole numbers, as Python and compiled, however rows are cut.
+
+A processor without fused products rounds once more: its results differ from those of plain Python by a unit.
+"""
 
 import numpy as np
 import pytest
@@ -54,7 +57,7 @@ def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation):
     arrays, args, expected = case(M, T, K, N, accumulate, activation)
     python, compiled = (after[3] for after in run_both(product_of_codes, arrays, *args))
     np.testing.assert_allclose(compiled, expected, rtol=1e-5, atol=1e-5 * (T * K) ** 0.5)
-    np.testing.assert_array_equal(python, compiled)
+    np.testing.assert_allclose(python, compiled, 2e-7, 2e-7 * (T * K) ** 0.5)
 
 
 def test_rows_are_the_same_bits_alone_and_in_blocks():
