@@ -28,11 +28,11 @@ def round_rows(x: NDArray[Any], axis: int = -1) -> NDArray[Any]:
 
     A row with an infinity or NaN is NaN, one below ``SMALLEST`` zero.
     """
-    kind = x.dtype.type
+    kind: Any = x.dtype.type
     with np.errstate(all="ignore"):
-        largest = np.abs(x).max(axis=axis, keepdims=True, initial=0)
-        factor = np.where(largest >= kind(SMALLEST), kind(LARGEST_CODE) / largest, kind(0))
-        unit = np.where(np.isfinite(largest), largest / kind(LARGEST_CODE), kind(np.nan))
+            largest = np.abs(x).max(axis=axis, keepdims=True, initial=0)
+        factor: NDArray[Any] = np.where(largest >= kind(SMALLEST), kind(LARGEST_CODE) / largest, kind(0))
+        unit: NDArray[Any] = np.where(np.isfinite(largest), largest / kind(LARGEST_CODE), kind(np.nan))
         return np.asarray(np.rint(x * factor) * unit, x.dtype)
 
 

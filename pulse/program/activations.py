@@ -89,11 +89,11 @@ def _rounded_operands(name: str, graph: Graph[F, Op], node: Node[F, Op]) -> Iter
     """The rows that a node multiplies by weights of int8, where that pays."""
     facts = [PulsedFact(fact.dtype, fact.shape, fact.value) for fact in graph.input_facts(node)]
     for slot, fact in enumerate(facts):
-        layout = node.op.weight_units(facts, slot) if fact.value is not None else None
-        if layout is None or layout.rows is None or not _is_worth_it(layout, layout.rows):
+        weight, layout = fact.value, node.op.weight_units(facts, slot)
+        if weight is None or layout is None or layout.rows is None or not _is_worth_it(layout, layout.rows):
             continue
         stored = stored_operand(name, node.op, facts, slot, "int8")
-        if stored is not None and stored.scales is not None and not are_codes(fact.value):
+        if stored is not None and stored.scales is not None and not are_codes(weight):
             yield layout.rows
 
 

@@ -148,7 +148,7 @@ def test_codes_of_the_author_keep_their_activations() -> None:
     weights = {"codes": codes, "w": floats("w", 32, 64) / 8}
     nodes = [node("MatMul", "x codes", "a"), node("MatMul", "a w", "y")]
     proto = model(nodes, {"x": floats("x", 9, 64)}, weights, stream={"x": 0})
-    rounded = [each.op for each in coded(in_pulses(proto, 2)).nodes if isinstance(each.op, RoundRows)]
+    rounded = [each.op for each in native(coded(in_pulses(proto, 2))).nodes if isinstance(each.op, RoundRows)]
     assert len(rounded) == 1
 
 
