@@ -12,7 +12,7 @@ from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.work import Work
 from pulse.record import record
 
-LARGEST_CODE = 127.0
+LARGEST_CODE = 127
 ZERO_CODE = 128
 """Added to the codes of weights, which are stored without signs."""
 LARGEST_ROW = 4096
@@ -28,11 +28,13 @@ def round_rows(x: NDArray[Any], axis: int = -1) -> NDArray[Any]:
 
     A row with an infinity or NaN is NaN, one below ``SMALLEST`` zero.
     """
-    kind: Any = x.dtype.type
+    one: Any = x.dtype.type(1)
     with np.errstate(all="ignore"):
-            largest = np.abs(x).max(axis=axis, keepdims=True, initial=0)
-        factor: NDArray[Any] = np.where(largest >= kind(SMALLEST), kind(LARGEST_CODE) / largest, kind(0))
-        unit: NDArray[Any] = np.where(np.isfinite(largest), largest / kind(LARGEST_CODE), kind(np.nan))
+        largest: NDArray[Any] = np.abs(x).max(axis=axis, keepdims=True, initial=0)
+        factor: NDArray[Any] = one * LARGEST_CODE / largest
+        unit: NDArray[Any] = largest / (one * LARGEST_CODE)
+        factor[largest < SMALLEST] = 0
+        unit[~np.isfinite(largest)] = np.nan
         return np.asarray(np.rint(x * factor) * unit, x.dtype)
 
 
