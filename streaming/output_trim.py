@@ -14,7 +14,7 @@ from pulse.ops.clock import frames_at, most_frames
 from pulse.program.streams.executable import Executable
 from pulse.pulsify.lengths import lag
 
-Mark = tuple[int, int | None, Mapping[str, int], dict[str, Array], dict[str, Array]]
+TrimMark = tuple[int, int | None, Mapping[str, int], dict[str, Array], dict[str, Array]]
 
 
 class OutputTrim:
@@ -60,11 +60,11 @@ class OutputTrim:
         self.pulses = pulses
         self._sent = {port.name: max(pulses * port.frames - port.delay, 0) for port in self._streaming}
 
-    def mark(self) -> Mark:
+    def mark(self) -> TrimMark:
         """This moment, for ``undo``; no array or dictionary of it is changed later."""
         return self.pulses, self.end, self.sent_frames, self._kept, self._last
 
-    def undo(self, mark: Mark) -> None:
+    def undo(self, mark: TrimMark) -> None:
         """Restore the state at a mark."""
         self.pulses, self.end, self._sent, self._kept, self._last = mark
         self._plain_pulses = 0

@@ -6,12 +6,10 @@ from typing import Any
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
-from pulse.program.streams.state import Mark as StateMark
-from pulse.program.streams.state import State
+from pulse.program.streams.state import State, StateMark
 from pulse.record import record
 from streaming.input_blocks import InputBlocks
-from streaming.output_trim import Mark as OutputTrimMark
-from streaming.output_trim import OutputTrim
+from streaming.output_trim import OutputTrim, TrimMark
 from streaming.snapshot import pack, unpack
 
 _OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changing", "_is_direct"})
@@ -188,7 +186,7 @@ class Session:
             self._undo(trim_mark, ran)
             raise
 
-    def _undo(self, trim_mark: OutputTrimMark, ran: StateMark | None) -> None:
+    def _undo(self, trim_mark: TrimMark, ran: StateMark | None) -> None:
         """Restore the state before a call; if the state cannot go back, ``_changing`` stays set."""
         self._unsettle()
         if ran is not None:

@@ -15,7 +15,7 @@ class LaneSession(NotCopyable, Session):
     state  of the lane
     """
 
-    instead = "it is a lane among others; take a snapshot of it"
+    why_not = "it is a lane among others; take a snapshot of it"
 
     def __init__(self, program: Program, state: State) -> None:
         self._begin(program, state, check_finite=True)

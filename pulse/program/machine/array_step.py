@@ -194,7 +194,7 @@ class ArrayStep(NotCopyable):
     Raises CompileError
     """
 
-    instead = "it holds addresses of this process; copy its state"
+    why_not = "it holds addresses of this process; copy its state"
 
     def __init__(self, packed: Packed) -> None:
         slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)

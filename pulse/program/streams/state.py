@@ -30,7 +30,7 @@ from pulse.program.streams.feeds import (
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
 
-Mark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
+StateMark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
 """A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; what was fetched."""
 
 
@@ -306,12 +306,12 @@ class State(ABC):
         self._failed = False
         self.changing = False
 
-    def mark(self) -> Mark:
+    def mark(self) -> StateMark:
         """This moment, for ``rewind``."""
         clock = self.clock
         return self._keep(), (clock.pulse, clock.end, clock.last), self.fetched
 
-    def rewind(self, mark: Mark) -> None:
+    def rewind(self, mark: StateMark) -> None:
         """Back to a moment of this stream."""
         self.changing = True
         memory, (self.clock.pulse, self.clock.end, self.clock.last), self.fetched = mark
