@@ -9,7 +9,7 @@ from pulse.errors import DimError
 reached = {"rises": 0, "falls": 0}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.integers(1, 7),
     st.integers(1, 7),

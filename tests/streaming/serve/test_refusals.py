@@ -209,7 +209,7 @@ def test_what_is_faster_than_it_may_be_is_held_back():
             client.frames(np.zeros(10), 10 * number)  # a second of sound in all
         client.send({"type": "flush"})
         assert client.until("flushed")[-1]["received"] == [100]
-        assert 0.5 < time.monotonic() - started < 8
+        assert time.monotonic() - started > 0.5, "it took the sound faster than it may"
         assert server.service.counts["held_back"] > 0
 
 
