@@ -11,8 +11,6 @@ from pulse.program.backends import conv_kernels as conv_kernels
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import Compute, Implementation, has_preferred, register
-from pulse.program.backends.mixed import MixedProgram
-from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
 
@@ -64,6 +62,8 @@ def compile_model(
                 return FURTHER[name](part, weights)
             return _compile(name, part, (), weights, prepare, computes)
 
+        from pulse.program.backends.mixed import MixedProgram
+
         return MixedProgram(model, backend, choice_of, compile_part, fetches or (), weights)
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
     return _compile(backend, model, fetches or (), weights, prepare, computes)
@@ -82,6 +82,8 @@ def _compile(
     computes: Mapping[int, Compute],
 ) -> Program:
     if backend == "numpy":
+        from pulse.program.backends.reference import ReferenceProgram
+
         return ReferenceProgram(model, fetches, weights, computes=computes)
     from pulse.program.backends.native_program import NativeProgram
 
