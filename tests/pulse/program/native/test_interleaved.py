@@ -292,7 +292,7 @@ def test_programs_without_such_a_form_step_in_groups() -> None:
         pair.step()
 
 
-def hold(seeds: range) -> tuple[int, int]:
+def check_invariant(seeds: range) -> tuple[int, int]:
     """Random graphs in 17 lanes; how many there were, and of how many the lanes were interleaved."""
     tried = held = 0
     for seed in seeds:
@@ -320,13 +320,13 @@ def hold(seeds: range) -> tuple[int, int]:
 
 
 def test_random_graphs() -> None:
-    tried, held = hold(range(30))
+    tried, held = check_invariant(range(30))
     assert tried > held > 5
 
 
 @pytest.mark.slow
 def test_many_random_graphs() -> None:
-    tried, held = hold(range(20_000, 20_400))
+    tried, held = check_invariant(range(20_000, 20_400))
     print(tried, held)
     assert held > 100
 
