@@ -33,6 +33,7 @@ def stream(
     weights: str | None = None,
     prepare: Prepare | None = None,
     threads: int = 1,
+    activations: str | None = None,
     specialise: bool = False,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
@@ -47,12 +48,14 @@ def stream(
     weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
              quarter. What fits into 16 bits as it is takes a half in any case
     prepare  as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
+    activations  ``int8``, with weights of ``int8``: what these are multiplied by is rounded too, row by row, and
+             products are sums of whole numbers: faster, and less exact; see ``pulse.accuracy``
     threads  among how many a long step is shared, see ``Program.with_threads``
     specialise  compile machine code for the shapes of this program, see ``Program.specialise``; takes seconds, once
     Raises   PulseError
     """
     with fewer_collections():
-        program = load(source).compile(pulse, align, max_context, backend, weights, prepare)
+        program = load(source).compile(pulse, align, max_context, backend, weights, prepare, activations)
     if specialise:
         program.specialise()
     return program.with_threads(threads)

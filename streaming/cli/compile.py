@@ -26,6 +26,7 @@ def compile(
         ),
     ] = None,
     weights: options.Weights = None,
+    activations: options.Activations = None,
     specialise: Annotated[
         bool,
         typer.Option(
@@ -68,7 +69,8 @@ def compile(
         raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
-    program = opened.pulsify(model_options.pulse).compile("numba", weights or "f32", kernel_preparation())
+    pulsed = opened.pulsify(model_options.pulse)
+    program = pulsed.compile("numba", weights or "f32", kernel_preparation(), activations or "f32")
     special = program.specialise() if specialise else None
     choice = proof.choice() if check else None
     report = compile_to_file(opened, program, path, choice, kernel_preparation(), special)
