@@ -65,9 +65,10 @@ class Program(Executable):
         """Compile machine code for single rows, to which their shapes are constants; the results are the same bits.
 
         It is used if it makes a step at least 1.1 times as fast, by all streams at once, those that run too: call it in
-        a thread of its own beside them. The code is kept in the folder of compiled kernels; ``save`` keeps the wish.
+        a thread of its own beside them. The code is kept in the folder of compiled kernels; ``save`` of a program
+        that was compiled here keeps the wish.
 
-        seconds    after which no further rows are compiled
+        seconds    of processor time after which no further rows are compiled
         megabytes  of machine code, likewise
         Raises     InputError: the numpy backend has no rows; CompileError
         """

@@ -36,7 +36,7 @@ class Specialisation:
     kernels   whose rows they are
     rows      how many, and of ``total``
     before_s  a step of the machine with generic rows, and ``after_s`` with special ones; in turns, on this machine
-    seconds   what compiling and trying took
+    seconds   of processor time that compiling and trying took
     nbytes    of machine code
     """
 
@@ -94,16 +94,16 @@ class KernelRows:
 def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> Specialisation:
     """Compile special rows for the kernels that take most of a step, and let all streams of the program run them.
 
-    seconds    after which no further rows are compiled
+    seconds    of processor time after which no further rows are compiled
     megabytes  of machine code, likewise
     Raises     CompileError
     """
-    begin_s = time.monotonic()
+    begin_s = time.thread_time()
     trial, generic = Trial(program), link(program.unlinked)
     hot = _hot_rows(program, trial, generic)
     special, nbytes = generic.copy(), 0
     for kernel, batch in ((rows.kernel, batch) for rows in hot for batch in rows.batches()):
-        if time.monotonic() - begin_s > seconds or nbytes > megabytes * 1e6:
+        if time.thread_time() - begin_s > seconds or nbytes > megabytes * 1e6:
             break
         functions = special_functions(kernel, list(batch), compiles=True)
         assert functions is not None
@@ -126,7 +126,7 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
         program.special_kernels = used
         for start in changed:
             program.table[start] = special[start]
-    took_s = time.monotonic() - begin_s
+    took_s = time.thread_time() - begin_s
     return Specialisation(reason, used, len(changed), program.rows, before_s, after_s, took_s, nbytes)
 
 
