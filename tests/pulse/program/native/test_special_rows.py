@@ -24,7 +24,7 @@ from pulse.program.table.table import link
 from tests.pulse.cases.families import FAMILIES, cases, newest_cases
 from tests.pulse.models import Sketch
 from tests.pulse.program.programs import block, program, same
-from tests.pulse.program.static import fixed, static_model
+from tests.pulse.program.static_models import fixed, static_model
 
 PULSES = 12
 
