@@ -37,6 +37,7 @@ ALLOWED = {
     },  # a lock: PyTorch's exporter changes the process, so one export runs at a time
     "pulse.torch.silence": {"threading"},  # which thread asks: others are heard during an export
     "pulse.program.machine.team": {"threading"},  # the threads that share long steps
+    "pulse.program.native.special_rows": {"time"},  # after which nothing more is compiled
     "pulse.program.machine.machine": {"time"},  # how long a tick of the cycle counter is
 }
 

@@ -138,9 +138,9 @@ class NativeExecutable(Executable):
         """Put the addresses of the kernels into the table; they are compiled where they are missing."""
         self.table = link(self.unlinked)
         if self.special_kernels:
-            from pulse.program.native.special_rows import put_kept_rows
+            from pulse.program.table.kernel_rows import put_kept_rows
 
-            put_kept_rows(self, self.table)
+            put_kept_rows(self.unlinked, self.special_kernels, self.table)
         machine.runner()
 
 

@@ -6,21 +6,18 @@ other, and both do the same.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from pulse.jit.pointer import HEADER
-from pulse.jit.registry import Kernel
-from pulse.jit.special import SpecialFunctions, special_functions
+from pulse.jit.special import special_functions
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.special_trial import Trial
-from pulse.program.table.table import Table, kernels_of, link, row_starts
+from pulse.program.table.kernel_rows import KernelRows, put, rows_by_kernel
+from pulse.program.table.table import Table, link
 from pulse.record import record
 
-BATCH = 24
-"""Rows that are compiled together."""
 LEAST_GAIN = 1.1
 """Of a step; below, special rows are not worth their memory."""
 LEAST_GAIN_OF_KERNEL = 1.02
@@ -66,31 +63,6 @@ class Specialisation:
         return f"{self.rows} of {self.total} rows, a step {self.gain:.2f} times as fast ({cost})"
 
 
-Words = tuple[int, ...]
-"""Of a row, without the kernel and the length."""
-
-
-@record
-class KernelRows:
-    """The rows of a kernel.
-
-    numbers  which they are
-    starts   the words of a row -> where rows of these words begin in the table
-    share    of the time of a step
-    """
-
-    kernel: Kernel
-    numbers: list[int]
-    starts: dict[Words, list[int]]
-    share: float = 0.0
-
-    def batches(self) -> Iterator[dict[Words, list[int]]]:
-        """Those that are compiled together."""
-        words = list(self.starts)
-        for first in range(0, len(words), BATCH):
-            yield {each: self.starts[each] for each in words[first : first + BATCH]}
-
-
 def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> Specialisation:
     """Compile special rows for the kernels that take most of a step, and let all streams of the program run them.
 
@@ -108,7 +80,7 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
         functions = special_functions(kernel, list(batch), compiles=True)
         assert functions is not None
         nbytes += functions.nbytes
-        _put(special, batch, functions)
+        put(special, batch, functions)
     _take_back_slow_rows(trial, generic, special, hot)
     before_s, after_s = trial.step_seconds([generic, special])
     reason = ""
@@ -130,30 +102,6 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
     return Specialisation(reason, used, len(changed), program.rows, before_s, after_s, took_s, nbytes)
 
 
-def put_kept_rows(program: NativeExecutable, table: Table) -> None:
-    """Put the special rows of ``program.special_kernels`` that are on the disk into a linked table.
-
-    Nothing is compiled: rows whose code is missing stay generic.
-    """
-    for rows in rows_by_kernel(program.unlinked):
-        if rows.kernel.name in program.special_kernels:
-            for batch in rows.batches():
-                functions = special_functions(rows.kernel, list(batch), compiles=False)
-                if functions is not None:
-                    _put(table, batch, functions)
-
-
-def rows_by_kernel(table: Table) -> list[KernelRows]:
-    """The rows of an unlinked table."""
-    groups: dict[Kernel, KernelRows] = {}
-    for number, (start, kernel) in enumerate(zip(row_starts(table), kernels_of(table))):
-        rows = groups.setdefault(kernel, KernelRows(kernel, [], {}))
-        rows.numbers.append(number)
-        words = tuple(table[start + HEADER : start + int(table[start + 1])].tolist())
-        rows.starts.setdefault(words, []).append(start)
-    return list(groups.values())
-
-
 def _hot_rows(program: NativeExecutable, trial: Trial, generic: Table) -> list[KernelRows]:
     """Those that take ``LEAST_SHARE`` of a step or more, the longest first."""
     (ticks,) = trial.row_ticks([generic])
@@ -171,8 +119,3 @@ def _take_back_slow_rows(trial: Trial, generic: Table, special: Table, hot: Sequ
         if before[rows.numbers].sum() < LEAST_GAIN_OF_KERNEL * after[rows.numbers].sum():
             for starts in rows.starts.values():
                 special[starts] = generic[starts]
-
-
-def _put(table: Table, batch: Mapping[Words, list[int]], functions: SpecialFunctions) -> None:
-    for address, starts in zip(functions.addresses, batch.values()):
-        table[starts] = address

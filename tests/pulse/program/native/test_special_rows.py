@@ -18,8 +18,10 @@ from pulse.models import TypedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
 from pulse.program.native import special_rows
-from pulse.program.native.special_rows import Specialisation, rows_by_kernel
+from pulse.program.native.special_rows import Specialisation
 from pulse.program.native.special_trial import Trial
+from pulse.program.table import kernel_rows
+from pulse.program.table.kernel_rows import rows_by_kernel
 from pulse.program.table.table import link
 from tests.pulse.cases.families import FAMILIES, cases, newest_cases
 from tests.pulse.models import Sketch
@@ -109,7 +111,7 @@ def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     one.special_kernels = tuple(rows.kernel.name for rows in rows_by_kernel(one.unlinked))
     content = one.to_bytes()
     asked: list[bool] = []
-    monkeypatch.setattr(special_rows, "special_functions", lambda *_, compiles: asked.append(compiles))
+    monkeypatch.setattr(kernel_rows, "special_functions", lambda *_, compiles: asked.append(compiles))
     other = read_program(content)
     assert np.array_equal(other.table, link(other.unlinked)) and set(asked) == {False}
     assert all(same(left, right) for left, right in zip(outputs(one), outputs(other)))

@@ -1,0 +1,65 @@
+"""The rows of each kernel of a table, and the code of their own that they may have."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pulse.jit.pointer import HEADER
+from pulse.jit.registry import Kernel
+from pulse.jit.special import SpecialFunctions, special_functions
+from pulse.program.table.table import Table, kernels_of, row_starts
+from pulse.record import record
+
+BATCH = 24
+"""Rows that are compiled together."""
+Words = tuple[int, ...]
+"""Of a row, without the kernel and the length."""
+
+
+@record
+class KernelRows:
+    """The rows of a kernel.
+
+    numbers  which they are
+    starts   the words of a row -> where rows of these words begin in the table
+    share    of the time of a step
+    """
+
+    kernel: Kernel
+    numbers: list[int]
+    starts: dict[Words, list[int]]
+    share: float = 0.0
+
+    def batches(self) -> Iterator[dict[Words, list[int]]]:
+        """Those that are compiled together."""
+        words = list(self.starts)
+        for first in range(0, len(words), BATCH):
+            yield {each: self.starts[each] for each in words[first : first + BATCH]}
+
+
+def rows_by_kernel(table: Table) -> list[KernelRows]:
+    """The rows of an unlinked table."""
+    groups: dict[Kernel, KernelRows] = {}
+    for number, (start, kernel) in enumerate(zip(row_starts(table), kernels_of(table))):
+        rows = groups.setdefault(kernel, KernelRows(kernel, [], {}))
+        rows.numbers.append(number)
+        words = tuple(table[start + HEADER : start + int(table[start + 1])].tolist())
+        rows.starts.setdefault(words, []).append(start)
+    return list(groups.values())
+
+
+def put_kept_rows(unlinked: Table, kernels: Sequence[str], linked: Table) -> None:
+    """Put the special rows of kernels that are on the disk into a linked table.
+
+    Nothing is compiled: rows whose code is missing stay generic.
+    """
+    for rows in rows_by_kernel(unlinked):
+        if rows.kernel.name in kernels:
+            for batch in rows.batches():
+                functions = special_functions(rows.kernel, list(batch), compiles=False)
+                if functions is not None:
+                    put(linked, batch, functions)
+
+
+def put(table: Table, batch: Mapping[Words, list[int]], functions: SpecialFunctions) -> None:
+    """Put the addresses of the functions of a batch into a linked table."""
+    for address, starts in zip(functions.addresses, batch.values()):
+        table[starts] = address
