@@ -62,16 +62,21 @@ def spectra(rng: Any) -> tuple[Any, int, int]:
 
 
 def masks(rng: Any) -> tuple[Any, int, int]:
-    """There and back, with gains, or with those of a GRU."""
+    """There and back, with gains, or with those of a GRU.
+
+    Mirrored samples that a window gives weight to would be waited for twice: no wire computes several frames at once.
+    """
     hop, size = hops(rng)
     hop -= hop % 2
     size = hop * (2 + int(rng.integers(3)))
-    window = torch.hann_window(size) if rng.integers(2) else torch.hamming_window(size)
+    hann = bool(rng.integers(2))
+    window = torch.hann_window(size) if hann else torch.hamming_window(size)
+    mode = "reflect" if hann else "constant"
     follows = bool(rng.integers(2))
     gru = strong(nn.GRU(size // 2 + 1, size // 2 + 1, batch_first=True)) if rng.integers(2) else None
 
     def forward(x: Any) -> Any:
-        z = torch.stft(x[:, 0], size, hop, window=window, return_complex=True)
+        z = torch.stft(x[:, 0], size, hop, window=window, pad_mode=mode, return_complex=True)
         gains = torch.sigmoid(z.abs()) if gru is None else gru(z.abs().transpose(1, 2))[0].transpose(1, 2)
         return torch.istft(z * gains, size, hop, window=window, length=x.shape[-1] if follows else None)[
             :, None
@@ -107,11 +112,10 @@ def decoders(rng: Any) -> tuple[Any, int, int]:
 
 
 def resamplers(rng: Any) -> tuple[Any, int, int]:
-    """A windowed sinc whose ends are zeros, down by a stride, or up by phases."""
+    """A kernel whose ends are zeros, down by a stride, or up by phases."""
     ratio, half = int(rng.integers(2, 4)), int(rng.integers(4, 9))
-    places = torch.arange(-half, half + 1) / ratio
-    kernel = (torch.sinc(places) * torch.hann_window(2 * half + 1, periodic=False)).reshape(1, 1, -1)
-    kernel = F.pad(kernel, (int(rng.integers(3)), int(rng.integers(3))))
+    ends = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    kernel = F.pad(0.2 + torch.rand(1, 1, 2 * half - 3), ends)
     if rng.integers(2):
         return Pipeline(lambda x: F.conv1d(F.pad(x, (half, half + ratio)), kernel, stride=ratio)), ratio, 60
     return Pipeline(lambda x: F.conv_transpose1d(x, kernel, stride=ratio)[..., half:-half]), 1, 30
