@@ -78,7 +78,7 @@ def overlap_add(
 ) -> OutletId:
     """Blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames.
 
-    silent  so many elements at the begin of each block are zeros: a frame does not wait for a block that begins with it
+    silent  elements at the begin of each block that are zeros: frames do not wait for the block that begins there
     """
     batch, _, blocks = node.graph.fact(x).shape
     parts = -(-block // stride)
