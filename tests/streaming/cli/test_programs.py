@@ -9,13 +9,8 @@ import soundfile
 
 from pulse.program.file.container import encode, open_container
 from streaming.builtin import noisy_path
+from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture

@@ -244,6 +244,8 @@ def test_draining_refuses_and_tells():
         error = client.until("error")[-1]
         assert error["code"] == "drain"
         assert client.closed() == 1013
+        with pytest.raises((OSError, InvalidStatus, ConnectionClosed)), raw(server) as late:
+            late.hello()
 
 
 def junk(rng: np.random.Generator) -> bytes | str:
