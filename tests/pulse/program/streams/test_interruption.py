@@ -21,10 +21,10 @@ from tests.pulse.program.programs import block, constants, program, pulsed, same
 
 UNITS = [
     ("numba", "line", 1),
-    ("numba", "opcode", 19),
+    ("numba", "opcode", 37),
     pytest.param("numba", "opcode", 1, marks=pytest.mark.slow),
-    ("numpy", "line", 7),
-    ("numpy", "opcode", 101),
+    ("numpy", "line", 13),
+    ("numpy", "opcode", 193),
 ]
 """Backend, lines or opcodes, and every which of them."""
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
