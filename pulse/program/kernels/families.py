@@ -9,6 +9,7 @@ from pulse.program.kernels import elementwise as elementwise
 from pulse.program.kernels import fault as fault
 from pulse.program.kernels import gather as gather
 from pulse.program.kernels import matmul as matmul
+from pulse.program.kernels import matmul_codes as matmul_codes
 from pulse.program.kernels import matmul_interleaved as matmul_interleaved
 from pulse.program.kernels import matmul_interleaved_batches as matmul_interleaved_batches
 from pulse.program.kernels import matmul_product as matmul_product
@@ -18,7 +19,9 @@ from pulse.program.kernels import norm as norm
 from pulse.program.kernels import norm_interleaved as norm_interleaved
 from pulse.program.kernels import pool as pool
 from pulse.program.kernels import quantize as quantize
+from pulse.program.kernels import quantize_rows as quantize_rows
 from pulse.program.kernels import recurrent as recurrent
+from pulse.program.kernels import recurrent_codes as recurrent_codes
 from pulse.program.kernels import recurrent_gru as recurrent_gru
 from pulse.program.kernels import recurrent_gru_small as recurrent_gru_small
 from pulse.program.kernels import recurrent_interleaved as recurrent_interleaved

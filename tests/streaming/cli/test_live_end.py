@@ -34,7 +34,7 @@ from streaming.stats.writer import StatsWriter
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk
-from tests.streaming.live.by_hand import Halt
+from tests.streaming.live.manual_device import Halt
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 

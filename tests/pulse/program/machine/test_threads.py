@@ -38,7 +38,7 @@ from tests.pulse.cases.families import FAMILIES, cases, newest_cases
 from tests.pulse.cases.recurrent import weights
 from tests.pulse.models import Sketch
 from tests.pulse.program.programs import program as small_program
-from tests.pulse.program.static import fixed, static_model
+from tests.pulse.program.static_models import fixed, static_model
 from tests.shared import shared
 
 HELPER = "pulse helper"

@@ -292,7 +292,7 @@ def test_programs_without_such_a_form_step_in_groups() -> None:
         pair.step()
 
 
-def hold(seeds: range) -> tuple[int, int]:
+def check_invariant(seeds: range) -> tuple[int, int]:
     """Random graphs in 17 lanes; how many there were, and of how many the lanes were interleaved."""
     tried = held = 0
     for seed in seeds:
@@ -320,13 +320,13 @@ def hold(seeds: range) -> tuple[int, int]:
 
 
 def test_random_graphs() -> None:
-    tried, held = hold(range(30))
+    tried, held = check_invariant(range(30))
     assert tried > held > 5
 
 
 @pytest.mark.slow
 def test_many_random_graphs() -> None:
-    tried, held = hold(range(20_000, 20_400))
+    tried, held = check_invariant(range(20_000, 20_400))
     print(tried, held)
     assert held > 100
 
@@ -339,6 +339,10 @@ def test_loops_are_merged_and_split() -> None:
     turns = list(apart.inside(2))
     assert [offsets for offsets, _ in turns] == [(0, 0), (12, 1)]
     assert turns[0][1] == Loops((3, 4), ((4, 1), (2, 6)))
+    turned = Loops((2, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8))).longest_inside()
+    assert turned == Loops((2, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8)))
+    turned = Loops((7, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8))).longest_inside()
+    assert turned == Loops((3, 4, 7, 5), ((2, 3, 1, 4), (6, 7, 5, 8)))
     ((offsets, inner),) = apart.inside(5)
     assert offsets == (0, 0) and inner.sizes == (1, 1, 2, 3, 4)
 
