@@ -185,6 +185,7 @@ class ProductOfCodes(ProductRows):
     ``pack_codes``.
     """
 
+    rounds_rows = True
     W: Operand = reads("i32")
     bias: Operand = reads("f32", "N")
     scales: Operand = reads("f32", "N")
