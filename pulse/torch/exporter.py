@@ -14,6 +14,7 @@ from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.functions import replace_functions
+from pulse.torch.layer_stack import keep_layer_stack
 from pulse.torch.named_axes import keep_named_axes
 from pulse.torch.new_buffers import keep_no_buffers
 from pulse.torch.preservation import ModuleState, refill_dict
@@ -165,8 +166,9 @@ def _export(request: ExportRequest) -> Export:
             keep_whole_numbers(torch, module, request.run, state.begin),
             keep_small_constants(),
             keep_named_axes(torch),
-            replace_functions(torch) as functions,
+            replace_functions(torch, module) as functions,
             keep_no_buffers(torch, module),
+            keep_layer_stack(),
             _export_calls(torch, module),
         ):
             onnx_program = torch.onnx.export(

@@ -4,11 +4,13 @@
 from typing import Any
 
 from pulse.torch.complex_numbers import complex_result
+from pulse.torch.conditions import KnownConditions
+from pulse.torch.distances import pairwise_distances
 from pulse.torch.interpolation import interpolate_linearly
 from pulse.torch.inverse_transform import inverse_transform
 
 
-def replace_functions(torch: Any) -> Any:
+def replace_functions(torch: Any, module: Any) -> Any:
     """A context: while it lasts, functions that the exporter writes wrongly, or not at all, are made of others.
 
     Its ``trims`` says whether slices were among them that leave out frames at the end, as many as the length says. An
@@ -20,6 +22,7 @@ def replace_functions(torch: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.trims = False
+            self._conditions = KnownConditions(torch, module)
 
         def __torch_function__(
             self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -30,6 +33,9 @@ def replace_functions(torch: Any) -> Any:
                 result = function(*args)
                 result.tolist = lambda: list(range(*args))
                 return result
+            known = self._conditions.convert(name, args)
+            if known is not None:
+                return known
             if name == "slice" and _trims(torch, args):
                 self.trims = True
                 args = _from_front(args)
@@ -60,5 +66,7 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return inverse_transform(torch, *args, **named)
         case "interpolate":
             return interpolate_linearly(torch, args, named)
+        case "cdist":
+            return pairwise_distances(torch, *args, **named)
         case _:
             return complex_result(torch, function, args, named)
