@@ -8,9 +8,10 @@ from pulse.torch.conditions import KnownConditions
 from pulse.torch.distances import pairwise_distances
 from pulse.torch.interpolation import interpolate_linearly
 from pulse.torch.inverse_transform import inverse_transform
+from pulse.torch.loops import Loops
 
 
-def replace_functions(torch: Any, module: Any) -> Any:
+def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
     """A context: while it lasts, functions that the exporter writes wrongly, or not at all, are made of others.
 
     Its ``trims`` says whether slices were among them that leave out frames at the end, as many as the length says. An
@@ -39,8 +40,14 @@ def replace_functions(torch: Any, module: Any) -> Any:
             if name == "slice" and _trims(torch, args):
                 self.trims = True
                 args = _from_front(args)
+            result = loops.result(name, function, args, named)
+            if result is not None:
+                return result
             result = _replacement(torch, function, args, named)
-            return function(*args, **named) if result is None else result
+            if result is None:
+                result = function(*args, **named)
+            loops.note(args, named, result)
+            return result
 
     return Replace()
 
