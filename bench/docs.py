@@ -96,7 +96,7 @@ of the program in the same rounds (`python -m bench.calls`).
 GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8
 bits. *least* is the roofline of the call; weights count once for all lanes.
 
-![times by pulse and lanes]({PICTURE.name})
+![times by pulse, lanes and weights]({PICTURE.name})
 """
 
 MACHINE = """The speed of reading with one thread, measured before the models.

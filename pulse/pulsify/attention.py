@@ -79,8 +79,6 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
     Softmax over the last axis of ``q @ transpose(k)``, between them scales, and masks that are functions of
     positions and lengths alone; then a product with values. What the mask allows is found by running it.
     """
-    if not any(isinstance(node.op, Softmax) for node in model.graph.nodes):
-        return BandedModel(model)
     result = BandedModel(model.copy())
     graph = result.model.graph
     join_products(graph, symbol)

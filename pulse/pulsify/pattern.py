@@ -45,7 +45,7 @@ ONE = _number(Fraction(1))
 
 
 @record
-class Extent:
+class PatternExtent:
     """What a run has shown of a mask.
 
     period    after how many frames it repeats

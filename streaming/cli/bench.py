@@ -22,6 +22,7 @@ def bench(
     ] = 3,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
+    activations: options.Activations = None,
     threads: options.Threads = 1,
     every: Annotated[
         bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
@@ -30,21 +31,19 @@ def bench(
 ) -> None:
     """Measure the latency of every step on noise: percentiles, a histogram, and what each kind of op costs.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse bench[/cyan]                                         the built-in model
-
-      [cyan]pulse bench model.onnx --pulse 160 --rate 48000[/cyan]     with the deadline that this rate sets
-
-      [cyan]pulse bench model.onnx --threads 2[/cyan]                  long steps on two cores
-
-      [cyan]pulse bench model.onnx --profile[/cyan]                    with every node and instruction
+    Examples:
+      pulse bench                                       the built-in model
+      pulse bench model.onnx --pulse 160 --rate 48000   with the deadline that this rate sets
+      pulse bench model.onnx --threads 2                long steps on two cores
+      pulse bench model.onnx --profile                  with every node and instruction
     """
     from streaming.cli.model import compile_model, open_model
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, model_options)
-    program = compile_model(opened, model_options.pulse, backend, weights, threads=threads)
+    program = compile_model(
+        opened, model_options.pulse, backend, weights, threads=threads, activations=activations
+    )
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, every, advance)
     shown.print(benchmark)

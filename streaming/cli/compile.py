@@ -26,6 +26,7 @@ def compile(
         ),
     ] = None,
     weights: options.Weights = None,
+    activations: options.Activations = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -43,15 +44,11 @@ def compile(
 
     Exit code 1, and no file, if it does not give what the offline model gives; 3 if nothing was proved of some output.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse compile model.onnx --pulse 160 -o model.pulse[/cyan]
-
-      [cyan]pulse run model.pulse in.wav out.wav[/cyan]
-
-      [cyan]pulse compile recipe.toml -o denoise.pulse[/cyan]      sound to sound, with what is in front and behind
-
-      [cyan]pulse compile model.onnx --weights int8 -o small.pulse[/cyan]
+    Examples:
+      pulse compile model.onnx --pulse 160 -o model.pulse
+      pulse run model.pulse in.wav out.wav
+      pulse compile recipe.toml -o denoise.pulse   sound to sound, with what is in front and behind
+      pulse compile model.onnx --weights int8 -o small.pulse
     """
     from pulse.errors import InputError
     from streaming.atomic_files import refuse_same
@@ -63,7 +60,8 @@ def compile(
         raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
-    program = opened.pulsify(model_options.pulse).compile("numba", weights or "f32", kernel_preparation())
+    pulsed = opened.pulsify(model_options.pulse)
+    program = pulsed.compile("numba", weights or "f32", kernel_preparation(), activations or "f32")
     report = compile_to_file(opened, program, path, proof.choice() if check else None, kernel_preparation())
     shown.print(report)
     if report.proof is not None:

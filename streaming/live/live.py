@@ -52,7 +52,7 @@ class Live(NotCopyable):
     ``wait``, else at the end of the block.
     """
 
-    instead = "it has threads and a device; start another run, and restore() there what snapshot() gives here"
+    why_not = "it has threads and a device; start another run, and restore() there what snapshot() gives here"
 
     def __init__(
         self,
@@ -145,6 +145,7 @@ class Live(NotCopyable):
             model=program.model.title,
             backend=program.backend,
             weights=program.form,
+            activations=program.activations,
             pulse_frames=program.pulse,
             rate_hz=config.rate_hz,
             input=self.devices.source.name,
