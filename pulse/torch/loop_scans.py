@@ -18,7 +18,7 @@ LOOP_HELP = (
 NO_FRAME = "none of its steps takes the frame of its own number, as x[:, t] does"
 
 
-class _NoScan(Exception):
+class _NoScanError(Exception):
     """Why the steps of a loop are not alike."""
 
 
@@ -30,7 +30,7 @@ def roll_loops(program: Any, loops: Sequence[Loop], title: str) -> None:
     for loop in loops:
         try:
             _roll(graph, loop)
-        except _NoScan as reason:
+        except _NoScanError as reason:
             raise LoadError(
                 f"{title}: the loop over frames in {loop.origin} cannot be exported for every length: {reason}; "
                 f"{LOOP_HELP}"
@@ -53,9 +53,9 @@ def _roll(graph: Any, loop: Loop) -> None:
         _skip_copies(graph, node)
     stacks = [*_number(graph, loop, "Stack"), *_join_stores(stores)]
     if not stacks and not _number(graph, loop, "Frame"):
-        raise _NoScan(NO_FRAME)
+        raise _NoScanError(NO_FRAME)
     if not stacks:
-        raise _NoScan("no frames of it are joined")
+        raise _NoScanError("no frames of it are joined")
     body = _Body(graph, loop)
     scanned = [body.output(_frames_of(node)) for node in stacks]
     body.finish(stacks, scanned)
@@ -77,7 +77,7 @@ def _frames_of(node: Any) -> tuple[Any, ...]:
     each = node
     for step in range(STEPS - 1, -1, -1):
         if each is None or each.op_type != "Store" or each.attributes["step"].value != step:
-            raise _NoScan("its steps do not write one frame each")
+            raise _NoScanError("its steps do not write one frame each")
         frames.insert(0, each.inputs[1])
         each = each.inputs[0].producer()
     return tuple(frames)
@@ -129,13 +129,13 @@ class _Body:
 
     def _value(self, values: tuple[Any, ...]) -> Any:
         if len(values) < 2:
-            raise _NoScan("a step needs more steps before it than are exported")
+            raise _NoScanError("a step needs more steps before it than are exported")
         key = id(values[0]), id(values[1])
         if key not in self._known:
             self._note(values, self._make(values))
         before, inner = self._known[key]
         if any(one is not other for one, other in zip(before, values)):
-            raise _NoScan("its steps are not alike")
+            raise _NoScanError("its steps are not alike")
         return inner
 
     def _note(self, values: tuple[Any, ...], inner: Any) -> None:
@@ -146,7 +146,7 @@ class _Body:
         levels = [self._levels.get(id(value)) for value in values]
         if all(value is first for value in values):
             if levels[0] is not None:
-                raise _NoScan("all steps use what one of them gives")
+                raise _NoScanError("all steps use what one of them gives")
             return first
         frame = self._frame(values)
         if frame is not None:
@@ -161,7 +161,7 @@ class _Body:
         if all(each is not None for each in constants):
             if all(_equal(each, constants[0]) for each in constants):
                 return first
-            raise _NoScan("it computes with the number of the step")
+            raise _NoScanError("it computes with the number of the step")
         return self._operation(values)
 
     def _frame(self, values: tuple[Any, ...]) -> Any:
@@ -171,7 +171,7 @@ class _Body:
         x, axis = nodes[0].inputs[0], nodes[0].attributes["axis"].value
         alike = all(node.inputs[0] is x and node.attributes["axis"].value == axis for node in nodes)
         if not alike or [node.attributes["step"].value for node in nodes] != list(range(len(nodes))):
-            raise _NoScan("a step takes another frame than its own")
+            raise _NoScanError("a step takes another frame than its own")
         key = id(x), axis
         if key not in self._frames:
             self._frames[key] = x, self._input("frame", values[0]), axis
@@ -184,7 +184,9 @@ class _Body:
     def _state(self, values: tuple[Any, ...]) -> Any:
         """What a step takes from the one before; ``values[0]`` at first."""
         if values[0].shape != values[1].shape:
-            raise _NoScan(f"its state has the shape {values[0].shape} at first, and {values[1].shape} then")
+            raise _NoScanError(
+                f"its state has the shape {values[0].shape} at first, and {values[1].shape} then"
+            )
         value, place = self._input("state", values[1]), len(self._nexts)
         self._begins.append(values[0])
         self._state_inputs.append(value)
@@ -197,13 +199,13 @@ class _Body:
         nodes = [value.producer() for value in values]
         first = nodes[0]
         if any(node is None for node in nodes):
-            raise _NoScan("its first step differs from the others")
+            raise _NoScanError("its first step differs from the others")
         for node in nodes[1:]:
             if not _alike(first, node):
-                raise _NoScan(f"a step computes {first.op_type}, and the next one {node.op_type}")
+                raise _NoScanError(f"a step computes {first.op_type}, and the next one {node.op_type}")
         place = next(n for n, each in enumerate(first.outputs) if each is values[0])
         if any(node.outputs[place] is not value for node, value in zip(nodes, values)):
-            raise _NoScan("its steps are not alike")
+            raise _NoScanError("its steps are not alike")
         self._steps.update(map(id, nodes))
         key = id(first), id(nodes[1])
         if key not in self._copies:
@@ -235,7 +237,7 @@ class _Body:
         kept = self._keep_last_values()
         frames = list(self._frames.values())
         if not frames:
-            raise _NoScan(NO_FRAME)
+            raise _NoScanError(NO_FRAME)
         for n, value in enumerate(value for node in self._nodes for value in node.outputs):
             value.name = f"loop{self._number}.{n}"
         for n, node in enumerate(self._nodes):
@@ -282,7 +284,7 @@ class _Body:
         axis = node.attributes["axis"].value
         rest: list[Any] = [dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]]
         if None in rest:
-            raise _NoScan("frames are joined in front of an axis of another length that is not constant")
+            raise _NoScanError("frames are joined in front of an axis of another length that is not constant")
         sizes = np.array([*[0] * axis, -1, *rest], np.int64)
         shape = self._ir.Node(
             "", "Constant", [], attributes=[self._ir.AttrTensor("value", self._ir.tensor(sizes))]
@@ -303,7 +305,7 @@ class _Body:
                 continue
             sizes = list(value.shape)
             if not all(isinstance(size, int) for size in sizes):
-                raise _NoScan(f"what its last step leaves has no constant shape: {value.shape}")
+                raise _NoScanError(f"what its last step leaves has no constant shape: {value.shape}")
             zeros = self._ir.tensor(np.zeros(sizes, value.dtype.numpy()))
             begin = self._ir.Node("", "Constant", [], attributes=[self._ir.AttrTensor("value", zeros)])
             self._graph.insert_before(self._graph[0], begin)
@@ -335,7 +337,7 @@ def _constant(value: Any) -> Any:
     node = value.producer()
     if node is None or node.op_type != "Constant":
         return None
-    attribute = next(iter(node.attributes.values()))
+    attribute: Any = next(iter(node.attributes.values()))
     return attribute.value.numpy() if hasattr(attribute.value, "numpy") else np.asarray(attribute.value)
 
 

@@ -13,7 +13,7 @@ from pulse.torch.whole_numbers import WholeNumber
 STEPS = 8
 """Steps of a loop that are exported."""
 DOMAIN = "pulse.loops"
-"""The domain of the marks: ``Frame`` is one frame, ``Stack`` the joined frames, ``Store`` a tensor with a frame written."""
+"""The domain of the marks: ``Frame`` is one frame, ``Stack`` joins frames, ``Store`` writes one to a tensor."""
 _MARK = "_pulse_loop_step"
 
 
@@ -101,7 +101,7 @@ class Loops:
             return None
         place = found[0]
         axis = self._axis(x, entries, place)
-        step = _step(entries[place])
+        step: Any = _step(entries[place])
         if axis is None or not self._known_true(x.shape[axis] == step.loop.frames):
             return None
         frame = self._frame(step.loop, x, axis, step)
@@ -137,7 +137,7 @@ class Loops:
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
         """All frames, also those that ``for frame in x`` gives."""
-        frames = x.shape[dim] if x.dim() else 0
+        frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
         loop = self._unbound.setdefault(str(frames), Loop(len(self.every), frames, _origin()))
@@ -171,7 +171,7 @@ class Loops:
         """The frames of all steps, if there is one of each."""
         if not isinstance(tensors, list | tuple) or len(tensors) != STEPS:
             return None
-        marks = [getattr(each, _MARK, None) for each in tensors]
+        marks: list[Any] = [getattr(each, _MARK, None) for each in tensors]
         if None in marks or len({number for number, _ in marks}) > 1:
             return None
         if [step for _, step in marks] != list(range(STEPS)):
