@@ -338,7 +338,7 @@ def _constant(value: Any) -> Any:
     if node is None or node.op_type != "Constant":
         return None
     attribute: Any = next(iter(node.attributes.values()))
-    return attribute.value.numpy() if hasattr(attribute.value, "numpy") else np.asarray(attribute.value)
+    return attribute.value.numpy() if hasattr(attribute.value, "numpy") else np.array(attribute.value)
 
 
 def _equal(left: Any, right: Any) -> bool:

@@ -56,7 +56,7 @@ class Loops:
         return shapes.statically_known_true(condition)
 
     def begin(self, frames: Any) -> Loop:
-        """A new loop over so many frames."""
+        """A new loop over this number of frames."""
         loop = Loop(len(self.every), frames, _origin())
         self.every.append(loop)
         return loop
