@@ -126,7 +126,7 @@ class Interleaving:
 
     def copy_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
         """Copy words as they are."""
-        for (a, b), inner in loops.merge().inside(COPY_LOOPS):
+        for (a, b), inner in loops.merge().longest_inside().inside(COPY_LOOPS):
             yield Copy(
                 src=further_on(source, a),
                 dst=further_on(target, b),
