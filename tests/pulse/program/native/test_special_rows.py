@@ -50,6 +50,10 @@ def outputs(one: pulse.Program, seed: int = 3) -> list[dict[str, Array]]:
     return [state.step(block(one, one.pulse, seed + number)) for number in range(PULSES)]
 
 
+def refuse(*_: object) -> None:
+    pytest.fail("nothing is compiled")
+
+
 @pytest.fixture
 def every_gain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A busy machine measures anything: take special rows however fast they are."""
@@ -96,7 +100,7 @@ def test_rows_change_while_a_stream_runs() -> None:
 def test_files_and_pickles_take_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
     one = fresh()
     one.specialise()
-    monkeypatch.setattr(special_code, "special_code", lambda *_: pytest.fail("nothing is compiled"))
+    monkeypatch.setattr(special_code, "special_code", refuse)
     again = fresh()
     assert again.specialise().used
     for other in (read_program(one.to_bytes()), pickle.loads(pickle.dumps(one)), one.with_threads(1)):
@@ -111,14 +115,18 @@ def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     one.special_kernels = tuple(rows.kernel.name for rows in rows_by_kernel(one.unlinked))
     content = one.to_bytes()
     asked: list[bool] = []
-    monkeypatch.setattr(kernel_rows, "special_functions", lambda *_, compiles: asked.append(compiles))
+
+    def nothing_kept(_kernel: object, _rows: object, compiles: bool) -> None:
+        asked.append(compiles)
+
+    monkeypatch.setattr(kernel_rows, "special_functions", nothing_kept)
     other = read_program(content)
     assert np.array_equal(other.table, link(other.unlinked)) and set(asked) == {False}
     assert all(same(left, right) for left, right in zip(outputs(one), outputs(other)))
 
 
 def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(special_code, "special_code", lambda *_: pytest.fail("nothing is compiled"))
+    monkeypatch.setattr(special_code, "special_code", refuse)
     one = fresh()
     before = one.table.copy()
     for bounds in ((0.0, 1.0), (1.0, -1.0)):
