@@ -1,4 +1,4 @@
-"""Second pass: wire the pulsed graph, node by node, with the offsets that the relations ask for.
+"""Second pass: wire the pulsed graph, node by node, with the offsets that the relations need.
 
 With Din the offset of the input, ``span``, ``stride``, ``up`` and ``skip`` as in ``pulse.ops.op``:
 
@@ -6,7 +6,7 @@ pointwise   D = max(Din of all inputs); the others are delayed to it
 window      group g is at index g + G with G = ceil((Din + span - stride) / stride), D = G*up + skip;
             the op sees the frames of whole groups, which may begin and end inside of a pulse
 ends        D = Din - before; frames outside of the input are replaced by constants
-cumulative  D = max(Din of all inputs); where a state is read, at least the lag of their length
+cumulative  D = max(Din of all inputs), and at least the lag of their length if a state is read
 banded      D = E + ahead with E = max(Din of keys and values, Din of queries - ahead, -ahead) their offset
 ends, edge or reflect: the smallest D at which each new frame is in a pulse that already has its source
 """
@@ -76,14 +76,14 @@ class Scheduler:
             self._keep(node, results)
 
     def _wire(self, outlet: OutletId, relation: Relation | None) -> Wire:
-        """A wire as a relation takes it: windows fill in mirrored frames by themselves, and constant ones around."""
+        """A wire as the relation accepts it: windows fill in mirrored frames, and constant ones around them."""
         wire = self.wires[outlet]
         if isinstance(wire, Mirrored) and not takes_mirrored(relation, wire):
             return self.write_ends(outlet)
         return wire
 
     def write_ends(self, outlet: OutletId) -> OutletId | StreamWire | Free:
-        """A wire with its mirrored frames written into the stream."""
+        """Write the mirrored frames of a wire into the stream."""
         wire = self.wires[outlet]
         if isinstance(wire, Mirrored):
             name = self.model.graph.label(outlet)
@@ -285,7 +285,7 @@ class Scheduler:
         ]
 
     def _state_is_read(self, node: Node[TypedFact, Op], relation: Cumulative) -> bool:
-        """Whether a state is an output, or feeds one: then no frame may enter it that might not exist."""
+        """Whether an output depends on a state. If so, only frames that are known to exist may enter it."""
         graph = self.model.graph
         states = [OutletId(node.id, slot) for slot, axis in enumerate(relation.axes) if axis is None]
         return any(state in graph.outputs or graph.outlet(state).successors for state in states)
