@@ -1,4 +1,4 @@
-"""From a pulsed model to a program."""
+"""Compile a pulsed model into a program."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,10 +17,10 @@ from pulse.pulsify.network import PulsedNetwork
 BACKENDS = ("numba", "numpy")
 
 FURTHER: dict[str, Callable[[PulsedNetwork, str], Program]] = {}
-"""Backends of other packages -> what makes a program of a model, the form of its weights being given."""
+"""Backend of another package -> function (model, form of the weights) -> program."""
 
 Prepare = Callable[[Sequence[str]], None]
-"""Called with the names of kernels that are about to be needed."""
+"""A function that is called with the names of the kernels that a program needs."""
 
 
 def compile_model(
@@ -30,16 +30,16 @@ def compile_model(
     weights: str = "f32",
     prepare: Prepare | None = None,
 ) -> Program:
-    """Make a pulsed model ready to run.
+    """Compile a pulsed model into a program.
 
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference. Views
-              may ask for other backends, and for kernels, of their nodes
-    fetches   further wires of the pulsed graph to keep, for inspection
+    may set other backends, and kernels, for their nodes
+    fetches   more wires of the pulsed graph to keep, for inspection
     weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
               Activations and sums are f32 always; see ``pulse.program.weights``
-    prepare   called with the names of all kernels that the program needs before they are compiled or loaded, one by
-              one; compiling happens once on a machine. ``streaming.warming`` has some that compile several at once and
-              show a bar
+    prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
+    one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
+    and show a progress bar
     Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
     """
     backends = (*BACKENDS, *FURTHER)

@@ -386,7 +386,7 @@ class Mask:
         return Sample(x, finite)
 
     def longest(self) -> int | None:
-        """The most rows of a stream according to the model or the user; None if neither gives one, or it is too large."""
+        """The most rows of a stream that the model or the user allows; None without a limit, or if it is too large."""
         limit = longest_stream(self.symbol, self.assumptions)
         lengths = [length for length in (limit, self.context) if length is not None]
         rows = self.rows.eval({self.symbol: min(lengths)}) if lengths else LARGEST

@@ -252,7 +252,7 @@ class NativeState(State):
     def _load(self, memory: bytes) -> None:
         if len(memory) != self.memory.size:
             raise InputError(
-                f"the snapshot holds {len(memory)} bytes of memory where {self.memory.size} are needed"
+                f"the snapshot holds {len(memory)} bytes of memory, but {self.memory.size} are needed"
             )
         self.changing = True
         self.memory[:] = np.frombuffer(memory, np.uint8)
