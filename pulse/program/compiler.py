@@ -33,13 +33,13 @@ def compile_model(
     """Compile a pulsed model into a program.
 
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference. Views
-    may set other backends, and kernels, for their nodes
+              may set other backends, and kernels, for their nodes
     fetches   more wires of the pulsed graph to keep, for inspection
     weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
               Activations and sums are f32 always; see ``pulse.program.weights``
     prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
-    one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
-    and show a progress bar
+              one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
+              and show a progress bar
     Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
     """
     backends = (*BACKENDS, *FURTHER)

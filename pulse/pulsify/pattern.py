@@ -63,7 +63,7 @@ class Pattern:
     """A value at all positions.
 
     slopes   axis, counted from the last one (-1) -> growth for each step along it; ``LENGTH`` -> growth for each row
-    of the stream
+             of the stream
     rest     the interval of the rest, at all positions
     near     the interval of the value, at all positions
     behind   likewise, where the first axis of the stream is ahead of the second by more frames than a run has shown

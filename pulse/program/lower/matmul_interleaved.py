@@ -1,4 +1,4 @@
-"""What window products become for sixteen streams with interleaved memories."""
+"""Window products for sixteen streams with interleaved memories."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,7 +19,7 @@ from pulse.program.kernels.matmul_product_few import ProductFew
 
 @interleaves(Product)
 def interleave_product(cx: Interleaving, row: Product) -> Iterator[Instruction]:
-    """Tiles of four columns."""
+    """Emit tiles of four columns."""
     yield _sums(cx, row, lambda packed: interleaved_weights(packed, row.T * row.K, row.N))
 
 

@@ -26,7 +26,7 @@ from pulse.wording import spell
 
 @lowers(Recurrent)
 def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
-    """Whole sequences with every pulse: the state begins anew each time, as at a clock of 0."""
+    """Lower a layer that runs over a whole sequence in every pulse: its state restarts each time, as at clock 0."""
     if node.id in cx.together:
         return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
     h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
@@ -35,7 +35,7 @@ def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value
 
 @lowers(RecurrentStream)
 def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
-    """The state is memory, and as such an output."""
+    """Lower a streaming layer. Its state is memory and also an output."""
     if node.id in cx.together:
         return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
     begin, reload = stream_start(cx, node, op)
@@ -95,7 +95,7 @@ def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
 def _cell_instruction(
     cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, b: Array, state: Sequence[Value]
 ) -> tuple[type[layers.RecurrentRow], Array, dict[str, Any]]:
-    """The instruction, the bias of the projection, and the fields that are its own."""
+    """The class of the instruction, the bias of the projection, and the fields specific to the cell."""
     size, half = op.hidden, len(b) // 2
     bias = b[:half] + b[half:]
     if op.cell.kind == "gru" and not op.cell.linear_before_reset:
@@ -122,7 +122,7 @@ def _cell_instruction(
 
 
 def _pack(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[Value, Value | None]:
-    """Some gates of the recurrent matrix as the kernels read them, and their scales if they have some."""
+    """Pack some gates of the recurrent matrix for the kernels; also their scales, if any."""
     start, count = first * size, gates * size
     codes = cx.constant(pack_gates(r.codes[start:][:count], size))
     scales = r.scales_of(start, count)
@@ -130,7 +130,7 @@ def _pack(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[V
 
 
 def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:
-    """An initial state, and its elements from row to row."""
+    """An initial state and its row stride in elements."""
     slot = op.optional_slot(name)
     if slot is None:
         return cx.constant(np.zeros(op.hidden, np.float32)), 0
