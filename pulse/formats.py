@@ -5,14 +5,14 @@ from pathlib import Path
 from pulse.errors import LoadError
 from pulse.loading.format import Content, Format, Reading, read_onnx, register
 from pulse.models import Model, TypedModel
-from pulse.nnef.likeness import holds_graph
+from pulse.nnef.recognition import holds_graph
 from pulse.onnx.registry import COVERING
 from pulse.program.file.container import is_program
 from pulse.program.file.stored_program import StoredProgram, read_program
 from pulse.recipes.recognition import holds_recipe, is_recipe
-from pulse.tensorflow.likeness import is_tensorflow
+from pulse.tensorflow.recognition import is_tensorflow
 from pulse.tensorflow.registry import DOMAIN
-from pulse.tflite.likeness import is_tflite
+from pulse.tflite.recognition import is_tflite
 from pulse.wording import spell
 
 

@@ -8,11 +8,11 @@ from pulse.errors import CopyError
 class NotCopyable:
     """A thing of this process alone: it has a thread, a device, an open file, or addresses.
 
-    ``copy``, ``deepcopy`` and ``pickle`` raise CopyError. ``instead`` says why, and what to do.
+    ``copy``, ``deepcopy`` and ``pickle`` raise CopyError. ``why_not`` says why, and what to do.
     """
 
     __slots__ = ()
-    instead: ClassVar[str] = "it belongs to this process; make another one"
+    why_not: ClassVar[str] = "it belongs to this process; make another one"
 
     def __reduce_ex__(self, protocol: Any, /) -> NoReturn:
-        raise CopyError(f"{type(self).__name__} cannot be copied or pickled: {self.instead}")
+        raise CopyError(f"{type(self).__name__} cannot be copied or pickled: {self.why_not}")

@@ -36,16 +36,24 @@ class InputBlocks:
         }
         self._only = next(iter(self._queues)) if len(self._queues) == 1 else None
         self._fed_queues: list[Reblocker] = []
-        self._marked: tuple[dict[str, int], int] | None = None
-        self.received = dict.fromkeys(self._queues, 0)
-        """Input name -> frames that have arrived."""
+        self._marked: tuple[Mapping[str, int], int] | None = None
+        self._received: Mapping[str, int] = dict.fromkeys(self._queues, 0)
+        self._passed_pulses = 0
+        """Pulses that have gone past the queues and are not in ``_received`` yet."""
         self.dropped_pulses = 0
         """Pulses that were taken and that the model does not get."""
 
     @property
+    def received_frames(self) -> Mapping[str, int]:
+        """Input name -> frames that have arrived."""
+        if not self._passed_pulses:
+            return self._received
+        return {name: self._received[name] + self._passed_pulses * frames for name, frames in self._frames}
+
+    @property
     def frames_in(self) -> int:
         """Frames of the symbol that have arrived at every input."""
-        return min(int(count / self._queues[name].port.rate) for name, count in self.received.items())
+        return min(int(count / self._queues[name].port.rate) for name, count in self.received_frames.items())
 
     @property
     def pending_frames(self) -> int:
@@ -93,14 +101,13 @@ class InputBlocks:
 
     def count_pulse(self) -> None:
         """A pulse that has gone past the queues, and is not undone."""
-        for name, frames in self._frames:
-            self.received[name] += frames
+        self._passed_pulses += 1
 
     def mark(self) -> None:
         """Remember this moment, between two blocks."""
         for queue in self._queues.values():
             queue.mark()
-        self._marked = self.received, self.dropped_pulses
+        self._marked = self.received_frames, self.dropped_pulses
 
     def undo(self) -> None:
         """Restore the state at ``mark``."""
@@ -109,17 +116,17 @@ class InputBlocks:
         for queue in self._queues.values():
             queue.undo()
         self._fed_queues.clear()
-        self.received, self.dropped_pulses = self._marked
+        (self._received, self.dropped_pulses), self._passed_pulses = self._marked, 0
 
     def feed(self, blocks: Mapping[str, Array]) -> int:
         """Add checked blocks; how many pulses can be taken. Take them all, then ``keep``."""
-        received = self.received.copy()
+        received = dict(self.received_frames)
         for name, block in blocks.items():
             queue = self._queues[name]
             queue.feed(block)
             self._fed_queues.append(queue)
             received[name] += block.shape[queue.axis]
-        self.received = received
+        self._received, self._passed_pulses = received, 0
         return min([queue.pending_frames // queue.frames for queue in self._queues.values()])
 
     def take(self, pulses: int = 1) -> dict[str, Array]:
@@ -144,8 +151,8 @@ class InputBlocks:
     def reset(self) -> None:
         """Begin a new stream."""
         self.clear()
-        self.received = dict.fromkeys(self.received, 0)
-        self.dropped_pulses = 0
+        self._received = dict.fromkeys(self._queues, 0)
+        self._passed_pulses = self.dropped_pulses = 0
 
     @property
     def pending_by_input(self) -> list[int]:
@@ -162,12 +169,12 @@ class InputBlocks:
 
     def load(self, received: Sequence[int], pending: Sequence[int], chunks: Sequence[bytes]) -> None:
         """The reverse of ``received``, ``pending_by_input`` and ``dump``."""
-        self.received = dict(zip(self.received, received))
+        self._received, self._passed_pulses = dict(zip(self._queues, received)), 0
         for queue, chunk, frames in zip(self._queues.values(), chunks, pending):
             queue.load(chunk, frames)
 
     def _check_limit(self, blocks: Mapping[str, Array], limit: int) -> None:
-        counts = dict(self.received)
+        counts = dict(self.received_frames)
         for name, block in blocks.items():
             counts[name] += block.shape[self._queues[name].axis]
         most = max(count / self._queues[name].port.rate for name, count in counts.items())
@@ -181,7 +188,7 @@ class InputBlocks:
     def _refuse_nan(self, name: str, block: Array) -> NoReturn:
         axis = self._queues[name].axis
         others = tuple(other for other in range(block.ndim) if other != axis)
-        frame = self.received[name] + int(np.argmax(np.isnan(block).any(others)))
+        frame = self.received_frames[name] + int(np.argmax(np.isnan(block).any(others)))
         raise InputError(f"{name}: NaN at frame {frame}; replace it, or let it pass with check_finite=False")
 
     def _by_name(self, x: object) -> dict[str, Array]:

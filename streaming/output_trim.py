@@ -14,7 +14,7 @@ from pulse.ops.clock import frames_at, most_frames
 from pulse.program.streams.executable import Executable
 from pulse.pulsify.lengths import lag
 
-Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
+TrimMark = tuple[int, int | None, Mapping[str, int], dict[str, Array], dict[str, Array]]
 
 
 class OutputTrim:
@@ -23,7 +23,6 @@ class OutputTrim:
     program  whose outputs they are
     pulses   whose results have come
     end      frames of the symbol in the whole stream; None as long as it has not ended
-    sent     output name -> valid frames given
     """
 
     def __init__(self, program: Executable) -> None:
@@ -42,17 +41,33 @@ class OutputTrim:
         """Begin a new stream."""
         self.pulses = 0
         self.end: int | None = None
-        self.sent = {port.name: 0 for port in self._streaming}
+        self._sent: Mapping[str, int] = {port.name: 0 for port in self._streaming}
+        self._plain_pulses = 0
+        """Pulses whose results were delivered unchanged and are not in ``_sent`` yet."""
         self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
 
-    def mark(self) -> Mark:
-        """This moment, for ``undo``; no array or dictionary of it is changed later."""
-        return self.pulses, self.end, self.sent, self._kept, self._last
+    @property
+    def sent_frames(self) -> Mapping[str, int]:
+        """Output name -> valid frames given."""
+        if not self._plain_pulses:
+            return self._sent
+        return {name: self._sent[name] + self._plain_pulses * frames for name, frames in self._frames}
 
-    def undo(self, mark: Mark) -> None:
+    def begin_at(self, pulses: int) -> None:
+        """Begin in the middle of a stream, of which this many pulses have been delivered."""
+        self.reset()
+        self.pulses = pulses
+        self._sent = {port.name: max(pulses * port.frames - port.delay, 0) for port in self._streaming}
+
+    def mark(self) -> TrimMark:
+        """This moment, for ``undo``; no array or dictionary of it is changed later."""
+        return self.pulses, self.end, self.sent_frames, self._kept, self._last
+
+    def undo(self, mark: TrimMark) -> None:
         """Restore the state at a mark."""
-        self.pulses, self.end, self.sent, self._kept, self._last = mark
+        self.pulses, self.end, self._sent, self._kept, self._last = mark
+        self._plain_pulses = 0
 
     def valid(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
         """The frames that the next ``count`` pulses make ready.
@@ -68,10 +83,11 @@ class OutputTrim:
             self._last = {port.name: result[port.name].copy() for port in self._final}
         self.pulses += count
         ready = {port.name: self._sure(port, blocks.arrays[port.name]) for port in self._streaming}
-        self.sent = {
-            port.name: self.sent[port.name] + ready[port.name].shape[port.axis or 0]
-            for port in self._streaming
+        sent = self.sent_frames
+        self._sent = {
+            port.name: sent[port.name] + ready[port.name].shape[port.axis or 0] for port in self._streaming
         }
+        self._plain_pulses = 0
         return ready
 
     @property
@@ -81,8 +97,7 @@ class OutputTrim:
 
     def count_pulse(self, pulses: int = 1) -> None:
         """Count pulses whose results were delivered unchanged and will not be undone."""
-        for name, frames in self._frames:
-            self.sent[name] += pulses * frames
+        self._plain_pulses += pulses
         self.pulses += pulses
 
     def check_end(self, frames: int) -> None:
@@ -118,7 +133,7 @@ class OutputTrim:
 
     def load(self, sent: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
         """The reverse of ``sent``, ``held_frames`` and ``dump``; ``pulses`` and ``end`` are of the stream's clock."""
-        self.sent = dict(zip(self.sent, sent))
+        self._sent, self._plain_pulses = dict(zip(self._sent, sent)), 0
         for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
             self._kept = {**self._kept, port.name: frames_kept}
@@ -133,7 +148,7 @@ class OutputTrim:
         if unsure:
             array = np.concatenate([self._kept[port.name], array], axis)
         if unsure or self.end is not None:
-            sure = max(0, self._total(port) - self.sent[port.name])
+            sure = max(0, self._total(port) - self.sent_frames[port.name])
             whole, array = array, frames_at(array, axis, 0, sure)
             if unsure:
                 later = frames_at(whole, axis, sure, whole.shape[axis]).copy()

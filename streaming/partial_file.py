@@ -24,7 +24,7 @@ class PartialFile(NotCopyable):
     Raises  InputError: a folder that refuses, and whatever the disk refuses, at once
     """
 
-    instead = "it has an open file; make another one"
+    why_not = "it has an open file; make another one"
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -6,15 +6,13 @@ from typing import Any
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
-from pulse.program.streams.state import Mark as StateMark
-from pulse.program.streams.state import State
+from pulse.program.streams.state import State, StateMark
 from pulse.record import record
 from streaming.input_blocks import InputBlocks
-from streaming.output_trim import Mark as OutputTrimMark
-from streaming.output_trim import OutputTrim
+from streaming.output_trim import OutputTrim, TrimMark
 from streaming.snapshot import pack, unpack
 
-_OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changing"})
+_OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changing", "_is_direct"})
 
 
 @record
@@ -59,7 +57,17 @@ class Session:
         self._state = state
         self._input_blocks = InputBlocks(program, check_finite)
         self._output_trim = OutputTrim(program)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Take note that the stream is whole."""
+        self._is_direct = self._output_trim.is_plain and self._input_blocks.is_empty
+        """Whether a block of one pulse passes both by: nothing waits, and results are delivered as they are."""
         self._changing = False
+
+    def _unsettle(self) -> None:
+        """Take note that a call begins to change the stream, or an exception ended one that did."""
+        self._is_direct, self._changing = False, True
 
     def __getstate__(self) -> dict[str, Any]:
         """The program, the stream as a snapshot, and what a subclass has added."""
@@ -96,7 +104,7 @@ class Session:
     def statistics(self) -> SessionStatistics:
         """The counters at this moment."""
         return SessionStatistics(
-            self.frames_in, self.pending_frames, self.pulses, dict(self._output_trim.sent)
+            self.frames_in, self.pending_frames, self.pulses, dict(self._output_trim.sent_frames)
         )
 
     def push(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
@@ -108,23 +116,27 @@ class Session:
         Raises   InputError: a name, shape or dtype that does not fit, NaN, or the stream has been flushed
         """
         input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
-        if self._changing or output_trim.end is not None:
-            self._check_open("push")
-        if output_trim.is_plain and input_blocks.is_empty:
-            pulse = state.clock.pulse
+        if self._is_direct:
+            clock = state.clock
+            pulse = clock.pulse
             try:
-                if (ready := self._try_pulse(x)) is not None:
+                self._changing, self._is_direct = True, False
+                ready = state.try_step(x, None, input_blocks.check_finite)
+                if ready is not None:
+                    input_blocks.count_pulse()
+                    output_trim.count_pulse()
+                self._changing, self._is_direct = False, True
+                if ready is not None:
                     return ready
-            except FaultError:
-                raise
             except BaseException:
-                self._changing = state.changing or state.clock.pulse != pulse
+                self._changing = state.changing or clock.pulse != pulse
                 raise
+        self._check_open("push")
         blocks = input_blocks.check(x)
         input_blocks.mark()
         trim_mark, ran = output_trim.mark(), None
         try:
-            self._changing = True
+            self._unsettle()
             if output_trim.is_plain and input_blocks.is_pulse(blocks):
                 ready = state.step(blocks)
                 input_blocks.count_pulse()
@@ -134,23 +146,13 @@ class Session:
                 ran, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
                 ready = output_trim.valid((step(input_blocks.take()) for _ in range(pulses)), pulses)
                 input_blocks.keep()
-            self._changing = False
+            self._settle()
             return ready
         except FaultError:
             raise
         except BaseException:
             self._undo(trim_mark, ran)
             raise
-
-    def _try_pulse(self, x: Array | Mapping[str, Array]) -> dict[str, Array] | None:
-        """A fast ``push`` of exactly one pulse with unchanged results; None, and no change, if it is not that."""
-        self._changing = True
-        ready = self._state.try_step(x, None, self._input_blocks.check_finite)
-        if ready is not None:
-            self._input_blocks.count_pulse()
-            self._output_trim.count_pulse()
-        self._changing = False
-        return ready
 
     def check(self, x: Array | Mapping[str, Array]) -> None:
         """Raise the InputError that ``push`` would raise."""
@@ -171,12 +173,12 @@ class Session:
         input_blocks.mark()
         trim_mark, ran = output_trim.mark(), state.mark()
         try:
-            self._changing = True
+            self._unsettle()
             results = state.flush(input_blocks.rest(), fill)
             input_blocks.clear()
             output_trim.end = state.clock.end
             outputs = {**output_trim.valid(results, len(results)), **output_trim.finals()}
-            self._changing = False
+            self._settle()
             return outputs
         except FaultError:
             raise
@@ -184,9 +186,9 @@ class Session:
             self._undo(trim_mark, ran)
             raise
 
-    def _undo(self, trim_mark: OutputTrimMark, ran: StateMark | None) -> None:
+    def _undo(self, trim_mark: TrimMark, ran: StateMark | None) -> None:
         """Restore the state before a call; if the state cannot go back, ``_changing`` stays set."""
-        self._changing = True
+        self._unsettle()
         if ran is not None:
             self._state.rewind(ran)
         self._input_blocks.undo()
@@ -195,11 +197,11 @@ class Session:
 
     def reset(self) -> None:
         """Begin a new stream; the constants stay."""
-        self._changing = True
+        self._unsettle()
         self._state.reset()
         self._input_blocks.reset()
         self._output_trim.reset()
-        self._changing = False
+        self._settle()
 
     def snapshot(self) -> bytes:
         """All of the stream, the frames that wait included. Raises InputError: an exception has left it in a pulse."""
@@ -207,8 +209,8 @@ class Session:
         input_blocks, output_trim = self._input_blocks, self._output_trim
         counters = [
             int(output_trim.end is not None),
-            *input_blocks.received.values(),
-            *output_trim.sent.values(),
+            *input_blocks.received_frames.values(),
+            *output_trim.sent_frames.values(),
         ]
         chunks = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
         return pack([*counters, *input_blocks.pending_by_input, *output_trim.held_frames], chunks)
@@ -217,7 +219,7 @@ class Session:
         """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""
         numbers, (state, *chunks) = unpack(snapshot)
         input_blocks, output_trim = self._input_blocks, self._output_trim
-        inputs, outputs = len(input_blocks.received), len(output_trim.sent)
+        inputs, outputs = len(input_blocks.received_frames), len(output_trim.sent_frames)
         received, sent = numbers[1 : 1 + inputs], numbers[1 + inputs : 1 + inputs + outputs]
         rest = numbers[1 + inputs + outputs :]
         pending, trims = rest[:inputs], rest[inputs:]
@@ -225,7 +227,8 @@ class Session:
         fits = len(pending) == inputs and len(trims) == len(output_trim.held_frames)
         if not fits or [len(chunk) for chunk in chunks] not in sizes:
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
-        changing, self._changing = self._changing, True
+        changing = self._changing
+        self._unsettle()
         try:
             self._state.restore(state)
         except InputError:
@@ -234,7 +237,7 @@ class Session:
         input_blocks.load(received, pending, chunks)
         output_trim.load(sent, trims, chunks[inputs:])
         output_trim.pulses, output_trim.end = self._state.clock.pulse, self._state.clock.end
-        self._changing = False
+        self._settle()
 
     def _require_whole(self) -> None:
         if self._state.has_failed:

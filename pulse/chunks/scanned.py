@@ -17,7 +17,7 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.pad import Pad
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
@@ -122,8 +122,8 @@ class _Scanning:
             tuple(initial),
             tuple(port.name for port in streaming),
             tuple(once),
-            tuple(Course(port.axis or 0) for port in streaming),
-            tuple(Course(port.axis or 0) for port in frames),
+            tuple(ScanAxis(port.axis or 0) for port in streaming),
+            tuple(ScanAxis(port.axis or 0) for port in frames),
         )
         scan_outputs = wire(graph, "chunks", scan, [*x, *states, *captured])
         results = {port.name: self._join_chunks(port, y) for port, y in zip(frames, scan_outputs)}

@@ -43,19 +43,19 @@ class Extent:
 _ANYTHING = Extent(None, None, True)
 
 
-Telling: TypeAlias = Callable[[Extent], bool]
+Answers: TypeAlias = Callable[[Extent], bool]
 
 
-def extent_under(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None = None) -> Extent | None:
+def extent_under(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None = None) -> Extent | None:
     """Bounds of dim where all premises are >= 0; None if they never are.
 
-    With `telling`, which says whether an extent answers the question, cases are not looked into further than
-    the answer needs; a wider extent must never be more telling.
+    With `answers`, which says whether an extent answers the question, cases are examined no further than needed. If an
+    extent answers it, so must every narrower one.
     """
     union: Extent | None = None
-    for extent in _extents(dim, _relevant(dim, premises), telling):
+    for extent in _extents(dim, _relevant(dim, premises), answers):
         union = extent if union is None else _union(union, extent)
-        if union == _ANYTHING if telling is None else not telling(union):
+        if union == _ANYTHING if answers is None else not answers(union):
             break
     return union
 
@@ -125,7 +125,7 @@ def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
     return slope, const
 
 
-def _extents(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None) -> Iterator[Extent]:
+def _extents(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None) -> Iterator[Extent]:
     branches = _branches(dim, premises)
     if branches is None:
         coarse = _coarse_extent(dim, premises)
@@ -139,7 +139,7 @@ def _extents(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None) -> 
             coarse = _coarse_extent(branch, conditions)
             if coarse is None:
                 continue
-            if cases > cases_left or (telling is not None and telling(coarse)):
+            if cases > cases_left or (answers is not None and answers(coarse)):
                 yield coarse
                 continue
         cases_left -= cases

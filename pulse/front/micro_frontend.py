@@ -23,7 +23,7 @@ from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.reduce import Reduce
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.wiring import wire
 
 POINTS = (32, 128, 512, 2048)
@@ -194,7 +194,7 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
     after = y.down(y.add(new, old), NOISE_BITS)
     inner.graph.set_outputs([after, after], ["after", "given"])
     body = TypedModel(inner.graph, draft.scope, inner.where)
-    scan = Scan(body, ("estimate",), ("band",), (), (Course(1),), (Course(1),))
+    scan = Scan(body, ("estimate",), ("band",), (), (ScanAxis(1),), (ScanAxis(1),))
     begin = z.constant(np.zeros((batch, channels)))
     return wire(draft.graph, "noise", scan, [bands, begin])[0]
 

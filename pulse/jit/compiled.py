@@ -27,7 +27,7 @@ class CompiledFunction(NotCopyable, ABC):
     form       how Python calls it, if it does
     """
 
-    instead = "its address is of this process; find it by its name in the other one"
+    why_not = "its address is of this process; find it by its name in the other one"
 
     def __init__(
         self,

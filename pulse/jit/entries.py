@@ -20,6 +20,7 @@ class Entry(CompiledFunction):
     arguments  how many ints it takes
     gives_int  it gives one; else nothing
     keeps_gil  do not release the GIL: getting it back can take 5 ms if another thread is computing
+    objects    the places of arguments that may be any object, whose address the function takes
     """
 
     def __init__(
@@ -29,8 +30,9 @@ class Entry(CompiledFunction):
         arguments: int,
         gives_int: bool = False,
         keeps_gil: bool = False,
+        objects: tuple[int, ...] = (),
     ) -> None:
-        super().__init__(name, function, OPTIONS, CallForm(arguments, gives_int, keeps_gil))
+        super().__init__(name, function, OPTIONS, CallForm(arguments, gives_int, keeps_gil, objects))
         self._c_signature = CSignature("i64" if gives_int else None, ("i64",) * arguments)
         self._call: Callable[..., Any] | None = None
 
@@ -65,12 +67,16 @@ def _numba_signature(signature: CSignature) -> Any:
 
 
 def entry(
-    name: str, arguments: int, gives_int: bool = False, keeps_gil: bool = False
+    name: str,
+    arguments: int,
+    gives_int: bool = False,
+    keeps_gil: bool = False,
+    objects: tuple[int, ...] = (),
 ) -> Callable[[Callable[..., Any]], Entry]:
     """Declare an entry; the function takes that many ints. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        made = Entry(name, function, arguments, gives_int, keeps_gil)
+        made = Entry(name, function, arguments, gives_int, keeps_gil, objects)
         ENTRIES[name] = made
         return made
 

@@ -50,7 +50,7 @@ class NativeEvent(NotCopyable):
     to_write  eight bytes written to it set it; never blocks
     """
 
-    instead = "it has file descriptors; make another one"
+    why_not = "it has file descriptors; make another one"
 
     def __init__(self) -> None:
         if sys.platform == "linux":

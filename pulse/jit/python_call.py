@@ -32,14 +32,16 @@ def addresses() -> dict[str, int]:
 class CallForm:
     """How Python calls a C function.
 
-    arguments  how many ints
+    arguments  how many
     gives_int  an int comes back; else None
     keeps_gil  the GIL is not released
+    objects    the places of arguments that may be any object: the function gets its address. The others are ints
     """
 
     arguments: int
     gives_int: bool
     keeps_gil: bool
+    objects: tuple[int, ...] = ()
 
 
 class _MethodDef(ctypes.Structure):

@@ -43,7 +43,11 @@ def code(form: CallForm, symbol: str, function: str, triple: str) -> str:
         builder.ret(NULL)
     values = []
     for place in range(form.arguments):
-        value = call("PyLong_AsLongLong", builder.load(builder.gep(given, [INT64(place)])))
+        argument = builder.load(builder.gep(given, [INT64(place)]))
+        if place in form.objects:
+            values.append(builder.ptrtoint(argument, INT64))
+            continue
+        value = call("PyLong_AsLongLong", argument)
         with (
             builder.if_then(builder.icmp_signed("==", value, INT64(-1)), likely=False),
             builder.if_then(builder.icmp_unsigned("!=", call("PyErr_Occurred"), NULL)),

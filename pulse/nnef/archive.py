@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from pulse.errors import WriteError
 from pulse.facts import Array
-from pulse.nnef.likeness import GRAPH, TENSOR
+from pulse.nnef.recognition import GRAPH, TENSOR
 from pulse.nnef.syntax import Call, Document
 from pulse.nnef.tensors import dump_tensor
 from pulse.record import record

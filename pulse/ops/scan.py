@@ -17,7 +17,7 @@ from pulse.typed import TypedNetwork
 
 
 @record
-class Course:
+class ScanAxis:
     """How a tensor is run through: the axis of its frames, and whether from the last to the first."""
 
     axis: int
@@ -46,8 +46,8 @@ class Scan(Op):
     states: tuple[str, ...]
     frames: tuple[str, ...]
     captured: tuple[str, ...]
-    scanned: tuple[Course, ...]
-    gathered: tuple[Course, ...]
+    scanned: tuple[ScanAxis, ...]
+    gathered: tuple[ScanAxis, ...]
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         frames, states = self._parts(inputs)

@@ -84,9 +84,11 @@ def _wrong(
     elif judgement.wrong is not None:
         at = np.unravel_index(_first_along(judgement.wrong, axis), got.shape)
         frame = int(at[axis]) if axis is not None else 0
-        offline, stream_whole = float(reference.exact[name][at]), float(got[at])
+        offline_value, stream_value = float(reference.exact[name][at]), float(got[at])
         allowed = float(judgement.allowed[at])
-        yield Divergence(name, op, trial.length, trial.signal, backend, frame, offline, stream_whole, allowed)
+        yield Divergence(
+            name, op, trial.length, trial.signal, backend, frame, offline_value, stream_value, allowed
+        )
 
 
 def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:

@@ -18,7 +18,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.op import at_most_one
 from pulse.ops.pad import Pad
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const, Source
@@ -331,5 +331,5 @@ def _begin(
         body=body,
         states=(*op.states, flag),
         frames=(*op.frames, *names),
-        scanned=(*op.scanned, *(Course(first.axis) for first in firsts.values())),
+        scanned=(*op.scanned, *(ScanAxis(first.axis) for first in firsts.values())),
     )

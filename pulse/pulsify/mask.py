@@ -16,7 +16,7 @@ from pulse.ops.source import Const
 from pulse.pulsify.attention_refusals import BOTH_DIRECTIONS, both_directions_help
 from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.pulsify.mask_proof import MaskProof
-from pulse.pulsify.pattern import Extent
+from pulse.pulsify.pattern import PatternExtent
 from pulse.record import record
 from pulse.typed import TypedGraph
 from pulse.wording import spell
@@ -225,7 +225,10 @@ class Mask:
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
                 if self._holds(op, other, relative):
                     proof = MaskProof(
-                        self.graph, self.symbol, self.rows, Extent(period, sample.frames - period, MASKED)
+                        self.graph,
+                        self.symbol,
+                        self.rows,
+                        PatternExtent(period, sample.frames - period, MASKED),
                     )
                     steps = [(step.node, step.slot) for step in self.steps]
                     return ShownBand(self._find(op), op, relative, proof.doubt(steps, relative))

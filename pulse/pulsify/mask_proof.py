@@ -23,9 +23,9 @@ from pulse.pulsify.pattern import (
     ONE,
     ZERO,
     Exact,
-    Extent,
     Interval,
     Pattern,
+    PatternExtent,
     affine,
     combination,
     exact,
@@ -41,7 +41,7 @@ from pulse.typed import TypedGraph
 class MaskProof:
     """The pattern of each wire that depends on positions alone; ``rows`` is the number of query and key frames."""
 
-    def __init__(self, graph: TypedGraph, symbol: Symbol, rows: TDim, extent: Extent) -> None:
+    def __init__(self, graph: TypedGraph, symbol: Symbol, rows: TDim, extent: PatternExtent) -> None:
         self._graph, self._symbol, self._rows, self._extent = graph, symbol, rows, extent
         self._patterns: dict[OutletId, Pattern] = {}
         self._causes: dict[int, str] = {}

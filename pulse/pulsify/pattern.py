@@ -45,7 +45,7 @@ ONE = _number(Fraction(1))
 
 
 @record
-class Extent:
+class PatternExtent:
     """What runs have shown of a mask.
 
     period    the frames after which it repeats

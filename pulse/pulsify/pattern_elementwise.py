@@ -12,9 +12,9 @@ from pulse.pulsify.pattern import (
     ZERO,
     Bounds,
     Exact,
-    Extent,
     Interval,
     Pattern,
+    PatternExtent,
     below,
     choose,
     combination,
@@ -58,7 +58,7 @@ MIRRORED = {
 }
 
 
-def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: Extent) -> Pattern:
+def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent) -> Pattern:
     """The pattern of an elementwise function's result, whose fact is ``fact``."""
     distance, period = extent.distance, extent.period
     if kind in ("add", "sum", "sub", "neg"):
@@ -91,7 +91,9 @@ def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: E
     )
 
 
-def _by_number(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: Extent) -> Pattern | None:
+def _by_number(
+    kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent
+) -> Pattern | None:
     """The product, quotient or remainder of a value and a number."""
     x, number = inputs[0], inputs[1].number
     if kind == "mul" and number is None:
@@ -116,8 +118,8 @@ def _by_number(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: Ex
     return Pattern(rest.slopes, bounds, bounds, bounds, bounds, rest.repeats) if rest.is_steady else None
 
 
-def whole_part(x: Pattern, extent: Extent) -> Pattern:
-    """The value rounded toward zero."""
+def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
+    """Rounded toward zero."""
     if np.all(np.asarray(x.near[0] >= 0)):
         return round_down(x, extent.period, extent.distance)
 
@@ -127,7 +129,7 @@ def whole_part(x: Pattern, extent: Extent) -> Pattern:
     return function(whole, [x])
 
 
-def _compare(kind: str, inputs: Sequence[Pattern], extent: Extent) -> Pattern:
+def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
     for place, each in enumerate(inputs):
         if each.parts is not None and kind in MIRRORED:
             own = kind if place else MIRRORED[kind]
@@ -139,7 +141,7 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: Extent) -> Pattern:
     return _settle(function(bounds, [combination(inputs, signs, extent.distance)]))
 
 
-def _where(inputs: Sequence[Pattern], extent: Extent) -> Pattern:
+def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
     """The choice between two values that grow alike, or one of which is masked."""
     condition, x, y = inputs
     for always, branch in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):

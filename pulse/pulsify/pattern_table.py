@@ -14,7 +14,7 @@ SMALL = 1 << 12
 def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
     """The pattern of a table along the axes that are sliced to the stream's length; no stream is longer than they are.
 
-    period, distance  as in ``Extent``
+    period, distance  as in ``PatternExtent``
     """
     bounds = _bounds(value)
     if not axes:

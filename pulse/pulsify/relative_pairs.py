@@ -11,7 +11,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.pulsify.mask import LARGEST, MASKED, Mask
 from pulse.pulsify.mask_proof import MaskProof
-from pulse.pulsify.pattern import Extent
+from pulse.pulsify.pattern import PatternExtent
 from pulse.pulsify.relative_shift import TRIED, RelativeScores, find_moved, length_with_rows
 from pulse.typed import TypedGraph
 
@@ -46,7 +46,7 @@ def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
 def pairs_near(mask: Mask, relative_scores: RelativeScores, back: int, ahead: int) -> Array | str:
     """The vectors [d, back + 1 + ahead] for all distances in a band, or why they are unknown."""
     vectors = mask.graph.nodes[relative_scores.product].inputs[1]
-    proof = MaskProof(mask.graph, mask.symbol, mask.rows, Extent(1, 1, MASKED))
+    proof = MaskProof(mask.graph, mask.symbol, mask.rows, PatternExtent(1, 1, MASKED))
     if not proof.pattern(vectors).is_steady:
         return "its relative positions are not proved to depend on the distance of frames alone"
     shape = mask.graph.fact(vectors).shape

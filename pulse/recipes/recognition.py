@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulse.loading.format import Content
 from pulse.onnx.metadata import RECIPE as ENTRY
 from pulse.onnx.read.entries import stored_values
-from pulse.onnx.read.likeness import RECIPE
+from pulse.onnx.read.unreadable_formats import RECIPE
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource

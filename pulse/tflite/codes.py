@@ -145,17 +145,12 @@ def exact_sum(
             "sub", x, node.each("mul", high_x, float(X_DIGIT), suffix="high_part"), suffix="low"
         )
         digits = [(high_x, X_DIGIT), (low_x, 1)]
-    terms = [
-        node.each(
-            "mul",
-            node.cast(apply(digit, part.astype(np.float32), None, name), F64, f"{name}.wide"),
-            float(times * more),
-            suffix=f"{name}.scaled",
-        )
-        for i, (digit, times) in enumerate(digits)
-        for j, (part, more) in enumerate(parts)
-        for name in [f"sum{i}{j}"]
-    ]
+    terms: list[OutletId] = []
+    for i, (digit, weight) in enumerate(digits):
+        for j, (part, part_weight) in enumerate(parts):
+            name = f"sum{i}{j}"
+            product = node.cast(apply(digit, part.astype(np.float32), None, name), F64, f"{name}.wide")
+            terms.append(node.each("mul", product, float(weight * part_weight), suffix=f"{name}.scaled"))
     total = terms[0]
     for number, term in enumerate(terms[1:]):
         total = node.each("add", total, term, suffix=f"total{number}")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pulse.errors import LoadError
 from pulse.record import record
-from pulse.tflite.likeness import IDENTIFIER, is_tflite
+from pulse.tflite.recognition import IDENTIFIER, is_tflite
 
 WIDEST = 8
 """Bytes of the widest scalar."""

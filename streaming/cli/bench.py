@@ -30,15 +30,11 @@ def bench(
 ) -> None:
     """Measure the latency of every step on noise: percentiles, a histogram, and what each kind of op costs.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse bench[/cyan]                                         the built-in model
-
-      [cyan]pulse bench model.onnx --pulse 160 --rate 48000[/cyan]     with the deadline that this rate sets
-
-      [cyan]pulse bench model.onnx --threads 2[/cyan]                  long steps on two cores
-
-      [cyan]pulse bench model.onnx --profile[/cyan]                    with every node and instruction
+    Examples:
+      pulse bench                                       the built-in model
+      pulse bench model.onnx --pulse 160 --rate 48000   with the deadline that this rate sets
+      pulse bench model.onnx --threads 2                long steps on two cores
+      pulse bench model.onnx --profile                  with every node and instruction
     """
     from streaming.cli.model import compile_model, open_model
     from streaming.reports.benchmark import measure_steps

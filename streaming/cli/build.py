@@ -71,17 +71,12 @@ def build(
     The folder has a static and a shared library, a header, files for CMake and pkg-config, a README with the delay and
     the rates, and a test vector with a program that runs it.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse build model.onnx --pulse 160 --target x86-64-v3 -o out/[/cyan]
-
-      [cyan]pulse build recipe.toml --target aarch64 -o out/[/cyan]      sound to sound
-
-      [cyan]pulse build --target wasm32 -o out/[/cyan]                    the built-in denoiser in a browser
-
-      [cyan]pulse build recipe.toml --plugin lv2 -o out/[/cyan]           a plug-in
-
-      [cyan]pulse build model.pulse -o out/[/cyan]                       a program file
+    Examples:
+      pulse build model.onnx --pulse 160 --target x86-64-v3 -o out/
+      pulse build recipe.toml --target aarch64 -o out/   sound to sound
+      pulse build --target wasm32 -o out/                the built-in denoiser in a browser
+      pulse build recipe.toml --plugin lv2 -o out/       a plug-in
+      pulse build model.pulse -o out/                    a program file
     """
     from pulse.deploy.names import identifier, require_identifier
     from streaming.cli.model import kernel_preparation, open_model

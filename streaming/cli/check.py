@@ -26,13 +26,10 @@ def check(
 
     Exit code 1 if any frame differs, 3 if nothing was proved of some output: it is always the same, or never a number.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse check model.onnx --pulse 160[/cyan]
-
-      [cyan]pulse check model.onnx --pulse 160 --length 1 --length 48000[/cyan]
-
-      [cyan]pulse check model.onnx --long --seed 7[/cyan]
+    Examples:
+      pulse check model.onnx --pulse 160
+      pulse check model.onnx --pulse 160 --length 1 --length 48000
+      pulse check model.onnx --long --seed 7
     """
     from streaming.cli.model import kernel_preparation, open_model
     from streaming.reports.check import check_model

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings
 from streaming.cli.failure import errors_as_json, fail
+from streaming.cli.help import laid_out
 from streaming.cli.signals import watch_interrupts
 from streaming.cli.standard_output import lend_stdout
 
@@ -45,6 +46,10 @@ class Command(TyperCommand):
 
     def get_help_option(self, ctx: Any) -> Any:
         return _leave_default(_hide_type(super().get_help_option(ctx)))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        with laid_out(self):
+            super().format_help(ctx, formatter)
 
 
 def _hide_type(param: Any) -> Any:
@@ -125,6 +130,10 @@ class Commands(TyperGroup):
     def get_help_option(self, ctx: Any) -> Any:
         return _leave_default(_hide_type(super().get_help_option(ctx)))
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        with laid_out(self):
+            super().format_help(ctx, formatter)
+
     def main(self, args: Sequence[str] | None = None, *others: Any, **keywords: Any) -> Any:
         try:
             return self._main(args, *others, **keywords)
@@ -196,38 +205,23 @@ def pulse(
 ) -> None:
     """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
 
-    [bold]Try it:[/bold] [cyan]pulse run[/cyan] denoises a built-in sound into denoised.wav.
+    Try it: pulse run denoises a built-in sound into denoised.wav.
 
-    [bold]With your own model:[/bold]
-
-      [cyan]pulse convert model.onnx --pulse 160[/cyan]      what it becomes: delay, buffers, nodes
-
-      [cyan]pulse check model.onnx --pulse 160[/cyan]        proof that the stream equals the offline model
-
-      [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and the time of each pulse
-
-      [cyan]pulse run recipe.toml in.wav out.wav[/cyan]      a model of spectra or features, by its recipe
-
-      [cyan]pulse recipe model.onnx -o recipe.toml[/cyan]    writes a first recipe, guessed from the sizes
-
-      [cyan]ffmpeg … | pulse run model.onnx - - | aplay[/cyan]
-                                                 sound through pipes, as it comes
-
-      [cyan]pulse compile model.onnx -o model.pulse[/cyan]   a file that starts at once, in place of the model
-
-      [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
-
-      [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
-
-      [cyan]pulse serve[/cyan]                               a page and a server of streams, for many clients
-
-      [cyan]pulse fleet deploy fleet.toml[/cyan]             servers on several machines, with Ray
-
-      [cyan]pulse devices[/cyan]                             audio devices for --live
-
-      [cyan]pulse report out.jsonl[/cyan]                    how a live run went, from its --stats file
-
-      [cyan]pulse warm[/cyan]                                compiles all kernels now, once on this machine
+    With your own model:
+      pulse convert model.onnx --pulse 160          what it becomes: delay, buffers, nodes
+      pulse check model.onnx --pulse 160            proof that the stream equals the offline model
+      pulse run model.onnx in.wav out.wav           a file through it, and the time of each pulse
+      pulse run recipe.toml in.wav out.wav          a model of spectra or features, by its recipe
+      pulse recipe model.onnx -o recipe.toml        writes a first recipe, guessed from the sizes
+      ffmpeg … | pulse run model.onnx - - | aplay   sound through pipes, as it comes
+      pulse compile model.onnx -o model.pulse       a file that starts at once, in place of the model
+      pulse bench model.onnx --pulse 160            where the time goes
+      pulse run --live                              from the microphone to the loudspeaker
+      pulse serve                                   a page and a server of streams, for many clients
+      pulse fleet deploy fleet.toml                 servers on several machines, with Ray
+      pulse devices                                 audio devices for --live
+      pulse report out.jsonl                        how a live run went, from its --stats file
+      pulse warm                                    compiles all kernels now, once on this machine
 
     Exit codes: 0 success, 1 a check failed, 2 usage or input error, 3 nothing was proved. With --json, errors are JSON.
     """

@@ -43,15 +43,11 @@ def compile(
 
     Exit code 1, and no file, if it does not give what the offline model gives; 3 if nothing was proved of some output.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse compile model.onnx --pulse 160 -o model.pulse[/cyan]
-
-      [cyan]pulse run model.pulse in.wav out.wav[/cyan]
-
-      [cyan]pulse compile recipe.toml -o denoise.pulse[/cyan]      sound to sound, with what is in front and behind
-
-      [cyan]pulse compile model.onnx --weights int8 -o small.pulse[/cyan]
+    Examples:
+      pulse compile model.onnx --pulse 160 -o model.pulse
+      pulse run model.pulse in.wav out.wav
+      pulse compile recipe.toml -o denoise.pulse   sound to sound, with what is in front and behind
+      pulse compile model.onnx --weights int8 -o small.pulse
     """
     from pulse.errors import InputError
     from streaming.atomic_files import refuse_same

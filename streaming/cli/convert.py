@@ -52,19 +52,13 @@ def convert(
     Exit code 1, and no file, if the written one does not give what the offline model gives; 3 if nothing was proved of
     some output.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse convert[/cyan]                                     the built-in model
-
-      [cyan]pulse convert model.onnx --pulse 160[/cyan]
-
-      [cyan]pulse convert model.onnx --input "x=1,80,T,f32"[/cyan]   name the time axis
-
-      [cyan]pulse convert model.onnx --pulse 160 -o out.onnx[/cyan]  write it for onnxruntime and others
-
-      [cyan]pulse convert model.onnx --pulse 160 -o out.nnef[/cyan]  write it for tract
-
-      [cyan]pulse convert model.onnx --pulse 160 --triton repository[/cyan]
+    Examples:
+      pulse convert                                      the built-in model
+      pulse convert model.onnx --pulse 160
+      pulse convert model.onnx --input "x=1,80,T,f32"    name the time axis
+      pulse convert model.onnx --pulse 160 -o out.onnx   write it for onnxruntime and others
+      pulse convert model.onnx --pulse 160 -o out.nnef   write it for tract
+      pulse convert model.onnx --pulse 160 --triton repository
     """
     from pulse.errors import InputError
     from streaming.cli.model import open_model

@@ -9,13 +9,10 @@ def devices(shown: ReportOptions) -> None:
 
     Latencies are what the system suggests: low for conversation, high for the fewest dropouts.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse devices[/cyan]                      a table; there may be none
-
-      [cyan]pulse run --live --mic usb --speaker 3[/cyan]
-
-      [cyan]pulse run aec.onnx --live --mic usb:0 --far usb:1[/cyan]   two channels of one device
+    Examples:
+      pulse devices                                       a table; there may be none
+      pulse run --live --mic usb --speaker 3
+      pulse run aec.onnx --live --mic usb:0 --far usb:1   two channels of one device
     """
     from streaming.hosts.default import list_devices
     from streaming.hosts.devices import DeviceList

@@ -52,19 +52,13 @@ def dump(
 ) -> None:
     """Print a model at one of its stages, or what it costs.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse dump model.onnx --stage load[/cyan]                 the file's own nodes
-
-      [cyan]pulse dump model.onnx --stage pulsed --pulse 160[/cyan]   with delays and windows
-
-      [cyan]pulse dump model.onnx --stage decluttered --dot | dot -Tsvg -o model.svg[/cyan]
-
-      [cyan]pulse dump model.onnx --stage program --threads 2[/cyan]  with the parts of long rows
-
-      [cyan]pulse dump model.onnx --stage costs --rate 100[/cyan]     parameters, multiply-adds, memory
-
-      [cyan]pulse dump model.onnx --stage load --match "Conv->Relu"[/cyan]   the parts that fit a query
+    Examples:
+      pulse dump model.onnx --stage load                        the file's own nodes
+      pulse dump model.onnx --stage pulsed --pulse 160          with delays and windows
+      pulse dump model.onnx --stage decluttered --dot | dot -Tsvg -o model.svg
+      pulse dump model.onnx --stage program --threads 2         with the parts of long rows
+      pulse dump model.onnx --stage costs --rate 100            parameters, multiply-adds, memory
+      pulse dump model.onnx --stage load --match "Conv->Relu"   the parts that fit a query
     """
     from pulse.errors import InputError
     from streaming.cli.model import load_model, open_model

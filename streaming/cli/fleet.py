@@ -20,7 +20,7 @@ def fleet(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE|WORKER|NODE|VERSION]",
+            metavar="FILE|WORKER|NODE|VERSION",
             help="deploy: settings (.toml), by default of the built-in denoiser; drain: a worker or a node; "
             "weigh: a version.",
             show_default=False,
@@ -59,19 +59,13 @@ def fleet(
 
     If a server or its machine is lost, streams go on at another one with the same bits. docs/fleet.md has the rest.
 
-    [bold]Examples[/bold]
-
-      [cyan]ray start --head[/cyan]                   a cluster of Ray; ray start --address=… adds machines
-
-      [cyan]pulse fleet deploy fleet.toml[/cyan]      begin, or put a new version beside the old one
-
-      [cyan]pulse fleet status[/cyan]
-
-      [cyan]pulse fleet drain 10.0.0.7[/cyan]         empty a machine
-
-      [cyan]pulse fleet weigh 2 --weight 0.1[/cyan]   fewer of the new streams for version 2
-
-      [cyan]pulse fleet end[/cyan]
+    Examples:
+      ray start --head                   a cluster of Ray; ray start --address=… adds machines
+      pulse fleet deploy fleet.toml      begin, or put a new version beside the old one
+      pulse fleet status
+      pulse fleet drain 10.0.0.7         empty a machine
+      pulse fleet weigh 2 --weight 0.1   fewer of the new streams for version 2
+      pulse fleet end
     """
     from pulse.errors import InputError
 

@@ -52,17 +52,12 @@ def recipe(
 
     If the metadata of a model holds a recipe, this recipe is written.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse recipe model.onnx[/cyan]                   on standard output, to stand beside the model
-
-      [cyan]pulse recipe model.onnx -o model.toml[/cyan]
-
-      [cyan]pulse recipe saved_model --hop 128 -o model.toml[/cyan]   calls take a frame every 128 samples
-
-      [cyan]pulse recipe first.onnx second.onnx[/cyan]          two models in a row, such as DTLN's
-
-      [cyan]pulse recipe model.toml --embed whole.onnx[/cyan]   the model of a recipe, with the recipe inside
+    Examples:
+      pulse recipe model.onnx                            on standard output, to stand beside the model
+      pulse recipe model.onnx -o model.toml
+      pulse recipe saved_model --hop 128 -o model.toml   calls take a frame every 128 samples
+      pulse recipe first.onnx second.onnx                two models in a row, such as DTLN's
+      pulse recipe model.toml --embed whole.onnx         the model of a recipe, with the recipe inside
     """
     from streaming.cli.recipes import describe_models, embed_in, refuse_bad_use, write_recipe
     from streaming.terminal import write_text

@@ -30,11 +30,9 @@ def report(
 
     The report of a run that was killed, or still goes on, lacks only its last interval.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse report out.jsonl[/cyan]                    in words
-
-      [cyan]pulse report out.jsonl -o latency.png[/cyan]     and as a picture
+    Examples:
+      pulse report out.jsonl                  in words
+      pulse report out.jsonl -o latency.png   and as a picture
     """
     from streaming.atomic_files import refuse_same
     from streaming.stats.reader import read_stats

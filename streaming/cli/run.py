@@ -53,39 +53,23 @@ def run(
     All formats of libsndfile are read and written. Pipes carry WAV or raw samples; frames are written as soon
     as they are ready. If OUT is -, messages go to standard error.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse run[/cyan]                                       the built-in model on the built-in sound
-
-      [cyan]pulse run noisy.mp3 quiet.wav[/cyan]                   the built-in model on your sound
-
-      [cyan]pulse run model.onnx in.flac out.wav --channel each[/cyan]
-
-      [cyan]pulse run vad.onnx in.wav speech.csv[/cyan]            probabilities with their times
-
-      [cyan]pulse run vad.onnx in.wav speech.srt --events segments --event min_silence_s=0.3[/cyan]
-
-      [cyan]pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav[/cyan]   two sounds in
-
-      [cyan]pulse run aec.onnx in.wav out.wav[/cyan]               the same from one file with a channel for each input
-
-      [cyan]pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav[/cyan]
-
-      [cyan]pulse run model.pulse in.wav out.wav[/cyan]            a program of pulse compile
-
-      [cyan]pulse run recipe.toml in.wav out.wav[/cyan]            with the STFT or features that the recipe adds
-
-      [cyan]ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay[/cyan]
-
-      [cyan]arecord -t raw -f S16_LE -r 48000 | pulse run vad.onnx - - --raw s16,48000[/cyan]   a table, row by row
-
-      [cyan]pulse run features.onnx x.npy y.npy --pulse 4[/cyan]   frames that are not sound
-
-      [cyan]pulse run --live[/cyan]                                microphone, built-in model, loudspeaker
-
-      [cyan]pulse run model.onnx --live --mic usb --stats out.jsonl[/cyan]
-
-      [cyan]pulse run model.onnx in.wav out.wav --live[/cyan]      the file replaces the microphone, in real time
+    Examples:
+      pulse run                                       the built-in model on the built-in sound
+      pulse run noisy.mp3 quiet.wav                   the built-in model on your sound
+      pulse run model.onnx in.flac out.wav --channel each
+      pulse run vad.onnx in.wav speech.csv            probabilities with their times
+      pulse run vad.onnx in.wav out.srt --events segments --event min_silence_s=1
+      pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav   two sounds in
+      pulse run aec.onnx in.wav out.wav               the same from one file with a channel for each input
+      pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav
+      pulse run model.pulse in.wav out.wav            a program of pulse compile
+      pulse run recipe.toml in.wav out.wav            with the STFT or features that the recipe adds
+      ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay
+      arecord -t raw -f S16_LE -r 48000 | pulse run vad.onnx - - --raw s16,48000   a table, row by row
+      pulse run features.onnx x.npy y.npy --pulse 4   frames that are not sound
+      pulse run --live                                microphone, built-in model, loudspeaker
+      pulse run model.onnx --live --mic usb --stats out.jsonl
+      pulse run model.onnx in.wav out.wav --live      the file replaces the microphone, in real time
     """
     from streaming.cli.model import compile_model, open_or_carried
     from streaming.cli.run_request import RunRequest, sort_paths

@@ -18,7 +18,7 @@ def serve(
     models: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[MODEL]...",
+            metavar="MODEL",
             help="Model files, recipes or programs. Default: those of --config, else the built-in denoiser.",
             show_default=False,
         ),
@@ -116,15 +116,12 @@ def serve(
     Open the address that is printed: its page streams your microphone. Programs use pulse.client, or the
     protocol in docs/protocol.md. Clients share the weights; their streams are stepped together in lanes.
 
-    [bold]Examples[/bold]
-
-      [cyan]pulse serve[/cyan]                                     the built-in denoiser
-
-      [cyan]pulse serve model.onnx gtcrn.toml --streams 200[/cyan]
-
-      [cyan]pulse serve --config server.toml[/cyan]
-
-      [cyan]pulse serve --host 0.0.0.0 --tokens tokens.txt --certificate cert.pem --key key.pem[/cyan]
+    Examples:
+      pulse serve                                      the built-in denoiser
+      pulse serve model.onnx gtcrn.toml --streams 200
+      pulse serve --config server.toml
+      pulse serve --host 0.0.0.0 --tokens tokens.txt   clients need a token
+      pulse serve --certificate my.crt --key my.key    over TLS
     """
     from pulse.errors import InputError
 

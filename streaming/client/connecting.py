@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from streaming.client.errors import ClientError
-from streaming.client.remote_stream import AGAIN, RemoteStream
+from streaming.client.remote_stream import RETRYABLE_CODES, RemoteStream
 from streaming.client.websocket import ClientSocket, open_socket
 from streaming.errors import only_one
 from streaming.wire import PATH
@@ -23,7 +23,7 @@ ANSWER_S = 10.0
 """How long a server may take to answer a hello."""
 ATTEMPT_S = 2.0
 """How long a server may take to go on with a lost stream, before the next one is asked."""
-LOOKS = 4
+CHECKS_PER_SILENCE = 4
 """How often in ``silence_s`` a client looks whether its server has said something."""
 
 
@@ -53,7 +53,7 @@ class Servers:
             try:
                 return await self._try(until, url, self._hello)
             except ClientError as error:
-                if number + 1 == len(self._urls) or error.code not in AGAIN:
+                if number + 1 == len(self._urls) or error.code not in RETRYABLE_CODES:
                     raise
         raise ClientError("hello", "no server", "give the address of one")
 
@@ -121,7 +121,7 @@ class Servers:
             try:
                 return await self._connect(until, _with_path(each), next_hello)
             except ClientError as error:
-                if number + 1 == len(urls) or error.code not in (*AGAIN, "hello"):
+                if number + 1 == len(urls) or error.code not in (*RETRYABLE_CODES, "hello"):
                     raise
         raise ClientError("moved", f"{url} names no server that has the stream", "try again later")
 
@@ -152,7 +152,7 @@ class Servers:
             elif not pinged:
                 pinged = True
                 tasks.start_soon(stream.ask_for_life)
-            await anyio.sleep(silence_s / LOOKS)
+            await anyio.sleep(silence_s / CHECKS_PER_SILENCE)
         await stream.cut()
 
 
@@ -162,7 +162,7 @@ async def connect(
     model: str | None = None,
     *,
     rate_hz: int | None = None,
-    form: str = "f32",
+    format: str = "f32",
     block: int | None = None,
     outputs: Iterable[str] | None = None,
     token: str | None = None,
@@ -175,7 +175,7 @@ async def connect(
     url         ws://HOST:PORT or wss://HOST:PORT, the path may be left out; several: the first that takes the stream
     model       its name in the server; the first one by default
     rate_hz     that of the samples, in and out: the server resamples if it is not the model's
-    form        f32; pcm16: half the bytes, samples of 16 bits; opus: packets of 10 ms at 48 kHz, which need PyAV here
+    format      f32; pcm16: half the bytes, samples of 16 bits; opus: packets of 10 ms at 48 kHz, which need PyAV here
                 and there
     block       samples that are sent at once, a hint
     outputs     the names of the outputs to send
@@ -195,11 +195,11 @@ async def connect(
     fields = {
         "model": model,
         "rate": rate_hz,
-        "format": form,
+        "format": format,
         "block": block,
         "outputs": names,
         "token": token,
-        "skip": SKIP_SAMPLES if form == "opus" else None,
+        "skip": SKIP_SAMPLES if format == "opus" else None,
         "follows": True,
     }
     hello = Hello.of_message({"type": "hello", **fields})
@@ -209,7 +209,7 @@ async def connect(
         socket, ready = await servers.open(until)
         try:
             async with anyio.create_task_group() as tasks:
-                stream = RemoteStream(socket, ready, form, tasks, patience_s > 0)
+                stream = RemoteStream(socket, ready, format, tasks, patience_s > 0)
                 tasks.start_soon(servers.run, stream, until)
                 yield stream
                 tasks.cancel_scope.cancel()

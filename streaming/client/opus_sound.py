@@ -17,7 +17,7 @@ class OpusSound(NotCopyable):
     Raises  InputError: PyAV is not installed
     """
 
-    instead = "it remembers samples; connect again"
+    why_not = "it remembers samples; connect again"
 
     def __init__(self, inputs: Sequence[WirePort], outputs: Sequence[WirePort], skip: int) -> None:
         self._inputs, self._skip = inputs, skip

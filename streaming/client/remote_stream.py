@@ -15,7 +15,7 @@ from pulse.not_copyable import NotCopyable
 from pulse.ops.clock import frames_at
 from streaming.client.errors import ClientError
 from streaming.client.opus_sound import OpusSound
-from streaming.client.unsafe import Unsafe
+from streaming.client.resend_buffer import ResendBuffer
 from streaming.client.websocket import ClientSocket
 from streaming.wire.frames import EPOCHS, HEADER, INPUT, Header, pack_frames, unpack_header
 from streaming.wire.messages import Message, read_message, write_message
@@ -23,7 +23,7 @@ from streaming.wire.ports import WirePort
 
 Block = Array | Mapping[str, Array]
 Outputs = dict[str, Array]
-AGAIN = ("connection", "drain", "busy", "address")
+RETRYABLE_CODES = ("connection", "drain", "busy", "address")
 """Errors after which another connection may go on."""
 
 
@@ -41,15 +41,15 @@ class RemoteStream(NotCopyable):
     another one takes. What a server refuses is raised as ClientError where outputs are taken, or by the next ``send``.
     """
 
-    instead = "it is an open connection; connect again"
+    why_not = "it is an open connection; connect again"
 
     def __init__(
-        self, socket: ClientSocket, ready: Message, form: str, tasks: TaskGroup, keeps: bool = False
+        self, socket: ClientSocket, ready: Message, format: str, tasks: TaskGroup, keeps: bool = False
     ) -> None:
-        self._socket, self._form, self._tasks = socket, form, tasks
+        self._socket, self._format, self._tasks = socket, format, tasks
         self.resume: str | None = ready.get("resume") if keeps else None
         """The name under which another connection goes on; None: none does."""
-        self._unsafe = [Unsafe(port) for port in map(WirePort.of_dict, ready["inputs"])]
+        self._resend = [ResendBuffer(port) for port in map(WirePort.of_dict, ready["inputs"])]
         self._frames_received: list[int] = list(ready["sent"])
         self._sending = anyio.Lock()
         self._flushing = False
@@ -60,7 +60,7 @@ class RemoteStream(NotCopyable):
         self.inputs = tuple(WirePort.of_dict(port) for port in ready["inputs"])
         self.outputs = tuple(WirePort.of_dict(port) for port in ready["outputs"])
         self.limits: Message = ready["limits"]
-        self._opus = OpusSound(self.inputs, self.outputs, ready["skip"]) if form == "opus" else None
+        self._opus = OpusSound(self.inputs, self.outputs, ready["skip"]) if format == "opus" else None
         self._streaming = [port for port in self.outputs if port.kind != "final"]
         self.events: deque[Message] = deque()
         self.last: Header | None = None
@@ -106,7 +106,7 @@ class RemoteStream(NotCopyable):
                     await self._send_packets(port, self._opus.encode(port, array))
                     continue
                 if self.resume is not None:
-                    self._unsafe[port.number].add(self._first[port.number], array)
+                    self._resend[port.number].add(self._first[port.number], array)
                 first = self._first[port.number]
                 self._first[port.number] += array.shape[port.axis or 0]
                 await self._send_frames(port, array, first)
@@ -137,8 +137,8 @@ class RemoteStream(NotCopyable):
             self._first = [0] * len(self.inputs)
             self.taken = [0] * len(self.inputs)
             self._frames_received = [0] * len(self._frames_received)
-            for unsafe in self._unsafe:
-                unsafe.clear()
+            for buffer in self._resend:
+                buffer.clear()
             self._outputs.clear()
             if self._opus is not None:
                 self._opus.reset()
@@ -225,12 +225,12 @@ class RemoteStream(NotCopyable):
     @property
     def is_whole(self) -> bool:
         """Whether no frame was ever forgotten, so that a new stream can begin from the start."""
-        return not any(unsafe.forgot for unsafe in self._unsafe)
+        return not any(buffer.has_checkpoint for buffer in self._resend)
 
     @property
     def lost(self) -> bool:
         """Whether a lost connection is to be followed by another one."""
-        return self.resume is not None and (self._error is None or self._error_code in AGAIN)
+        return self.resume is not None and (self._error is None or self._error_code in RETRYABLE_CODES)
 
     @property
     def _error_code(self) -> str:
@@ -246,8 +246,8 @@ class RemoteStream(NotCopyable):
             for _ in range(self._epoch - ready["epoch"]):
                 await self._send({"type": "reset"})
             received = ready["received"] if ready["epoch"] == self._epoch else [0] * len(self.inputs)
-            for port, unsafe, first in zip(self.inputs, self._unsafe, received):
-                for start, array in unsafe.since(first):
+            for port, buffer, first in zip(self.inputs, self._resend, received):
+                for start, array in buffer.since(first):
                     await self._send_frames(port, array, start)
             if self._flushing and not self._ended:
                 await self._send({"type": "flush"})
@@ -263,7 +263,7 @@ class RemoteStream(NotCopyable):
                 self.last = header
                 self._add(port, sound)
                 return
-        frames = port.decode(memoryview(message)[HEADER.size :], header.frames, self._form)
+        frames = port.decode(memoryview(message)[HEADER.size :], header.frames, self._format)
         self.last = header
         if port.kind == "final":
             self._finals[port.name] = frames
@@ -283,8 +283,8 @@ class RemoteStream(NotCopyable):
             self.events.append(message)
         elif kind == "ack" and current:
             self.taken = message["taken"]
-            for unsafe, first in zip(self._unsafe, message["safe"]):
-                unsafe.forget(first)
+            for buffer, first in zip(self._resend, message["safe"]):
+                buffer.forget(first)
         elif kind == "servers":
             self.successors = message["urls"]
         elif kind == "flushed" and current:
@@ -329,12 +329,12 @@ class RemoteStream(NotCopyable):
     async def _send_frames(self, port: WirePort, array: Array, begin: int) -> None:
         """In messages that are not too long."""
         axis = port.axis or 0
-        most = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._form))
+        most = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._format))
         for first in range(0, array.shape[axis], most):
             part = array[(*(slice(None),) * axis, slice(first, first + most))]
             frames = part.shape[axis]
             header = Header(INPUT, port.number, self._epoch % EPOCHS, frames, begin + first)
-            await self._send_message(pack_frames(header, port.encode(part, self._form)))
+            await self._send_message(pack_frames(header, port.encode(part, self._format)))
 
     async def _send_packets(self, port: WirePort, packets: Iterable[tuple[int, bytes]]) -> None:
         for count, packet in packets:
@@ -357,7 +357,7 @@ class RemoteStream(NotCopyable):
         pieces = [outputs[port.name] for outputs in self._outputs if port.name in outputs]
         if pieces:
             return np.concatenate(pieces, port.axis or 0)
-        return port.decode(b"", 0, self._form)
+        return port.decode(b"", 0, self._format)
 
 
 def _fit(port: WirePort, array: Array) -> Array:

@@ -20,7 +20,7 @@ class EventsFile(NotCopyable):
     Raises  InputError: another suffix, or a folder that cannot be written to
     """
 
-    instead = "it writes one file; make another one with another path"
+    why_not = "it writes one file; make another one with another path"
 
     def __init__(self, path: str | Path, source: str = "sound") -> None:
         self.path = Path(path)
@@ -58,7 +58,7 @@ class EventsStream(NotCopyable):
     form        how they are written
     """
 
-    instead = "it writes one stream; make another one"
+    why_not = "it writes one stream; make another one"
 
     def __init__(self, name: str, descriptor: int, form: EventFormat) -> None:
         self.name = name

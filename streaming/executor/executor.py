@@ -52,7 +52,7 @@ class Executor(NotCopyable):
                 ...
     """
 
-    instead = "it has a thread; make another one with the same program, which can be copied"
+    why_not = "it has a thread; make another one with the same program, which can be copied"
 
     def __init__(
         self,

@@ -32,9 +32,9 @@ class InFlight:
     Silence may be given for the oldest ones. They are *owed* then: their results are thrown away when they come.
     """
 
-    def __init__(self, slots: Slots, tally: StreamCounters) -> None:
+    def __init__(self, slots: Slots, counters: StreamCounters) -> None:
         self._slots = slots
-        self._tally = tally
+        self._counters = counters
         self._arrivals: deque[Arrival] = deque()
         self._owed = 0
 
@@ -73,11 +73,11 @@ class InFlight:
         now_ns = time.monotonic_ns()
         for result in self._slots.collect(count):
             arrival = self._arrivals.popleft()
-            self._tally.record(arrival.at_ns, result.started_ns, result.ended_ns, now_ns)
+            self._counters.record(arrival.at_ns, result.started_ns, result.ended_ns, now_ns)
             if self._owed:
                 self._owed -= 1
             else:
-                self._tally.frames_out += arrival.frames
+                self._counters.frames_out += arrival.frames
                 yield result.outputs
 
     def late(self, now_s: float) -> int:
@@ -87,8 +87,8 @@ class InFlight:
     def add_silence(self, count: int) -> None:
         """Silence is given for the oldest that are wanted."""
         frames = sum(arrival.frames for arrival in islice(self._waiting_arrivals(), count))
-        self._tally.frames_silent += frames
-        self._tally.frames_out += frames
+        self._counters.frames_silent += frames
+        self._counters.frames_out += frames
         self._owed += count
 
     def clear(self) -> None:

@@ -31,7 +31,7 @@ class Microphone(NotCopyable, SoundSource):
     compiled and keeps about 4 s; what the executor does not take in time is lost, and counted in ``frames_lost``.
     """
 
-    instead = "it has a device; open another one"
+    why_not = "it has a device; open another one"
 
     def __init__(
         self,

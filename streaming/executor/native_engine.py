@@ -39,7 +39,7 @@ ENTRIES = (
 class NativeEngine(NotCopyable):
     """For programs of the numba backend."""
 
-    instead = "it has a thread; make another one"
+    why_not = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._fields = slots.WorkerFields.new()
@@ -108,7 +108,7 @@ class NativeEngine(NotCopyable):
 class NativeSlots(NotCopyable):
     """Slots of a ``NativeEngine``: all memory that the worker touches for a stream."""
 
-    instead = "it holds addresses of this process; make another one"
+    why_not = "it holds addresses of this process; make another one"
 
     def __init__(self, engine: NativeEngine, place: int, state: NativeState, depth: int) -> None:
         self.event = NativeEvent()
@@ -143,8 +143,8 @@ class NativeSlots(NotCopyable):
     @property
     def failure(self) -> Exception | None:
         finished = slots.count_finished.call(self.address) - self._collected
-        sound = self._sound(finished)
-        return None if sound == finished else self._state.failure(f"in pulse {self._collected + sound}")
+        good = self._count_before_fault(finished)
+        return None if good == finished else self._state.failure(f"in pulse {self._collected + good}")
 
     @property
     def free(self) -> int:
@@ -167,12 +167,12 @@ class NativeSlots(NotCopyable):
         return place
 
     def ready(self) -> int:
-        return self._sound(slots.count_finished.call(self.address) - self._collected)
+        return self._count_before_fault(slots.count_finished.call(self.address) - self._collected)
 
     def listen(self) -> int:
         return slots.listen.call(self.address) - self._collected
 
-    def _sound(self, pulses: int) -> int:
+    def _count_before_fault(self, pulses: int) -> int:
         """The number of pulses that have run before the first one with a value that has no result."""
         if not self._packed.call.faults:
             return pulses

@@ -76,7 +76,7 @@ class PcmSink(NotCopyable, Sink):
     Raises    InputError: no such encoding
     """
 
-    instead = "it has an open stream of bytes; make another one"
+    why_not = "it has an open stream of bytes; make another one"
 
     def __init__(self, stream: ByteSendStream, encoding: str, output: str | None = None) -> None:
         self._stream = stream
@@ -111,7 +111,7 @@ class SoundFileSink(NotCopyable, Sink):
     Raises    InputError: a suffix that is not sound
     """
 
-    instead = "it writes one file; make another one with another path"
+    why_not = "it writes one file; make another one with another path"
     clipping: Clipping | None = None
     """What the encoding has cut off; None before there is a file."""
 
@@ -168,7 +168,7 @@ class FramesFileSink(NotCopyable, Sink):
     output  its name; the first by default
     """
 
-    instead = "it writes one file; make another one with another path"
+    why_not = "it writes one file; make another one with another path"
 
     def __init__(self, path: str | os.PathLike[str], output: str | None = None) -> None:
         self.path = Path(path)

@@ -51,7 +51,7 @@ class SoundSource(ABC):
 class SoundFile(NotCopyable, SoundSource):
     """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound."""
 
-    instead = "it has an open file; give the path to each stream"
+    why_not = "it has an open file; give the path to each stream"
 
     quality = "sinc_best"
 
@@ -74,7 +74,7 @@ class PcmSource(NotCopyable, SoundSource):
     Raises    InputError: no such encoding, rate or channels; later: the bytes end inside of a sample
     """
 
-    instead = "it has an open stream of bytes; make another one"
+    why_not = "it has an open stream of bytes; make another one"
 
     def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
         if min(channels, rate_hz) < 1:

@@ -84,7 +84,7 @@ def total_statistics(
 ) -> ExecutorStatistics:
     """The sum of tallies, a copy."""
     total = StreamCounters(deadline_s)
-    for tally in tallies:
-        total.add(tally)
+    for counters in tallies:
+        total.add(counters)
     counts = {name: getattr(total, name) for name in (*_COUNTERS, *_TIMES)}
     return ExecutorStatistics(**counts, streams=streams, notes=tuple(notes))

@@ -18,7 +18,7 @@ class Stream(NotCopyable):
     it is no longer referenced, or with ``async with``, ``aclose``, or its executor.
     """
 
-    instead = "it belongs to a running executor; call its stream() again"
+    why_not = "it belongs to a running executor; call its stream() again"
 
     def __init__(self, begin: Callable[[], Flow]) -> None:
         self._begin = begin

@@ -36,24 +36,26 @@ class StreamSteps:
         self._deadline_s = inf if deadline_s is None else deadline_s
         self._input_blocks = InputBlocks(state.program, check_finite)
         self._output_trim = OutputTrim(state.program)
-        self._tally = StreamCounters(deadline_s)
-        self._in_flight = InFlight(slots, self._tally)
+        self._counters = StreamCounters(deadline_s)
+        self._in_flight = InFlight(slots, self._counters)
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._given_up = False
 
     @property
     def counters(self) -> StreamCounters:
         """The counters at this moment."""
-        tally, end = self._tally, self._clock.end
+        counters, end = self._counters, self._clock.end
         if not self._given_up:
             ahead = (
                 self._input_blocks.complete_frames
                 if end is None
                 else sum(rest.frames for _, rest in self._tail)
             )
-            tally.frames_in = self._input_blocks.frames_in if end is None else end + tally.frames_dropped
-            tally.frames_in_flight = self._in_flight.frames + ahead
-        return tally
+            counters.frames_in = (
+                self._input_blocks.frames_in if end is None else end + counters.frames_dropped
+            )
+            counters.frames_in_flight = self._in_flight.frames + ahead
+        return counters
 
     @property
     def has_space(self) -> bool:
@@ -88,8 +90,8 @@ class StreamSteps:
         if not dropped:
             self._input_blocks.take()
         self._input_blocks.dropped_pulses += 1
-        self._tally.pulses_dropped += 1
-        self._tally.frames_dropped += self._pulse
+        self._counters.pulses_dropped += 1
+        self._counters.frames_dropped += self._pulse
         return dropped
 
     def keep(self) -> None:
@@ -110,7 +112,7 @@ class StreamSteps:
         late = self._in_flight.late(now_s)
         if not late:
             return None
-        self._tally.pulses_late += late
+        self._counters.pulses_late += late
         if self._policy.aborts:
             raise self._late_error(now_s - self.due_s + self._deadline_s)
         self._in_flight.add_silence(late)
@@ -118,7 +120,7 @@ class StreamSteps:
 
     def end(self) -> None:
         """No block comes any more, and all that was submitted has been taken: run what remains. Raises InputError."""
-        self._output_trim.check_end(self._input_blocks.frames_in - self._tally.frames_dropped)
+        self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
         pulses = self._slots.end(self._input_blocks.rest())
         self._input_blocks.clear()
         self._output_trim.end = self._clock.end
@@ -142,10 +144,10 @@ class StreamSteps:
 
     def give_up(self) -> None:
         """Count the frames in flight as discarded."""
-        tally = self.counters
+        counters = self.counters
         self._given_up = True
-        tally.frames_discarded += tally.frames_in_flight
-        tally.frames_in_flight = 0
+        counters.frames_discarded += counters.frames_in_flight
+        counters.frames_in_flight = 0
         self._in_flight.clear()
         self._tail.clear()
 

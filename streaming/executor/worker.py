@@ -23,7 +23,7 @@ class EngineThread(NotCopyable):
     realtime_settings  what the system granted, known once the thread has started
     """
 
-    instead = "it has a thread; make another one"
+    why_not = "it has a thread; make another one"
 
     def __init__(self, body: Callable[[], None], end: Callable[[], None], realtime: Realtime | None) -> None:
         self._body = body

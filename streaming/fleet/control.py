@@ -43,7 +43,7 @@ class FleetStatus:
     workers: dict[str, WorkerStatus]
     holders: dict[str, HolderStatus]
     wanted: dict[str, int]
-    short: dict[str, int]
+    shortage: dict[str, int]
     leaving: tuple[str, ...]
     problems: tuple[str, ...]
     lost: int
@@ -55,7 +55,7 @@ class FleetControl(NotCopyable):
     table  of the fleet that is there already
     """
 
-    instead = "a fleet has one control"
+    why_not = "a fleet has one control"
 
     def __init__(self, cluster: Cluster, table: FleetTable) -> None:
         self._cluster = cluster
@@ -118,25 +118,25 @@ class FleetControl(NotCopyable):
             dict(self._statuses),
             dict(self._holder_statuses),
             dict(self._wanted_workers),
-            dict(self._plan.short),
+            dict(self._plan.shortage),
             tuple(sorted(self._leaving)),
             tuple(self._problems),
             self._lost,
         )
 
-    def look(self, now_s: float) -> None:
+    def reconcile(self, now_s: float) -> None:
         """Take one step: observe the fleet, carry out the plan, tell all members of changes.
 
         now_s  of a clock that never goes back
         """
         self._nodes = {each.id: each for each in self._cluster.nodes()}
         self._see_holders()
-        self._see_workers(now_s)
+        self._poll_workers(now_s)
         self._switch()
-        self._tell()
+        self._publish_table()
         self._scale(now_s)
         self._act(now_s)
-        self._tell()
+        self._publish_table()
 
     def end(self) -> None:
         """End all members."""
@@ -160,7 +160,7 @@ class FleetControl(NotCopyable):
                 self._cluster.start_holder(name, node)
                 self._holders[name] = HolderEntry(name, node.id)
 
-    def _see_workers(self, now_s: float) -> None:
+    def _poll_workers(self, now_s: float) -> None:
         answers = self._cluster.ask(list(self._workers), "status")
         for name, worker in list(self._workers.items()):
             answer = answers.get(name)
@@ -257,14 +257,14 @@ class FleetControl(NotCopyable):
                     self._began_s[name] = now_s
             elif isinstance(action, Drain):
                 self._workers[action.worker] = replace(self._workers[action.worker], phase="draining")
-                self._tell()  # first the others know, then it begins
+                self._publish_table()  # first the others know, then it begins
                 self._cluster.ask([action.worker], "drain")
             else:
                 self._cluster.ask([action.worker], "stop")
                 self._cluster.end(action.worker)
                 self._forget(action.worker)
 
-    def _tell(self) -> None:
+    def _publish_table(self) -> None:
         """Give all members the table, if it has changed, and those that have an older one."""
         table = FleetTable(
             self._table.number,

@@ -50,7 +50,7 @@ class Plan:
     """
 
     actions: tuple[Start | Drain | Stop, ...]
-    short: Mapping[str, int]
+    shortage: Mapping[str, int]
 
 
 @record
@@ -76,7 +76,7 @@ def make_plan(observed: Observed) -> Plan:
     A worker that is to leave drains although there are too few others if no node has CPUs for another one.
     """
     actions: list[Start | Drain | Stop] = []
-    short: dict[str, int] = {}
+    shortage: dict[str, int] = {}
     free = _free_cpus(observed)
     for version, deployment in observed.deployments.items():
         alive = [each for each in observed.workers if each.version == version and each.phase != "draining"]
@@ -86,7 +86,7 @@ def make_plan(observed: Observed) -> Plan:
         actions += starts
         missing = count - len(staying) - len(starts)
         if missing > 0:
-            short[version] = missing
+            shortage[version] = missing
         live = [each for each in staying if each.phase == "live"]
         if len(live) >= count or missing > 0:
             actions += [Drain(each.name) for each in alive if _leaves(each, observed.leaving)]
@@ -101,7 +101,7 @@ def make_plan(observed: Observed) -> Plan:
         for each in observed.workers
         if each.phase == "draining" and not observed.streams.get(each.name, 0)
     ]
-    return Plan(tuple(actions), short)
+    return Plan(tuple(actions), shortage)
 
 
 def _leaves(worker: WorkerEntry, leaving: Set[str]) -> bool:

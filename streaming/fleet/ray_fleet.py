@@ -56,7 +56,7 @@ class ControlActor:
         while not self._ended.wait(LOOK_S):
             with self._lock:
                 try:
-                    self._control.look(time.monotonic())
+                    self._control.reconcile(time.monotonic())
                 except Exception:
                     logger.exception("a look at the fleet failed; the next one follows")
 

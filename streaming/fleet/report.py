@@ -57,7 +57,7 @@ class FleetReport(Report):
         ]
         sections += [
             Text(f"no node has CPUs for {count} more workers of version {version}", "yellow")
-            for version, count in status.short.items()
+            for version, count in status.shortage.items()
         ]
         if len(status.nodes) < 2:
             sections.append(
@@ -79,7 +79,7 @@ class FleetReport(Report):
                 "most": each.most,
                 "models": [model.id for model in each.server.models],
                 "wanted": status.wanted.get(name, 0),
-                "short": status.short.get(name, 0),
+                "short": status.shortage.get(name, 0),
             }
             for name, each in status.table.deployments.items()
         }

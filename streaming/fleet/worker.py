@@ -52,7 +52,7 @@ class FleetWorker(NotCopyable):
     Raises   InputError: a model that cannot be served, an address that is taken
     """
 
-    instead = "it has a server in a thread"
+    why_not = "it has a server in a thread"
 
     def __init__(
         self, name: str, node: str, host: str, deployment: Deployment, opener: Opener, holders: Holders

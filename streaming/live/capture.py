@@ -28,7 +28,7 @@ class Capture(NotCopyable):
     read within ``memory.RING_S`` is lost block by block, and counted.
     """
 
-    instead = "it has an open device; open another one"
+    why_not = "it has an open device; open another one"
 
     def __init__(
         self,

@@ -101,7 +101,7 @@ class FileHost:
 class FileStream(NotCopyable):
     """A thread that plays a file; see ``host.OpenStream``."""
 
-    instead = "it has a thread; open another one"
+    why_not = "it has a thread; open another one"
 
     note: str | None = None
     input_latency_s = 0.0

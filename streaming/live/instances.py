@@ -28,7 +28,7 @@ class Instances(NotCopyable):
     Raises      InputError
     """
 
-    instead = "it holds addresses of this process; make another one"
+    why_not = "it holds addresses of this process; make another one"
 
     def __init__(
         self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int

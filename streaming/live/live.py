@@ -52,7 +52,7 @@ class Live(NotCopyable):
     ``wait``, else at the end of the block.
     """
 
-    instead = "it has threads and a device; start another run, and restore() there what snapshot() gives here"
+    why_not = "it has threads and a device; start another run, and restore() there what snapshot() gives here"
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ class PipelineMemory(NotCopyable):
     arrays   all of it
     """
 
-    instead = "it holds addresses of this process; make another one"
+    why_not = "it holds addresses of this process; make another one"
 
     def __init__(
         self,

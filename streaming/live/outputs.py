@@ -73,10 +73,7 @@ class Outputs:
     def _new(self, pulses: int) -> list[OutputTrim]:
         trims = [OutputTrim(self._pipeline.program) for _ in range(self._pipeline.streams)]
         for output_trim in trims:
-            output_trim.pulses = pulses
-            for port in output_trim.program.outputs:
-                if port.streams:
-                    output_trim.sent[port.name] = max(pulses * port.frames - port.delay, 0)
+            output_trim.begin_at(pulses)
         return trims
 
     def _valid_frames(self, records: list[PulseRecord]) -> list[dict[str, Array]]:

@@ -57,15 +57,15 @@ class Streams:
 
     def __init__(self, host: Host, plan: Plan, program: Program) -> None:
         self._host, self._plan = host, plan
-        patch = route_inputs(host, plan.input, plan.channels, plan.routes, program)
-        self.source = patch.source
-        self._usual = patch.requested is None
+        routing = route_inputs(host, plan.input, plan.channels, plan.routes, program)
+        self.source = routing.source
+        self._usual = routing.requested is None
         self.target = host.choose("output", plan.output) if plan.play else None
-        channels = patch.channels
+        channels = routing.channels
         channels_in = (
-            max(patch.input_channels) + 1 if patch.input_channels else _channels_in(channels, self.source)
+            max(routing.input_channels) + 1 if routing.input_channels else _channels_in(channels, self.source)
         )
-        streams = 1 if patch.input_channels else channels.streams(channels_in)
+        streams = 1 if routing.input_channels else channels.streams(channels_in)
         channels_out = 0 if self.target is None else min(max(streams, STEREO), self.target.channels)
         if channels_out and streams > channels_out and streams > 1:
             raise InputError(
@@ -79,7 +79,15 @@ class Streams:
         one, other = self.source, self.target
         apart = other is not None and one.index != other.index
         self.stream_config = StreamConfig(
-            plan.rate_hz, rate, rate, channels_in, channels_out, channels, frames, apart, patch.input_channels
+            plan.rate_hz,
+            rate,
+            rate,
+            channels_in,
+            channels_out,
+            channels,
+            frames,
+            apart,
+            routing.input_channels,
         )
         self.in_callback = False
         """Whether a callback of a device that was stopped has not returned: it may still use the pipeline."""

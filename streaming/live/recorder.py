@@ -28,7 +28,7 @@ class Recorder(NotCopyable):
     silent in the files. A file that cannot be written ends there, what it has is kept, and the other one goes on.
     """
 
-    instead = "it has open files and a thread; make another one"
+    why_not = "it has open files and a thread; make another one"
 
     def __init__(
         self, pipeline: Pipeline, input: Path | None, output: Path | None, threaded: bool = True

@@ -55,7 +55,7 @@ class _Host(Protocol):
 class VirtualStream(NotCopyable):
     """A stream that is open; see ``host.OpenStream``."""
 
-    instead = "it is open on one host; open another one"
+    why_not = "it is open on one host; open another one"
 
     note: str | None = None
     in_callback = False

@@ -30,7 +30,7 @@ class VirtualWorker(NotCopyable):
     due_ns  when it is to be called again; None while it waits for a block
     """
 
-    instead = "it belongs to one pipeline; make another one"
+    why_not = "it belongs to one pipeline; make another one"
 
     def __init__(self, pipeline: Pipeline, clock: VirtualClock) -> None:
         self.due_ns: int | None = None

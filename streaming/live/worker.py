@@ -16,7 +16,7 @@ class Worker(NotCopyable):
     realtime_settings  what the system granted
     """
 
-    instead = "it has a thread; make another one"
+    why_not = "it has a thread; make another one"
 
     def __init__(self, pipeline: Pipeline, realtime: Realtime) -> None:
         self.realtime_settings: list[RealtimeSetting] = []

@@ -70,7 +70,7 @@ class Gate(NotCopyable):
     channels_out    float32 each; what silence is written to once the gate is shut
     """
 
-    instead = "its address is with a device; make another one"
+    why_not = "its address is with a device; make another one"
 
     def __init__(self, function: int, user: int, channels_out: int) -> None:
         self._fields = GateFields.new()

@@ -175,7 +175,7 @@ class NativeResampler(NotCopyable):
     state         what compiled code takes
     """
 
-    instead = "it holds addresses of this process; make another one"
+    why_not = "it holds addresses of this process; make another one"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, quality: str = "medium", largest_block: int = 4096

@@ -29,16 +29,16 @@ LEAVE_S = 1.0
 """How long the last message may take."""
 CLOSED_S = 10.0
 """How long a worker may take to give a lane back: a step, normally."""
-LEFT = (1000, 1001)
+NORMAL_CLOSES = (1000, 1001)
 """Statuses of clients that close; without one, a client may as well be lost."""
-GONE = (WebSocketDisconnect, WebSocketDisconnected, OSError)
+DISCONNECT_ERRORS = (WebSocketDisconnect, WebSocketDisconnected, OSError)
 
 
-def leaves(error: BaseException) -> Iterator[BaseException]:
+def flatten_errors(error: BaseException) -> Iterator[BaseException]:
     """The errors in a group, however deep: reader and writer may both find that a client is gone, or wrong."""
     if isinstance(error, BaseExceptionGroup):
         for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from leaves(each)
+            yield from flatten_errors(each)
     else:
         yield error
 
@@ -52,7 +52,7 @@ class Connection(NotCopyable):
     placement  of streams in a fleet
     """
 
-    instead = "it is an open connection"
+    why_not = "it is an open connection"
 
     def __init__(
         self,
@@ -96,8 +96,8 @@ class Connection(NotCopyable):
             with self._scope:
                 reason = await self._serve()
         except Exception as error:
-            errors = list(leaves(error))
-            if not all(isinstance(each, (*GONE, WireError)) for each in errors):
+            errors = list(flatten_errors(error))
+            if not all(isinstance(each, (*DISCONNECT_ERRORS, WireError)) for each in errors):
                 raise
             self._ending = next((each for each in errors if isinstance(each, WireError)), None)
         if self._failure is not None:
@@ -206,7 +206,7 @@ class Connection(NotCopyable):
         """Until the client is gone; messages go to ``_take`` meanwhile."""
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
             pass
-        return "left" if message.get("code") in LEFT else "lost"
+        return "left" if message.get("code") in NORMAL_CLOSES else "lost"
 
     def _take(self, message: bytes | str) -> None:
         """A message of the client."""
@@ -369,7 +369,7 @@ class Connection(NotCopyable):
             try:
                 await self._socket.send_text(write_message(error.as_message()))
                 await self._socket.close(error.status, error.code)
-            except (*GONE, RuntimeError):
+            except (*DISCONNECT_ERRORS, RuntimeError):
                 self._counts["gone_before_the_error"] += 1
 
 

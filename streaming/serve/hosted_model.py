@@ -45,7 +45,7 @@ class HostedModel(NotCopyable):
     Raises   InputError: an input that does not stream, a type that cannot be sent, a detector that does not fit
     """
 
-    instead = "it has lanes of a running server"
+    why_not = "it has lanes of a running server"
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class LaneGroup(NotCopyable):
     alone     each lane steps by itself, so that its bits do not depend on the others
     """
 
-    instead = "it has the lanes of a running server"
+    why_not = "it has the lanes of a running server"
 
     def __init__(
         self,
@@ -76,10 +76,10 @@ class LaneGroup(NotCopyable):
             for each in self._inputs:
                 each.put(place, inputs[each.name], count)
         started_ns = time.monotonic_ns()
-        rounds, failed = self._run_rounds([stream.lane for stream in streams], pulses)
+        steps, failed = self._run_steps([stream.lane for stream in streams], pulses)
         ended_ns = time.monotonic_ns()
         answers: list[tuple[LaneStream, Answer]] = []
-        results = TurnResults(rounds)
+        results = TurnResults(steps)
         for place, (stream, count) in enumerate(zip(streams, pulses)):
             stepped = failed.get(place, count)
             if stepped:
@@ -89,22 +89,22 @@ class LaneGroup(NotCopyable):
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
         return answers
 
-    def _run_rounds(
+    def _run_steps(
         self, lanes: Sequence[int], pulses: Sequence[int]
     ) -> tuple[list[dict[str, Array]], dict[int, int]]:
         """The results of each step, and the places of lanes that failed, with the pulses before."""
-        rounds: list[dict[str, Array]] = []
+        steps: list[dict[str, Array]] = []
         failed: dict[int, int] = {}
         for number in range(pulses[0]):
             count = sum(each > number for each in pulses)
             started_ns = time.thread_time_ns()
             try:
-                rounds.append(self._run_lanes(lanes[:count], number, failed))
+                steps.append(self._run_lanes(lanes[:count], number, failed))
             except FaultError as error:
-                rounds.append(_of_places(error.outputs, [p for p in range(count) if p not in failed], count))
+                steps.append(_of_places(error.outputs, [p for p in range(count) if p not in failed], count))
                 failed.update((place, number) for place in range(count) if lanes[place] in error.lanes)
             self.cost.record(time.thread_time_ns() - started_ns, count)
-        return rounds, failed
+        return steps, failed
 
     def _run_lanes(self, lanes: Sequence[int], number: int, failed: Collection[int]) -> dict[str, Array]:
         """Step the lanes that have not failed, with the pulse of this number."""

@@ -15,7 +15,7 @@ class LaneSession(NotCopyable, Session):
     state  of the lane
     """
 
-    instead = "it is a lane among others; take a snapshot of it"
+    why_not = "it is a lane among others; take a snapshot of it"
 
     def __init__(self, program: Program, state: State) -> None:
         self._begin(program, state, check_finite=True)
@@ -35,12 +35,12 @@ class LaneSession(NotCopyable, Session):
     @property
     def frames_out(self) -> Mapping[str, int]:
         """Output name -> valid frames given."""
-        return self._output_trim.sent
+        return self._output_trim.sent_frames
 
     @property
     def received_frames(self) -> Mapping[str, int]:
         """Input name -> frames that have arrived."""
-        return self._input_blocks.received
+        return self._input_blocks.received_frames
 
     def feed(self, block: Mapping[str, Array], is_sure: bool = False) -> None:
         """Take more of the stream; no pulse may wait. Raises InputError: it does not fit, and nothing has changed.
@@ -78,7 +78,7 @@ class LaneSession(NotCopyable, Session):
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot, pulses that wait included. Raises InputError: nothing has changed."""
         super().restore(snapshot)
-        waiting = zip(self._input_blocks.pending_by_input, self._input_blocks.received)
+        waiting = zip(self._input_blocks.pending_by_input, self._input_blocks.received_frames)
         frames = {port.name: port.frames for port in self.program.inputs}
         self._pulses = min(count // frames[name] for count, name in waiting)
 

@@ -84,7 +84,7 @@ class LaneStream(NotCopyable):
     saving   when checkpoints are made; None: never
     """
 
-    instead = "it is a lane of a running server"
+    why_not = "it is a lane of a running server"
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from pulse.jit.events import NativeEvent
 from pulse.not_copyable import NotCopyable
 from streaming.serve.lane_group import LaneGroup
 from streaming.serve.lane_stream import Answer, LaneStream
-from streaming.serve.loop_rounds import LoopRounds
+from streaming.serve.loop_pacing import LoopPacing
 
 UNSENT_BYTES = 1 << 20
 """A lane stalls while more than this waits to be sent to its client."""
@@ -24,15 +24,15 @@ class LaneWorker(NotCopyable):
 
     The lock of Python is held where blocks become pulses and results become messages, and not while lanes step.
 
-    rounds    of the event loop
+    pacing    of the event loop
     answered  set when there are answers: the event loop then calls ``deliver``
     """
 
-    instead = "it has a thread"
+    why_not = "it has a thread"
 
-    def __init__(self, number: int, rounds: LoopRounds) -> None:
+    def __init__(self, number: int, pacing: LoopPacing) -> None:
         self.groups: list[LaneGroup] = []
-        self._rounds = rounds
+        self._pacing = pacing
         self.answered = NativeEvent()
         self._of: dict[LaneStream, LaneGroup] = {}
         self._woken: deque[LaneStream] = deque()
@@ -55,7 +55,7 @@ class LaneWorker(NotCopyable):
         """Step a stream of a group of this worker from now on."""
         self._of[stream] = group
         group.open += 1
-        self._rounds.streams += 1
+        self._pacing.streams += 1
 
     def wake(self, stream: LaneStream) -> None:
         """Look at a stream: it has blocks or orders, or space for answers. In the event loop.
@@ -63,20 +63,20 @@ class LaneWorker(NotCopyable):
         The thread is woken once for all that the loop receives in one round.
         """
         self._woken.append(stream)
-        self._rounds.note()
+        self._pacing.note()
         if not self._will_ring:
             self._will_ring = True
             asyncio.get_running_loop().call_soon(self._ring)
 
     def deliver(self) -> None:
         """Give the answers to their streams; in the event loop."""
-        self._rounds.note()
+        self._pacing.note()
         while self._answers:
             stream, answer = self._answers.popleft()
             if answer.closed:
                 group = self._of.pop(stream)
                 group.open -= 1
-                self._rounds.streams -= 1
+                self._pacing.streams -= 1
                 group.free.append(stream.lane)
             stream.deliver(answer)
 

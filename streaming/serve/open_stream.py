@@ -33,7 +33,7 @@ class OpenStream(NotCopyable):
     window  frames of the model's symbol that may be ahead of the steps
     """
 
-    instead = "it has a lane of a running server"
+    why_not = "it has a lane of a running server"
 
     def __init__(
         self,

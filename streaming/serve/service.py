@@ -19,7 +19,7 @@ from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lane_worker import LaneWorker
-from streaming.serve.loop_rounds import LoopRounds
+from streaming.serve.loop_pacing import LoopPacing
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.serve.stream_times import StreamTimes
@@ -45,7 +45,7 @@ class Service(NotCopyable):
     Raises  InputError: a model that cannot be served
     """
 
-    instead = "it has threads"
+    why_not = "it has threads"
 
     def __init__(
         self,
@@ -56,8 +56,8 @@ class Service(NotCopyable):
         placement: Placement | None = None,
     ) -> None:
         self.settings = settings
-        rounds = LoopRounds()
-        self.workers = [LaneWorker(number, rounds) for number in range(threads)]
+        pacing = LoopPacing()
+        self.workers = [LaneWorker(number, pacing) for number in range(threads)]
         if store is None and settings.checkpoints is not None:
             store = CheckpointFolder(settings.checkpoints, settings.keep_s)
         self.checkpoints, self.placement = store, placement

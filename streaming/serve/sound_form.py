@@ -44,7 +44,7 @@ class SoundForm(NotCopyable):
     Raises           WireError: the model has no rate, or not sound alone, or the rates are too far apart
     """
 
-    instead = "it remembers samples; begin a new stream"
+    why_not = "it remembers samples; begin a new stream"
 
     def __init__(self, model: SoundModel, hello: Hello) -> None:
         self.name = hello.format
@@ -177,7 +177,7 @@ class InwardSound(NotCopyable):
     delay_frames  of the wire, that the resampler waits
     """
 
-    instead = "it remembers samples; begin a new stream"
+    why_not = "it remembers samples; begin a new stream"
 
     def __init__(self, port: WirePort, wire_hz: int, model_hz: int, skip: int | None) -> None:
         self._shape = [-1 if size is None else size for size in port.shape]
@@ -244,13 +244,13 @@ class OutwardSound(NotCopyable):
     sent     frames of the sound so far; packets have more of them, what a decoder leaves out and what is behind the end
     """
 
-    instead = "it remembers samples; begin a new stream"
+    why_not = "it remembers samples; begin a new stream"
 
-    def __init__(self, port: WirePort, model_hz: int, wire_hz: int, form: str, latency: int) -> None:
-        self._form = form
+    def __init__(self, port: WirePort, model_hz: int, wire_hz: int, format: str, latency: int) -> None:
+        self._format = format
         self._resampler = _resampler(model_hz, wire_hz)
         self._rest_frames = resampler_delay(model_hz, wire_hz)
-        self._encoder = OpusEncoder() if form == "opus" else None
+        self._encoder = OpusEncoder() if format == "opus" else None
         coding = 0 if self._encoder is None else self._encoder.delay_samples
         rate = None if port.rate is None else port.rate * wire_hz / model_hz
         self.port = replace(port, rate=rate, delay=latency + coding)
@@ -293,7 +293,7 @@ class OutwardSound(NotCopyable):
 
     def _encode(self, samples: Array) -> bytes:
         return self.port.encode(
-            samples.reshape([-1 if size is None else size for size in self.port.shape]), self._form
+            samples.reshape([-1 if size is None else size for size in self.port.shape]), self._format
         )
 
     def _number_packets(self, packets: Sequence[tuple[int, bytes]]) -> list[Coded]:

@@ -31,25 +31,25 @@ class TurnResults:
             more pulses come first
     """
 
-    def __init__(self, rounds: Sequence[Mapping[str, Array]]) -> None:
-        self._rounds = rounds
+    def __init__(self, steps: Sequence[Mapping[str, Array]]) -> None:
+        self._steps = steps
         self._encoded: dict[tuple[int, int, str], list[bytes]] = {}
 
     def of_place(self, place: int, pulses: int) -> list[dict[str, Array]]:
         """The results of one stream, pulse by pulse."""
-        return [{name: array[place] for name, array in results.items()} for results in self._rounds[:pulses]]
+        return [{name: array[place] for name, array in results.items()} for results in self._steps[:pulses]]
 
-    def encode(self, place: int, pulses: int, port: WirePort, form: str) -> bytes:
+    def encode(self, place: int, pulses: int, port: WirePort, format: str) -> bytes:
         """The values of a stream's pulses in a format."""
-        key = port.number, pulses, form
+        key = port.number, pulses, format
         payloads = self._encoded.get(key)
         if payloads is None:
-            payloads = self._encoded[key] = port.encode_all(self._join_pulses(port, pulses), form)
+            payloads = self._encoded[key] = port.encode_all(self._join_pulses(port, pulses), format)
         return payloads[place]
 
     def _join_pulses(self, port: WirePort, pulses: int) -> Array:
         """The first pulses of all streams that have as many, [places, …]."""
-        arrays = [results[port.name] for results in self._rounds[:pulses]]
+        arrays = [results[port.name] for results in self._steps[:pulses]]
         if pulses == 1:
             return arrays[0]
         places = len(arrays[-1])

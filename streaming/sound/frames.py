@@ -50,7 +50,7 @@ class FramesFile(NotCopyable):
     disk twice at the end; without it the error says in which file they are, in another order.
     """
 
-    instead = "it writes one file; make another one with another path"
+    why_not = "it writes one file; make another one with another path"
 
     def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
         if path.suffix.lower() not in WRITABLE:

@@ -74,7 +74,7 @@ class SoundReader(NotCopyable, ABC):
     Iteration gives [samples, channels] float32. It raises InputError if the sound is damaged or holds NaN.
     """
 
-    instead = "what it reads can be read once; open it again"
+    why_not = "what it reads can be read once; open it again"
 
     name: str
     rate_hz: int
@@ -117,7 +117,7 @@ class SoundWriter(NotCopyable, ABC):
     clipping  what was cut off so far
     """
 
-    instead = "it writes one sound; make another one with another path"
+    why_not = "it writes one sound; make another one with another path"
 
     encoding: str
     clipping: Clipping

@@ -22,7 +22,7 @@ def fit_title(parts: Sequence[str], width_points: float, size: float, weight: st
            ``…`` if that is too little
     """
     font = _Font(size, weight, width_points)
-    plain = [printable(part) for part in parts]
+    plain = [one_line(part) for part in parts]
     whole = " ".join(plain)
     if font.fits(whole):
         return whole
@@ -34,7 +34,7 @@ def width_points(text: str, size: float) -> float:
     return _width(text, FontProperties(size=size))
 
 
-def printable(text: str) -> str:
+def one_line(text: str) -> str:
     """Without what no font has: line ends, and bytes of names that are no UTF-8."""
     shown = text.encode("utf-8", "backslashreplace").decode()
     return " ".join("".join(each if each.isprintable() else " " for each in shown).split())

@@ -66,16 +66,16 @@ class Hello:
             raise _wrong(f"the first message has type {message['type']!r}", 'begin with {"type": "hello"}')
         if message.get("version", VERSION) != VERSION:
             raise _wrong(f"version {message['version']!r}", f"this server speaks version {VERSION}")
-        form = _text(message, "format") or "f32"
-        if form not in FORMATS:
-            raise _wrong(f"format {form!r}", f"the formats are {', '.join(FORMATS)}")
+        format = _text(message, "format") or "f32"
+        if format not in FORMATS:
+            raise _wrong(f"format {format!r}", f"the formats are {', '.join(FORMATS)}")
         outputs: object = message.get("outputs")
         if outputs is not None and not _is_texts(outputs):
             raise _wrong(f"outputs {outputs!r}", "give a list of names")
         return cls(
             _text(message, "model"),
             _count(message, "rate"),
-            form,
+            format,
             _count(message, "block"),
             None if outputs is None else tuple(cast("Iterable[str]", outputs)),
             _text(message, "token"),

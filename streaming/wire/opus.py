@@ -21,7 +21,7 @@ BIT_RATE = 64_000
 class OpusEncoder(NotCopyable):
     """Makes packets. Raises InputError: PyAV is not installed."""
 
-    instead = "it remembers samples; make another one"
+    why_not = "it remembers samples; make another one"
 
     def __init__(self) -> None:
         av = _av()
@@ -74,7 +74,7 @@ class OpusDecoder(NotCopyable):
     Raises  InputError: PyAV is not installed
     """
 
-    instead = "it remembers samples; make another one"
+    why_not = "it remembers samples; make another one"
 
     def __init__(self, skip: int = SKIP_SAMPLES) -> None:
         self._av = _av()

@@ -75,32 +75,34 @@ class WirePort:
             "delay": self.delay,
         }
 
-    def frame_bytes(self, form: str) -> int:
+    def frame_bytes(self, format: str) -> int:
         """The size of a frame, or of a final value, in this format."""
         values = 1
         for size in self.shape:
             values *= 1 if size is None else size
-        return values * (2 if self.is_pcm(form) else DTYPES[self.dtype].itemsize)
+        return values * (2 if self.is_pcm(format) else DTYPES[self.dtype].itemsize)
 
-    def encode(self, array: Array, form: str) -> bytes:
+    def encode(self, array: Array, format: str) -> bytes:
         """The values of an array of the port's shape, frame after frame."""
         if self._is_turned:
             array = np.moveaxis(array, self.axis or 0, 0)
-        if self.is_pcm(form):
+        if self.is_pcm(format):
             return _pcm16(array)
         return array.astype(_little(array), copy=False).tobytes()
 
-    def encode_all(self, arrays: Array, form: str) -> list[bytes]:
+    def encode_all(self, arrays: Array, format: str) -> list[bytes]:
         """The bytes of ``encode`` for each of several arrays, in about the time of one."""
         if self._is_turned:
-            return [self.encode(array, form) for array in arrays]
-        values = _pcm16(arrays) if self.is_pcm(form) else arrays.astype(_little(arrays), copy=False).tobytes()
+            return [self.encode(array, format) for array in arrays]
+        values = (
+            _pcm16(arrays) if self.is_pcm(format) else arrays.astype(_little(arrays), copy=False).tobytes()
+        )
         size = len(values) // len(arrays)
         return [values[first : first + size] for first in range(0, size * len(arrays), size)]
 
-    def decode(self, values: bytes | memoryview, frames: int, form: str) -> Array:
+    def decode(self, values: bytes | memoryview, frames: int, format: str) -> Array:
         """The array of this many frames. Raises WireError: the bytes are more or fewer."""
-        frame_bytes = self.frame_bytes(form)
+        frame_bytes = self.frame_bytes(format)
         size = frames * frame_bytes
         if len(values) != size:
             raise WireError(
@@ -109,7 +111,7 @@ class WirePort:
                 f"a frame has {frame_bytes} bytes",
             )
         dtype = DTYPES[self.dtype]
-        if self.is_pcm(form):
+        if self.is_pcm(format):
             array: Array = np.frombuffer(values, _I2) * _PART
         else:
             array = np.frombuffer(values, dtype.newbyteorder("<")).astype(dtype, copy=False)
@@ -125,9 +127,9 @@ class WirePort:
         """Whether the values of a frame are not side by side in an array."""
         return any(size != 1 for size in self.shape[: self.axis])
 
-    def is_pcm(self, form: str) -> bool:
+    def is_pcm(self, format: str) -> bool:
         """Whether its values are samples of 16 bits in this format."""
-        return form == "pcm16" and self.kind == "sound"
+        return format == "pcm16" and self.kind == "sound"
 
 
 def _pcm16(samples: Array) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 
 import pulse
 from pulse.nnef.archive import Archive
-from pulse.nnef.likeness import GRAPH
+from pulse.nnef.recognition import GRAPH
 from pulse.nnef.write.model import to_nnef
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import all_cases

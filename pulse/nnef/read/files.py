@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.nnef.likeness import GRAPH, GZIP, TENSOR
+from pulse.nnef.recognition import GRAPH, GZIP, TENSOR
 from pulse.nnef.tensors import load_tensor
 from pulse.printable import printable
 from pulse.record import record

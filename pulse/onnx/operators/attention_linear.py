@@ -12,7 +12,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
 from pulse.ops.source import Source
 from pulse.record import record
@@ -48,7 +48,7 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     batch, _, heads, group, size = q.shape
     state = TypedFact(wide, (batch, heads, size, v.shape[4]))
     body = _body(node, rule, state, {name: node.graph.fact(outlet) for name, outlet in frames.items()})
-    op = Scan(body, ("S",), tuple(frames), (), (Course(FRAMES),) * len(frames), (Course(FRAMES),))
+    op = Scan(body, ("S",), tuple(frames), (), (ScanAxis(FRAMES),) * len(frames), (ScanAxis(FRAMES),))
     results = wire(node.graph, f"{node.wire_name}.scan", op, [*frames.values(), _initial(node, state)])
     flat = (*q.shape[:2], heads * group * v.shape[4])
     y = node.wire(Reshape(flat), [results[0]], "flat")

@@ -16,7 +16,7 @@ from pulse.ops.conv import NO_PAD
 from pulse.ops.cumulative import CumSum, CumSumStream, sum_dtype
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import Expand
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
@@ -33,7 +33,7 @@ def cum_prod(node: NodeContext) -> OutletId:
     if size.is_const:
         return _scan_by_doubling(node, axis, int(size))
     frame = TypedFact(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
-    course = Course(axis, node.flag("reverse"))
+    course = ScanAxis(axis, node.flag("reverse"))
     op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (course,), (course,))
     one = node.constant(np.ones((), x.dtype), "one")
     first = one if not frame.rank else node.wire(Expand(frame.shape), [one], "first")

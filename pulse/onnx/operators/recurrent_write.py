@@ -10,7 +10,7 @@ from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import PARAMETERS, Activation
-from pulse.ops.scan import Course
+from pulse.ops.scan import ScanAxis
 from pulse.record import record
 
 SPELLED: Mapping[str, str] = {
@@ -207,13 +207,13 @@ def _frame_by_frame(
     scan = ScanWriter.begin(w)
     letters, sizes = ("h", "c"), (1, batch, hidden)
     old = [scan.state(value, letter, op.dtype, sizes) for letter, value in zip(letters, begin)]
-    x = scan.frame(w.inputs[0], "x", w.dtype(), (batch, features), Course(0))
+    x = scan.frame(w.inputs[0], "x", w.dtype(), (batch, features), ScanAxis(0))
     valid = scan.valid(pulse, op.offset, op.length)
     frame = scan.inner.add_axis(x, 0, "frame")
     y, *new = layer.run(frame, old, ["frame_y", "frame_h", "frame_c"], scan.inner)
     for letter, after, before in zip(letters, new, old):
         scan.keep(valid, after, before, letter, op.dtype, sizes)
-    scan.gather(scan.inner.remove_axis(y, 0, "y"), "frames", op.dtype, sizes, Course(0))
+    scan.gather(scan.inner.remove_axis(y, 0, "y"), "frames", op.dtype, sizes, ScanAxis(0))
     *current, y = scan.finish(["last_h", "last_c", "wide"])
     for state, value in zip(states, current):
         w.graph.keep(state, value)

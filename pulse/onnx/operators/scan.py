@@ -13,7 +13,7 @@ from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter
 from pulse.onnx.write.walk import write_nodes
 from pulse.ops.concat import Concat
-from pulse.ops.scan import Course, Scan, ScanStream
+from pulse.ops.scan import Scan, ScanAxis, ScanStream
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.wiring import wire
@@ -59,7 +59,7 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
 
 def _scan_courses(
     node: NodeContext, body: BodyGraph, inputs: Sequence[OutletId], axes: str, directions: str
-) -> tuple[Course, ...]:
+) -> tuple[ScanAxis, ...]:
     """How the last of the inputs are run through."""
     count = node.integer("num_scan_inputs")
     if not 1 <= count <= len(inputs) or len(body.inputs) != len(inputs):
@@ -70,7 +70,7 @@ def _scan_courses(
 
 
 def _run(
-    node: NodeContext, body: BodyGraph, inputs: Sequence[OutletId], scanned: tuple[Course, ...]
+    node: NodeContext, body: BodyGraph, inputs: Sequence[OutletId], scanned: tuple[ScanAxis, ...]
 ) -> list[OutletId]:
     states = len(inputs) - len(scanned)
     facts = [node.graph.fact(outlet) for outlet in inputs]
@@ -97,13 +97,13 @@ def _run(
     return [*outlets[len(gathered) :], *outlets[: len(gathered)]]
 
 
-def _courses(node: NodeContext, axes: str, directions: str, ranks: Sequence[int]) -> tuple[Course, ...]:
+def _courses(node: NodeContext, axes: str, directions: str, ranks: Sequence[int]) -> tuple[ScanAxis, ...]:
     """Axis and direction of each tensor that is run through, from two attributes; axis 0 and forwards by default."""
     lists = [node.integer_list(name, [0] * len(ranks)) for name in (axes, directions)]
     if any(len(numbers) != len(ranks) for numbers in lists):
         raise node.error(f"{axes or 'its axes'} or {directions} do not fit its body")
     return tuple(
-        Course(node.axis(axis, rank), direction == 1) for axis, direction, rank in zip(*lists, ranks)
+        ScanAxis(node.axis(axis, rank), direction == 1) for axis, direction, rank in zip(*lists, ranks)
     )
 
 

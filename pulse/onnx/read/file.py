@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 from pulse.errors import LoadError
 from pulse.onnx.proto import ModelProto
 from pulse.onnx.read.functions import inline
-from pulse.onnx.read.likeness import HEAD, likeness
+from pulse.onnx.read.unreadable_formats import HEAD, unreadable_format
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
@@ -79,7 +79,7 @@ def _require_likely(head: bytes, what: str) -> None:
     """Refuse what does not begin as a ModelProto does: with the key of one of its fields. Raises LoadError."""
     if begins_model(head):
         return
-    kind = likeness(head)
+    kind = unreadable_format(head)
     if kind is None:
         raise LoadError(f"{what}: not an ONNX model; give a file exported to ONNX")
     raise LoadError(f"{what}: not an ONNX model, it looks like {kind.what}; {kind.advice}")
@@ -99,7 +99,7 @@ def _decode(data: bytes, what: str) -> ModelProto:
     try:
         return _check(ModelProto.FromString(data), what)
     except DecodeError:
-        kind = likeness(data)
+        kind = unreadable_format(data)
         if kind is not None:
             raise LoadError(f"{what}: not an ONNX model, it looks like {kind.what}; {kind.advice}") from None
         raise LoadError(f"{what}: not an ONNX model, or cut short; export or download it again") from None

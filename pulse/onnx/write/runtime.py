@@ -69,7 +69,7 @@ class RuntimeProgram(NotCopyable, CompiledProgram):
     run   one call of the runtime, and its name; by default that of ``runner``
     """
 
-    instead = "its file is open in a runtime of this process; pickle the model, and write and open it there"
+    why_not = "its file is open in a runtime of this process; pickle the model, and write and open it there"
 
     def __init__(
         self, model: PulsedNetwork, proto: ModelProto, run: Run | None = None, name: str = "given"

@@ -10,7 +10,7 @@ from pulse.facts import DType
 from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
-from pulse.ops.scan import Course
+from pulse.ops.scan import ScanAxis
 from pulse.record import record
 
 BOOL = np.dtype(np.bool_)
@@ -29,8 +29,8 @@ class ScanWriter:
     _inputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
     _outputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
     _fed: list[str] = field(default_factory=list[str])
-    _courses: list[Course] = field(default_factory=list[Course])
-    _output_courses: list[Course] = field(default_factory=list[Course])
+    _courses: list[ScanAxis] = field(default_factory=list[ScanAxis])
+    _output_courses: list[ScanAxis] = field(default_factory=list[ScanAxis])
 
     @classmethod
     def begin(cls, w: NodeWriter) -> "ScanWriter":
@@ -41,7 +41,7 @@ class ScanWriter:
         """A state that begins as ``value``; all states come before the frames."""
         return self._input(value, name, dtype, sizes)
 
-    def frame(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: Course) -> str:
+    def frame(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: ScanAxis) -> str:
         """One frame of a wire outside; ``sizes`` without the axis of frames."""
         self._courses.append(course)
         return self._input(value, name, dtype, sizes)
@@ -53,7 +53,7 @@ class ScanWriter:
         positions = self.w.clock.positions(pulse, -offset, pulse)
         inside = self.w.clock.inside(positions, offset > 0, length)
         assert inside is not None
-        return self.frame(inside, "valid", BOOL, (), Course(0))
+        return self.frame(inside, "valid", BOOL, (), ScanAxis(0))
 
     def keep(
         self, valid: str | None, new: str, old: str, name: str, dtype: DType, sizes: Sequence[int]
@@ -63,7 +63,7 @@ class ScanWriter:
             new = self.inner.emit("Where", [valid, new, old], f"{name}.kept")
         self._output(new, f"{name}.after", dtype, sizes)
 
-    def gather(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: Course) -> None:
+    def gather(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: ScanAxis) -> None:
         """What the body gives for each frame; all states come before."""
         self._output_courses.append(course)
         self._output(value, name, dtype, sizes)

@@ -58,6 +58,8 @@ class ArrayCall(Struct):
     header: int
     kind: int
     """Address of the type ``numpy.ndarray``."""
+    nothing: int
+    """Address of None."""
 
 
 class ArrayForm(Struct):
@@ -128,11 +130,11 @@ def _nan_count(data: int, size: int, count: int) -> int:
     return count_of_nan
 
 
-@entry("machine.step_arrays", 4, gives_int=True, keeps_gil=True)
+@entry("machine.step_arrays", 4, gives_int=True, keeps_gil=True, objects=(1, 2))
 def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int:
     step = array_call_at(address)
     given, forms = words_at(step.given), forms_at(step.forms)
-    if first != 0:
+    if first != step.nothing:
         pair = pair_at(step.given)
         pair.source, pair.target = first, second
     header = step.header
@@ -192,7 +194,7 @@ class ArrayStep(NotCopyable):
     Raises CompileError
     """
 
-    instead = "it holds addresses of this process; copy its state"
+    why_not = "it holds addresses of this process; copy its state"
 
     def __init__(self, packed: Packed) -> None:
         slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
@@ -210,7 +212,7 @@ class ArrayStep(NotCopyable):
         call.call, call.arrays, call.inputs = packed.call.address, len(slots), inputs
         call.forms, call.given = forms.address, given.ctypes.data
         call.save, call.restore = interpreter["PyEval_SaveThread"], interpreter["PyEval_RestoreThread"]
-        call.header, call.kind = HEADER, id(np.ndarray)
+        call.header, call.kind, call.nothing = HEADER, id(np.ndarray), id(None)
         self._kept = packed, dtypes, shapes, forms, call
         self._given = given.data
         self._inputs = [slot.name for slot in packed.inputs]
@@ -222,10 +224,10 @@ class ArrayStep(NotCopyable):
         """Name of the input, and name, shape and dtype of the output, if there is one of each; else None."""
         self.address = call.address
         self.run = STEP_ARRAYS.call
-        """Arguments: the address, the two objects (0 if ``take`` took them), and whether to refuse NaN."""
+        """Arguments: the address, the two objects (None if ``take`` took them), and whether to refuse NaN."""
 
     def take(self, feed: object, outputs: object) -> tuple[list[object], dict[str, Array]] | None:
-        """Prepare a pulse: inputs as an array or by name, outputs likewise or None for new arrays.
+        """Prepare a pulse; ``feed`` and ``outputs`` are an array or arrays by name, None for new outputs.
 
         returns  objects that the caller keeps alive until it has run, and the outputs; None if the number of arrays is
                  not that of the ports

@@ -106,7 +106,7 @@ class Packed(NotCopyable):
     input_bytes, output_bytes the bytes of a packed pulse
     """
 
-    instead = "it holds addresses of this process; copy its state, and call pack() on the copy"
+    why_not = "it holds addresses of this process; copy its state, and call pack() on the copy"
 
     call: MachineCall
     kept: tuple[Array | Struct, ...]

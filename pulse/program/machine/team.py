@@ -218,7 +218,7 @@ class Team(NotCopyable):
     Raises   CompileError; PulseError if this system does not support it
     """
 
-    instead = "it has threads; spawn a stream, which has its own"
+    why_not = "it has threads; spawn a stream, which has its own"
     _known: ClassVar["weakref.WeakValueDictionary[tuple[int, int], Team]"] = weakref.WeakValueDictionary()
 
     def __init__(self, threads: int) -> None:

@@ -30,7 +30,7 @@ from pulse.program.streams.feeds import (
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
 
-Mark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
+StateMark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
 """A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; what was fetched."""
 
 
@@ -179,16 +179,18 @@ class State(ABC):
         if call is None or self.changing or self._failed or clock.end is not None:
             return None
         if call.alone is None:
-            arrays = call.take(feed, outputs)
-            if arrays is None:
+            taken = call.take(feed, outputs)
+            if taken is None:
                 return None
-            alive, results = arrays  # keeps the arrays alive until the call has run
-            first = second = 0
+            first, second, results = None, None, taken[1]  # ``taken`` holds the arrays until the call has run
         else:
             input_name, name, shape, dtype = call.alone
-            alive = _only(feed, input_name)
-            array = np.empty(shape, dtype) if outputs is None else _only(outputs, name)
-            results, first, second = {name: cast(Array, array)}, id(alive), id(array)
+            first = feed if type(feed) is np.ndarray else _only(feed, input_name)
+            if outputs is None:
+                second = np.empty(shape, dtype)
+            else:
+                second = outputs if type(outputs) is np.ndarray else _only(outputs, name)
+            results = {name: second}
         self.changing = True
         if call.run(call.address, first, second, refuses_nan):
             self.changing = False
@@ -304,12 +306,12 @@ class State(ABC):
         self._failed = False
         self.changing = False
 
-    def mark(self) -> Mark:
+    def mark(self) -> StateMark:
         """Save this moment, for ``rewind``."""
         clock = self.clock
         return self._keep(), (clock.pulse, clock.end, clock.last), self.fetched
 
-    def rewind(self, mark: Mark) -> None:
+    def rewind(self, mark: StateMark) -> None:
         """Back to a moment of this stream."""
         self.changing = True
         memory, (self.clock.pulse, self.clock.end, self.clock.last), self.fetched = mark
@@ -402,9 +404,9 @@ class State(ABC):
         return named_pulses(self._streaming, feed)
 
 
-def _only(feed: Feed | Array, name: str) -> object:
-    """The object itself, or the only value of a mapping with this name."""
-    return feed.get(name) if isinstance(feed, dict) and len(feed) == 1 else feed
+def _only(feed: Feed | Array, name: str) -> Array:
+    """The object itself, or the only value of a mapping with this name; the compiled call checks that it is an array."""
+    return cast(Array, feed.get(name) if isinstance(feed, dict) and len(feed) == 1 else feed)
 
 
 class _Spawning(Protocol):

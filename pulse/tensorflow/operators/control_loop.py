@@ -15,7 +15,7 @@ from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.elementwise import Cast
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
@@ -344,8 +344,8 @@ class _While:
             tuple(states),
             tuple(frames),
             tuple(names),
-            tuple(Course(0) for _ in x),
-            tuple(Course(0) for _ in parts.written),
+            tuple(ScanAxis(0) for _ in x),
+            tuple(ScanAxis(0) for _ in parts.written),
         )
         outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captures])
         stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]

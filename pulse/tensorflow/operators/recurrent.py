@@ -8,7 +8,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.tensorflow.context import TensorflowNode
@@ -37,8 +37,8 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
         ("cs_before", "h_before"),
         ("x",),
         tuple(captures),
-        (Course(0),),
-        tuple(Course(0) for _ in RESULTS),
+        (ScanAxis(0),),
+        tuple(ScanAxis(0) for _ in RESULTS),
     )
     outlets = wire(
         node.graph,

@@ -12,12 +12,12 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.record import record
 from pulse.tensorflow.library import FunctionLibrary
-from pulse.tensorflow.likeness import SAVED
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, graph_nodes
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from pulse.tensorflow.read.objects import captured_values
 from pulse.tensorflow.read.restoring import restored_values
+from pulse.tensorflow.recognition import SAVED
 
 LARGEST_FILE = 2**31 - 1
 """Bytes: no reader of protobuf takes more."""

@@ -20,7 +20,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
@@ -117,8 +117,8 @@ class _Parts:
             tuple(state_names),
             tuple(name for name, _, _ in frames),
             tuple(captures),
-            tuple(Course(axis) for _, _, axis in frames),
-            tuple(Course(0) for _ in rows),
+            tuple(ScanAxis(axis) for _, _, axis in frames),
+            tuple(ScanAxis(0) for _ in rows),
         )
         operands = [node.input(state) for _, state, _ in frames]
         operands += [node.input(state) for state in self.carried]

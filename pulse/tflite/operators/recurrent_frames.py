@@ -7,7 +7,7 @@ from typing import TypeAlias
 from pulse.budget import current_spending
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.ops.scan import Course, Scan
+from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.source import Source
 from pulse.tflite.node import TfliteNode
@@ -42,7 +42,7 @@ def scan_frames(
     after = frame(replace(node, graph=graph), sources[0], sources[1:])
     graph.set_outputs([*after, after[0]], [*(f"{name}.next" for name in names), "made"])
     body = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
-    course = Course(axis)
+    course = ScanAxis(axis)
     op = Scan(body, tuple(names), ("frame",), (), (course,), (course,))
     results = wire(node.graph, f"{node.wire_name}.frames", op, [x, *states])
     return [node.name_result(results[0]), *results[1:]]

@@ -17,7 +17,7 @@ class Caller(NotCopyable):
     stuck  a call has not returned within its limit: nothing more is called, not even when it returns after all
     """
 
-    instead = "it has a thread; make another one"
+    why_not = "it has a thread; make another one"
 
     def __init__(self, name: str) -> None:
         self.stuck = False

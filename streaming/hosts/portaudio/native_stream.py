@@ -23,7 +23,7 @@ class NativeStream(NotCopyable):
     Raises                 DeviceError
     """
 
-    instead = "it has a device; open another one"
+    why_not = "it has a device; open another one"
 
     native = True
     note: str | None = None

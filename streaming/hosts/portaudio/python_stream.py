@@ -59,7 +59,7 @@ def devices() -> tuple[Device, ...]:
 class PythonStream(NotCopyable):
     """A stream that is open; see ``host.OpenStream``. Raises DeviceError."""
 
-    instead = "it has a device; open another one"
+    why_not = "it has a device; open another one"
 
     native = False
     note: str | None = NOTE

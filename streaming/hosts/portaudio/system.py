@@ -33,7 +33,7 @@ class AudioSystem(NotCopyable):
     retired  another system has taken its place; it ends when its last stream does
     """
 
-    instead = "it is the audio system of this process; make another one in the other process"
+    why_not = "it is the audio system of this process; make another one in the other process"
 
     def __init__(self, library: c.PortAudioLibrary) -> None:
         self.library = library

@@ -112,7 +112,7 @@ export class PulseStream {
     if (!(coded instanceof wanted)) throw new RangeError(`input ${input.name}: give a ${wanted.name}`);
     const block = { first: this._sent[port], frames, values: this._resume === null ? coded : coded.slice() };
     this._sent[port] += frames;
-    if (this._resume !== null) this._unsafe[port].push(block);
+    if (this._resume !== null) this._resend[port].push(block);
     this._sendBlock(port, block);
   }
 
@@ -128,7 +128,7 @@ export class PulseStream {
     this._flushing = this._ended = false;
     this._sent.fill(0);
     this._got.fill(0);
-    this._unsafe = this.ready.inputs.map(() => []);
+    this._resend = this.ready.inputs.map(() => []);
     this._forgot = false;
     return this._ask({ type: "reset" }, "reset");
   }
@@ -192,7 +192,7 @@ export class PulseStream {
     this._sent = ready.received.slice();
     this._got = ready.sent.slice(); // of each streaming output, the next frame
     this._streaming = ready.outputs.filter(({ kind }) => kind !== "final").map(({ port }) => port);
-    this._unsafe = ready.inputs.map(() => []); // blocks that no checkpoint has
+    this._resend = ready.inputs.map(() => []); // blocks that no checkpoint has
     this._forgot = false;
     this._use(socket, ready);
   }
@@ -251,7 +251,7 @@ export class PulseStream {
     const behind = this.epoch - ready.epoch;
     for (let count = 0; count < behind; count++) this._say({ type: "reset" });
     while (this._waiting.reset.length > behind) this._waiting.reset.shift().resolve({ type: "reset", epoch: this.epoch });
-    for (const [port, blocks] of this._unsafe.entries()) {
+    for (const [port, blocks] of this._resend.entries()) {
       const from = behind ? 0 : ready.received[port], size = valuesInFrame(this.ready.inputs[port]);
       for (const { first, frames, values } of blocks) {
         const had = Math.max(0, from - first);
@@ -329,7 +329,7 @@ export class PulseStream {
   }
 
   _acknowledge(message) {
-    for (const [port, blocks] of this._unsafe.entries()) {
+    for (const [port, blocks] of this._resend.entries()) {
       while (blocks.length && blocks[0].first + blocks[0].frames <= message.safe[port]) {
         blocks.shift();
         this._forgot = true;

@@ -78,6 +78,11 @@ def test_other_arguments_raise(weigh, arguments, error):
         weigh(1, 2, 3, 4, 5, f=6)
 
 
+def beside(first, number, second):
+    """The distance of two objects, and a number more."""
+    return first + number - second
+
+
 @pytest.mark.parametrize("keeps_gil", [True, False])
 def test_an_entry_may_keep_the_gil(keeps_gil):
     """Another thread of Python runs while an entry does, but not while one that keeps the GIL does."""
@@ -97,6 +102,18 @@ def test_an_entry_may_keep_the_gil(keeps_gil):
     left = call(words.ctypes.data, 1000 if keeps_gil else LIMIT)
     thread.join()
     assert (left == 0) == keeps_gil
+
+
+def test_an_entry_may_take_objects():
+    """It gets their addresses, of any class, and holds none of them; the other arguments are ints."""
+    call = Entry("test.beside", beside, 3, gives_int=True, objects=(0, 2)).call
+    thing = object()
+    before = sys.getrefcount(thing)
+    for first, third in ((thing, "text"), (None, thing), (7, 1 << 80)):
+        assert call(first, 5, third) == id(first) + 5 - id(third)
+    assert sys.getrefcount(thing) == before
+    with pytest.raises(TypeError):
+        call(thing, thing, thing)
 
 
 def test_names_of_different_objects_never_meet():

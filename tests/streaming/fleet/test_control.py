@@ -74,9 +74,9 @@ def control(cluster):
     """Two workers, live."""
     found = FleetControl(cluster, FleetTable())
     found.deploy(Deployment())
-    found.look(0.0)
+    found.reconcile(0.0)
     cluster.begin()
-    found.look(0.5)
+    found.reconcile(0.5)
     return found
 
 
@@ -95,14 +95,14 @@ def test_the_first_looks(cluster, control):
     assert set(cluster.told) == {*cluster.workers, *cluster.holders}
     assert all(told == table for told in cluster.told.values())
     number = table.number
-    control.look(1.0)
+    control.reconcile(1.0)
     assert control.status().table.number == number
 
 
 def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
     first, other = live(control)
     cluster.workers[first] = Lost("it was killed")
-    control.look(1.0)
+    control.reconcile(1.0)
     assert live(control) == [other] and first in cluster.ended
     assert len(phases(control)) == 2 and cluster.told[other] == control.status().table
     assert "it was killed" in control.status().problems[-1] and control.status().lost == 1
@@ -111,34 +111,34 @@ def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
 def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, control):
     first, _ = live(control)
     cluster.workers[first] = None
-    for look in range(MISSES - 1):
-        control.look(1.0 + look)
+    for second in range(MISSES - 1):
+        control.reconcile(1.0 + second)
         assert first in phases(control)
-    control.look(9.0)
+    control.reconcile(9.0)
     assert first not in phases(control) and first in cluster.ended
 
 
 def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster):
     control = FleetControl(cluster, FleetTable())
     control.deploy(Deployment())
-    control.look(0.0)
+    control.reconcile(0.0)
     for name in cluster.workers:
         cluster.workers[name] = Lost("model.onnx: no such file")
-    control.look(1.0)
+    control.reconcile(1.0)
     assert not phases(control) and "no such file" in control.status().problems[-1]
-    control.look(RETRY_S)
+    control.reconcile(RETRY_S)
     assert not phases(control)
-    control.look(1.0 + RETRY_S)
+    control.reconcile(1.0 + RETRY_S)
     assert len(phases(control)) == 2
 
 
 def test_a_worker_that_never_begins(cluster):
     control = FleetControl(cluster, FleetTable())
     control.deploy(Deployment())
-    control.look(0.0)
-    control.look(START_S - 1)
+    control.reconcile(0.0)
+    control.reconcile(START_S - 1)
     assert len(phases(control)) == 2
-    control.look(START_S + 1)
+    control.reconcile(START_S + 1)
     assert not phases(control) and "has not begun" in control.status().problems[-1]
 
 
@@ -148,7 +148,7 @@ def test_a_node_goes_with_its_workers_and_its_holder(cluster, control):
     for name in gone:
         cluster.workers[name] = None
     del cluster.there[node]
-    control.look(1.0)
+    control.reconcile(1.0)
     table = control.status().table
     assert node not in {each.node for each in (*table.workers, *table.holders)}
     assert len(table.workers) == 2
@@ -156,27 +156,27 @@ def test_a_node_goes_with_its_workers_and_its_holder(cluster, control):
 
 def test_up_by_load_and_down_by_draining(cluster, control):
     cluster.say(filled=0.8, streams=20)
-    control.look(1.0)
+    control.reconcile(1.0)
     cluster.begin(filled=0.1, streams=5)
-    control.look(2.0)
+    control.reconcile(2.0)
     assert len(live(control)) == 3 and not cluster.drained
-    control.look(61.0)
-    control.look(62.0)
+    control.reconcile(61.0)
+    control.reconcile(62.0)
     (name,) = cluster.drained
     assert phases(control)[name] == "draining" and name not in cluster.ended
     others = [each for each in live(control) if each != name]
     assert all(name not in {each.name for each in cluster.told[other].live("1")} for other in others)
     cluster.say(name, streams=0)
-    control.look(63.0)
+    control.reconcile(63.0)
     assert name in cluster.ended and name not in phases(control)
 
 
 def test_refusals_are_a_reason_for_another_worker(cluster, control):
     cluster.say(refused=2)
-    control.look(1.0)
+    control.reconcile(1.0)
     assert len(phases(control)) == 3
     cluster.begin()
-    control.look(2.0)
+    control.reconcile(2.0)
     assert len(phases(control)) == 3
 
 
@@ -184,10 +184,10 @@ def test_an_operator_empties_a_node(cluster, control):
     worker = control.status().table.workers[0]
     cluster.say(streams=3)
     control.drain(cluster.there[worker.node].address)
-    control.look(1.0)
+    control.reconcile(1.0)
     assert not cluster.drained and len(phases(control)) == 3
     cluster.begin()
-    control.look(2.0)
+    control.reconcile(2.0)
     assert cluster.drained == [worker.name]
     with pytest.raises(InputError, match=r"no worker or node is called '10\.9\.9\.9'"):
         control.drain("10.9.9.9")
@@ -197,22 +197,22 @@ def test_a_new_version_beside_the_old_one(cluster, control):
     cluster.say(streams=3)
     old = live(control)
     control.deploy(Deployment("2", least=1))
-    control.look(1.0)
+    control.reconcile(1.0)
     assert control.status().table.shares == {"1": 1.0}, "the old one has all until the new one is live"
-    control.look(2 * LINGER_S)
+    control.reconcile(2 * LINGER_S)
     assert set(live(control)) == set(old)
     cluster.begin()
-    control.look(31.0)
+    control.reconcile(31.0)
     assert control.status().table.shares == {"2": 1.0}
     assert set(live(control)) == set(old) and len(live(control, "2")) == 1
     control.weigh("1", 3.0)
-    control.look(32.0)
+    control.reconcile(32.0)
     assert control.status().table.shares == {"1": 0.75, "2": 0.25}
     control.weigh("1", 0.0)
     for name in old:
         cluster.say(name, streams=0)
     for seconds in range(4):
-        control.look(33.0 + seconds * LINGER_S)
+        control.reconcile(33.0 + seconds * LINGER_S)
     assert set(control.status().table.deployments) == {"2"} and set(old) <= set(cluster.ended)
     with pytest.raises(InputError, match="no version is called '1'"):
         control.weigh("1", 1.0)
@@ -220,18 +220,18 @@ def test_a_new_version_beside_the_old_one(cluster, control):
 
 def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
     control.deploy(Deployment("2", least=1))
-    control.look(1.0)
+    control.reconcile(1.0)
     for name, status in cluster.workers.items():
         cluster.workers[name] = Lost("no such model") if status is None else status
     for seconds in range(3):
-        control.look(2.0 + LINGER_S * seconds)
+        control.reconcile(2.0 + LINGER_S * seconds)
     assert control.status().table.shares == {"1": 1.0} and len(live(control)) == 2
     again = FleetControl(cluster, control.status().table)
-    again.look(100.0)
+    again.reconcile(100.0)
     assert again.status().table.coming == {"2": 1.0}
     control.weigh("2", 0.0)
     for seconds in range(3):
-        control.look(60.0 + LINGER_S * seconds)
+        control.reconcile(60.0 + LINGER_S * seconds)
     assert set(control.status().table.deployments) == {"1"}
 
 
@@ -245,15 +245,15 @@ def test_a_version_does_not_change(control):
 def test_another_control_goes_on(cluster, control):
     table = control.status().table
     again = FleetControl(cluster, table)
-    again.look(0.0)
+    again.reconcile(0.0)
     assert again.status().table == table and len(cluster.workers) == 2
 
 
 def test_no_room(cluster, control):
     control.deploy(Deployment(least=2, cpus=3.0, most=8))
     control.deploy(Deployment("2", least=4, cpus=3.0))
-    control.look(1.0)
-    assert control.status().short["2"] > 0
+    control.reconcile(1.0)
+    assert control.status().shortage["2"] > 0
 
 
 def test_all_ends(cluster, control):
@@ -263,7 +263,7 @@ def test_all_ends(cluster, control):
 
 def test_the_report(cluster, control):
     cluster.workers[live(control)[0]] = Lost("it was killed")
-    control.look(1.0)
+    control.reconcile(1.0)
     report = FleetReport(control.status())
     text = "\n".join(section.text() for section in report.sections())
     for word in ("1 of 2", "starting", "10.0.0.1", "2 to 8", "100%", "it was killed", "denoiser"):

@@ -20,14 +20,14 @@ def planned(there=(), wanted=2, streams=None, leaving=(), nodes=NODES, **changes
         nodes, list(there), streams or {}, set(leaving), {"1": Deployment(most=20, **changes)}, {"1": wanted}
     )
     plan = make_plan(seen)
-    return list(plan.actions), dict(plan.short)
+    return list(plan.actions), dict(plan.shortage)
 
 
 def test_the_first_workers_are_spread():
-    actions, short = planned(wanted=3)
-    assert {action.node for action in actions} == set("abc") and not short
-    actions, short = planned(wanted=7)
-    assert len(actions) == 6 and short == {"1": 1}
+    actions, shortage = planned(wanted=3)
+    assert {action.node for action in actions} == set("abc") and not shortage
+    actions, shortage = planned(wanted=7)
+    assert len(actions) == 6 and shortage == {"1": 1}
 
 
 def test_a_lost_worker_is_replaced_where_there_are_the_fewest():

@@ -84,7 +84,7 @@ async def test_opus_both_ways(denoiser):
     server, program = denoiser
     x = sound(48_000)
     wanted = resampled(denoised(program, resampled(x, 48_000, RATE_HZ)), RATE_HZ, 48_000)
-    async with connect(server.ws, form="opus") as stream:
+    async with connect(server.ws, format="opus") as stream:
         assert stream.rate_hz == 48_000
         for _ in range(2):
             for part in np.array_split(x, 29):

@@ -15,7 +15,7 @@ from tests.streaming.serve.servers import running  # skips without the extra ser
 from streaming.serve.hosted_model import HostedModel  # isort: skip
 from streaming.serve.lane_stream import Block  # isort: skip
 from streaming.serve.lane_worker import LaneWorker  # isort: skip
-from streaming.serve.loop_rounds import LoopRounds  # isort: skip
+from streaming.serve.loop_pacing import LoopPacing  # isort: skip
 from streaming.serve.settings import ModelSettings  # isort: skip
 from streaming.session import Session  # isort: skip
 from streaming.wire.frames import HEADER, unpack_header  # isort: skip
@@ -29,7 +29,7 @@ class Group:
     """The streams of one group, without a thread: turns are taken by hand."""
 
     def __init__(self, program, rate_hz=RATE_HZ):
-        worker = LaneWorker(0, LoopRounds())
+        worker = LaneWorker(0, LoopPacing())
         self.model = HostedModel(ModelSettings(name="model", streams=LANES), program, rate_hz, [worker])
         self.group = self.model.groups[0][1]
         hello = Hello.of_message({"type": "hello"})

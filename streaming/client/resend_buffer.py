@@ -1,4 +1,4 @@
-"""Unsafe: the frames of an input that a server may still lose."""
+"""ResendBuffer: the frames of an input that a server may still lose."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from pulse.ops.clock import frames_at
 from streaming.wire.ports import WirePort
 
 
-class Unsafe:
+class ResendBuffer:
     """Blocks of one input by the number of their first frame, until a checkpoint has them."""
 
     def __init__(self, port: WirePort) -> None:
         self._axis = port.axis or 0
-        self.forgot = False
+        self.has_checkpoint = False
         """Whether a server has said that frames are safe."""
         self._blocks: deque[tuple[int, Array]] = deque()
 
@@ -23,7 +23,7 @@ class Unsafe:
 
     def forget(self, first: int) -> None:
         """All frames before this one are safe."""
-        self.forgot = self.forgot or first > 0
+        self.has_checkpoint = self.has_checkpoint or first > 0
         while self._blocks and self._end(*self._blocks[0]) <= first:
             self._blocks.popleft()
 
@@ -36,8 +36,8 @@ class Unsafe:
                 yield begin + skipped, frames_at(frames, self._axis, skipped, count)
 
     def clear(self) -> None:
-        """Another epoch."""
-        self.forgot = False
+        """Forget all blocks: a new epoch begins."""
+        self.has_checkpoint = False
         self._blocks.clear()
 
     def _end(self, first: int, frames: Array) -> int:

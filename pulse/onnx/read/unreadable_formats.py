@@ -17,7 +17,7 @@ _ZIP_NAME = 30
 _EXPORT = "export it to ONNX"
 
 
-class Likeness(NamedTuple):
+class UnreadableFormat(NamedTuple):
     """A kind of file: whether a head is one, what to call it, and what to do."""
 
     test: Callable[[bytes], bool]
@@ -63,55 +63,63 @@ def _recipe(head: bytes) -> bool:
 
 
 LIKENESSES = (
-    Likeness(_zeros, "zeros, or nothing at all", "download or export it again"),
-    Likeness(
+    UnreadableFormat(_zeros, "zeros, or nothing at all", "download or export it again"),
+    UnreadableFormat(
         _starts(b"version https://git-lfs"), "a pointer of Git LFS, not the file itself", "run git lfs pull"
     ),
-    Likeness(_page, "a web page", "download the file itself; the link may have led to a page about it"),
-    Likeness(
+    UnreadableFormat(
+        _page, "a web page", "download the file itself; the link may have led to a page about it"
+    ),
+    UnreadableFormat(
         _zip_test(b"/data.pkl", b"/.format_version", b"/byteorder", b"/constants.pkl"),
         "a PyTorch file",
         "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
     ),
-    Likeness(_zip_test(b".npy"), "numpy arrays (.npz)", "give the model instead"),
-    Likeness(_starts(b"PK\3\4"), "a zip archive", "unpack it and give the .onnx file in it"),
-    Likeness(
+    UnreadableFormat(_zip_test(b".npy"), "numpy arrays (.npz)", "give the model instead"),
+    UnreadableFormat(_starts(b"PK\3\4"), "a zip archive", "unpack it and give the .onnx file in it"),
+    UnreadableFormat(
         _starts(*(bytes((0x80, version)) for version in range(2, 6))),
         "a Python pickle, perhaps of PyTorch",
         "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
     ),
-    Likeness(
+    UnreadableFormat(
         _safetensors,
         "weights in safetensors",
         "they have no graph: load them into their PyTorch model and use pulse.from_torch",
     ),
-    Likeness(_starts(b"GGUF"), "weights in GGUF", f"take the model that they come from and {_EXPORT}"),
-    Likeness(
+    UnreadableFormat(
+        _starts(b"GGUF"), "weights in GGUF", f"take the model that they come from and {_EXPORT}"
+    ),
+    UnreadableFormat(
         _from_fourth(b"ORTM"),
         "a model in the format of onnxruntime (.ort)",
         "give the .onnx file it is made from",
     ),
-    Likeness(_starts(b"\x89HDF"), "an HDF5 file, perhaps of Keras", f"load it with Keras and {_EXPORT}"),
-    Likeness(_starts(b"\x93NUMPY"), "a numpy array", "give the model instead"),
-    Likeness(
+    UnreadableFormat(
+        _starts(b"\x89HDF"), "an HDF5 file, perhaps of Keras", f"load it with Keras and {_EXPORT}"
+    ),
+    UnreadableFormat(_starts(b"\x93NUMPY"), "a numpy array", "give the model instead"),
+    UnreadableFormat(
         _starts(b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf"),
         "a compressed file",
         "unpack it and give the .onnx file in it",
     ),
-    Likeness(_starts(b"RIFF", b"fLaC", b"OggS", b"ID3"), "a sound", "give the model first, then the sound"),
-    Likeness(
+    UnreadableFormat(
+        _starts(b"RIFF", b"fLaC", b"OggS", b"ID3"), "a sound", "give the model first, then the sound"
+    ),
+    UnreadableFormat(
         _starts(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF"), "a picture or a document", "give the model"
     ),
-    Likeness(
+    UnreadableFormat(
         _recipe,
         "a recipe",
         "give its path, since it names files beside it",
     ),
-    Likeness(_text, "text", "give the .onnx file"),
+    UnreadableFormat(_text, "text", "give the .onnx file"),
 )
 """In the order in which they are tried."""
 
 
-def likeness(head: bytes) -> Likeness | None:
+def unreadable_format(head: bytes) -> UnreadableFormat | None:
     """The kind of file that begins with ``head``; None if nothing is known of it."""
     return next((kind for kind in LIKENESSES if kind.test(head[:HEAD])), None)

@@ -11,14 +11,14 @@ STREAM_S = 20e-6
 """For each stream that is open, up to ``APART_S``: a few streams do not wait."""
 
 
-class LoopRounds(NotCopyable):
+class LoopPacing(NotCopyable):
     """Has the loop sleep before it asks again which sockets are ready, if it has asked a moment ago.
 
     Messages of many clients come at any time. A loop that wakes for each of them spends more on waking than on the
     message, and takes the lock of Python away from the threads of the lanes each time.
     """
 
-    instead = "it belongs to an event loop"
+    why_not = "it belongs to an event loop"
 
     def __init__(self) -> None:
         self.streams = 0

@@ -1,0 +1,69 @@
+"""The text of a command's help, laid out for the width of the terminal."""
+
+import re
+import shutil
+import textwrap
+from collections.abc import Generator
+from contextlib import contextmanager
+from inspect import cleandoc
+from typing import Any
+
+_WIDEST = 110
+_MARGIN = 2
+_INDENT = 2
+_GAP = 3
+_WIDEST_COMMAND = 46
+"""Columns of a command beyond which its description stands below it."""
+
+
+@contextmanager
+def laid_out(command: Any) -> Generator[None]:
+    """While this lasts, the help of ``command`` fits into the terminal: paragraphs are wrapped, lists have two columns.
+
+    A list begins with a line that ends in a colon; in its indented lines, two spaces or more stand between a command
+    and what it does.
+    """
+    text = command.help
+    command.help = _lay_out_text(text)
+    try:
+        yield
+    finally:
+        command.help = text
+
+
+def _lay_out_text(text: str) -> str:
+    """In rich's markup."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST) - _MARGIN
+    first, *paragraphs = cleandoc(text).split("\n\n")
+    return "\n\n".join(
+        [_escape(" ".join(first.split())), *(_lay_out_paragraph(each, width) for each in paragraphs)]
+    )
+
+
+def _lay_out_paragraph(paragraph: str, width: int) -> str:
+    head, *lines = paragraph.splitlines()
+    if head.endswith(":") and lines and lines[0].startswith(" "):
+        return "\n".join(
+            [f"[bold]{_escape(head.removesuffix(':'))}[/bold]", *_lay_out_commands(lines, width)]
+        )
+    return _escape(textwrap.fill(" ".join(paragraph.split()), width, break_on_hyphens=False))
+
+
+def _lay_out_commands(lines: list[str], width: int) -> list[str]:
+    pairs = [(*re.split(" {2,}", line.strip(), maxsplit=1), "")[:2] for line in lines]
+    lengths = [len(command) for command, description in pairs if description]
+    column = max((length for length in lengths if length <= _WIDEST_COMMAND), default=0)
+    rows: list[tuple[str, str]] = []
+    for command, description in pairs:
+        beside = len(command) <= column
+        left = _INDENT + column + _GAP if beside else 2 * _INDENT
+        described = textwrap.wrap(description, width - left)
+        first = described.pop(0) if beside and described else ""
+        rows.append(((" " * _INDENT + command).ljust(left if first else 0), first))
+        rows += [(" " * left, line) for line in described]
+    return [f"[cyan]{_escape(start)}[/cyan]{_escape(line)}" for start, line in rows]
+
+
+def _escape(text: str) -> str:
+    """Text in which brackets are no markup."""
+    return text.replace("[", r"\[")

@@ -1,0 +1,49 @@
+"""Help fits into the terminal."""
+
+import re
+from importlib import import_module
+from inspect import cleandoc
+
+import pytest
+
+from streaming.cli.commands import COMMANDS
+from streaming.cli.commands import pulse as group
+from tests.streaming.command import pulse
+
+LISTS = re.compile(r"^(?:Examples|With your own model):\n((?:  .*\n?)+)", re.MULTILINE)
+WITH_EXAMPLES = ["", *(name for name in COMMANDS if name != "warm")]
+
+
+def examples_of(name: str) -> list[list[str]]:
+    """Each command of the lists in the docstring of a command, with its description if it has one."""
+    function = getattr(import_module(f"streaming.cli.{name}"), name) if name else group
+    (lines,) = LISTS.findall(cleandoc(function.__doc__))
+    return [re.split(" {2,}", line.strip(), maxsplit=1) for line in lines.splitlines()]
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_each_example_begins_a_line_and_is_followed_by_what_it_does(monkeypatch, name, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = pulse(*filter(None, [name]), "--help").stdout
+    assert max(map(len, shown.splitlines())) <= columns
+    prose = shown[: shown.index("╭")].splitlines()
+    examples = examples_of(name)
+    assert examples
+    for command, *description in examples:
+        starts = [
+            row
+            for row, line in enumerate(prose)
+            if line.strip() == command or line.startswith(f"   {command}   ")
+        ]
+        assert len(starts) == 1, command
+        told = " ".join(" ".join(prose[starts[0] :]).split())
+        assert told.startswith(" ".join([command, *description]))
+
+
+def test_paragraphs_fill_their_lines(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = re.sub(" +\n", "\n", pulse("run", "--help").stdout)
+    assert (
+        "\n Sound is resampled to the model's rate and back. The output is aligned with\n the input:" in shown
+    )
