@@ -405,7 +405,7 @@ class State(ABC):
 
 
 def _only(feed: Feed | Array, name: str) -> Array:
-    """The object itself, or the only value of a mapping with this name; the compiled call checks that it is an array."""
+    """The object itself, or the only value of a mapping with this name; the compiled call checks its type."""
     return cast(Array, feed.get(name) if isinstance(feed, dict) and len(feed) == 1 else feed)
 
 
