@@ -27,7 +27,7 @@ class Program(Executable):
 
         The weights are memory-mapped, so do not write to the file while the program is in use.
 
-        Raises LoadError: it is not a program, damaged, of another version or unsafe to run; or a kernel is not installed
+        Raises LoadError: it is not a program, damaged, of another version or unsafe; or a kernel is not installed
         """
         return Program.reader(source)
 
