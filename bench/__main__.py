@@ -13,7 +13,7 @@ from bench.docs import PAGE, PICTURE, page
 from bench.first_results import STARTED, Start, starts
 from bench.growth import Growth, growth, growth_entries
 from bench.host import Host
-from bench.lanes import lanes_entries, lanes_rows
+from bench.lanes import LanesRow, lanes_entries, lanes_rows
 from bench.models import PUBLISHED, Entry, catalogue
 from bench.models.given import add_options, given_entry
 from bench.report import show
@@ -95,11 +95,13 @@ def measure(options: argparse.Namespace) -> Results:
     if options.start or options.docs:
         note("start", style="dim", highlight=False)
         start_times = starts(entry for entry in selection if options.model or entry.key in STARTED)
-    lanes = []
+    lanes = list[LanesRow]()
     if options.lanes or options.docs:
         for entry in lanes_entries(options.models):
+            if options.keys and entry.key not in options.keys:
+                continue
             note(f"lanes of {entry.name}", style="dim", highlight=False)
-            lanes += lanes_rows(entry)
+            lanes += lanes_rows(entry, machine)
     steps = list[Growth]()
     if options.growth or options.docs:
         for entry in selection if options.model or options.keys else growth_entries(options.models):

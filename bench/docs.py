@@ -8,11 +8,14 @@ from bench import first_results
 from bench.contest import OURS
 from bench.first_results import Start
 from bench.host import Host
+from bench.lanes import LanesRow
 from bench.report import GROWTH_COLUMNS, LANES_COLUMNS, growth_lines, lanes_lines, left_out, missed_targets
 from bench.results import PEERS, Results, Row
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 PICTURE = PAGE.with_name("growth.svg")
+
+START_TITLE, LANES_TITLE = "## Start", "## Many streams"
 
 HEAD = """# Performance
 
@@ -40,7 +43,7 @@ def page(results: Results) -> str:
     parts += section("Missed targets", missed_targets(results))
     parts += section("Not timed", left_out(results), NOT_TIMED)
     if results.lanes:
-        parts += ["## Many streams\n", LANES, table(LANES_COLUMNS, lanes_lines(results))]
+        parts.append(lanes_section(results.lanes))
     if results.starts:
         parts.append(start_section(results.starts))
     if results.calls:
@@ -57,11 +60,13 @@ def page(results: Results) -> str:
 
 NOT_TIMED = "Forms of a model that another runtime does not load, or for which it gives wrong results.\n"
 
-LANES = """Streams of one model that step in one call (`Program.spawn_many`), and the same number of separate states
-that step in turn. *streams* is how many of them one core runs in real time, at 100 frames per second for
-the recurrent networks and 62.5 for GTCRN. *times* is the time of separate states divided by that of lanes. *streams a
-watt* divides the streams of one core by the power of the whole processor while the lanes step, as its energy counters
-tell it; *not told* where a machine has none that this user may read.
+LANES = """`python -m bench.streams` measures these: streams of one model that step in one call
+(`Program.spawn_many`), and the same number of separate states that step in turn, in alternating rounds. *streams* is
+how many of them one core runs in real time, with a pulse every *ms a pulse*. *times* is the time of separate states
+divided by that of lanes. *least us* is the roofline of the call, divided by the number of lanes: nothing that reads
+these bytes and computes these multiply-adds is faster on this machine. *streams a watt* divides the streams of one core
+by the power of the whole processor while the lanes step, as its energy counters tell it; *not told* where a machine has
+none that this user may read.
 """
 
 START = """`python -m bench.start` measures these: processes of their own, which take turns; the median of each. *ms* is
@@ -73,20 +78,19 @@ All rows import numpy. *carried* kernels are the machine code of a wheel: nothin
 
 def start_section(starts: Sequence[Start]) -> str:
     """The section of the page; it names its machine, since it may be of another run than the rest."""
-    return "\n".join(
-        [
-            "## Start\n",
-            START,
-            f"{Host.here()}\n",
-            table(first_results.COLUMNS, first_results.lines(starts), left=2),
-        ]
-    )
+    lines = table(first_results.COLUMNS, first_results.lines(starts), left=2)
+    return "\n".join([f"{START_TITLE}\n", START, f"{Host.here()}\n", lines])
 
 
-def replace_start(section: str) -> None:
-    """Put it in the place of the one that the page has."""
-    before, _, rest = PAGE.read_text().partition("## Start\n")
-    PAGE.write_text(f"{before}{section}\n{rest[rest.index('## ') :]}")
+def lanes_section(rows: Sequence[LanesRow]) -> str:
+    """The section of the page, with its machine too."""
+    return "\n".join([f"{LANES_TITLE}\n", LANES, f"{Host.here()}\n", table(LANES_COLUMNS, lanes_lines(rows))])
+
+
+def replace_section(title: str, text: str) -> None:
+    """Put a section in the place of the one that the page has."""
+    before, _, rest = PAGE.read_text().partition(f"{title}\n")
+    PAGE.write_text(f"{before}{text}\n{rest[rest.index('## ') :]}")
 
 
 CALLS = """One call from Python of a model of one Relu, 16 frames, and what it takes more than the machine's own run
@@ -96,7 +100,7 @@ of the program in the same rounds (`python -m bench.calls`).
 GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8
 bits. *least* is the roofline of the call; weights count once for all lanes.
 
-![times by pulse and lanes]({PICTURE.name})
+![times by pulse, lanes and weights]({PICTURE.name})
 """
 
 MACHINE = """The speed of reading with one thread, measured before the models.

@@ -12,6 +12,8 @@ from bench.results import PEERS, Results
 
 COLOURS = {"onnxruntime": "#4477aa", "tract": "#cc6677"}
 HEIGHT = 0.38
+GROWN_BY = {"pulse": "frames of a pulse", "lanes": "lanes", "weights": "weights"}
+"""What a step grows with -> the name of the axis."""
 
 
 def draw(results: Results, path: Path) -> None:
@@ -43,17 +45,19 @@ def draw(results: Results, path: Path) -> None:
 
 
 def draw_growth(results: Results, path: Path) -> None:
-    """Time of a call by the frames of a pulse and by lanes, solid, with the roofline, dashed; logarithmic scales."""
-    figure, sides = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
-    for axes, by in zip(sides, ("pulse", "lanes")):
+    """Time of a call by what it grows with, solid, with the roofline, dashed; logarithmic scales."""
+    figure, sides = plt.subplots(1, len(GROWN_BY), figsize=(12, 3.6), sharey=True)
+    for axes, (by, label) in zip(sides, GROWN_BY.items()):
+        counted = by != "weights"
         for number, title in enumerate(dict.fromkeys(row.title for row in results.growth)):
             rows = [row for row in results.growth if (row.title, row.by) == (title, by)]
-            at, colour = [int(row.at) for row in rows], f"C{number}"
+            at, colour = [int(row.at) if counted else row.at for row in rows], f"C{number}"
             axes.plot(at, [row.us for row in rows], "o-", color=colour, label=title)
             axes.plot(at, [row.least_us for row in rows], "--", color=colour)
-        axes.set_xscale("log", base=2)
+        if counted:
+            axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        axes.set_xlabel("frames of a pulse" if by == "pulse" else "lanes")
+        axes.set_xlabel(label)
     sides[0].set_ylabel("us a call; dashed: roofline")
     sides[0].legend(loc="upper left")
     figure.tight_layout()

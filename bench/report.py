@@ -1,12 +1,13 @@
 """The results as a table in the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from bench import first_results
 from bench.contest import OURS
+from bench.lanes import LanesRow
 from bench.results import PEERS, Results, Row
 
 
@@ -23,7 +24,7 @@ def show(results: Results, console: Console) -> None:
         for line in lines:
             console.print(line, highlight=False)
     if results.lanes:
-        console.print(lanes_table(results))
+        console.print(lanes_table(results.lanes))
     if results.starts:
         console.print(starts_table(results))
     if results.growth:
@@ -95,32 +96,34 @@ def left_out(results: Results) -> Iterator[str]:
 LANES_COLUMNS = (
     "model",
     "lanes",
+    "ms a pulse",
     "us a stream",
     "us, separate",
+    "times",
+    "least us",
     "streams",
     "streams, separate",
-    "times",
     "streams a watt",
 )
 NOT_TOLD = "This machine does not tell its power."
 
 
-def lanes_lines(results: Results) -> Iterator[list[str]]:
+def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
     """One line for each number of lanes."""
-    for row in results.lanes:
-        times = f"{row.us_per_stream:.2f}", f"{row.alone_us:.2f}"
+    for row in rows:
+        lanes, us = (str(row.lanes), f"{row.pulse_ms:g}"), (f"{row.us_per_stream:.2f}", f"{row.alone_us:.2f}")
         streams = f"{row.streams_per_core:,.0f}", f"{row.alone_per_core:,.0f}"
         per_watt = "not told" if row.streams_per_watt is None else f"{row.streams_per_watt:,.0f}"
-        yield [row.title, str(row.lanes), *times, *streams, str(row.times), per_watt]
+        yield [row.title, *lanes, *us, str(row.times), f"{row.least_us:.2f}", *streams, per_watt]
 
 
-def lanes_table(results: Results) -> Table:
+def lanes_table(rows: Sequence[LanesRow]) -> Table:
     """Streams of one core."""
-    has_watts = any(row.watts for row in results.lanes)
+    has_watts = any(row.watts for row in rows)
     table = Table(title="streams of one core at real time", caption=None if has_watts else NOT_TOLD)
     for name in LANES_COLUMNS:
         table.add_column(name, justify="left" if name == "model" else "right")
-    for line in lanes_lines(results):
+    for line in lanes_lines(rows):
         table.add_row(*line)
     return table
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from bench.docs import replace_start, start_section
+from bench.docs import START_TITLE, replace_section, start_section
 from bench.first_results import ROUNDS, STARTED, starts
 from bench.models import PUBLISHED, catalogue
 
@@ -23,7 +23,7 @@ def main() -> None:
     section = start_section(starts((entries[key] for key in options.keys), options.cold, options.rounds))
     print(section)
     if options.docs:
-        replace_start(section)
+        replace_section(START_TITLE, section)
 
 
 if __name__ == "__main__":

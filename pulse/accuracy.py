@@ -1,4 +1,4 @@
-"""Loss by rounded weights: the outputs of a stream against those with weights of f32."""
+"""Loss by rounding: the outputs of a stream against those with weights and activations of f32."""
 
 import math
 
@@ -15,7 +15,7 @@ from pulse.record import record
 
 @record
 class RoundingError:
-    """How far an output is from that of f32 weights.
+    """How far an output is from that of f32.
 
     largest  the largest absolute difference
     snr_db   energy of the output to energy of the difference; infinite if they are equal
@@ -36,18 +36,19 @@ def rounding_errors(
     backend: str = "numba",
     seed: int = 0,
     prepare: Prepare | None = None,
+    activations: str = "f32",
 ) -> list[RoundingError]:
     """The error of each output on one stream of random input, for weights stored as ``weights``.
 
     frames  of the symbol; the longest of the short streams that ``verify`` tries by default
-    prepare  as in ``compile_model``
-    Raises  CompileError: the form is unknown, or cannot hold the weights
+    prepare, activations  as in ``compile_model``
+    Raises  CompileError: as ``compile_model``
     """
     length = max(short_lengths(model)) if frames is None else frames
     feeds = feeds_of(model, length, seed=seed)
     exact, rounded = (
-        stream_whole(compile_model(model, backend, weights=form, prepare=prepare), feeds)
-        for form in ("f32", weights)
+        stream_whole(compile_model(model, backend, weights=form, prepare=prepare, activations=rows), feeds)
+        for form, rows in (("f32", "f32"), (weights, activations))
     )
     return [_error(name, exact[name], rounded[name]) for name in exact]
 

@@ -33,6 +33,7 @@ def stream(
     weights: str | None = None,
     prepare: Prepare | None = None,
     threads: int = 1,
+    activations: str | None = None,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
 
@@ -46,11 +47,13 @@ def stream(
     weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
              quarter. What fits into 16 bits as it is takes a half in any case
     prepare  as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
+    activations  ``int8``, with weights of ``int8``: what these are multiplied by is rounded too, row by row, and
+             products are sums of whole numbers: faster, and less exact; see ``pulse.accuracy``
     threads  among how many a long step is shared, see ``Program.with_threads``
     Raises   PulseError
     """
     with fewer_collections():
-        program = load(source).compile(pulse, align, max_context, backend, weights, prepare)
+        program = load(source).compile(pulse, align, max_context, backend, weights, prepare, activations)
     return program.with_threads(threads)
 
 

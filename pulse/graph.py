@@ -274,6 +274,20 @@ class Graph(Generic[F, O]):
         other.__init__()
         return offset
 
+    def duplicate(self) -> "Graph[F, O]":
+        """The same graph, all nodes with their ids; ops and facts are shared."""
+        result = Graph[F, O]()
+        for node in self.nodes:
+            outlets = [Outlet(outlet.fact, dict(outlet.successors)) for outlet in node.outputs]
+            result.nodes.append(Node(node.id, node.name, node.op, list(node.inputs), outlets))
+        result.inputs = list(self.inputs)
+        result._names, result._numbers = set(self._names), dict(self._numbers)
+        result.set_outputs(self.outputs, self.output_names)
+        result.views = {
+            name: View(set(view.nodes), view.backend, view.kernel) for name, view in self.views.items()
+        }
+        return result
+
     def rebuilt(self) -> "Graph[F, O]":
         """The same graph in order, holding its inputs and what its outputs need."""
         result = Graph[F, O]()

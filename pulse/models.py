@@ -154,10 +154,14 @@ class PulsedModel(PulsedNetwork):
         return _as(cls, network)
 
     def compile(
-        self, backend: str = "numba", weights: str = "f32", prepare: Prepare | None = None
+        self,
+        backend: str = "numba",
+        weights: str = "f32",
+        prepare: Prepare | None = None,
+        activations: str = "f32",
     ) -> Program:
         """A program that runs it; see ``pulse.program.compiler.compile_model``."""
-        return compile_model(self, backend, weights=weights, prepare=prepare)
+        return compile_model(self, backend, weights=weights, prepare=prepare, activations=activations)
 
     def to_onnx(self, opset: int = 17) -> "ModelProto":
         """The model as standard ONNX, all that it remembers as inputs and outputs; see ``pulse.onnx.write``.

@@ -168,7 +168,7 @@ class InputBlocks:
         return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), pending)]
 
     def load(self, received: Sequence[int], pending: Sequence[int], chunks: Sequence[bytes]) -> None:
-        """The reverse of ``received``, ``pending_by_input`` and ``dump``."""
+        """The reverse of ``received_frames``, ``pending_by_input`` and ``dump``."""
         self._received, self._passed_pulses = dict(zip(self._queues, received)), 0
         for queue, chunk, frames in zip(self._queues.values(), chunks, pending):
             queue.load(chunk, frames)

@@ -132,7 +132,7 @@ class OutputTrim:
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 
     def load(self, sent: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
-        """The reverse of ``sent``, ``held_frames`` and ``dump``; ``pulses`` and ``end`` are of the stream's clock."""
+        """The reverse of ``sent_frames``, ``held_frames`` and ``dump``; the clock has ``pulses`` and ``end``."""
         self._sent, self._plain_pulses = dict(zip(self._sent, sent)), 0
         for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))

@@ -94,8 +94,10 @@ def _sweep(graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], sto
             rule, patch = match
             _recheck(graph, patch.apply(), rule)
             fired[rule.name] += 1
-    graph.check()
-    return fired.total() > before
+    rewritten = fired.total() > before
+    if rewritten:
+        graph.check()
+    return rewritten
 
 
 def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rewrite]) -> tuple[Rewrite, Patch] | None:

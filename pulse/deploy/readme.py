@@ -19,6 +19,7 @@ UNJUDGED = (
 def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: Vector) -> str:
     """What is in the folder, the ports, the delays, and how to use it; ``needs`` are functions of libm."""
     program = model.program
+    rounded = "" if program.activations == "f32" else f", activations of {program.activations}"
     rows = [
         *(_row("input", port, model) for port in program.inputs),
         *(_row("output", port, model) for port in program.outputs),
@@ -26,7 +27,7 @@ def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: Vector)
     more = {
         "TARGET": target,
         "PULSE": str(program.pulse),
-        "WEIGHTS": f"{byte_size(program.weights.size)}, {program.form}",
+        "WEIGHTS": f"{byte_size(program.weights.size)}, {program.form}{rounded}",
         "MEMORY": byte_size(model.memory_bytes),
         "NEEDS": ", ".join((*LIBC, *needs)),
         "PORTS": "\n".join(rows),

@@ -38,6 +38,11 @@ def vstore_bytes(p: Pointer, i: int, v: Vector) -> None:
     p.elements[p.span(i, LANES)] = _as_bytes(v, np.uint8)[:, 0]
 
 
+def vload_words(p: Pointer, i: int) -> Vector:
+    """The 16 int32 from ``p[i]``, as they are."""
+    return Vector(p.elements[p.span(i, LANES)].astype(np.int32))
+
+
 def _columns(p: Pointer, i: int, blocks: int) -> tuple[Vector, ...]:
     rows = p.elements[p.span(i, BYTES * blocks * LANES)].reshape(BYTES, blocks, LANES)
     columns = np.ascontiguousarray(rows.transpose(1, 2, 0))

@@ -7,15 +7,17 @@ from numba.core import types
 from pulse.jit import byte_dots
 from pulse.jit.byte_dots import BYTES
 from pulse.jit.pointer_codegen import PointerType
-from pulse.jit.processor import has_features
+from pulse.jit.processor import has_features, processor
 from pulse.jit.simd import LANES
 from pulse.jit.simd_codegen import BIT, INT32, INT64, INTS, INTS_LL, call, constant, lowers
 from pulse.jit.simd_memory_codegen import vector_pointer
 
 SIZE = BYTES * LANES  # bytes of a register
 BYTES_LL = ir.VectorType(ir.IntType(8), SIZE)
+HALVES_LL = ir.VectorType(ir.IntType(16), 2 * LANES)
 NARROW_LL = ir.VectorType(ir.IntType(8), LANES)
 BYTE_POINTER, CODE_POINTER = PointerType(types.uint8), PointerType(types.int8)
+WORD_POINTER = PointerType(types.int32)
 
 
 def is_fast() -> bool:
@@ -32,17 +34,54 @@ def _has(builder):
 def _dot(builder, total, natural, signed):
     if is_fast():
         return call(builder, "llvm.x86.avx512.vpdpbusd.512", INTS_LL, total, natural, signed)
-    for number in range(BYTES):
-        low = builder.lshr(natural, constant(INTS_LL, 8 * number))
-        high = builder.shl(signed, constant(INTS_LL, 8 * (BYTES - 1 - number)))
-        factor = builder.ashr(high, constant(INTS_LL, 24))
-        total = builder.add(total, builder.mul(builder.and_(low, constant(INTS_LL, 255)), factor))
-    return total
+    first, second = (builder.bitcast(value, HALVES_LL) for value in (natural, signed))
+    eight = ir.Constant(HALVES_LL, [ir.Constant(ir.IntType(16), 8)] * (2 * LANES))
+    low_bytes = ir.Constant(HALVES_LL, [ir.Constant(ir.IntType(16), 255)] * (2 * LANES))
+    low = pair_sums(builder, builder.and_(first, low_bytes), builder.ashr(builder.shl(second, eight), eight))
+    high = pair_sums(builder, builder.lshr(first, eight), builder.ashr(second, eight))
+    return builder.add(total, builder.add(low, high))
+
+
+def pair_sums(builder, natural, signed):
+    """Products of halves of 0 … 255 and -128 … 127, the two of each lane added."""
+    if processor().triple.startswith("x86"):
+        if has_features("avx512bw"):
+            return call(builder, "llvm.x86.avx512.pmaddw.d.512", INTS_LL, natural, signed)
+        name, count = ("llvm.x86.avx2.pmadd.wd", 2) if has_features("avx2") else ("llvm.x86.sse2.pmadd.wd", 4)
+        size, result = 2 * LANES // count, ir.VectorType(INT32, LANES // count)
+        parts = [
+            call(
+                builder,
+                name,
+                result,
+                *(part_of(builder, each, at * size, size) for each in (natural, signed)),
+            )
+            for at in range(count)
+        ]
+        while len(parts) > 1:
+            width = parts[0].type.count
+            lanes = ir.Constant(ir.VectorType(INT32, 2 * width), list(range(2 * width)))
+            parts = [builder.shuffle_vector(*pair, lanes) for pair in zip(parts[::2], parts[1::2])]
+        return parts[0]
+    products = builder.bitcast(builder.mul(natural, signed), INTS_LL)  # of 16 bits each
+    half = constant(INTS_LL, 16)
+    return builder.add(builder.ashr(builder.shl(products, half), half), builder.ashr(products, half))
+
+
+def part_of(builder, vector, first: int, count: int):
+    """Neighbouring lanes."""
+    lanes = ir.Constant(ir.VectorType(INT32, count), list(range(first, first + count)))
+    return builder.shuffle_vector(vector, vector, lanes)
 
 
 @lowers(byte_dots.vstore_bytes, types.none, BYTE_POINTER, types.int64, INTS)
 def _store_bytes(builder, p, i, v):
     builder.store(builder.trunc(v, NARROW_LL), vector_pointer(builder, p, i, NARROW_LL), align=1)
+
+
+@lowers(byte_dots.vload_words, INTS, WORD_POINTER, types.int64)
+def _load_words(builder, p, i):
+    return builder.load(vector_pointer(builder, p, i, INTS_LL), align=4)
 
 
 def shuffle(builder, first, second, places):

@@ -149,6 +149,7 @@ class Loaded:
         backend: str = "numba",
         weights: str | None = None,
         prepare: "Prepare | None" = None,
+        activations: str | None = None,
     ) -> Program:
         """A program that runs it; the arguments are those of ``pulsify`` and of ``PulsedModel.compile``.
 
@@ -156,18 +157,21 @@ class Loaded:
         """
         program = self.program
         if program is None:
-            return self.pulsify(pulse, align, max_context).compile(backend, weights or "f32", prepare)
+            model = self.pulsify(pulse, align, max_context)
+            return model.compile(backend, weights or "f32", prepare, activations or "f32")
         other = {
             spell("pulse", pulse): pulse not in (None, program.pulse),
             "align": align,
             spell("max_context", max_context): max_context is not None,
             spell("backend", backend): backend != program.backend,
             spell("weights", weights): weights not in (None, program.form),
+            spell("activations", activations): activations not in (None, program.activations),
         }
         if wrong := [text for text, differs in other.items() if differs]:
+            rows = "" if program.activations == "f32" else f" and activations of {program.activations}"
             raise CompileError(
-                f"{self.title}: is a program with pulses of {program.pulse} frames and weights of {program.form}; "
-                f"leave out {', '.join(wrong)}, or compile the model with that"
+                f"{self.title}: is a program with pulses of {program.pulse} frames and weights of {program.form}"
+                f"{rows}; leave out {', '.join(wrong)}, or compile the model with that"
             )
         if prepare is not None:
             prepare(program.kernel_names)

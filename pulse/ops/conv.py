@@ -12,7 +12,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, PulsedFact, TypedFact, volume
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
-from pulse.ops.weight_units import UnitLayout
+from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.record import record
 
@@ -147,7 +147,7 @@ class Conv(Op):
         kernel = inputs[1].sizes
         if slot != 1 or is_depthwise(self, kernel):
             return None
-        return UnitLayout(kernel, tuple(range(1, len(kernel))))
+        return UnitLayout(kernel, tuple(range(1, len(kernel))), RowLayout(0, 1, self.group))
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = spatial_stream(axes)

@@ -8,7 +8,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, PulsedFact, TypedFact, dtype_name, volume
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
-from pulse.ops.weight_units import UnitLayout
+from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.record import record
 
@@ -54,7 +54,9 @@ class MatMul(Op):
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
         if slot != packed_operand(inputs):
             return None
-        return UnitLayout(inputs[slot].sizes, (0,) if slot == 1 else (1,))
+        other = 1 - slot
+        rows = RowLayout(other, inputs[other].rank - (1 if slot == 1 else 2))
+        return UnitLayout(inputs[slot].sizes, (0,) if slot == 1 else (1,), rows)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         a, b = inputs

@@ -85,6 +85,10 @@ class Op:
         """Where the output units of an operand lie; None if it is no weight, or gains nothing from fewer bits."""
         return None
 
+    def with_rounded_state(self) -> "Op":
+        """The op that rounds its state to rows of int8 before it multiplies it; see ``pulse.ops.quantize_rows``."""
+        return self
+
     def detail(self) -> str:
         """The attributes, for dumps."""
         return ""

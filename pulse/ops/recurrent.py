@@ -1,6 +1,7 @@
 """Recurrent layers: RNN, GRU and LSTM in one direction, offline and as a stream."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from pulse.ops.clock import Clock
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
 from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATES, Cell, Wide
 from pulse.ops.stateful import Carried
-from pulse.ops.weight_units import UnitLayout
+from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds
 from pulse.record import record
 
@@ -75,7 +76,12 @@ class Recurrent(Op):
         return 4 + self.optional.index(name) if name in self.optional else None
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
-        return UnitLayout(inputs[slot].sizes, (1,)) if slot in (1, 2) else None
+        if slot not in (1, 2):
+            return None
+        return UnitLayout(inputs[slot].sizes, (1,), RowLayout(0, 2) if slot == 1 else RowLayout(None))
+
+    def with_rounded_state(self) -> "Recurrent":
+        return replace(self, cell=replace(self.cell, rounds_rows=True))
 
     def begin(self, inputs: Sequence[Array]) -> list[Wide]:
         """The state before the first frame."""
@@ -171,6 +177,8 @@ class Recurrent(Op):
             words.append("linear before reset")
         if self.cell.input_forget:
             words.append("input forget")
+        if self.cell.rounds_rows:
+            words.append("rows of int8")
         if self.lengths is not None:
             words.append(f"lengths {list(self.lengths)}")
         return " ".join([*words, *(f"+{name}" for name in self.optional)])

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.ops.arithmetic import round_inside
+from pulse.ops.quantize_rows import round_rows
 from pulse.record import record
 
 Wide: TypeAlias = NDArray[np.float64]
@@ -75,6 +76,7 @@ class Cell:
     clip                 the inputs of the gates' activations stay within -clip … clip; None: no limit
     linear_before_reset  gru: the reset gate multiplies what comes out of the recurrent product, not what goes in
     input_forget         lstm: the forget gate is 1 - input gate
+    rounds_rows          what is multiplied by the recurrent weights is rounded to rows of int8 first (``round_rows``)
     """
 
     kind: CellKind
@@ -82,6 +84,7 @@ class Cell:
     clip: float | None = None
     linear_before_reset: bool = False
     input_forget: bool = False
+    rounds_rows: bool = False
 
     @property
     def states(self) -> int:
@@ -99,24 +102,27 @@ class Cell:
         peepholes  [3*H] for the gates i o f, of an lstm
         """
         if self.kind == "rnn":
-            return (self._apply(0, x + state[0] @ r.T + bias),)
+            return (self._apply(0, x + self._row(state[0]) @ r.T + bias),)
         if self.kind == "gru":
             return (round_inside(self._gru(x, state[0], r, bias)),)
         return self._lstm(x, state[0], state[1], r, bias, peepholes)
+
+    def _row(self, h: Wide) -> Wide:
+        return round_rows(h) if self.rounds_rows else h
 
     def _apply(self, number: int, x: Wide) -> Wide:
         clipped = x if self.clip is None else np.clip(x, -self.clip, self.clip)
         return round_inside(self.activations[number](clipped))
 
     def _gru(self, x: Wide, h: Wide, r: Wide, bias: Wide) -> Wide:
-        size = h.shape[1]
-        gates = self._apply(0, x[:, : 2 * size] + h @ r[: 2 * size].T + bias[: 2 * size])
+        size, row = h.shape[1], self._row(h)
+        gates = self._apply(0, x[:, : 2 * size] + row @ r[: 2 * size].T + bias[: 2 * size])
         update, reset = gates[:, :size], gates[:, size:]
         last, last_bias = r[2 * size :], bias[2 * size :]
         if self.linear_before_reset:
-            own = reset * (h @ last.T + last_bias)
+            own = reset * (row @ last.T + last_bias)
         else:
-            own = (reset * h) @ last.T + last_bias
+            own = self._row(reset * h) @ last.T + last_bias
         fresh = self._apply(1, x[:, 2 * size :] + own)
         return (1 - update) * fresh + update * h
 
@@ -124,7 +130,7 @@ class Cell:
         self, x: Wide, h: Wide, c: Wide, r: Wide, bias: Wide, peepholes: Wide | None
     ) -> tuple[Wide, Wide]:
         size = h.shape[1]
-        i, o, f, fresh = np.split(x + h @ r.T + bias, 4, axis=1)
+        i, o, f, fresh = np.split(x + self._row(h) @ r.T + bias, 4, axis=1)
         pi, po, pf = (0.0, 0.0, 0.0) if peepholes is None else np.split(peepholes, 3)
         assert i.shape[1] == size
         enter = self._apply(0, i + pi * c)

@@ -1,6 +1,7 @@
 """The base class of ops of pulsed models that read their own state or the time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pulse.dim import TDim
 from pulse.facts import Array, PulsedFact, TypedFact
@@ -51,6 +52,9 @@ class OnPulses(Stateful):
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
         return self.op.weight_units(inputs, slot)
+
+    def with_rounded_state(self) -> Op:
+        return replace(self, op=self.op.with_rounded_state())
 
     def detail(self) -> str:
         return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

@@ -6,11 +6,11 @@ from pulse.errors import CompileError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.op import Op
+from pulse.program.activations import check_activations, with_rounded_rows
 from pulse.program.backends import conv_kernels as conv_kernels
+from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import Compute, Implementation, has_preferred, register
-from pulse.program.backends.mixed import MixedProgram
-from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
 
@@ -29,6 +29,7 @@ def compile_model(
     fetches: Sequence[OutletId] | None = None,
     weights: str = "f32",
     prepare: Prepare | None = None,
+    activations: str = "f32",
 ) -> Program:
     """Compile a pulsed model into a program.
 
@@ -36,12 +37,19 @@ def compile_model(
               may set other backends, and kernels, for their nodes
     fetches   more wires of the pulsed graph to keep, for inspection
     weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
-              Activations and sums are f32 always; see ``pulse.program.weights``
+              Sums and all other tensors are f32; see ``pulse.program.weights``
     prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
               one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
               and show a progress bar
-    Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
+    activations  ``int8``: what meets weights of ``int8`` is rounded too; see ``pulse.program.activations``
+    Raises    CompileError: an operation has no kernel; the backend, the form of weights or of activations is unknown;
+              or no product takes rows of int8
     """
+    if check_activations(activations, weights) == "int8":
+        program = compile_model(with_rounded_rows(model), backend, fetches, weights, prepare)
+        assert isinstance(program, CompiledProgram)
+        program.activations, program.unrounded = activations, model
+        return program
     backends = (*BACKENDS, *FURTHER)
     if backend not in backends:
         raise CompileError(f"no backend {backend!r}; choose {', '.join(backends[:-1])} or {backends[-1]}")
@@ -53,6 +61,8 @@ def compile_model(
             if name in FURTHER:
                 return FURTHER[name](part, weights)
             return _compile(name, part, (), weights, prepare, computes)
+
+        from pulse.program.backends.mixed import MixedProgram
 
         return MixedProgram(model, backend, choice_of, compile_part, fetches or (), weights)
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
@@ -72,6 +82,8 @@ def _compile(
     computes: Mapping[int, Compute],
 ) -> Program:
     if backend == "numpy":
+        from pulse.program.backends.reference import ReferenceProgram
+
         return ReferenceProgram(model, fetches, weights, computes=computes)
     from pulse.program.backends.native_program import NativeProgram
 

@@ -10,7 +10,7 @@ from pulse.facts import Array
 from pulse.jit.instruction import Instruction, number_fields
 from pulse.jit.simd import LANES
 from pulse.program.kernels.copy import COPY_LOOPS, Copy
-from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep
+from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
 from pulse.program.kernels.matmul_windows import WindowRows
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value
@@ -126,7 +126,7 @@ class Interleaving:
 
     def copy_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
         """Copy words that are not interleaved."""
-        for (a, b), inner in loops.merge().inside(COPY_LOOPS):
+        for (a, b), inner in loops.merge().longest_inside().inside(COPY_LOOPS):
             yield Copy(
                 src=further_on(source, a),
                 dst=further_on(target, b),
@@ -137,11 +137,15 @@ class Interleaving:
             )
 
     def finish(self, finish: Finish) -> Finish:
-        """The interleaved form of the steps after a product. Raises NotInterleavedError if there is a gate."""
-        if finish.gate_count:
-            raise NotInterleavedError("a gate")
+        """The interleaved form of the steps after a product."""
         steps = [self._step(step) for step in finish.steps]
-        return Finish(flat=False, gate_count=0, step_count=len(steps), gates=(), steps=steps)
+        gates = [
+            GateFinish(
+                left=gate.left, right=gate.right, gated=self.data(gate.gated), rows=self.share(gate.rows)
+            )
+            for gate in finish.gates
+        ]
+        return Finish(flat=False, gate_count=len(gates), step_count=len(steps), gates=gates, steps=steps)
 
     def _step(self, step: FinishStep) -> FinishStep:
         operand: Any = step.operand

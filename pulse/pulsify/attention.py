@@ -79,8 +79,6 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
     The pattern is ``softmax(q @ transpose(k)) @ v``, with scales and masks before the softmax. The masks are functions
     of positions and lengths alone; running them shows which pairs they allow.
     """
-    if not any(isinstance(node.op, Softmax) for node in model.graph.nodes):
-        return BandedModel(model)
     result = BandedModel(model.copy())
     graph = result.model.graph
     join_products(graph, symbol)

@@ -1,13 +1,13 @@
 """``pulsify``: relate the ops, fit the pulse, schedule the wires, describe the ports."""
 
 from pulse.dim import Symbol
-from pulse.errors import PulsifyError
+from pulse.errors import PulsifyError, Refusal
 from pulse.facts import PulsedFact
 from pulse.graph import Graph, OutletId
 from pulse.interface import Port
+from pulse.ops.norm import Softmax
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
-from pulse.pulsify.attention import band_attention
 from pulse.pulsify.faults import add_fault_counters, fault_waits
 from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 from pulse.pulsify.prepare import prepare_model
@@ -38,11 +38,15 @@ def pulsify(
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:
         raise PulsifyError(f"{spell('max_context', max_context)} is not a positive number of frames")
-    banded = band_attention(prepare_model(model, stream), stream, max_context)
-    typed = banded.model
-    if banded.limited:
-        typed.scope = typed.scope.with_assumption(f"{stream.name} <= {max_context}")
-    related = relate(typed, stream, banded.refused)
+    typed, refused = prepare_model(model, stream), dict[str, Refusal | None]()
+    if any(isinstance(node.op, Softmax) for node in typed.graph.nodes):
+        from pulse.pulsify.attention import band_attention
+
+        banded = band_attention(typed, stream, max_context)
+        typed, refused = banded.model, banded.refused
+        if banded.limited:
+            typed.scope = typed.scope.with_assumption(f"{stream.name} <= {max_context}")
+    related = relate(typed, stream, refused)
     frames = related.fit(typed.graph, pulse)
     wiring = Wiring(Graph[PulsedFact, Op](), stream, frames)
     scheduler = Scheduler(typed, related, wiring, {})

@@ -1,14 +1,16 @@
 """Second pass: wire the pulsed graph, node by node, with the offsets that the relations need.
 
-With Din the offset of the input, ``span``, ``stride``, ``up`` and ``skip`` as in ``pulse.ops.op``:
+An input of the model has offset 0. With ``source`` the offset of an op's input, and ``span``, ``stride``, ``up`` and
+``skip`` as in ``pulse.ops.op``, the offset of its output is:
 
-pointwise   D = max(Din of all inputs); the others are delayed to it
-window      group g is at index g + G with G = ceil((Din + span - stride) / stride), D = G*up + skip;
+pointwise   the maximum of its inputs; the others are delayed to it
+window      group*up + skip, where ``group = ceil((source + span - stride) / stride)`` is the index of the first group;
             the op sees the frames of whole groups, which may begin and end inside of a pulse
-ends        D = Din - before; frames outside of the input are replaced by constants
-cumulative  D = max(Din of all inputs), and at least the lag of their length if a state is read
-banded      D = E + ahead with E = max(Din of keys and values, Din of queries - ahead, -ahead) their offset
-ends, edge or reflect: the smallest D at which each new frame is in a pulse that already has its source
+ends        source - before; frames outside of the input are replaced by constants
+cumulative  the maximum of its inputs, and at least the lag of their length if a state is read
+banded      keys + ahead, where ``keys`` is the maximum of the offsets of keys and values, that of queries less
+            ``ahead``, and -ahead
+ends, edge or reflect: the smallest offset at which each new frame is in a pulse that already has its source
 """
 
 from collections.abc import Sequence

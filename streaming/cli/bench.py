@@ -22,6 +22,7 @@ def bench(
     ] = 3,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
+    activations: options.Activations = None,
     threads: options.Threads = 1,
     every: Annotated[
         bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
@@ -40,7 +41,9 @@ def bench(
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, model_options)
-    program = compile_model(opened, model_options.pulse, backend, weights, threads=threads)
+    program = compile_model(
+        opened, model_options.pulse, backend, weights, threads=threads, activations=activations
+    )
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, every, advance)
     shown.print(benchmark)

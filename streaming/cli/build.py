@@ -53,6 +53,7 @@ def build(
         ),
     ] = None,
     weights: options.Weights = None,
+    activations: options.Activations = None,
     external_weights: Annotated[
         bool,
         typer.Option(
@@ -84,7 +85,7 @@ def build(
 
     opened = open_model(model, model_options)
     symbol = identifier(opened.title) if name is None else require_identifier(name)
-    program = opened.compile(model_options.pulse, "numba", weights, kernel_preparation())
+    program = opened.compile(model_options.pulse, "numba", weights, kernel_preparation(), activations)
     folder, plugins = output or Path(symbol), tuple(dict.fromkeys(plugin or ()))
     library = build_model(
         opened, program, symbol, find_target(target), folder, check, plugins, external_weights

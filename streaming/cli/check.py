@@ -12,6 +12,7 @@ def check(
     model_options: ModelOptions,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
+    activations: options.Activations = None,
     proof: ProofOptions,
     shown: ReportOptions,
 ) -> None:
@@ -22,7 +23,8 @@ def check(
     so that no result can depend on it. The tolerance follows from the rounding of the model's own arithmetic.
     A model that takes chunks and states is compared with a call for each chunk, the states handed on.
     Of a program (.pulse) it shows what pulse compile has proved: to prove it again, give the model.
-    The proof is of weights of f32. With --weights bf16 or int8 it tells as well what these change in the outputs.
+    The proof is of weights of f32. With --weights bf16 or int8 it tells as well what these change in the outputs, and
+    with --activations int8 what both do.
 
     Exit code 1 if any frame differs, 3 if nothing was proved of some output: it is always the same, or never a number.
 
@@ -37,12 +39,13 @@ def check(
 
     opened = open_model(model, model_options)
     if opened.model.program is not None:
-        opened.compile(model_options.pulse, backend, weights)
+        opened.compile(model_options.pulse, backend, weights, activations=activations)
         proof_of_file = StoredProof(opened, opened.model.program)
         shown.print(proof_of_file)
         require_outcome(proof_of_file.outcome, proof_of_file.verdict)
         return
     pulsed = opened.pulsify(model_options.pulse)
-    checked = check_model(opened, pulsed, proof.choice(), backend, weights or "f32", kernel_preparation())
+    rounding = weights or "f32", activations or "f32"
+    checked = check_model(opened, pulsed, proof.choice(), backend, *rounding, kernel_preparation())
     shown.print(checked)
     require_proof(checked.proof)

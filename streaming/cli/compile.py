@@ -26,6 +26,7 @@ def compile(
         ),
     ] = None,
     weights: options.Weights = None,
+    activations: options.Activations = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -59,7 +60,8 @@ def compile(
         raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
-    program = opened.pulsify(model_options.pulse).compile("numba", weights or "f32", kernel_preparation())
+    pulsed = opened.pulsify(model_options.pulse)
+    program = pulsed.compile("numba", weights or "f32", kernel_preparation(), activations or "f32")
     report = compile_to_file(opened, program, path, proof.choice() if check else None, kernel_preparation())
     shown.print(report)
     if report.proof is not None:

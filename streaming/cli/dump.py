@@ -47,6 +47,7 @@ def dump(
     model_options: ModelOptions,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
+    activations: options.Activations = None,
     threads: options.Threads = 1,
     shown: ReportOptions,
 ) -> None:
@@ -78,21 +79,24 @@ def dump(
         write_text(_matches(match, stage, opened, None, model_options.pulse))
         return
     if stage is not DumpStage.COSTS:
-        write_text(_text(stage, opened, model_options.pulse, backend, weights, threads, dot))
+        write_text(_text(stage, opened, model_options.pulse, backend, weights, threads, dot, activations))
         return
     if dot:
         raise InputError("the costs are a table, not a graph; leave out --dot")
-    shown.print(_costs(opened, model_options.pulse, backend, weights))
+    shown.print(_costs(opened, model_options.pulse, backend, weights, activations))
 
 
-def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None) -> "CostReport":
+def _costs(
+    opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None, activations: str | None
+) -> "CostReport":
     """The cost of the model, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
     from streaming.cli.model import compile_model
 
     try:
-        return cost_report(compile_model(opened, pulse, backend, weights), opened.rate_hz)
+        program = compile_model(opened, pulse, backend, weights, activations=activations)
+        return cost_report(program, opened.rate_hz)
     except (PulsifyError, CompileError) as error:
         return replace(cost_report(opened.typed_model, opened.rate_hz), refused=str(error))
 
@@ -142,6 +146,7 @@ def _text(
     weights: str | None,
     threads: int,
     dot: bool,
+    activations: str | None,
 ) -> str:
     """A model on its way to a program."""
     from pulse import dump as dumps
@@ -160,7 +165,7 @@ def _text(
         return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected
     if dot:
         raise InputError("a program is a list, not a graph; leave out --dot")
-    program = compile_model(opened, pulse, backend, weights, threads=threads)
+    program = compile_model(opened, pulse, backend, weights, threads=threads, activations=activations)
     listing = getattr(program, "listing", None)
     if listing is None:
         raise InputError(f"the {backend} backend has no instructions to list; use --backend numba")

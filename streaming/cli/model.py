@@ -66,10 +66,15 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
 
 
 def open_or_carried(
-    path: Path | None, options: ModelOptions, backend: str, weights: str | None
+    path: Path | None,
+    options: ModelOptions,
+    backend: str,
+    weights: str | None,
+    activations: str | None = None,
 ) -> OpenedModel:
     """The model as ``open_model`` does; the built-in one as the program that a wheel carries, if that is asked for."""
-    if path is None and options == ModelOptions() and backend == "numba" and weights in (None, "f32"):
+    is_plain = backend == "numba" and {weights, activations} <= {None, "f32"}
+    if path is None and options == ModelOptions() and is_plain:
         program = carried_program()
         if program is not None:
             return OpenedModel(Loaded(program), SAMPLE_RATE_HZ, "builtin")
@@ -139,9 +144,11 @@ def compile_model(
     weights: str | None = None,
     live: bool = False,
     threads: int = 1,
+    activations: str | None = None,
 ) -> Program:
     """A program, and what else a live run needs, compiled with a bar at the first time. Raises PulseError."""
-    return opened.compile(pulse, backend, weights, kernel_preparation(live)).with_threads(threads)
+    program = opened.compile(pulse, backend, weights, kernel_preparation(live), activations)
+    return program.with_threads(threads)
 
 
 def kernel_preparation(live: bool = False) -> "Prepare":

@@ -40,6 +40,15 @@ Weights = Annotated[
         show_default=False,
     ),
 ]
+Activations = Annotated[
+    str | None,
+    typer.Option(
+        "--activations",
+        metavar="f32|int8",
+        help="With --weights int8: int8 rounds what is multiplied by them too, row by row; f32 (default) does not.",
+        show_default=False,
+    ),
+]
 Threads = Annotated[
     int,
     typer.Option(

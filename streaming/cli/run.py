@@ -40,6 +40,7 @@ def run(
     model_options: ModelOptions,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
+    activations: options.Activations = None,
     threads: options.Threads = 1,
     events: EventOptions,
     live: LiveOptions,
@@ -77,8 +78,8 @@ def run(
     model, source, target = sort_paths(model, source, target, sound, live.live)
     request = RunRequest(model, source, target, sound, events.choice())
     request.refuse_live(live) if live.live else request.refuse_file(live)
-    opened = open_or_carried(model, model_options, backend, weights)
-    program = compile_model(opened, model_options.pulse, backend, weights, live.live, threads)
+    opened = open_or_carried(model, model_options, backend, weights, activations)
+    program = compile_model(opened, model_options.pulse, backend, weights, live.live, threads, activations)
     if live.live:
         from streaming.cli.live.command import run_live
 

@@ -160,5 +160,6 @@ def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
     programs: list[HostedProgram] = []
     for model in settings.models:
         opened = open_model(model.path, ModelOptions(pulse=model.pulse, rate=model.rate))
-        programs.append((model, compile_model(opened, model.pulse, "numba", model.weights), opened.rate_hz))
+        program = compile_model(opened, model.pulse, "numba", model.weights, activations=model.activations)
+        programs.append((model, program, opened.rate_hz))
     return programs

@@ -18,6 +18,7 @@ OPTIONS = {
     "delay": "--delay",
     "initial": "--initial",
     "weights": "--weights",
+    "activations": "--activations",
     "threads": "--threads",
     "budget": "--budget",
     "signature": "--signature",

@@ -8,6 +8,7 @@ from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
 from pulse.oracle import oracle_of
 from pulse.program.backends.native_program import NativeProgram
+from pulse.program.backends.rounding import round_offline
 from pulse.program.program import Program
 from streaming.deploy.library import Library, build_library
 from streaming.reports.opened_model import OpenedModel
@@ -47,5 +48,9 @@ def build_model(
     offline = None
     if isinstance(program, NativeProgram):
         network = program.network
-        offline = network, oracle_of(network, opened.model.with_pulse(program.pulse).analyse())
+        if program.activations == "f32":
+            original = opened.model.with_pulse(program.pulse).analyse()
+        else:  # what rounding may do to rounded rows, where the library runs on another processor
+            original = round_offline(network.typed, program.form, program.activations)
+        offline = network, oracle_of(network, original)
     return build_library(deployed, target, make_vector(program, offline), folder, checks, plugins)

@@ -1,4 +1,7 @@
-"""Policies: what an executor does when its engine is slower than a source."""
+"""Policies: what an executor does when its engine is slower than a source.
+
+``streaming.live.config`` has policies of the same names for devices, which play silence.
+"""
 
 from pulse.errors import InputError
 from pulse.record import record

@@ -17,6 +17,8 @@ POLICIES = {
 }
 """What happens if nothing is ready to be played; in each case the device plays silence.
 
+``streaming.executor.policy`` has policies of the same names for sources that can wait.
+
 wait                   what is late is played late: nothing is lost, and from then on the delay is longer
 drop_oldest            pulses whose sound would come too late are not computed; the delay stays
 silence_then_catch_up  all is computed, what comes too late is not played; the delay stays

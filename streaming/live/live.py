@@ -145,6 +145,7 @@ class Live(NotCopyable):
             model=program.model.title,
             backend=program.backend,
             weights=program.form,
+            activations=program.activations,
             pulse_frames=program.pulse,
             rate_hz=config.rate_hz,
             input=self.devices.source.name,

@@ -78,6 +78,7 @@ class Benchmark(Report):
             **self.opened.as_dict(self.program.model),
             "backend": self.program.backend,
             "weights": self.program.form,
+            "activations": self.program.activations,
             "threads": self.program.threads,
             "steps": self.steps,
             "rounds": self.rounds,

@@ -6,6 +6,7 @@ from typing import Any
 from pulse.accuracy import RoundingError, rounding_errors
 from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
+from pulse.program.activations import check_activations
 from pulse.program.compiler import Prepare
 from pulse.program.weights import check_form
 from pulse.record import record
@@ -19,12 +20,14 @@ class CheckReport(Report):
     """The result of ``check_model``.
 
     weights  how weights are stored where ``errors`` are those of rounding them
+    activations  the same of what they are multiplied by
     """
 
     opened: OpenedModel
     pulsed: PulsedModel
     proof: TimedProof
     weights: str
+    activations: str
     errors: Sequence[RoundingError]
 
     @property
@@ -38,7 +41,8 @@ class CheckReport(Report):
         pairs = [("model", opened.title), *opened.pairs(pulsed), *opened.delay_pairs(pulsed)]
         pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
         pairs += [("state", byte_size(self.state_bytes)), *self.proof.pairs()]
-        pairs += [(f"{error.output} in {self.weights}", str(error)) for error in self.errors]
+        rounded = self.weights if self.activations == "f32" else f"{self.weights} by {self.activations}"
+        pairs += [(f"{error.output} in {rounded}", str(error)) for error in self.errors]
         return [Pairs(pairs), *self.proof.verdict()]
 
     def values(self) -> dict[str, Any]:
@@ -52,6 +56,7 @@ class CheckReport(Report):
             "state_bytes": self.state_bytes,
             "proof": self.proof,
             "weights": self.weights,
+            "activations": self.activations,
             "weight_errors": {
                 error.output: {"largest": error.largest, "snr_db": error.snr_db} for error in self.errors
             },
@@ -64,13 +69,15 @@ def check_model(
     choice: ProofChoice,
     backend: str,
     weights: str,
+    activations: str,
     prepare: Prepare | None,
 ) -> CheckReport:
     """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
     lengths, seed, long = choice.lengths, choice.seed, choice.long
     form = check_form(weights)
+    check_activations(activations, form)
     proof = time_proof(lambda: prove_loaded(opened.model, pulsed, lengths, backend, seed, prepare, long))
     errors: list[RoundingError] = []
     if form != "f32":
-        errors = rounding_errors(pulsed, form, proof.proof.lengths[-1], backend, seed, prepare)
-    return CheckReport(opened, pulsed, proof, form, errors)
+        errors = rounding_errors(pulsed, form, proof.proof.lengths[-1], backend, seed, prepare, activations)
+    return CheckReport(opened, pulsed, proof, form, activations, errors)

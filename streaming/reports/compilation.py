@@ -65,6 +65,7 @@ class Compilation(Report):
             "rows": self.program.rows,
             "bytes": self.nbytes,
             "weights": self.program.form,
+            "activations": self.program.activations,
             "proof": self.proof,
             "rounding": self.rounding,
         }
@@ -91,7 +92,8 @@ def compile_to_file(
     if choice is not None:
         proof = time_proof(lambda: _prove(opened, program, choice))
         if program.form != "f32":
-            errors = rounding_errors(program.network, program.form, proof.proof.lengths[-1], prepare=prepare)
+            form, rows, frames = program.form, program.activations, proof.proof.lengths[-1]
+            errors = rounding_errors(program.unrounded, form, frames, prepare=prepare, activations=rows)
             rounding = tuple(f"{error.output}: {error}" for error in errors)
         note = _note(proof.proof, EXACT if program.form == "f32" else ROUNDED, rounding)
     content = program.to_bytes(note, **metadata)
@@ -103,7 +105,7 @@ def compile_to_file(
 
 def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:
     """The proof of the file that is about to be written; of one with weights of f32 if they are rounded."""
-    model = program.network
+    model = program.unrounded
     exact = program if program.form == "f32" else NativeProgram(model)
     stored = read_program(exact.to_bytes())
     original = opened.model.with_pulse(program.pulse).analyse()

@@ -101,6 +101,7 @@ class FileReport(Report):
             "output": self.target,
             "backend": self.program.backend,
             "weights": self.program.form,
+            "activations": self.program.activations,
             "frames": result.frames,
             "streams": result.streams,
             "encoding": files[0].encoding if files else None,

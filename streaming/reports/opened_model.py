@@ -65,12 +65,17 @@ class OpenedModel:
         return self.model.pulsify(-(-frames // pulsed.pulse) * pulsed.pulse, max_context=self.max_context)
 
     def compile(
-        self, pulse: int | None, backend: str, weights: str | None = None, prepare: "Prepare | None" = None
+        self,
+        pulse: int | None,
+        backend: str,
+        weights: str | None = None,
+        prepare: "Prepare | None" = None,
+        activations: str | None = None,
     ) -> Program:
         """A program of it in such pulses; one of a file is itself. Raises PulseError."""
         if self.model.program is not None:
-            return self.model.compile(pulse, False, self.max_context, backend, weights, prepare)
-        return self.pulsify(pulse).compile(backend, weights or "f32", prepare)
+            return self.model.compile(pulse, False, self.max_context, backend, weights, prepare, activations)
+        return self.pulsify(pulse).compile(backend, weights or "f32", prepare, activations or "f32")
 
     def deadline_s(self, pulse: int) -> float | None:
         """How long a pulse lasts."""
@@ -139,7 +144,8 @@ class OpenedModel:
 
 
 def backend_text(program: Program) -> str:
-    """The backend; how weights are stored if that is not f32; the threads if there are several."""
+    """The backend; what is not f32 of weights and activations; the threads if there are several."""
     weights = "" if program.form == "f32" else f", weights of {program.form}"
+    weights += "" if program.activations == "f32" else f", activations of {program.activations}"
     threads = "" if program.threads == 1 else f", {program.threads} threads"
     return f"{program.backend}{weights}{threads}"

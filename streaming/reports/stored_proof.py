@@ -46,6 +46,7 @@ class StoredProof(Report):
             "rows": self.program.rows,
             "state_bytes": self.program.state_bytes,
             "weights": self.program.form,
+            "activations": self.program.activations,
             "outcome": self.outcome,
             "proof": self.program.proof,
         }

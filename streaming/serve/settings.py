@@ -23,6 +23,7 @@ class ModelSettings:
     pulse    frames; about 10 ms by default
     rate     Hz, if the model does not say it
     weights  how they are stored
+    activations  ``int8``: what meets weights of int8 is rounded too
     events   output -> detector and its parameters: {kind = "segments", threshold = 0.6}
     constants  the inputs that do not stream: name -> a number or a list
     web      folder with the model for browsers, as ``pulse build --target wasm32`` writes it: the page then runs it too
@@ -35,6 +36,7 @@ class ModelSettings:
     pulse: int | None = None
     rate: int | None = None
     weights: str | None = None
+    activations: str | None = None
     events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
     web: Path | None = None

@@ -12,6 +12,7 @@ class Setup:
     model            its title
     backend          ``numba``, ``numpy``, ``onnxruntime``, or several: ``numba + numpy``
     weights          ``f32``, ``bf16`` or ``int8``
+    activations      ``f32``, or ``int8`` where they meet weights of int8
     pulse_frames     frames that the model takes at once
     rate_hz          of the model
     input            name of the input device, None without one
@@ -43,6 +44,7 @@ class Setup:
     deadline_s: float
     delay: DelayBreakdown
     realtime_settings: tuple[RealtimeSetting, ...] = ()
+    activations: str = "f32"
 
     @property
     def pulse_s(self) -> float:

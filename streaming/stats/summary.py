@@ -50,8 +50,9 @@ def _setup_pairs(setup: Setup) -> list[tuple[str, str]]:
     block = f"blocks of {setup.block_frames} = {duration(setup.block_s)}"
     if not setup.block_frames:
         block = "blocks as the device likes"
+    rows = "" if setup.activations == "f32" else f" by {setup.activations}"
     pairs = [
-        ("model", f"{setup.model}, {setup.backend} {setup.weights}"),
+        ("model", f"{setup.model}, {setup.backend} {setup.weights}{rows}"),
         ("pulse", pulse),
         ("devices", f"{setup.input or 'none'} -> {setup.output or 'none'}"),
         ("", f"{setup.device_rate_hz} Hz, {block}, {setup.channels}: {streams}"),

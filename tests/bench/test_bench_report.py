@@ -41,7 +41,7 @@ def found():
     other = replace(row, key="two", title="two", runtimes={**runtimes, "onnxruntime": timed(2.0)})
     broken = results.Row("bad", "bad", 1, 1.0, error="does not stream")
     machine = Machine(((1 << 14, 100e9), (1 << 21, 50e9)), 40e9)
-    lanes = [results.LanesRow("net", 64, 1.5, 13.5, 6666.0, 740.0, Ratio(9.0, 8.0, 10.0))]
+    lanes = [results.LanesRow("net", 64, 10.0, 1.5, 13.5, 6666.0, 740.0, Ratio(9.0, 8.0, 10.0), 0.5)]
     starts = [results.Start("net, 4", "pulse, program file", 0.5, 0.25)]
     growth = [
         results.Growth("net", by, str(at), 8.0 * at, 8.0, 4.0 * at)
@@ -88,7 +88,7 @@ def test_the_page_has_all_figures(found):
     assert "**2.00 (1.90..2.10)**" in text
     assert "least: arithmetic, 5 kB, 2.0 M multiply-adds" in text
     assert "does not stream" in text
-    assert "| net | 64 | 1.50 | 13.50 | 6,666 | 740 | 9.00 (8.00..10.00) |" in text
+    assert "| net | 64 | 10 | 1.50 | 13.50 | 9.00 (8.00..10.00) | 0.50 | 6,666 | 740 | not told |" in text
     assert "| 2 MiB | 50 |" in text
     assert "| Session.push | 1.50 | 1.25 |" in text
     assert "| net | pulse | 4 | 32.0 | 8.00 | 16.0 | 2.0 |" in text
@@ -150,10 +150,12 @@ def test_the_picture_of_growth(found, tmp_path):
 def test_lanes_equal_separate_states_and_are_counted():
     lanes = pytest.importorskip("bench.lanes", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1), rate_hz=100.0)
-    rows = list(lanes.lanes_rows(entry, (1, 3), 2))
+    machine = Machine(((1 << 14, 100e9),), 40e9)
+    rows = list(lanes.lanes_rows(entry, machine, (1, 3), 2))
     assert [row.lanes for row in rows] == [1, 3]
     for row in rows:
         assert row.streams_per_core == pytest.approx(1e4 / row.us_per_stream)
+        assert 0 < row.least_us < row.us_per_stream and row.pulse_ms == 10
 
 
 def test_power_is_read_from_counters_that_begin_again(tmp_path):
@@ -183,9 +185,9 @@ def test_power_is_read_from_counters_that_begin_again(tmp_path):
 def test_streams_a_watt(found):
     (row,) = found.lanes
     assert row.streams_per_watt is None
-    assert [line[-1] for line in report.lanes_lines(found)] == ["not told"]
+    assert [line[-1] for line in report.lanes_lines(found.lanes)] == ["not told"]
     told = replace(found, lanes=[replace(row, watts=60.6)])
-    assert [line[-1] for line in report.lanes_lines(told)] == ["110"]
+    assert [line[-1] for line in report.lanes_lines(told.lanes)] == ["110"]
 
 
 def test_an_unknown_model_is_named():

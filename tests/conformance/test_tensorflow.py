@@ -64,7 +64,7 @@ def test_a_graph_equals_tensorflow(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in GRAPHS if name not in WHOLE])
 def test_a_graph_streams(name: str) -> None:
-    pulse.verify(graph(name), backend="numpy").require()
+    pulse.verify(graph(name)).require()
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -84,7 +84,7 @@ def test_speech_commands(name: str) -> None:
     for output in outputs:
         close(found[output], stored[f"out/{output}"])
     longer = pulse.tensorflow.load(graph(name), {SOUND: "T,1"}, given, outputs=["Mfcc"])
-    pulse.verify(longer, backend="numpy").require()
+    pulse.verify(longer).require()
 
 
 def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:

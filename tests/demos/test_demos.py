@@ -25,7 +25,7 @@ def test_denoise_blocks(tmp_path: Path) -> None:
     assert (tmp_path / "out.wav").stat().st_size > 100_000
 
 
-@pytest.mark.parametrize(("ahead", "delay"), [(0, 0), (2, 1), (4, 2)])
+@pytest.mark.parametrize(("ahead", "delay"), [(0, 0), (2, 1), pytest.param(4, 2, marks=pytest.mark.slow)])
 def test_write_a_model(ahead: int, delay: int) -> None:
     result = run("write_a_model.py", "--ahead", str(ahead))
     assert result.returncode == 0, result.stderr

@@ -177,6 +177,13 @@ def compiled() -> Mapping[str, Any]:
     return {**sound(), "pulse": pulse}
 
 
+def matrix() -> Mapping[str, Any]:
+    """A model whose step is a product with a matrix."""
+    nodes = [node("MatMul", "x w", "y")]
+    onnx.save(build(nodes, {"x": [1, "T", 64]}, {"y": [1, "T", 64]}, {"w": noise(64, 64)}), "model.onnx")
+    return {}
+
+
 SCENES: Mapping[str, tuple[Scene, ...]] = {
     "README.md": (sound,),
     "docs/aidge.md": (nothing, nothing, nothing, nothing, nothing, unknown, nothing, nothing),
@@ -188,6 +195,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
     "docs/live.md": (devices, nothing),
     "docs/programs.md": (lambda: {**sound(), "Session": Session},),
     "docs/proof.md": (compiled,),
+    "docs/quantisation.md": (matrix,),
     "docs/recipes.md": (lambda: {**published(), "pulse": pulse}, embedded),
     "docs/sound.md": (two_sounds,),
     "docs/tour.md": (chunks, sound, nothing, sound, spectral, lanes),

@@ -9,6 +9,7 @@ import typer.main
 
 from streaming.cli.commands import app
 from tests.documents.pages import ROOT
+from tests.sources import modules_in, name_of, tree_of
 
 FOLDERS = ("pulse", "streaming", "bench", "demos", "tests")
 WORD = re.compile(r"[^\W\d]\w*")
@@ -26,10 +27,9 @@ def files() -> frozenset[str]:
 def words() -> frozenset[str]:
     """Every identifier of the code, and every word of its strings other than docstrings."""
     found: set[str] = {path.rstrip("/").rpartition("/")[2].removesuffix(".py") for path in files()}
-    for folder in FOLDERS:
-        for path in (ROOT / folder).rglob("*.py"):
-            if path.parent != ROOT / "tests" / "documents":
-                found.update(_words_of(ast.parse(path.read_text("utf-8"))))
+    for path in modules_in(*FOLDERS):
+        if path.parent != ROOT / "tests" / "documents":
+            found.update(_words_of(tree_of(path)))
     found.update(WORD.findall((ROOT / "pyproject.toml").read_text("utf-8")))
     return frozenset(found)
 
@@ -54,9 +54,9 @@ def _words_of(tree: ast.Module) -> Iterator[str]:
 def definitions(folder: str) -> frozenset[str]:
     """The names that a package gives to modules, functions, classes, parameters and variables."""
     found: set[str] = set()
-    for path in (ROOT / folder).rglob("*.py"):
+    for path in modules_in(folder):
         found.add(path.stem)
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree_of(path)):
             match node:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                     found.add(name)
@@ -72,13 +72,12 @@ def members() -> dict[str, frozenset[str]]:
     """Class -> its methods, fields, what its code sets on ``self``, and those of its bases that are ours."""
     own: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
-    for folder in ("pulse", "streaming"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.ClassDef):
-                    own.setdefault(node.name, set()).update(_members_of(node))
-                    names = {base.id for base in node.bases if isinstance(base, ast.Name)}
-                    bases.setdefault(node.name, set()).update(names)
+    for path in modules_in("pulse", "streaming"):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef):
+                own.setdefault(node.name, set()).update(_members_of(node))
+                names = {base.id for base in node.bases if isinstance(base, ast.Name)}
+                bases.setdefault(node.name, set()).update(names)
 
     def inherited(name: str, below: frozenset[str]) -> frozenset[str]:
         above = bases.get(name, set()) - below
@@ -104,23 +103,21 @@ def _members_of(kind: ast.ClassDef) -> Iterator[str]:
 def docstrings(folder: str) -> dict[str, str]:
     """File -> its docstrings and the notes below its fields, with single spaces."""
     found: dict[str, str] = {}
-    for path in (ROOT / folder).rglob("*.py"):
+    for path in modules_in(folder):
         texts = [
             node.value.value
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            for node in ast.walk(tree_of(path))
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         ]
-        found[path.relative_to(ROOT).as_posix()] = " ".join(
-            " ".join(text.split()) for text in texts if isinstance(text, str)
-        )
+        found[name_of(path)] = " ".join(" ".join(text.split()) for text in texts if isinstance(text, str))
     return found
 
 
 @cache
 def texts() -> frozenset[str]:
     """Every string of the package's code."""
-    trees = (ast.parse(path.read_text("utf-8")) for path in (ROOT / "pulse").rglob("*.py"))
-    found = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    nodes = (node for path in modules_in("pulse") for node in ast.walk(tree_of(path)))
+    found = (node.value for node in nodes if isinstance(node, ast.Constant))
     return frozenset(text for text in found if isinstance(text, str))
 
 

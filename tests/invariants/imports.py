@@ -6,6 +6,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from tests.sources import tree_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
 LAYERS: Mapping[str, str] = {
@@ -53,7 +55,7 @@ def imported(path: Path) -> tuple[str, ...]:
 
     Several tests ask for the same files.
     """
-    return tuple(_imports(path, ast.parse(path.read_text())))
+    return tuple(_imports(path, tree_of(path)))
 
 
 def _imports(path: Path, tree: ast.Module) -> Iterator[str]:

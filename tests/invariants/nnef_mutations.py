@@ -12,7 +12,7 @@ from pulse.nnef.write.model import to_nnef
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import all_cases
 from tests.pulse.nnef.folders import packed
-from tests.pulse.program.static import fixed, static_model
+from tests.pulse.program.static_models import fixed, static_model
 
 EACH = 45
 """One of so many operator cases is a seed."""

@@ -28,7 +28,7 @@ def note(reached: Counter[str], proto: ModelProto) -> None:
     reached.update(node.op_type for node in proto.graph.node)
 
 
-def hold(seeds: range, depth: int, read_back: int) -> Counter[str]:
+def check_invariant(seeds: range, depth: int, read_back: int) -> Counter[str]:
     """Random graphs; every ``read_back``-th is read back and run by both backends too."""
     reached: Counter[str] = Counter()
     for seed in seeds:
@@ -58,13 +58,15 @@ def files(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_random_graphs() -> None:
     """Some; files with and without a clock, with states that do not begin as zeros."""
-    reached = hold(range(90), depth=10, read_back=6)
+    reached = check_invariant(range(90), depth=10, read_back=6)
     assert reached["files"] == 90
     assert reached["streams"] >= 170
-    assert min(reached[face] for face in ("end", "causal", "pulses", "initial", "read back")) >= 8, reached
-    assert min(reached[face] for face in ("Concat", "Gather", "Where", "Conv", "Softmax", "CumSum")) >= 5, (
+    assert min(reached[feature] for feature in ("end", "causal", "pulses", "initial", "read back")) >= 8, (
         reached
     )
+    assert (
+        min(reached[feature] for feature in ("Concat", "Gather", "Where", "Conv", "Softmax", "CumSum")) >= 5
+    ), reached
     assert reached["RNN"] + reached["GRU"] + reached["LSTM"] >= 10
 
 
@@ -80,7 +82,7 @@ def test_operator_cases() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_many_random_graphs() -> None:
     """Thousands, deeper."""
-    reached = hold(range(50_000, 55_000), depth=14, read_back=3)
+    reached = check_invariant(range(50_000, 55_000), depth=14, read_back=3)
     print(dict(reached))
     assert reached["files"] == 5_000
 

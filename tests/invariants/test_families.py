@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import modules_in, name_of, tree_of
+
 ROOT = Path(__file__).parents[2]
 FAMILIES: Mapping[str, str] = {
     "elementwise": "functions of single entries, casts, bits",
@@ -58,7 +60,7 @@ OF_GRAPHS = frozenset({"Const", "CountFaults", "Delay", "Source"})
 def classes(folder: str) -> set[str]:
     """The classes that the families of a folder declare."""
     paths = [path for path in (ROOT / folder).glob("*.py") if path.stem not in FOLDERS[folder]]
-    bodies = [ast.parse(path.read_text()).body for path in paths]
+    bodies = [tree_of(path).body for path in paths]
     return {node.name for body in bodies for node in body if isinstance(node, ast.ClassDef)} - OF_GRAPHS
 
 
@@ -107,10 +109,10 @@ def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
     )
     listed = {word for word in text.split("`") if word.startswith("pulse/")}
     found = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "pulse").rglob("*.py")
-        if path.parent.relative_to(ROOT).as_posix() not in FOLDERS
-        and any(names & known for names in names_of_questions(ast.parse(path.read_text())))
+        name_of(path)
+        for path in modules_in("pulse")
+        if name_of(path.parent) not in FOLDERS
+        and any(names & known for names in names_of_questions(tree_of(path)))
     }
     assert len(found) > 10
     assert sorted(listed) == sorted({*found, "pulse/ops/bodies.py"}), "CONTRIBUTING.md, other places of an op"

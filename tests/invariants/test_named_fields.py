@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import modules_in, name_of, tree_of
+
 FOLDERS = ("pulse", "streaming")
 COMPILED = {"device", "exact", "routine", "entry", "callback"}
 KERNELS = "pulse/program/kernels"
@@ -15,8 +15,7 @@ KERNELS = "pulse/program/kernels"
 
 def modules() -> dict[str, ast.Module]:
     """All modules, by path."""
-    paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8")) for path in paths}
+    return {name_of(path): tree_of(path) for path in modules_in(*FOLDERS)}
 
 
 def numbered(tree: ast.AST) -> set[str]:

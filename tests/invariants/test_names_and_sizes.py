@@ -3,11 +3,11 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import modules_in, name_of, tree_of
+
 MOST_LINES = 450
 FOLDERS = ("pulse", "streaming", "bench", "demos")
 
@@ -71,16 +71,12 @@ def is_statement(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(each.endswith(".setter") for each in decorators) or (gives_bool and "property" in decorators)
 
 
-def functions(text: str) -> Iterator[str]:
+def functions(tree: ast.Module) -> Iterator[str]:
     """The names of functions that are bare participles."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if is_function and is_participle(node.name) and not is_statement(node):
             yield node.name.strip("_")
-
-
-def sources(*folders: str) -> list[Path]:
-    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 @pytest.mark.parametrize(
@@ -94,22 +90,21 @@ def sources(*folders: str) -> list[Path]:
     ],
 )
 def test_participles_are_found(text: str, names: list[str]) -> None:
-    assert list(functions(text)) == names
+    assert list(functions(ast.parse(text))) == names
 
 
 def test_functions_are_verbs_or_name_what_they_give() -> None:
     wrong = [
-        f"{path.relative_to(ROOT).as_posix()}: {function}"
-        for path in sources(*FOLDERS)
-        for function in functions(path.read_text("utf-8"))
+        f"{name_of(path)}: {function}"
+        for path in modules_in(*FOLDERS)
+        for function in functions(tree_of(path))
     ]
     assert not wrong
 
 
 def test_files_are_short() -> None:
     lengths = {
-        path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines())
-        for path in sources(*FOLDERS, "tests")
+        name_of(path): len(path.read_text("utf-8").splitlines()) for path in modules_in(*FOLDERS, "tests")
     }
     assert lengths
     assert not {name: lines for name, lines in lengths.items() if lines > MOST_LINES}

@@ -41,7 +41,7 @@ def note(reached: Counter[str], typed: TypedModel, model: PulsedModel) -> None:
     reached["nodes"] += len(typed.graph.nodes)
 
 
-def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
+def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
     """Check the invariant on random graphs; gives what was reached."""
     reached: Counter[str] = Counter()
     for seed in seeds:
@@ -65,9 +65,9 @@ def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_random_graphs() -> None:
     """Both backends, many graphs, every relation reached."""
-    reached = hold(range(150), BACKENDS, depth=10)
+    reached = check_invariant(range(150), BACKENDS, depth=10)
     assert reached["models"] == 150
-    assert all(reached[face] >= 10 for face in REACHED), reached
+    assert all(reached[feature] >= 10 for feature in REACHED), reached
     assert reached["Positional"] >= 3
     assert reached["critical"] >= 30
 
@@ -76,7 +76,7 @@ def test_random_graphs() -> None:
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_many_random_graphs() -> None:
     """The same, twenty thousand of them, deeper."""
-    reached = hold(range(10_000, 30_000), BACKENDS, depth=14)
+    reached = check_invariant(range(10_000, 30_000), BACKENDS, depth=14)
     print(dict(reached))
     assert reached["models"] == 20_000
 

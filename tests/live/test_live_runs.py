@@ -8,12 +8,12 @@ from tests.live.own_process import in_own_process
 @pytest.mark.parametrize(
     "run",
     [
-        'exact("worker", 480, 480)',
-        'exact("callback", 480, 480)',
+        pytest.param('exact("worker", 480, 480)', marks=pytest.mark.slow),
+        pytest.param('exact("callback", 480, 480)', marks=pytest.mark.slow),
         'exact("worker", 512, 480)',
         'exact("callback", 160, 256)',
         'cancelled("worker", 480)',
-        'cancelled("callback", 160)',
+        pytest.param('cancelled("callback", 160)', marks=pytest.mark.slow),
         "resampled()",
         "freewheeling()",
     ],

@@ -14,7 +14,7 @@ from streaming import Session
 from streaming.native.resample import NativeResampler
 from streaming.sound.resampling import Resampler
 from tests.interruption import everywhere
-from tests.pulse.program.doubling import TooLoudError
+from tests.pulse.program.custom_ops import TooLoudError
 from tests.pulse.program.programs import block, constants, program, same
 from tests.streaming import models
 

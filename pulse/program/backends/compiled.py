@@ -32,7 +32,8 @@ class CompiledProgram(Program):
 
     def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
         super().__init__(model, check_form(form))
-        self.network = model
+        self.network = self.unrounded = model
+        """``unrounded``: with activations of f32, where those of ``network`` are rounded."""
 
     @cached_property
     def choices(self) -> Mapping[int, ImplementationChoice]:

@@ -7,8 +7,9 @@ from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.graph import InletId
 from pulse.ops.bodies import with_bodies
 from pulse.ops.op import Op
+from pulse.program.activations import round_rows_of
 from pulse.program.weights import stored_operand
-from pulse.typed import TypedNetwork, constant
+from pulse.typed import TypedGraph, TypedNetwork, constant
 
 
 def rounded_operands(
@@ -24,6 +25,18 @@ def rounded_operands(
             yield slot, operand.values
 
 
+def round_offline(model: TypedNetwork, form: str, activations: str = "f32") -> TypedNetwork:
+    """The offline model that a program with rounded weights, and perhaps activations, stands for.
+
+    Raises CompileError: int8 cannot hold a weight
+    """
+    rounded = model.copy()
+    if activations == "int8":
+        round_rows_of(rounded.graph)
+    _round_weights("", form, rounded.graph)
+    return rounded
+
+
 def with_rounded_bodies(name: str, op: Op, form: str) -> Op:
     """An op with the weights of its bodies rounded. Raises CompileError.
 
@@ -37,15 +50,18 @@ def _with_rounded_weights(prefix: str, form: str, body: TypedNetwork) -> TypedNe
     if not all(dim.is_const for fact in facts for dim in fact.shape):
         return body
     rounded = body.copy()
-    graph = rounded.graph
+    _round_weights(prefix, form, rounded.graph)
+    return rounded
+
+
+def _round_weights(prefix: str, form: str, graph: TypedGraph) -> None:
     for node in list(graph.nodes):
-        name = f"{prefix}/{node.name}"
+        name = f"{prefix}/{node.name}" if prefix else node.name
         node.op = with_rounded_bodies(name, node.op, form)
         inputs = [_pulsed_fact(fact) for fact in graph.input_facts(node)]
         for slot, value in rounded_operands(name, node.op, inputs, form):
             weight = constant(graph, graph.unique(f"{node.name}.weight{slot}"), value)
             graph.connect(weight, InletId(node.id, slot))
-    return rounded
 
 
 def _pulsed_fact(fact: TypedFact) -> PulsedFact:

@@ -59,6 +59,7 @@ def encode_program(
         "version": __version__,
         **write_interface(program.model),
         "form": program.form,
+        "activations": program.activations,
         "fingerprint": program.fingerprint.hex(),
         "rows": program.rows,
         "arena_bytes": program.arena_bytes,

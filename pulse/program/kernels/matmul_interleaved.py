@@ -13,7 +13,7 @@ from pulse.jit.instruction import Operand, reads
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, Vector, vfma, vload, vlt, vmax, vmin, vround, vselect, vsplat, vstore, vzero
-from pulse.jit.span import NOTHING, Reach, require, run, table
+from pulse.jit.span import NOTHING, Reach, run, table
 from pulse.program.kernels.matmul_finish import (
     ADD,
     ELU,
@@ -27,6 +27,8 @@ from pulse.program.kernels.matmul_finish import (
     TANH,
     Finish,
     FinishStep,
+    GateFinish,
+    gate_half,
 )
 from pulse.program.kernels.matmul_product import PANEL
 from pulse.program.kernels.matmul_windows import ProductRows
@@ -85,8 +87,10 @@ class InterleavedProduct(ProductRows):
 
 
 def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
-    """``reaches`` of the steps after M rows of N columns of y. Raises UnsafeRowError if there is a gate."""
-    require(finish.gate_count == 0, "a gate")
+    """``reaches`` of the gate or the steps after M rows of N columns of y."""
+    for gate in finish.gates:
+        yield y, (table(rows_y, M) + run(N)) * LANES
+        yield gate.gated, (table(gate.rows, M) + run(N // 2)) * LANES
     for step in finish.steps:
         yield y, (table(rows_y, M) + run(N)) * LANES
         if step.code == ADD:
@@ -244,9 +248,22 @@ def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> 
 
 
 @device
+def gate_vectors(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+    """The two halves of each row to one of half the width."""
+    left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2 * LANES
+    for m in range(M):
+        v, target = y + rows_y[m] * LANES, z + rows_z[m] * LANES
+        for n in range(0, half, LANES):
+            vstore(target, n, gate_half(vload(v, n), left) * gate_half(vload(v, half + n), right))
+
+
+@device
 def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
-    """Run the steps in order."""
+    """Run the gate or the steps in order."""
+    gates: Any = row.gates
     steps: Any = row.steps
+    if row.gate_count > 0:
+        gate_vectors(gates[0], y, rows_y, M, N)
     for i in range(row.step_count):
         step_rows(steps[i], y, rows_y, M, N)
 

@@ -1,12 +1,14 @@
-"""Layer normalisation of sixteen streams whose memories are interleaved; see ``matmul_interleaved``."""
+"""Softmax and layer normalisation of sixteen streams with interleaved memories; see ``matmul_interleaved``."""
 
 from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, Vector, vfma, vload, vsplat, vsqrt, vstore, vzero
+from pulse.jit.simd import LANES, Vector, vfma, vgt, vload, vselect, vsplat, vsqrt, vstore, vzero
 from pulse.jit.span import Reach, run, table
+from pulse.program.kernels.norm import SoftmaxRows, exp_below
+from pulse.program.kernels.vmath import vlog
 
 WAYS = 4
 """Sums side by side."""
@@ -79,3 +81,42 @@ def interleaved_layernorm(row: InterleavedLayerNorm) -> None:
         for i in range(count):
             v = (vload(source, i * LANES) - mean) * factor
             vstore(target, i * LANES, vfma(v, vsplat(scale[i]), vsplat(bias[i])))
+
+
+class InterleavedSoftmax(SoftmaxRows):
+    """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm, of sixteen streams.
+
+    A row whose largest element is infinite gives NaN.
+    """
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, (table(self.rows_x, self.M) + run(self.R)) * LANES
+        yield self.y, (table(self.rows_y, self.M) + run(self.R)) * LANES
+
+
+@kernel
+def interleaved_softmax(row: InterleavedSoftmax) -> None:
+    """Row by row."""
+    x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
+    if count == 0:
+        return
+    for m in range(rows):
+        source, target = x + rows_x[m] * LANES, y + rows_y[m] * LANES
+        top = vload(source, 0)
+        for i in range(LANES, count * LANES, LANES):
+            v = vload(source, i)
+            top = vselect(vgt(v, top), v, top)
+        total = vzero()
+        for i in range(0, count * LANES, LANES):
+            v = vload(source, i) - top
+            e = exp_below(v)
+            total = total + e
+            vstore(target, i, v if log else e)
+        if log:
+            shift = vlog(total)
+            for i in range(0, count * LANES, LANES):
+                vstore(target, i, vload(target, i) - shift)
+        else:
+            factor = 1.0 / total
+            for i in range(0, count * LANES, LANES):
+                vstore(target, i, vload(target, i) * factor)

@@ -241,6 +241,16 @@ def finish_gru(
 
 
 @device
+def finish_gru_reset(
+    x: Pointer, old: Pointer, z: Pointer, y: Pointer, n: int, rest: int, own: Vector, g: Function, clip: float
+) -> None:
+    """The units n … n + 15 from the product of the state behind the reset gate; x are those of the last gate."""
+    fresh = activate(vload_part(x, n, rest) + own, g, clip)
+    kept = vload_part(z, n, rest)
+    vstore_part(y, n, rest, vfma(kept, vload_part(old, n, rest) - fresh, fresh))
+
+
+@device
 def finish_lstm(
     x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
     i: Vector, o: Vector, kept: Vector, fresh: Vector,

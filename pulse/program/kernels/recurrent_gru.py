@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
+from pulse.jit.simd import LANES, vload, vload_part, vstore_part
 from pulse.jit.span import Reach, run
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of
@@ -23,6 +23,7 @@ from pulse.program.kernels.recurrent_gates import (
     Function,
     activate,
     finish_gru,
+    finish_gru_reset,
     one_sum,
     packed_gates_size,
     three_sums,
@@ -146,11 +147,8 @@ def gru_reset_row(
     digits = digits_of(q, H, last_scales, memory)
     for n in range(0, H, LANES):
         rest = H - n
-        own = vload_part(x, 2 * H + n, rest)
-        own = own + one_sum(q, last + n * H, H, offset_scales(last_scales, n), digits)
-        fresh = activate(own, g, clip)
-        kept = vload_part(z, n, rest)
-        vstore_part(y, n, rest, vfma(kept, vload_part(old, n, rest) - fresh, fresh))
+        own = one_sum(q, last + n * H, H, offset_scales(last_scales, n), digits)
+        finish_gru_reset(x + 2 * H, old, z, y, n, rest, own, g, clip)
 
 
 @kernel

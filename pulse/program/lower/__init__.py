@@ -16,6 +16,7 @@ from pulse.program.lower import norm as norm
 from pulse.program.lower import pad as pad
 from pulse.program.lower import pool as pool
 from pulse.program.lower import quantize as quantize
+from pulse.program.lower import quantize_rows as quantize_rows
 from pulse.program.lower import recurrent as recurrent
 from pulse.program.lower import reduce as reduce
 from pulse.program.lower import resize as resize

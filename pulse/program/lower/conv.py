@@ -13,6 +13,7 @@ from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
+from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -67,13 +68,14 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
 
 def convolve(cx: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Array) -> list[Value]:
     """Emit a convolution of the first input of a node."""
-    outlet = OutletId(node.id)
+    outlet, unrounded = OutletId(node.id), unrounded_rows(cx, node.inputs[0])
     stream, sizes = cx.fact(outlet).stream, cx.fact(outlet).sizes
     axis = None if stream is None else stream.axis
     order = last_order(len(sizes), axis)
     pads = [(int(before), int(after)) for before, after in op.pads]
-    split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(pads) else None
-    x = convolution_input(cx, node.inputs[0], split, axis)
+    may_split = unrounded is None and op.group == 1 and not np.any(pads)
+    split = split_channels(cx, node.inputs[0]) if may_split else None
+    x = convolution_input(cx, unrounded or node.inputs[0], split, axis)
     kernel = stored.codes.shape
     pieces = pieces_at_ends(op, kernel, x, sizes, pads)
     if pieces is None:
@@ -83,7 +85,7 @@ def convolve(cx: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Arr
     y = after.place(cx, sizes, order)
     bias = bias if after.bias is None else bias + after.bias
     for piece in pieces:
-        _emit_piece(cx, op, stored, bias, x, split, y, after, piece)
+        _emit_piece(cx, op, stored, bias, x, split, y, after, piece, unrounded is not None)
     after.settle(cx, y)
     return [y]
 
@@ -98,6 +100,7 @@ def _emit_piece(
     y: Value,
     after: Finishing,
     piece: Piece,
+    rounds_rows: bool,
 ) -> None:
     """Emit a piece of the outputs along an axis, which share their taps."""
     i = piece.axis - 2
@@ -132,7 +135,7 @@ def _emit_piece(
         finish = after.steps_on(cx, y.part(1, own.start, own.stop), rows, own)
         places, matrix = (taps, matrix) if split is None else split.spread(taps, matrix)
         to = outside.offsets(axes)
-        emit_product(cx, inside, rows_x, places, matrix, bias[own], outside, to, scales, finish)
+        emit_product(cx, inside, rows_x, places, matrix, bias[own], outside, to, scales, finish, rounds_rows)
 
 
 def emit_depthwise(

@@ -30,7 +30,7 @@ def interleave_chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
             tensors.append(cx.data(tensor))
             strides.append((*(step * LANES for step in steps), 1))
     loops = Loops((row.s0, row.s1, row.s2, row.s3, LANES), tuple(strides))
-    for offsets, inner in loops.merge().inside(CHAIN_LOOPS):
+    for offsets, inner in loops.merge().longest_inside().inside(CHAIN_LOOPS):
         operand_fields: list[dict[str, Any]] = [
             {"tensor": further_on(tensor, offset), "dtype": F32, **number_fields("step", steps)}
             for tensor, offset, steps in zip(tensors, offsets, inner.strides)

@@ -12,6 +12,7 @@ from pulse.ops.matmul import MatMul, packed_operand
 from pulse.program.kernels.matmul import Matmul
 from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
+from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
@@ -29,23 +30,26 @@ def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
     if side is None:
         return [_lower_batches(cx, node, outlet)]
     stored = stored_of(cx, node, side, "its matrix")
-    x = cx.floats(cx.value(node.inputs[1 - side]), "a matrix product")
+    source = unrounded_rows(cx, node.inputs[1 - side])
+    x = cx.floats(cx.value(source or node.inputs[1 - side]), "a matrix product")
     if side == 1:
-        return [_rows_product(cx, outlet, cx.innermost(x, facts[0].rank - 1), stored)]
-    return [_columns_product(cx, outlet, cx.innermost(x, facts[1].rank - 2), stored)]
+        return [_rows_product(cx, outlet, cx.innermost(x, facts[0].rank - 1), stored, source is not None)]
+    return [_columns_product(cx, outlet, cx.innermost(x, facts[1].rank - 2), stored, source is not None)]
 
 
-def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored) -> Value:
+def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool) -> Value:
     """y[..., n] = sum_k x[..., k] matrix[k, n]"""
     last = len(x.shape) - 1
-    return _matrix_product(cx, outlet, x, stored.codes, stored.scales_of(), last, list(range(last)))
+    return _matrix_product(
+        cx, outlet, x, stored.codes, stored.scales_of(), last, list(range(last)), rounds_rows
+    )
 
 
-def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored) -> Value:
+def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool) -> Value:
     """y[..., m, n] = sum_k matrix[m, k] x[..., k, n]: rows of the product are the columns n"""
     rank = len(x.shape)
     rows = [*range(rank - 2), rank - 1]
-    return _matrix_product(cx, outlet, x, stored.codes.T, stored.scales_of(), rank - 2, rows)
+    return _matrix_product(cx, outlet, x, stored.codes.T, stored.scales_of(), rank - 2, rows, rounds_rows)
 
 
 def _matrix_product(
@@ -56,6 +60,7 @@ def _matrix_product(
     scales: Array | None,
     columns: int,
     rows: Sequence[int],
+    rounds_rows: bool,
 ) -> Value:
     """Multiply the axis ``columns`` of x by a matrix, at every position of the axes ``rows``."""
     after = find_finishing(cx, outlet, columns, gates=True)
@@ -68,7 +73,7 @@ def _matrix_product(
 
     finish = after.steps_on(cx, y, rows_of)
     tap = np.zeros(1, np.int64)
-    emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish)
+    emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish, rounds_rows)
     after.settle(cx, y)
     return y
 

@@ -1,4 +1,4 @@
-"""Window products for sixteen streams with interleaved memories."""
+"""Products for sixteen streams with interleaved memories."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,12 +7,14 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction
 from pulse.program.interleaving import Interleaving, NotInterleavedError, interleaves
+from pulse.program.kernels.matmul import Matmul
 from pulse.program.kernels.matmul_interleaved import (
     COLUMNS,
     InterleavedProduct,
     few_weights,
     interleaved_weights,
 )
+from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmul
 from pulse.program.kernels.matmul_product import Product
 from pulse.program.kernels.matmul_product_few import ProductFew
 
@@ -42,4 +44,27 @@ def _sums(cx: Interleaving, row: Product | ProductFew, unpack: Callable[[Array],
         W=cx.table(unpack(cx.constant(row.W).ravel())),
         bias=cx.table(padded),
         finish=cx.finish(row.finish),
+    )
+
+
+@interleaves(Matmul)
+def interleave_matmul(cx: Interleaving, row: Matmul) -> Iterator[Instruction]:
+    """Vectors of both operands."""
+    yield InterleavedMatmul(
+        a=cx.data(row.a),
+        b=cx.data(row.b),
+        y=cx.data(row.y),
+        B=row.B,
+        batch_a=cx.share(row.batch_a),
+        batch_b=cx.share(row.batch_b),
+        batch_y=cx.share(row.batch_y),
+        M=row.M,
+        K=row.K,
+        N=row.N,
+        am=row.am,
+        ak=row.ak,
+        bk=row.bk,
+        bn=row.bn,
+        ym=row.ym,
+        yn=row.yn,
     )

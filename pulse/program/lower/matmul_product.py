@@ -12,6 +12,7 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
+from pulse.program.kernels.matmul_codes import ProductOfCodes, pack_codes
 from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
 from pulse.program.kernels.matmul_product import Product, pack_product
 from pulse.program.kernels.matmul_product_few import ProductFew, few_width, pack_few
@@ -69,11 +70,13 @@ def emit_product(
     rows_y: Array,
     scales: Array | None = None,
     finish: Finish = NO_FINISH,
+    rounds_rows: bool = False,
 ) -> None:
     """Emit one window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
 
-    scales  [N], for int8 codes
-    finish  the steps that follow, see ``Finishing.steps_on``
+    scales       [N], for int8 codes
+    finish       the steps that follow, see ``Finishing.steps_on``
+    rounds_rows  each tap of x is rounded to codes of int8, as are the weights
     """
     depth = matrix.shape[0] // max(1, len(taps))
     basis = None if bias.any() or scales is not None else find_dft_basis(matrix)
@@ -82,7 +85,7 @@ def emit_product(
         places: Array = np.add.outer(np.asarray(taps, np.int64), depths).ravel()
         _emit_fourier(cx, basis, x, rows_x, places, y, rows_y, matrix.shape[1], finish)
         return
-    if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
+    if not rounds_rows and len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
     columns = matrix.shape[1]
     fields: dict[str, Any] = {
@@ -100,6 +103,10 @@ def emit_product(
         "scales": None if scales is None else cx.constant(np.ascontiguousarray(scales)),
         "finish": finish,
     }
+    if rounds_rows:
+        codes = pack_codes(matrix.astype(np.int8, copy=False), len(taps))
+        cx.emit(ProductOfCodes(W=cx.constant(codes), **fields))
+        return
     width = few_width(len(rows_x), depth, columns)
     if width is None:
         cx.emit(Product(W=cx.constant(pack_product(np.ascontiguousarray(matrix))), **fields))

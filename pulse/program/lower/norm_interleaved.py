@@ -1,11 +1,11 @@
-"""Layer normalisation for sixteen streams with interleaved memories."""
+"""Softmax and layer normalisation for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction
 from pulse.program.interleaving import Interleaving, interleaves
-from pulse.program.kernels.norm import LayerNormRows
-from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm
+from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
+from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm, InterleavedSoftmax
 
 
 @interleaves(LayerNormRows)
@@ -21,4 +21,18 @@ def interleave_layernorm(cx: Interleaving, row: LayerNormRows) -> Iterator[Instr
         rows_y=cx.share(row.rows_y),
         R=row.R,
         eps=row.eps,
+    )
+
+
+@interleaves(SoftmaxRows)
+def interleave_softmax(cx: Interleaving, row: SoftmaxRows) -> Iterator[Instruction]:
+    """The rows of all streams at once."""
+    yield InterleavedSoftmax(
+        x=cx.data(row.x),
+        y=cx.data(row.y),
+        M=row.M,
+        rows_x=cx.share(row.rows_x),
+        rows_y=cx.share(row.rows_y),
+        R=row.R,
+        log=row.log,
     )

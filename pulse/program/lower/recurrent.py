@@ -11,10 +11,19 @@ from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import GATES, Activation
 from pulse.program.kernels import recurrent as layers
+from pulse.program.kernels.matmul_codes import pack_codes
+from pulse.program.kernels.recurrent_codes import (
+    GruOfCodes,
+    GruResetOfCodes,
+    LstmOfCodes,
+    RecurrentCodesRow,
+    RnnOfCodes,
+)
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import Gru, GruReset
 from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
+from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_small import lower_side_by_side
 from pulse.program.lower.recurrent_start import stream_start
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
@@ -85,32 +94,36 @@ def _emit_layer(
 
 def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
     """All frames times the input weights, dense [T, B, G*H]."""
-    x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a recurrent layer"), 2)
+    source = unrounded_rows(cx, node.inputs[0])
+    x = cx.innermost(cx.floats(cx.value(source or node.inputs[0]), "a recurrent layer"), 2)
     y = cx.temporary((*x.shape[:2], len(w.codes)), x.dtype)
-    matrix, tap = w.codes.T, np.zeros(1, np.int64)
-    emit_product(cx, x, x.offsets([0, 1]), tap, matrix, bias, y, y.offsets([0, 1]), w.scales_of())
+    matrix, tap, rows_x, rows_y = w.codes.T, np.zeros(1, np.int64), x.offsets([0, 1]), y.offsets([0, 1])
+    rounds_rows = source is not None
+    emit_product(cx, x, rows_x, tap, matrix, bias, y, rows_y, w.scales_of(), rounds_rows=rounds_rows)
     return y
 
 
 def _cell_instruction(
     cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, b: Array, state: Sequence[Value]
-) -> tuple[type[layers.RecurrentRow], Array, dict[str, Any]]:
+) -> tuple[type[layers.RecurrentRow] | type[RecurrentCodesRow], Array, dict[str, Any]]:
     """The class of the instruction, the bias of the projection, and the fields specific to the cell."""
-    size, half = op.hidden, len(b) // 2
+    size, half, codes = op.hidden, len(b) // 2, op.cell.rounds_rows
     bias = b[:half] + b[half:]
+    own = _sums_of_codes(cx, size, GATES[op.cell.kind]) if codes else {}
     if op.cell.kind == "gru" and not op.cell.linear_before_reset:
-        weights, scales = _pack(cx, r, size, 0, 2)
-        last, last_scales = _pack(cx, r, size, 2, 1)
-        scratch = cx.temporary((2, size), np.dtype(np.float32))
-        own = {"W": weights, "scales": scales, "last": last, "last_scales": last_scales, "scratch": scratch}
-        return GruReset, bias, own
-    weights, scales = _pack(cx, r, size, 0, GATES[op.cell.kind])
-    own = {"W": weights, "scales": scales}
+        weights, scales = _pack(cx, r, size, 0, 2, codes)
+        last, last_scales = _pack(cx, r, size, 2, 1, codes)
+        own |= {"scratch": cx.temporary((2, size), np.dtype(np.float32))}
+        own |= {"W": weights, "scales": scales, "last": last, "last_scales": last_scales}
+        return GruResetOfCodes if codes else GruReset, bias, own
+    weights, scales = _pack(cx, r, size, 0, GATES[op.cell.kind], codes)
+    own |= {"W": weights, "scales": scales}
     if op.cell.kind == "gru":
         bias[2 * size :] = b[2 * size : half]
-        return Gru, bias, {**own, "bias": cx.constant(np.ascontiguousarray(b[half + 2 * size :]))}
+        own["bias"] = cx.constant(np.ascontiguousarray(b[half + 2 * size :]))
+        return GruOfCodes if codes else Gru, bias, own
     if op.cell.kind == "rnn":
-        return layers.Rnn, bias, own
+        return RnnOfCodes if codes else layers.Rnn, bias, own
     slot = op.optional_slot("p")
     peepholes = (
         np.zeros(3 * size, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")
@@ -118,12 +131,27 @@ def _cell_instruction(
     start, step = _initial(cx, node, op, "c")
     memory = {"c": state[1], "c0": start, "step_c0": step}
     couples = {"peepholes": cx.constant(peepholes), "couples": op.cell.input_forget}
-    return Lstm, bias, {**own, **memory, **couples}
+    return LstmOfCodes if codes else Lstm, bias, {**own, **memory, **couples}
 
 
-def _pack(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[Value, Value | None]:
+def _sums_of_codes(cx: Lowering, size: int, gates: int) -> dict[str, Any]:
+    """Fields with scratch for the recurrent sums of a frame, and their initial values."""
+    return {
+        "sums": cx.temporary((gates, size), np.dtype(np.float32)),
+        "zeros": cx.constant(np.zeros(gates * size, np.float32)),
+    }
+
+
+def _pack(
+    cx: Lowering, r: Stored, size: int, first: int, gates: int, rounds_rows: bool
+) -> tuple[Value, Value | None]:
     """Pack some gates of the recurrent matrix for the kernels; also their scales, if any."""
     start, count = first * size, gates * size
+    if rounds_rows:
+        scales_of_columns = r.scales_of(start, count)
+        assert scales_of_columns is not None
+        packed = pack_codes(np.ascontiguousarray(r.codes[start:][:count].T), 1)
+        return cx.constant(packed), cx.constant(np.ascontiguousarray(scales_of_columns))
     codes = cx.constant(pack_gates(r.codes[start:][:count], size))
     scales = r.scales_of(start, count)
     return codes, None if scales is None else cx.constant(pack_gates(scales[:, None], size))

@@ -1,4 +1,4 @@
-"""GRUs for sixteen streams with interleaved memories."""
+"""GRUs and LSTMs for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
@@ -11,6 +11,8 @@ from pulse.program.kernels.recurrent import RecurrentFrames
 from pulse.program.kernels.recurrent_gru import Gru
 from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus
 from pulse.program.kernels.recurrent_interleaved import InterleavedGru, gates_by_unit, small_gates_by_unit
+from pulse.program.kernels.recurrent_interleaved_lstm import InterleavedLstm, four_gates_by_unit
+from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.table.loops import Loops
 
 
@@ -23,8 +25,12 @@ def _from_the_state(cx: Interleaving, row: RecurrentFrames) -> Iterator[Instruct
     if row.offset or int(cx.constant(row.end).ravel()[0]) < row.T:
         raise NotInterleavedError("a sequence that is not whole")
     if row.reload:
-        loops = Loops((row.B, row.H), ((row.step_h0, 1), (row.H, 1)))
-        yield from cx.copy(cx.data(row.h0), cx.data(row.h), loops)
+        yield from cx.copy(cx.data(row.h0), cx.data(row.h), _rows(row, row.step_h0))
+
+
+def _rows(row: RecurrentFrames, step: int) -> Loops:
+    """Rows of a first state, and of a state."""
+    return Loops((row.B, row.H), ((step, 1), (row.H, 1)))
 
 
 def _recurrence(
@@ -67,3 +73,31 @@ def interleave_small_grus(cx: Interleaving, row: SmallGrus) -> Iterator[Instruct
     width = 4 if isinstance(row, GruFours) else 8
     weights = small_gates_by_unit(cx.constant(row.W).ravel(), width)[: row.count]
     return _recurrence(cx, row, np.ascontiguousarray(weights), cx.constant(row.bias), row.step_x)
+
+
+@interleaves(Lstm)
+def interleave_lstm(cx: Interleaving, row: Lstm) -> Iterator[Instruction]:
+    """Unit by unit, as GRUs."""
+    if row.form != "f32" or row.reverse:
+        raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
+    yield from _from_the_state(cx, row)
+    if row.reload and not cx.is_clock(row.clock):
+        yield from cx.copy(cx.data(row.c0), cx.data(row.c), _rows(row, row.step_c0))
+    yield InterleavedLstm(
+        y=cx.data(row.y),
+        h=cx.data(row.h),
+        c=cx.data(row.c),
+        x=cx.data(row.x),
+        W=cx.table(four_gates_by_unit(cx.constant(row.W).ravel(), row.H)),
+        peepholes=cx.share(row.peepholes),
+        T=row.T,
+        B=row.B,
+        H=row.H,
+        frame=row.frame,
+        step=row.step,
+        couples=row.couples,
+        clip=row.clip,
+        f=row.f,
+        g=row.g,
+        out=row.out,
+    )

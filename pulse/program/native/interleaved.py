@@ -33,6 +33,9 @@ from pulse.program.lower import matmul_interleaved as matmul_interleaved
 from pulse.program.lower import norm_interleaved as norm_interleaved
 from pulse.program.lower import pool_interleaved as pool_interleaved
 from pulse.program.lower import recurrent_interleaved as recurrent_interleaved
+from pulse.program.lower import reduce_interleaved as reduce_interleaved
+from pulse.program.lower import scan_interleaved as scan_interleaved
+from pulse.program.lower import spectral_interleaved as spectral_interleaved
 from pulse.program.lower import time_interleaved as time_interleaved
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.table.emitted import Emitted

@@ -120,8 +120,7 @@ class NativeLanes(Lanes):
         ]
         super().__init__(program, states)
         self._reuses = reuses_weights(program.notes)
-        constants = states[0].constants
-        self._blocks = LaneBlocks.of(program, self._memory, constants) if self._reuses else None
+        self._blocks = LaneBlocks.of(program, self._memory, states[0].constants)
         if self._blocks is not None:
             for state in states:
                 state.belong_to(self._blocks)

@@ -25,6 +25,8 @@ class Executable(ABC):
         self.model = model
         self.form = form
         """How weights are stored: ``f32``, ``bf16`` or ``int8``."""
+        self.activations = "f32"
+        """``int8`` where what meets weights of int8 is rounded too."""
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse

@@ -39,6 +39,16 @@ class Loops:
                 tensor_strides.append(step)
         return Loops(tuple(sizes), tuple(map(tuple, strides)))
 
+    def longest_inside(self) -> "Loops":
+        """The longest of the outer loops next to the innermost one, which stays."""
+        outer = len(self.sizes) - 1
+        if outer < 2:
+            return self
+        longest = max(range(outer), key=lambda number: (self.sizes[number], number))
+        order = [*(number for number in range(outer) if number != longest), longest, outer]
+        strides = (tuple(each[number] for number in order) for each in self.strides)
+        return Loops(tuple(self.sizes[number] for number in order), tuple(strides))
+
     def pad(self, count: int) -> "Loops":
         """At least ``count`` loops; adds outer loops of size 1."""
         missing = max(0, count - len(self.sizes))

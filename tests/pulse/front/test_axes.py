@@ -5,7 +5,7 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.front import squeeze, transpose, unsqueeze
-from tests.pulse.front.agree import near, offline, streams
+from tests.pulse.front.stream_checks import near, offline, streams
 
 X = np.random.default_rng(0).standard_normal((1, 6, 21)).astype(np.float32)
 

@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import deltas, splice, stack
 from tests.pulse.front import references
-from tests.pulse.front.agree import near, offline, streams
+from tests.pulse.front.stream_checks import near, offline, streams
 
 
 def features(frames: int, bins: int = 5, seed: int = 0) -> Array:

@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import frames, overlap_add
 from pulse.front.windows import window_values
-from tests.pulse.front.agree import near, offline, sound, streams
+from tests.pulse.front.stream_checks import near, offline, sound, streams
 
 PADDING = {"constant": "constant", "edge": "edge", "reflect": "reflect", "replicate": "edge"}
 

@@ -10,8 +10,8 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import kaldi_fbank, kaldi_mfcc
-from tests.pulse.front.agree import near, offline, sound, streams
 from tests.pulse.front.references import kaldi_native_fbank
+from tests.pulse.front.stream_checks import near, offline, sound, streams
 from tests.shared import shared
 
 EPSILON = float(np.finfo(np.float32).eps)

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.front import dc_block, deemphasis, gain, limiter, preemphasis
 from pulse.models import TypedModel
 from tests.pulse.front import references
-from tests.pulse.front.agree import near, offline, sound, streams
+from tests.pulse.front.stream_checks import near, offline, sound, streams
 
 
 def filtered(x: Array, before: float, back: float) -> Array:

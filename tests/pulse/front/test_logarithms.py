@@ -8,8 +8,8 @@ import pytest
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import db, log, whisper_log
-from tests.pulse.front.agree import near, offline, streams
 from tests.pulse.front.references import librosa
+from tests.pulse.front.stream_checks import near, offline, streams
 
 
 def positive() -> Array:

@@ -12,8 +12,8 @@ from pulse.facts import Array
 from pulse.front import dct, mel, mel_spectrogram, mfcc
 from pulse.front.triangles import SCALES, mel_triangles
 from pulse.front.windows import centre, window_values
-from tests.pulse.front.agree import near, offline, sound, streams
 from tests.pulse.front.references import librosa, torch, torchaudio
+from tests.pulse.front.stream_checks import near, offline, sound, streams
 
 
 def to_mel(hz: float, scale: str) -> float:

@@ -16,7 +16,7 @@ from pulse.facts import Array
 from pulse.front import micro_frontend
 from pulse.program.whole import stream_whole
 from streaming import Session
-from tests.pulse.front.agree import offline, streams
+from tests.pulse.front.stream_checks import offline, streams
 from tests.shared import shared
 
 F = np.float32

@@ -12,7 +12,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import cmvn, sliding_cmvn
 from tests.pulse.front import references
-from tests.pulse.front.agree import near, offline, streams
+from tests.pulse.front.stream_checks import near, offline, streams
 from tests.shared import shared
 
 

@@ -9,7 +9,7 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import compress, from_polar, magnitude, mask, phase, power
-from tests.pulse.front.agree import near, offline, streams
+from tests.pulse.front.stream_checks import near, offline, streams
 
 
 def complexes(*shape: int, seed: int = 0) -> Array:

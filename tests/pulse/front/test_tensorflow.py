@@ -10,7 +10,7 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import tf_mfcc, tf_spectrogram
-from tests.pulse.front.agree import near, offline, sound, streams
+from tests.pulse.front.stream_checks import near, offline, sound, streams
 from tests.shared import shared
 
 

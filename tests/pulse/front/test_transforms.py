@@ -13,7 +13,7 @@ from pulse.front import irfft, istft, rfft, stft
 from pulse.front.layouts import COMPLEX
 from pulse.front.windows import centre, window_values
 from tests.pulse.front import references
-from tests.pulse.front.agree import near, offline, sound, streams
+from tests.pulse.front.stream_checks import near, offline, sound, streams
 
 SHAPES: list[dict[str, Any]] = [
     {"n_fft": 512, "hop": 256, "window": "sqrt_hann"},

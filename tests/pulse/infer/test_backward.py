@@ -89,7 +89,7 @@ class TestConv:
             ({"strides": [2]}, "?"),
         ],
     )
-    def test_time(self, attributes: dict[str, Any], time: str) -> None:
+    def test_input_length_from_output_length(self, attributes: dict[str, Any], time: str) -> None:
         assert input_of("Conv", "1,8,10,f32", constants={"w": W}, **attributes) == f"1,4,{time},f32"
 
     def test_time_of_a_transposed_one(self) -> None:
@@ -130,7 +130,7 @@ class TestProducts:
         assert input_of("MatMul", "5,2,3,f32", "?,2,?,f32", {"w": floats("w", 5, 4, 3)}) == "?,2,4,f32"
         assert input_of("MatMul", "5,2,3,f32", "?,2,?,f32", {"w": floats("w", 1, 4, 3)}) == "5,2,4,f32"
 
-    def test_gemm(self) -> None:
+    def test_gemm_input_shape_from_output(self) -> None:
         assert input_of("Gemm", "2,3,f32", constants={"w": floats("w", 4, 3)}) == "2,4,f32"
         assert input_of("Gemm", ANY, constants={"w": floats("w", 3, 4)}, transA=1, transB=1) == "4,?,f32"
 
@@ -166,7 +166,7 @@ class TestShapes:
     def test_flatten(self) -> None:
         assert input_of("Flatten", "10,12,f32", "?,5,3,?,f32", axis=2) == "2,5,3,4,f32"
 
-    def test_pad(self) -> None:
+    def test_pad_input_shape_from_output(self) -> None:
         assert input_of("Pad", "2,9,f32", constants={"p": np.array([0, 1, 0, 3])}) == "2,5,f32"
         assert input_of("Pad", "2,9,f32", opset=10, pads=[0, 1, 0, 3]) == "2,5,f32"
 

@@ -86,7 +86,7 @@ def test_more_knowledge_never_gives_less(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [3, 5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 4, 6, 7, 8))]
+    "seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4, 6, 7, 8))]
 )
 def test_no_order_matters(seed: int) -> None:
     sketch, _ = case(seed)

@@ -246,7 +246,7 @@ def test_choice_propagates_nan(turn):
         assert (z[128], z[129]) == (0, 15)
 
 
-def test_bits():
+def test_bit_operations_equal_numpy():
     x = np.array([1, -1, 2, 3, -4, 5.75, -6.5, 7, 100.5, -90, 11, -12.25, 1.5, 14, -125, 126], F)
     for z in outputs(infra_bits, x, 160):
         whole = x.astype(np.int32)

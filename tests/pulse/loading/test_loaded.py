@@ -19,7 +19,7 @@ from pulse.recipes.models import OPTIONS
 from pulse.wording import OF_CHUNKING
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import build, loop, node, noise, pieces
-from tests.pulse.recipes.written import spectral
+from tests.pulse.recipes.recipe_files import spectral
 
 Shapes = dict[str, list[int | str]]
 

@@ -103,7 +103,7 @@ TRACT = [
 def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, wanted: Array) -> None:
     model = whole(body, delay)
     np.testing.assert_allclose(model.run({"x": X})["y"], wanted, rtol=1e-6, atol=1e-6)
-    pulse.verify(model, pulse=3, backend="numpy").require()
+    pulse.verify(model, pulse=3).require()
 
 
 @pytest.mark.parametrize(
@@ -140,4 +140,4 @@ def test_what_tract_dumps_is_read(source: ModelProto, frames: int, tmp_path: Pat
         x = np.random.default_rng(0).standard_normal(sizes).astype(np.float32)
         (wanted,), (found,) = typed.run({name: x}).values(), back.run({other: x}).values()
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
-    pulse.verify(back, pulse=frames, backend="numpy").require()
+    pulse.verify(back, pulse=frames).require()

@@ -11,7 +11,7 @@ from pulse.ops.spectral import dft_matrix
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from tests.pulse.models import Sketch
-from tests.pulse.program.doubling import Doubled, Total
+from tests.pulse.program.custom_ops import Doubled, Total
 
 PULSE = 4
 FORMS = [("numba", "f32"), ("numba", "bf16"), ("numba", "int8"), ("numpy", "f32"), ("numpy", "int8")]

@@ -31,7 +31,7 @@ from tests.pulse.jit.assembly import (
 from tests.pulse.program.own_kernels import is_of_pulse
 
 OURS = sorted(name for name, kernel in KERNELS.items() if is_of_pulse(kernel))
-MAIN = ("product", "depthwise", "gru", "lstm", "chain", "matmul", "softmax_rows", "layernorm_rows", "copy")
+MAIN = ("depthwise", "gru", "matmul", "softmax_rows", "layernorm_rows", "copy")
 NO_VECTORS = {
     "tick": "it counts one register",
     "move": "it is one memmove, which the C library has in vectors",

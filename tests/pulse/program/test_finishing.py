@@ -75,16 +75,18 @@ def test_a_tensor_times_its_sigmoid(kernel: str, product: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "after",
+    ("after", "chains"),
     [
-        [node("Mul", "s s")],
-        [node("Mul", "c s", "p"), node("Add", "p s")],
-        [node("Mul", "c s", "p"), node("Add", "p c")],
+        ([node("Mul", "s s")], 1),
+        ([node("Mul", "c s", "p"), node("Add", "p s")], 2),
+        ([node("Mul", "c s", "p"), node("Add", "p c")], 1),
     ],
     ids=["square", "the sigmoid again", "the tensor again"],
 )
-def test_other_products_of_a_sigmoid(after: list[onnx.NodeProto]) -> None:
-    kernels(built([CONV, node("Sigmoid", "c", "s"), *after]))
+def test_other_products_of_a_sigmoid_stay_behind_the_product(
+    after: list[onnx.NodeProto], chains: int
+) -> None:
+    assert kernels(built([CONV, node("Sigmoid", "c", "s"), *after])).count("chain") == chains
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4])

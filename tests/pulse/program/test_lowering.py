@@ -25,7 +25,7 @@ from tests.pulse.cases.build import model as onnx_model
 from tests.pulse.cases.build import node
 from tests.pulse.cases.scan import body
 from tests.pulse.models import Sketch
-from tests.pulse.program.static import static_model
+from tests.pulse.program.static_models import static_model
 
 
 class Odd(Op):

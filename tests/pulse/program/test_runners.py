@@ -13,7 +13,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.program.backends.native_program import NativeProgram
 from tests.pulse.cases.families import FAMILIES, cases, newest_cases
-from tests.pulse.program.static import fixed, run_as_python, run_native, static_model
+from tests.pulse.program.static_models import fixed, run_as_python, run_native, static_model
 
 
 def check(name: str, got: dict[str, Array], wanted: dict[str, Array]) -> None:

@@ -18,7 +18,7 @@ from pulse.program.weights import SMALLEST_BYTES, as_halves, from_bf16, store, t
 from pulse.program.whole import run_whole
 from pulse.proof.signals import feeds_of
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.program.static import run_as_python
+from tests.pulse.program.static_models import run_as_python
 
 FORMS = ("bf16", "int8")
 ANY = from_dtype(np.dtype(np.float32), allow_subnormal=True)

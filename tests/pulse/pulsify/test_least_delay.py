@@ -108,28 +108,30 @@ def grown(seed: int, steps: Sequence[str], last: Sequence[str] = ()) -> tuple[Ty
     return typed, chain.reach, pulsify(typed).pulse * chain.small(1, 3)
 
 
-def test_no_chain_is_later_than_it_must_be() -> None:
+@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 150), marks=pytest.mark.slow)], ids=len)
+def test_no_chain_is_later_than_it_must_be(seeds: range) -> None:
     """Convolutions, pools, deconvolutions, constant padding, slices and branches, of any order."""
     reached: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in seeds:
         typed, reach, pulse = grown(seed, STEPS)
         reported, least = compared(typed, pulse, reach)
         assert reported == least, (seed, pulse)
         reached["delayed"] += least > 0
         reached["not delayed"] += least == 0
-    assert min(reached["delayed"], reached["not delayed"]) >= 15, reached
+    assert min(reached["delayed"], reached["not delayed"]) >= len(seeds) // 4, reached
 
 
+@pytest.mark.parametrize("seeds", [range(16), pytest.param(range(16, 80), marks=pytest.mark.slow)], ids=len)
 @pytest.mark.parametrize(("steps", "mirrors"), [(STEPS, MIRRORS), (LINEAR, ("symmetric",))])
 def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
-    steps: Sequence[str], mirrors: Sequence[str]
+    steps: Sequence[str], mirrors: Sequence[str], seeds: range
 ) -> None:
     """Edge, reflect and symmetric padding whose new frames are themselves what the model gives.
 
     Where what is mirrored begins with constants (a left-context prefix), those are waited for although they are known.
     """
     reached: Counter[str] = Counter()
-    for seed in range(40):
+    for seed in seeds:
         try:
             typed, reach, pulse = grown(seed, steps, mirrors)
         except FactError:
@@ -144,7 +146,7 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
         else:
             assert reported == least, (seed, pulse)
         reached["prefix" if source.prefix_frames else "no prefix"] += 1
-    assert reached["no prefix"] >= 25 and reached["prefix"] >= 2, reached
+    assert reached["no prefix"] >= len(seeds) // 2 and reached["prefix"] >= 1, reached
 
 
 def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[Sketch], OutletId]:

@@ -115,10 +115,11 @@ def random_length(rng: np.random.Generator, scope: SymbolScope) -> str:
     return text
 
 
-def test_random_lengths_against_every_pulse() -> None:
+@pytest.mark.parametrize("seeds", [range(60), pytest.param(range(60, 260), marks=pytest.mark.slow)], ids=len)
+def test_random_lengths_against_every_pulse(seeds: range) -> None:
     """The delay suffices at each of many pulses and nearly always is the least; what falls somewhere does not grow."""
     reached: Counter[str] = Counter()
-    for seed in range(120):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         scope = SymbolScope()
         symbol = scope.symbol("T")
@@ -142,10 +143,9 @@ def test_random_lengths_against_every_pulse() -> None:
         reached["a delay"] += 1
         assert late is None or found >= late, (length, pulse_frames)
         reached["the least delay"] += late is None or found == late
-    assert reached["falls"] >= 5 and reached["grows"] >= 85, reached
-    assert reached["the least delay"] >= 0.95 * reached["a delay"] >= 80 and reached["not proved"] <= 2, (
-        reached
-    )
+    assert reached["falls"] >= 2 and reached["grows"] >= 0.6 * len(seeds), reached
+    assert reached["the least delay"] >= 0.95 * reached["a delay"] >= 0.6 * len(seeds), reached
+    assert reached["not proved"] <= 2, reached
 
 
 def run_ranges(limit: str) -> None:

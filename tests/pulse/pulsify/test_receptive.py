@@ -10,9 +10,10 @@ from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
 
 
-def test_no_change_reaches_further() -> None:
+@pytest.mark.parametrize("seeds", [range(75), pytest.param(range(75, 375), marks=pytest.mark.slow)], ids=len)
+def test_no_change_reaches_further(seeds: range) -> None:
     tried = tight = 0
-    for seed in range(150):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         typed = random_model(rng, 6)
         model = pulsify(typed)
@@ -43,8 +44,8 @@ def test_no_change_reaches_further() -> None:
                     assert centre + field.first <= at <= centre + field.last, (seed, port.name, int(frame))
                     tight += at in (centre + field.first, centre + field.last)
             tried += 1
-    assert tried >= 150
-    assert tight >= 100
+    assert tried >= len(seeds)
+    assert tight >= 0.6 * len(seeds)
 
 
 @pytest.mark.parametrize(("before", "after", "ahead"), [(2, 0, 0), (1, 1, 1), (0, 2, 2)])

@@ -16,7 +16,7 @@ from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
 from streaming import Session
 from tests.pulse.chunks.models import Array, noise
-from tests.pulse.recipes.written import MASKED, SPECTRAL, gain, masked, masking, saved, spectral, written
+from tests.pulse.recipes.recipe_files import MASKED, SPECTRAL, gain, masked, masking, saved, spectral, written
 
 ITSELF = SPECTRAL.replace("gain.onnx", ".")
 

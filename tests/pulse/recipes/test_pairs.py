@@ -14,8 +14,8 @@ from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import join_stages, recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
+from tests.pulse.recipes.recipe_files import saved, written
 from tests.pulse.recipes.references import REFERENCES
-from tests.pulse.recipes.written import saved, written
 from tests.shared import shared
 
 Size = list[int | str]

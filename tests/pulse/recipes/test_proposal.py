@@ -13,7 +13,7 @@ from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.written import saved, written
+from tests.pulse.recipes.recipe_files import saved, written
 from tests.pulse.tflite.builder import Graph
 from tests.pulse.tflite.builder import written as written_tflite
 from tests.shared import shared

@@ -12,7 +12,7 @@ from pulse.program.whole import stream_whole
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.written import BINS, gain, masked, masking, saved, spectral, written
+from tests.pulse.recipes.recipe_files import BINS, gain, masked, masking, saved, spectral, written
 
 SOUND = [noise(1, frames, seed=frames) for frames in (9, 40, 203)]
 

@@ -11,7 +11,7 @@ import pulse
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
-from tests.pulse.recipes.written import SPECTRAL, gain, masking, saved, spectral, written
+from tests.pulse.recipes.recipe_files import SPECTRAL, gain, masking, saved, spectral, written
 
 MODEL = '[[stage]]\nmodel = "gain.onnx"\n'
 

@@ -74,7 +74,7 @@ def test_layers(kind: str, layers: int, ways: int) -> None:
     typed = pulse.load(graph(kind, layers, ways).data).model.analyse()
     np.testing.assert_allclose(typed.run(x)["y"][:, 0], y, rtol=1e-4, atol=1e-5)
     if ways == 1:
-        pulse.verify(typed, pulse=16, backend="numpy").require()
+        pulse.verify(typed, pulse=16).require()
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:

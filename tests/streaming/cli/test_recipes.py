@@ -9,7 +9,7 @@ import soundfile
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.written import gain, masked, saved, spectral
+from tests.pulse.recipes.recipe_files import gain, masked, saved, spectral
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, write_sound
 

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from bench.c_library import CLibrary
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
@@ -15,7 +16,6 @@ from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from tests.streaming.deploy.building import built, compiled
-from tests.streaming.deploy.c_library import CLibrary
 from tests.streaming.models import filtered
 
 MOST_PULSES, NEAR = 6, 300

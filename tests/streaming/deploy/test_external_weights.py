@@ -9,12 +9,12 @@ from zlib import adler32
 import numpy as np
 import pytest
 
+from bench.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.proof.signals import feeds_of
 from tests.streaming.deploy.building import HERE, PULSE, built
 from tests.streaming.deploy.building import program as program
-from tests.streaming.deploy.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
 from tests.streaming.deploy.node import require_tools, run_node
 from tests.streaming.deploy.sound import RATE_HZ, noise
 

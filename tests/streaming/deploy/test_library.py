@@ -10,16 +10,7 @@ from shutil import which
 import numpy as np
 import pytest
 
-from pulse.deploy.deployed import prepare_deployment
-from pulse.errors import WriteError
-from pulse.program.backends.native_program import NativeProgram
-from pulse.program.compiler import compile_model
-from pulse.program.whole import stream_whole
-from pulse.proof.signals import feeds_of
-from pulse.pulsify.driver import pulsify
-from tests.streaming.deploy.building import HERE, PULSE, built
-from tests.streaming.deploy.building import program as program
-from tests.streaming.deploy.c_library import (
+from bench.c_library import (
     ALIGNMENT,
     ENDED,
     MEMORY,
@@ -31,6 +22,15 @@ from tests.streaming.deploy.c_library import (
     CLibrary,
     addresses,
 )
+from pulse.deploy.deployed import prepare_deployment
+from pulse.errors import WriteError
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.compiler import compile_model
+from pulse.program.whole import stream_whole
+from pulse.proof.signals import feeds_of
+from pulse.pulsify.driver import pulsify
+from tests.streaming.deploy.building import HERE, PULSE, built
+from tests.streaming.deploy.building import program as program
 from tests.streaming.models import filtered
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")

@@ -13,7 +13,7 @@ import pytest
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.thread_engine import ThreadSlots
 from streaming.executor.worker import EngineThread
-from tests.streaming.executor.held import HeldEngine
+from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,

@@ -13,7 +13,7 @@ from streaming.errors import DeviceError, ExecutorError
 from streaming.executor import Executor, Microphone
 from streaming.live.memory import RING_S
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from tests.streaming.executor.held import run_held
+from tests.streaming.executor.manual_engine import run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,
@@ -23,7 +23,7 @@ from tests.streaming.executor.streams import (
     ready,
     threads,
 )
-from tests.streaming.live.by_hand import open_descriptors
+from tests.streaming.live.manual_device import open_descriptors
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 16_000

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.executor import Executor, ExecutorError
-from tests.streaming.executor.held import HeldEngine, run_held
+from tests.streaming.executor.manual_engine import HeldEngine, run_held
 from tests.streaming.executor.streams import assert_balanced, assert_same, collected, joined, noise, ready
 
 PULSE = 6

@@ -15,7 +15,7 @@ from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
-from tests.streaming.live.by_hand import nothing_left
+from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import RATE, check_books, fields, held, late, noise, plain, ready, streamed
 from tests.streaming.models import filtered
 

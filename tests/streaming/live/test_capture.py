@@ -5,7 +5,7 @@ import pytest
 
 from streaming.live import capture as capture_module
 from streaming.live.capture import Capture
-from tests.streaming.live.by_hand import HandHost
+from tests.streaming.live.manual_device import HandHost
 from tests.streaming.live.runs import RATE, noise
 
 BLOCK = 160

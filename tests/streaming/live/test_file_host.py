@@ -17,7 +17,7 @@ from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
 from tests.streaming.disks import limited
-from tests.streaming.live.by_hand import LIMIT_S, Halt, nothing_left
+from tests.streaming.live.manual_device import LIMIT_S, Halt, nothing_left
 from tests.streaming.live.runs import (
     RATE,
     brief,

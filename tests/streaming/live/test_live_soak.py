@@ -9,7 +9,9 @@ from tests.streaming.live.long_life import POLICIES, TROUBLES, Life
 
 
 @pytest.mark.parametrize(
-    ("minutes", "seed"), [(3, 1), pytest.param(30, 2, marks=pytest.mark.slow)], ids=["short", "half an hour"]
+    ("minutes", "seed"),
+    [(1.5, 1), pytest.param(30, 2, marks=pytest.mark.slow)],
+    ids=["short", "half an hour"],
 )
 def test_a_long_life(minutes, seed, tmp_path):
     life = Life(seed, tmp_path)

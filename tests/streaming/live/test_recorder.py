@@ -15,7 +15,7 @@ from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
 from tests.streaming.disks import limited
-from tests.streaming.live.by_hand import Halt, nothing_left, ramp, until
+from tests.streaming.live.manual_device import Halt, nothing_left, ramp, until
 from tests.streaming.live.runs import RATE, fields, late_by, noise, ready, runs
 from tests.streaming.system import linux
 

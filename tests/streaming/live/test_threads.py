@@ -17,7 +17,7 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
-from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
+from tests.streaming.live.manual_device import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -261,7 +261,7 @@ def test_a_host_that_raises(engine, monkeypatch):
         def start(_, error=error):
             raise error
 
-        monkeypatch.setattr("tests.streaming.live.by_hand.HandStream.start", start)
+        monkeypatch.setattr("tests.streaming.live.manual_device.HandStream.start", start)
         live = Live(ready(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
         with nothing_left(), pytest.raises(type(error)), live:
             pass

@@ -20,7 +20,7 @@ from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
-from tests.streaming.live.by_hand import LIMIT_S, nothing_left
+from tests.streaming.live.manual_device import LIMIT_S, nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running, streamed
 from tests.streaming.models import filtered
 

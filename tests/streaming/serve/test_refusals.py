@@ -40,7 +40,7 @@ HELLOS = {
 
 
 @pytest.mark.parametrize("case", HELLOS)
-def test_hellos(server, case):
+def test_a_wrong_hello_is_refused_with_its_code(server, case):
     message, code = HELLOS[case]
     with raw(server) as client:
         client.send(message)
@@ -209,11 +209,11 @@ def test_what_is_faster_than_it_may_be_is_held_back():
             client.frames(np.zeros(10), 10 * number)  # a second of sound in all
         client.send({"type": "flush"})
         assert client.until("flushed")[-1]["received"] == [100]
-        assert 0.5 < time.monotonic() - started < 8
+        assert time.monotonic() - started > 0.5, "it took the sound faster than it may"
         assert server.service.counts["held_back"] > 0
 
 
-def test_tokens():
+def test_a_token_is_required():
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), tokens=("right",))
     with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:

@@ -37,7 +37,7 @@ def table(path, array, axis, rate_hz=None):
     return path.read_bytes()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_axis_in_any_pieces(tmp_path_factory, data):
     """What is loaded has the values, dtype and shape of the whole; the memory map, too."""

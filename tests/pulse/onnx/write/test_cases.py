@@ -10,7 +10,7 @@ from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import runner
 from tests.agreement import Expected
 from tests.pulse.cases.families import all_cases
-from tests.pulse.program.static import fixed, static_model
+from tests.pulse.program.static_models import fixed, static_model
 
 
 def run(step: int) -> Counter[str]:

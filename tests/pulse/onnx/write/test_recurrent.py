@@ -75,7 +75,7 @@ def test_attributes() -> None:
 
 @pytest.mark.parametrize("frames", [1, 4])
 @pytest.mark.parametrize("exclusive", [0, 1])
-def test_sums(exclusive: int, frames: int) -> None:
+def test_the_state_of_a_cumsum_is_kept_in_f64(exclusive: int, frames: int) -> None:
     """In double precision from pulse to pulse."""
     axis = {"axis": np.array(0)}
     sums = node("CumSum", "x axis", exclusive=exclusive)
@@ -89,7 +89,7 @@ def test_sums(exclusive: int, frames: int) -> None:
 @pytest.mark.parametrize("finals", [False, True])
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("ahead", [0, AHEAD])
-def test_scans(ahead: int, frames: int, finals: bool) -> None:
+def test_states_of_a_scan_carry_between_pulses(ahead: int, frames: int, finals: bool) -> None:
     """A leaky sum with a value that it captures; its last state where that is an output."""
     frame = helper.make_tensor_value_info("frame", TensorProto.FLOAT, [2])
     state = helper.make_tensor_value_info("state", TensorProto.FLOAT, [2])

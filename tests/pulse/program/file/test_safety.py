@@ -19,9 +19,11 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.safety import require_safe
 from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import row_starts
+from tests.pulse.cases.build import floats
 from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.programs import FORMS, MODELS, program
-from tests.pulse.program.static import fixed, static_model
+from tests.pulse.program.static_models import fixed, static_model
+from tests.pulse.program.test_weights import STACKS, stack
 
 EACH = 12
 """By default one of so many cases of a family is run as plain Python."""
@@ -105,6 +107,18 @@ def test_streams_are_taken(name: str, backend: str, form: str) -> None:
     made = program(name, backend, form)
     assert isinstance(made, NativeProgram)
     require_safe(made)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_rows_of_codes_stay_inside(name: str) -> None:
+    made = pulse.stream(stack(name), pulse=4, weights="int8", activations="int8")
+    assert isinstance(made, NativeProgram)
+    require_safe(made)
+    feeds, ran = {port.name: floats("feed", *port.shape) for port in made.inputs}, Counter[str]()
+    wanted = made.spawn().step(feeds)
+    for output, values in run_limited(made, feeds, ran).items():
+        np.testing.assert_allclose(values, wanted[output], 1e-5, 1e-6)
+    assert any("codes" in kernel for kernel in ran)
 
 
 def test_a_kernel_of_a_plugin_is_taken_if_it_says_how_far_it_reaches() -> None:

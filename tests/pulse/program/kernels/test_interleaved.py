@@ -1,6 +1,6 @@
 """Kernels of sixteen streams with interleaved memories against those of one stream, as plain Python and compiled."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,44 +21,8 @@ from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import gru
 from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
 from pulse.program.kernels.recurrent_interleaved import gates_by_unit, interleaved_gru, small_gates_by_unit
+from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compared, floats, same
 from tests.pulse.program.kernels.rows import At, run_both, run_row
-
-Array = np.ndarray[Any, Any]
-RNG = np.random.default_rng(4)
-
-
-def floats(*shape: int) -> Array:
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def compared(
-    single: Kernel,
-    several: Kernel,
-    shared: Mapping[int, tuple[Array, Array]],
-    own: Mapping[int, Array],
-    args: Sequence[Any],
-    other: Sequence[Any],
-    written: Sequence[int],
-) -> None:
-    """Each of sixteen streams in one row, and in a row of its own.
-
-    shared   arrays by number as the kernel of one stream and that of sixteen read them
-    own      arrays by number that each stream has, [16, …]
-    """
-    count = len(shared) + len(own)
-    arrays = [own[n].T.copy() if n in own else shared[n][1] for n in range(count)]
-    wanted = [
-        run_row(single, [own[n][i] if n in own else shared[n][0] for n in range(count)], *args, python=False)
-        for i in range(LANES)
-    ]
-    for after in run_both(several, arrays, *other):
-        for n in written:
-            expected = np.stack([each[n] for each in wanted])
-            np.testing.assert_allclose(after[n].T, expected, rtol=1e-4, atol=2e-5)
-
-
-def same(array: Array) -> tuple[Array, Array]:
-    return array, array
 
 
 def tables(M: int, T: int, reach: int, width: int) -> tuple[Array, Array, Array]:

@@ -38,7 +38,7 @@ from tests.pulse.cases.families import FAMILIES, cases, newest_cases
 from tests.pulse.cases.recurrent import weights
 from tests.pulse.models import Sketch
 from tests.pulse.program.programs import program as small_program
-from tests.pulse.program.static import fixed, static_model
+from tests.pulse.program.static_models import fixed, static_model
 from tests.shared import shared
 
 HELPER = "pulse helper"
@@ -191,7 +191,7 @@ def test_parts_give_the_bits_of_the_whole_row() -> None:
         for _, program in programs(form):
             assert isinstance(program, NativeProgram)
             rows = Rows(program, feeds(program, 1)[0])
-            for feed in feeds(program, 2):
+            for feed in feeds(program, 1, 1):
                 for name, place in program.received:
                     place.view(rows.memories[place.region])[...] = feed[name]
                 rows.compare((2, 3), reached)

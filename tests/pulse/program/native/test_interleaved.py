@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable
 
 import numpy as np
 import onnx
@@ -11,6 +11,7 @@ import pytest
 import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
+from pulse.jit.registry import KERNELS
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.kernels.copy import Copy, Fill
@@ -20,13 +21,14 @@ from pulse.program.native import lanes as native_lanes
 from pulse.program.native.interleaved import gaps_of, interleave
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
-from pulse.program.table.cost import RowNote
 from pulse.program.table.emitted import table_of
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Region, Value, aligned_bytes
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.cases.scan import smoothed
+from tests.pulse.program.test_dft_basis import dft_matrix
 
 LANES = 16
 CHANNELS, BINS = 4, 6
@@ -68,21 +70,49 @@ def layered() -> onnx.ModelProto:
     return model(nodes, {"x": floats("x", 1, 2, 9, BINS)}, constants, stream={"x": 2})
 
 
-def program(pulse_frames: int = 1) -> NativeProgram:
-    made = pulse.stream(layered(), pulse=pulse_frames)
+def attentive() -> onnx.ModelProto:
+    """A gated convolution, a Fourier transform, products of bins with each other, their means, an LSTM in time."""
+    basis = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
+    constants = {
+        "k": floats("k", 128, 3, 2),
+        "basis": basis,
+        "w": floats("w", 1, 32, 36) * np.float32(0.3),
+        "r": floats("r", 1, 32, 8) * np.float32(0.3),
+        "b": floats("b", 1, 64),
+        "tiles": np.array([0, 0, 6, 11]),
+        "flat": np.array([0, 0, 36]),
+    }
+    nodes = [
+        node("Conv", "x k", "both", pads=[1, 0]),
+        node("Split", "both", "left right", axis=1, num_outputs=2),
+        node("Tanh", "left", "bent"),
+        node("Sigmoid", "right", "gate"),
+        node("Mul", "bent gate", "gated"),
+        node("Transpose", "gated", "frames", perm=[0, 2, 1]),
+        node("MatMul", "frames basis", "bins"),
+        node("Reshape", "bins tiles", "rows"),
+        node("Transpose", "rows", "columns", perm=[0, 1, 3, 2]),
+        node("MatMul", "rows columns", "scores"),
+        node("Softmax", "scores", "shares", axis=3),
+        node("Reshape", "shares flat", "row"),
+        node("ReduceMean", "row", "mean", axes=[2]),
+        node("Sub", "row mean", "centred"),
+        node("Transpose", "centred", "steps", perm=[1, 0, 2]),
+        node("LSTM", "steps w r b", "y", hidden_size=8),
+    ]
+    return model(nodes, {"x": floats("x", 1, 3, 9)}, constants, stream={"x": 2})
+
+
+def program(pulse_frames: int = 1, source: Callable[[], onnx.ModelProto] = layered) -> NativeProgram:
+    made = pulse.stream(source(), pulse=pulse_frames)
     assert isinstance(made, NativeProgram)
     return made
 
 
 @pytest.fixture(autouse=True)
 def _sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a processor with vectors of sixteen, of any program that has such a form."""
+    """As on a processor with vectors of sixteen."""
     monkeypatch.setattr(lane_blocks, "EIGHT", True)
-
-    def always(rows: Iterable[RowNote]) -> bool:
-        return True
-
-    monkeypatch.setattr(native_lanes, "reuses_weights", always)
 
 
 class Pair:
@@ -119,20 +149,41 @@ def kernels(made: NativeProgram) -> list[str]:
     return [row.kernel for row in found.rows]
 
 
-def test_the_model_needs_every_form() -> None:
-    own = {"interleaved_product", "interleaved_depthwise", "interleaved_layernorm", "interleaved_gru"}
-    assert own <= set(kernels(program()))
+def test_the_models_need_every_form() -> None:
+    every = {name for name in KERNELS if name.startswith("interleaved_")}
+    assert (
+        every == {name for made in (program(), program(source=attentive)) for name in kernels(made)} & every
+    )
 
 
+@pytest.mark.parametrize("source", [layered, attentive])
 @pytest.mark.parametrize("frames", [1, 2])
 @pytest.mark.parametrize("count", [16, 37])
-def test_every_lane_equals_a_stream_of_its_own(count: int, frames: int) -> None:
-    pair = Pair(program(frames), count)
+def test_every_lane_equals_a_stream_of_its_own(
+    count: int, frames: int, source: Callable[[], onnx.ModelProto]
+) -> None:
+    pair = Pair(program(frames, source), count)
     for _ in range(9):
         pair.step()
     for number in (0, 7, count - 1):
         for got, wanted in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
             same(got, wanted)
+
+
+def recurrent() -> onnx.ModelProto:
+    """A body that runs for every frame, with a constant first state."""
+    scanned = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    constants = {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}
+    return model([scanned], {"x": floats("x", 7, 2, 3)}, constants, stream={"x": 0})
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_scans_keep_their_frames(frames: int) -> None:
+    made = program(frames, recurrent)
+    assert "keep_frame" in {row.kernel for row in made.instructions} and not refused(made)
+    pair = Pair(made, 16)
+    for _ in range(5):
+        pair.step()
 
 
 def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
@@ -233,7 +284,7 @@ def refused(made: NativeProgram) -> bool:
 
 
 def test_programs_without_such_a_form_step_in_groups() -> None:
-    proto = model([node("Softmax", "x", "y", axis=1)], {"x": floats("x", 1, 5, 9)}, {}, stream={"x": 2})
+    proto = model([node("ArgMax", "x", "y", axis=1)], {"x": floats("x", 1, 5, 9)}, {}, stream={"x": 2})
     made = pulse.stream(proto, pulse=2)
     assert isinstance(made, NativeProgram) and refused(made)
     pair = Pair(made, 18)
@@ -241,7 +292,7 @@ def test_programs_without_such_a_form_step_in_groups() -> None:
         pair.step()
 
 
-def hold(seeds: range) -> tuple[int, int]:
+def check_invariant(seeds: range) -> tuple[int, int]:
     """Random graphs in 17 lanes; how many there were, and of how many the lanes were interleaved."""
     tried = held = 0
     for seed in seeds:
@@ -269,13 +320,13 @@ def hold(seeds: range) -> tuple[int, int]:
 
 
 def test_random_graphs() -> None:
-    tried, held = hold(range(30))
+    tried, held = check_invariant(range(30))
     assert tried > held > 5
 
 
 @pytest.mark.slow
 def test_many_random_graphs() -> None:
-    tried, held = hold(range(20_000, 20_400))
+    tried, held = check_invariant(range(20_000, 20_400))
     print(tried, held)
     assert held > 100
 
@@ -288,6 +339,10 @@ def test_loops_are_merged_and_split() -> None:
     turns = list(apart.inside(2))
     assert [offsets for offsets, _ in turns] == [(0, 0), (12, 1)]
     assert turns[0][1] == Loops((3, 4), ((4, 1), (2, 6)))
+    turned = Loops((2, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8))).longest_inside()
+    assert turned == Loops((2, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8)))
+    turned = Loops((7, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8))).longest_inside()
+    assert turned == Loops((3, 4, 7, 5), ((2, 3, 1, 4), (6, 7, 5, 8)))
     ((offsets, inner),) = apart.inside(5)
     assert offsets == (0, 0) and inner.sizes == (1, 1, 2, 3, 4)
 

@@ -16,7 +16,7 @@ from pulse.program.program import Program
 from pulse.program.streams.state import State
 from streaming import Session
 from tests.interruption import Unit, everywhere, interrupted
-from tests.pulse.program.doubling import TooLoudError
+from tests.pulse.program.custom_ops import TooLoudError
 from tests.pulse.program.programs import block, constants, program, pulsed, same
 
 UNITS = [

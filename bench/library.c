@@ -1,4 +1,4 @@
-/* Steps of any library in a loop of C, and how long a start takes: for test_speed.py. */
+/* Steps of any library in a loop of C, and how long a start takes: for bench.library. */
 #define _POSIX_C_SOURCE 199309L
 #include <dlfcn.h>
 #include <stddef.h>

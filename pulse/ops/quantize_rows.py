@@ -1,0 +1,79 @@
+"""Rows rounded to codes of int8, each with a unit of its own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.work import Work
+from pulse.record import record
+
+LARGEST_CODE = 127
+ZERO_CODE = 128
+"""Added to the codes of weights, which are stored without signs."""
+LARGEST_ROW = 4096
+"""Elements of a row: sums of their products with codes of weights stay far inside of int32."""
+SMALLEST = 2.0**-96
+"""A row whose largest magnitude is smaller counts as zeros."""
+STEPS = 5
+"""Of each element: magnitude, maximum, product, rounding, product."""
+
+
+def round_rows(x: NDArray[Any], axis: int = -1) -> NDArray[Any]:
+    """``rint(x * (127 / m)) * (m / 127)`` with m, the largest magnitude along an axis; the type is that of x.
+
+    A row with an infinity or NaN is NaN, one below ``SMALLEST`` zero.
+    """
+    one: Any = x.dtype.type(1)
+    with np.errstate(all="ignore"):
+        largest: NDArray[Any] = np.abs(x).max(axis=axis, keepdims=True, initial=0)
+        factor: NDArray[Any] = one * LARGEST_CODE / largest
+        unit: NDArray[Any] = largest / (one * LARGEST_CODE)
+        factor[largest < SMALLEST] = 0
+        unit[~np.isfinite(largest)] = np.nan
+        return np.asarray(np.rint(x * factor) * unit, x.dtype)
+
+
+@record
+class RoundRows(Op):
+    """The elements along an axis rounded to codes of int8, times the unit of their row.
+
+    y = rint(x * (127 / m)) * (m / 127), m the largest magnitude of the row; the axis is made of ``groups`` rows
+
+    Input    x [..., R * groups, ...], of a float type
+    Output   y, of the shape of x
+    Stream   pointwise on the other axes, whole on R
+    Raises   FactError: the axis is out of range, or no whole number of rows
+    """
+
+    axis: int
+    groups: int = 1
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        if not 0 <= self.axis < x.rank:
+            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        if not np.issubdtype(x.dtype, np.floating) or not (x.shape[self.axis] % self.groups).prove_eq(0).yes:
+            raise FactError(f"{self.groups} rows of floats cannot be made of {x} along axis {self.axis}")
+        return [TypedFact(x.dtype, x.shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        rows = x.reshape(*x.shape[: self.axis], self.groups, -1, *x.shape[self.axis + 1 :]) if x.size else x
+        return [round_rows(rows, self.axis + 1).reshape(x.shape) if x.size else x]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(inputs[0], STEPS)
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        if axis is None or axis == self.axis:
+            return Whole("its rows lie along time", "round the rows of another axis")
+        return Pointwise((axis,))
+
+    def detail(self) -> str:
+        return f"axis {self.axis}" + (f" groups {self.groups}" if self.groups > 1 else "")

@@ -1,0 +1,120 @@
+"""Activations of int8: the rows that meet weights of int8 are rounded, each with a unit of its own.
+
+What such a program computes is written into its graph: a ``RoundRows`` in front of each product that takes part, and
+in recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph,
+as far as rounding decides: a value between two codes may become either.
+
+A product takes part if its weights are stored as int8 because that was asked for, its rows have 16 to ``LARGEST_ROW``
+elements, and it has at least 16 columns. All others keep their activations.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from pulse.errors import CompileError
+from pulse.facts import PulsedFact, TypedFact
+from pulse.graph import Graph, InletId, Node, OutletId
+from pulse.ops.bodies import with_bodies
+from pulse.ops.op import Op
+from pulse.ops.quantize_rows import LARGEST_ROW, RoundRows
+from pulse.ops.weight_units import RowLayout, UnitLayout
+from pulse.program.weights import are_codes, stored_operand
+from pulse.pulsify.network import PulsedNetwork
+from pulse.typed import TypedNetwork
+from pulse.wording import spell
+
+ACTIVATIONS = ("f32", "int8")
+SMALLEST_ROW = SMALLEST_COLUMNS = 16
+"""Below these, more time goes into the codes than they save."""
+
+F = TypeVar("F", bound=TypedFact)
+
+
+def check_activations(activations: str, weights: str) -> str:
+    """The activations, if there are such ones with these weights. Raises CompileError."""
+    if activations not in ACTIVATIONS:
+        raise CompileError(f"no activations of {activations!r}; choose {' or '.join(ACTIVATIONS)}")
+    if activations == "int8" and weights != "int8":
+        raise CompileError(
+            f"{spell('activations', 'int8')} needs {spell('weights', 'int8')}, got weights of {weights}"
+        )
+    return activations
+
+
+def with_rounded_rows(model: PulsedNetwork) -> PulsedNetwork:
+    """The pulsed model whose products with weights of int8 take rows of int8; its wires stay where they are.
+
+    Raises CompileError: there is no such product, or int8 cannot hold a weight
+    """
+    graph = model.graph.duplicate()
+    if not round_rows_of(graph):
+        raise CompileError(
+            f"{model.title}: {spell('activations', 'int8')}: no product of the model takes rows of int8; they need "
+            f"{SMALLEST_ROW} to {LARGEST_ROW} elements, {SMALLEST_COLUMNS} columns and a constant matrix of at least "
+            f"4 KiB; leave activations out"
+        )
+    return replace(model, graph=graph)
+
+
+def round_rows_of(graph: Graph[F, Op], prefix: str = "") -> bool:
+    """Round the rows of all nodes of a graph, and of those in their bodies; whether there are some."""
+    seen = False
+    for node in list(graph.nodes):
+        name = f"{prefix}{node.name}"
+        bodies: list[bool] = []
+        node.op = with_bodies(node.op, partial(_round_body, f"{name}/", bodies))
+        seen |= any(bodies)
+        for rows in list(_rounded_operands(name, graph, node)):
+            seen = True
+            if rows.slot is None:
+                node.op = node.op.with_rounded_state()
+            else:
+                _round_operand(graph, node, rows, rows.slot)
+    return seen
+
+
+def _round_body(prefix: str, seen: list[bool], body: TypedNetwork) -> TypedNetwork:
+    facts = [outlet.fact for node in body.graph.nodes for outlet in node.outputs]
+    if not all(dim.is_const for fact in facts for dim in fact.shape):
+        return body  # no kernels run it, as of weights
+    rounded = body.copy()
+    seen.append(round_rows_of(rounded.graph, prefix))
+    return rounded
+
+
+def _rounded_operands(name: str, graph: Graph[F, Op], node: Node[F, Op]) -> Iterator[RowLayout]:
+    """The rows that a node multiplies by weights of int8, where that pays."""
+    facts = [PulsedFact(fact.dtype, fact.shape, fact.value) for fact in graph.input_facts(node)]
+    for slot, fact in enumerate(facts):
+        weight, layout = fact.value, node.op.weight_units(facts, slot)
+        if weight is None or layout is None or layout.rows is None or not _is_worth_it(layout, layout.rows):
+            continue
+        stored = stored_operand(name, node.op, facts, slot, "int8")
+        if stored is not None and stored.scales is not None and not are_codes(weight):
+            yield layout.rows
+
+
+def _is_worth_it(layout: UnitLayout, rows: RowLayout) -> bool:
+    elements, units = layout.shape[layout.summed[0]], math.prod(layout.shape)
+    columns = units // math.prod(layout.shape[axis] for axis in layout.summed) // rows.groups
+    return SMALLEST_ROW <= elements <= LARGEST_ROW and columns >= SMALLEST_COLUMNS
+
+
+def _round_operand(graph: Graph[F, Op], node: Node[F, Op], rows: RowLayout, slot: int) -> None:
+    """Put the rounding in front of an operand, into the views of the node; readers of the same rows share it."""
+    source, op = node.inputs[slot], RoundRows(rows.axis, rows.groups)
+    fact: Any = graph.fact(source)
+    if fact.value is not None:
+        return
+    for inlet in graph.outlet(source).successors:
+        if graph.nodes[inlet.node].op == op:
+            graph.connect(OutletId(inlet.node), InletId(node.id, slot))
+            return
+    (rounded,) = graph.add(f"{node.name}.rows", op, [source], [fact])
+    graph.connect(rounded, InletId(node.id, slot))
+    for view in graph.views.values():
+        if node.id in view.nodes:
+            view.nodes.add(rounded.node)

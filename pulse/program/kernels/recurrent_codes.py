@@ -1,0 +1,207 @@
+"""Recurrent layers whose states become codes of int8 before they are multiplied; how their rows begin is in
+``recurrent``.
+
+W are codes from ``pack_codes``, of [H, G*H], with a scale for each column; the sums of a frame go to scratch first.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pulse.jit.instruction import Operand, reads, updates
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vload_part, vstore_part
+from pulse.jit.span import NOTHING, Reach, require, run
+from pulse.jit.stack import stack_f32
+from pulse.ops.quantize_rows import LARGEST_ROW
+from pulse.program.kernels.matmul_codes import code_words, one_row_codes
+from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
+from pulse.program.kernels.recurrent import (
+    ActivationWords,
+    RecurrentFrames,
+    load_activation,
+    take_rows,
+    valid_frames,
+)
+from pulse.program.kernels.recurrent_gates import activate, finish_gru, finish_gru_reset, finish_lstm
+
+
+class RecurrentCodesRow(RecurrentFrames):
+    """How these rows begin. x as in ``RecurrentRow``; zeros has an element for each column of W."""
+
+    gates: ClassVar[int] = 1
+    packed: ClassVar[int] = 1
+    x: Operand = reads("f32")
+    W: Operand = reads("i32")
+    scales: Operand = reads("f32")
+    zeros: Operand = reads("f32")
+    sums: Operand = updates("f32")
+    reverse: bool
+
+    def multiply_adds(self) -> int:
+        return self.gates * self.T * self.B * self.H * self.H
+
+    def reaches(self) -> Iterator[Reach]:
+        require(0 < self.H <= LARGEST_ROW, f"states of {self.H} elements")
+        yield from super().reaches()
+        columns = self.packed * self.H
+        yield self.x, run(self.T * self.B * self.gates * self.H)
+        yield self.W, run(code_words(self.H, columns))
+        yield self.scales, run(columns)
+        yield self.zeros, run(columns)
+        yield self.sums, run(columns)
+
+
+class RnnOfCodes(RecurrentCodesRow):
+    """``y[t] = f(x[t] + y[t-1] @ W)``."""
+
+    f: ActivationWords
+
+
+class GruOfCodes(RecurrentCodesRow):
+    """A GRU whose reset gate multiplies the recurrent product; see ``Gru``."""
+
+    gates = packed = 3
+    f: ActivationWords
+    g: ActivationWords
+    bias: Operand = reads("f32", "H")
+
+
+class GruResetOfCodes(RecurrentCodesRow):
+    """A GRU whose reset gate multiplies the state, which becomes codes afterwards; see ``GruReset``."""
+
+    gates, packed = 3, 2
+    f: ActivationWords
+    g: ActivationWords
+    last: Operand = reads("i32")
+    last_scales: Operand = reads("f32", "H")
+    scratch: Operand = updates("f32", 2, "H")
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.last, run(code_words(self.H, self.H))
+
+
+class LstmOfCodes(RecurrentCodesRow):
+    """An LSTM; see ``Lstm``."""
+
+    gates = packed = 4
+    f: ActivationWords
+    g: ActivationWords
+    out: ActivationWords
+    c: Operand = updates("f32", "B", "H")
+    c0: Operand = reads("f32", rarely=True)
+    step_c0: int
+    peepholes: Operand = reads("f32", 3, "H")
+    couples: bool
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
+
+
+@device
+def sum_codes(
+    h: Pointer, w: Pointer, scales: Pointer, zeros: Pointer, sums: Pointer, H: int, N: int, memory: Pointer
+) -> None:
+    """``sums[n] = sum_k c[k] * unit * w[k, n] * scales[n]``, n < N, of the codes of a state."""
+    one_row_codes(encode_row(h, H, memory), (H + 3) >> 2, w, scales, zeros, sums, N, 0)
+
+
+@kernel
+def rnn_of_codes(row: RnnOfCodes) -> None:
+    """All frames of one stream."""
+    x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
+    f = load_activation(row.f)
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    start, stop = valid_frames(row)
+    back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
+    for i in range(start, stop):
+        t = T - 1 - i if reverse else i
+        for b in range(B):
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * H
+            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, H, memory)
+            for n in range(0, H, LANES):
+                v = vload_part(x_t, n, H - n) + vload_part(sums, n, H - n)
+                vstore_part(new, n, H - n, activate(v, f, clip))
+    if start < stop:
+        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+
+
+@kernel
+def gru_of_codes(row: GruOfCodes) -> None:
+    """All frames of one stream."""
+    x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
+    bias, f, g = row.bias, load_activation(row.f), load_activation(row.g)
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    start, stop = valid_frames(row)
+    back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
+    for i in range(start, stop):
+        t = T - 1 - i if reverse else i
+        for b in range(B):
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 3 * H
+            old = new + back if i > start else h + b * H
+            sum_codes(old, w, scales, zeros, sums, H, 3 * H, memory)
+            for n in range(0, H, LANES):
+                rest = H - n
+                z, r = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
+                own = vload_part(sums, 2 * H + n, rest)
+                finish_gru(x_t, old, bias, new, n, H, z, r, own, f, g, clip)
+    if start < stop:
+        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+
+
+@kernel
+def gru_reset_of_codes(row: GruResetOfCodes) -> None:
+    """All frames of one stream."""
+    x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
+    last, last_scales, scratch = row.last, row.last_scales, row.scratch
+    f, g = load_activation(row.f), load_activation(row.g)
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    start, stop = valid_frames(row)
+    back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
+    for i in range(start, stop):
+        t = T - 1 - i if reverse else i
+        for b in range(B):
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 3 * H
+            old, z, q = new + back if i > start else h + b * H, scratch, scratch + H
+            sum_codes(old, w, scales, zeros, sums, H, 2 * H, memory)
+            for n in range(0, H, LANES):
+                rest = H - n
+                vstore_part(
+                    z, n, rest, activate(vload_part(x_t, n, rest) + vload_part(sums, n, rest), f, clip)
+                )
+                r = activate(vload_part(x_t, H + n, rest) + vload_part(sums, H + n, rest), f, clip)
+                vstore_part(q, n, rest, r * vload_part(old, n, rest))
+            sum_codes(q, last, last_scales, zeros, sums, H, H, memory)
+            for n in range(0, H, LANES):
+                finish_gru_reset(x_t + 2 * H, old, z, new, n, H - n, vload_part(sums, n, H - n), g, clip)
+    if start < stop:
+        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+
+
+@kernel
+def lstm_of_codes(row: LstmOfCodes) -> None:
+    """All frames of one stream."""
+    x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
+    c, peepholes, couples = row.c, row.peepholes, row.couples
+    f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    if row.reload and row.clock[0] == 0:
+        take_rows(c, row.c0, B, H, row.step_c0)
+    start, stop = valid_frames(row)
+    back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
+    for i in range(start, stop):
+        t = T - 1 - i if reverse else i
+        for b in range(B):
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 4 * H
+            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, 4 * H, memory)
+            for n in range(0, H, LANES):
+                rest = H - n
+                enter, o = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
+                keep, fresh = vload_part(sums, 2 * H + n, rest), vload_part(sums, 3 * H + n, rest)
+                finish_lstm(
+                    x_t, c + b * H, peepholes, new, n, H, couples, enter, o, keep, fresh, f, g, out, clip
+                )
+    if start < stop:
+        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)

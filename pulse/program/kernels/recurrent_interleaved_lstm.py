@@ -1,0 +1,116 @@
+"""LSTMs of sixteen streams with interleaved memories, in the middle of these streams; see ``matmul_interleaved``."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
+from pulse.jit.span import Reach, require, run
+from pulse.program.kernels.recurrent import ActivationWords, load_activation
+from pulse.program.kernels.recurrent_gates import Function, activate
+
+GATES = 4
+
+
+def four_gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]:
+    """Recurrent weights that ``pack_gates`` has packed as [units, H, 4]."""
+    blocks = -(-hidden // LANES)
+    gates = packed.reshape(blocks, hidden, GATES, LANES).transpose(0, 3, 1, 2)
+    return np.ascontiguousarray(gates.reshape(blocks * LANES, hidden, GATES)[:hidden], np.float32)
+
+
+class InterleavedLstm(Instruction):
+    """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)`` of sixteen streams, with peepholes [3, H] to c.
+
+    All T frames of a pulse are frames of the stream. x are the frames times the input weights, plus the biases:
+    [T, B, 4 * H], dense. c and h are [B, H], dense. Frames of y lie ``frame`` apart, its rows ``step``. ``couples``:
+    k = 1 - i.
+    """
+
+    y: Operand = writes("f32")
+    h: Operand = updates("f32")
+    c: Operand = updates("f32")
+    x: Operand = reads("f32")
+    W: Operand = reads("f32", "H", "H", 4)
+    peepholes: Operand = reads("f32", 3, "H")
+    T: int
+    B: int
+    H: int
+    frame: int
+    step: int
+    couples: bool
+    clip: float
+    f: ActivationWords
+    g: ActivationWords
+    out: ActivationWords
+
+    def multiply_adds(self) -> int:
+        return LANES * GATES * self.T * self.B * self.H * self.H
+
+    def reaches(self) -> Iterator[Reach]:
+        require(min(self.T, self.B, self.H) >= 0, "sizes below 0")
+        yield self.y, (run(self.T, self.frame) + run(self.B, self.step) + run(self.H)) * LANES
+        yield self.h, run(self.B * self.H) * LANES
+        yield self.c, run(self.B * self.H) * LANES
+        yield self.x, run(self.T * self.B * GATES * self.H) * LANES
+
+
+@device
+def finish_unit(
+    x: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int,
+    i: Vector, o: Vector, kept: Vector, fresh: Vector,
+    f: Function, g: Function, out: Function, clip: float,
+) -> None:  # fmt: skip
+    """Unit u from its recurrent sums; its c is replaced."""
+    cell = vload(c, u * LANES)
+    i = activate(vfma(cell, vsplat(peepholes[u]), i + vload(x, u * LANES)), f, clip)
+    kept = kept + vload(x, (2 * H + u) * LANES)
+    kept = 1.0 - i if couples else activate(vfma(cell, vsplat(peepholes[2 * H + u]), kept), f, clip)
+    fresh = activate(fresh + vload(x, (3 * H + u) * LANES), g, clip)
+    cell = vfma(kept, cell, i * fresh)
+    vstore(c, u * LANES, cell)
+    o = activate(vfma(cell, vsplat(peepholes[H + u]), o + vload(x, (H + u) * LANES)), f, clip)
+    vstore(new, u * LANES, o * activate(cell, out, 0.0))
+
+
+@device
+def lstm_units(
+    x: Pointer, old: Pointer, w: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int,
+    f: Function, g: Function, out: Function, clip: float,
+) -> None:  # fmt: skip
+    """Units u and u + 1, if there is such a one."""
+    other = min(u + 1, H - 1)
+    p, q = w + u * H * GATES, w + other * H * GATES
+    i0, o0, k0, g0 = vzero(), vzero(), vzero(), vzero()
+    i1, o1, k1, g1 = vzero(), vzero(), vzero(), vzero()
+    for n in range(H):
+        h = vload(old, n * LANES)
+        i0, o0, k0, g0 = vfma(h, p[0], i0), vfma(h, p[1], o0), vfma(h, p[2], k0), vfma(h, p[3], g0)
+        i1, o1, k1, g1 = vfma(h, q[0], i1), vfma(h, q[1], o1), vfma(h, q[2], k1), vfma(h, q[3], g1)
+        p, q = p + GATES, q + GATES
+    finish_unit(x, c, peepholes, new, u, H, couples, i0, o0, k0, g0, f, g, out, clip)
+    if other > u:
+        finish_unit(x, c, peepholes, new, other, H, couples, i1, o1, k1, g1, f, g, out, clip)
+
+
+@kernel
+def interleaved_lstm(row: InterleavedLstm) -> None:
+    """Sequence by sequence, frame by frame."""
+    y, h, c, x, w, peepholes = row.y, row.h, row.c, row.x, row.W, row.peepholes
+    f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
+    T, B, H, frame, step, couples, clip = row.T, row.B, row.H, row.frame, row.step, row.couples, row.clip
+    for b in range(B):
+        first, cells = h + b * H * LANES, c + b * H * LANES
+        old, new = first, y + b * step * LANES
+        for t in range(T):
+            begin = x + (t * B + b) * GATES * H * LANES
+            for u in range(0, H, 2):
+                lstm_units(begin, old, w, cells, peepholes, new, u, H, couples, f, g, out, clip)
+            old, new = new, new + frame * LANES
+        for n in range(0, H * LANES if T > 0 else 0, LANES):
+            vstore(first, n, vload(old, n))

@@ -1,0 +1,227 @@
+"""Fourier transforms of sixteen streams whose memories are interleaved; see ``spectral`` and ``matmul_interleaved``.
+
+Both rounds are the same here: bins of each column of a folded table of points. Bins k and N - k share their sums.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
+from pulse.jit.span import NOTHING, Reach, require, run, table
+from pulse.program.kernels.matmul_finish import Finish
+from pulse.program.kernels.matmul_interleaved import finish_rows, interleaved_reaches
+
+PLANES = 6
+"""Tables of all points: real and imaginary parts of the points, of the first round's bins, of the second round's."""
+
+
+def angles_last(factors: NDArray[Any], count: int) -> NDArray[np.float32]:
+    """Factors [rows, 2, P], of which ``count`` columns exist, as [rows, count, 2]."""
+    return np.ascontiguousarray(factors[:, :, :count].transpose(0, 2, 1), np.float32)
+
+
+class InterleavedFourier(Instruction):
+    """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, of M rows of sixteen streams; then the steps of ``finish``.
+
+    R points are read ``from`` places, K bins go ``to`` places, each with a factor for its real and its imaginary part.
+    """
+
+    x: Operand = reads("f32")
+    y: Operand = writes("f32")
+    scratch: Operand = updates("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    N1: int
+    N2: int
+    w1: Operand = reads("f32", "N1", "N1", 2)
+    twiddles: Operand = reads("f32", "N2", "N1", 2)
+    w2: Operand = reads("f32", "N2", "N2", 2)
+    from_re: Operand = reads("i64")
+    from_im: Operand = reads("i64")
+    scales: Operand = reads("f32", 2, "R")
+    K: int
+    to_re: Operand = reads("i64", "K")
+    to_im: Operand = reads("i64")
+    factors: Operand = reads("f32", 2, "K")
+    has_im: bool
+    wants_im: bool
+    columns: int
+    finish: Finish
+
+    def multiply_adds(self) -> int:
+        """Both rounds, folded, and the twiddle factors between them."""
+        first = self.N1 * self.N2 * (self.N1 // 2 + 1) * (1 + self.has_im)
+        second = self.N1 * self.N2 * min(-(-self.K // self.N1), self.N2 // 2 + 1) * (1 + self.wants_im)
+        return LANES * self.M * (first + 4 * self.N1 * self.N2 + second)
+
+    def reaches(self) -> Iterator[Reach]:
+        N1, N2, R, K = self.N1, self.N2, self.R, self.K
+        require(min(N1, N2) > 0, "a transform of no length")
+        require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
+        yield self.scratch, run(PLANES * N1 * N2 * LANES)
+        yield self.x, (table(self.rows_x, self.M) + table(self.from_re, R)) * LANES
+        if self.has_im:
+            yield self.x, (table(self.rows_x, self.M) + table(self.from_im, R)) * LANES
+        yield self.y, (table(self.rows_y, self.M) + table(self.to_re, K)) * LANES
+        if self.wants_im:
+            yield self.y, (table(self.rows_y, self.M) + table(self.to_im, K)) * LANES
+        yield self.from_im, NOTHING
+        yield self.to_im, NOTHING
+        yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.columns)
+
+
+@device
+def gather_vectors(
+    target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, size: int
+) -> None:
+    """``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``."""
+    for n in range(count):
+        vstore(target, n * LANES, vload(source, places[n] * LANES) * vsplat(scales[n]))
+    for n in range(count, size):
+        vstore(target, n * LANES, vzero())
+
+
+@device
+def scatter_vectors(target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int) -> None:
+    """``target[places[k]] = source[k] * scales[k]``."""
+    for k in range(count):
+        vstore(target, places[k] * LANES, vload(source, k * LANES) * vsplat(scales[k]))
+
+
+@device
+def fold_pairs(x: Pointer, rows: int, columns: int) -> None:
+    """X [rows, columns]: row i plus row -i in place of row i, and less it in place of row -i, for 0 < i < rows/2."""
+    for i in range(1, (rows + 1) // 2):
+        near, far = x + i * columns * LANES, x + (rows - i) * columns * LANES
+        for n in range(0, columns * LANES, LANES):
+            a, b = vload(near, n), vload(far, n)
+            vstore(near, n, a + b)
+            vstore(far, n, a - b)
+
+
+@device
+def twiddle_all(re: Pointer, im: Pointer, twiddles: Pointer, count: int) -> None:
+    """Each point times its factor."""
+    for n in range(count):
+        a, b, c, s = vload(re, n * LANES), vload(im, n * LANES), twiddles[2 * n], twiddles[2 * n + 1]
+        vstore(re, n * LANES, a * vsplat(c) - b * vsplat(s))
+        vstore(im, n * LANES, vfma(a, vsplat(s), b * vsplat(c)))
+
+
+@device
+def even_sums(
+    x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int
+) -> tuple[Vector, Vector, Vector, Vector]:
+    """The sums of cosines of the columns n and m of a folded x, for the bin with the factors v, then that with w."""
+    step = columns * LANES
+    p, q = x + n * LANES, x + m * LANES
+    a, b, c, d = vzero(), vzero(), vzero(), vzero()
+    for _ in range(rows // 2 + 1):
+        r, s = vload(p, 0), vload(q, 0)
+        a, b = vfma(r, vsplat(v[0]), a), vfma(s, vsplat(v[0]), b)
+        c, d = vfma(r, vsplat(w[0]), c), vfma(s, vsplat(w[0]), d)
+        p, q, v, w = p + step, q + step, v + 2, w + 2
+    return a, b, c, d
+
+
+@device
+def odd_sums(
+    x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int
+) -> tuple[Vector, Vector, Vector, Vector]:
+    """The same of the sines."""
+    step = columns * LANES
+    p, q = x + (rows * step + n * LANES), x + (rows * step + m * LANES)
+    a, b, c, d = vzero(), vzero(), vzero(), vzero()
+    for _ in range((rows + 1) // 2 - 1):
+        p, q, v, w = p + -step, q + -step, v + 2, w + 2
+        r, s = vload(p, 0), vload(q, 0)
+        a, b = vfma(r, vsplat(v[1]), a), vfma(s, vsplat(v[1]), b)
+        c, d = vfma(r, vsplat(w[1]), c), vfma(s, vsplat(w[1]), d)
+    return a, b, c, d
+
+
+@device
+def store_bin(
+    y: Pointer, rows: int, bins: int, k: int, at: int, step: int, even: Vector, odd: Vector
+) -> None:
+    """One part of bin k of a column, ``even + odd``, and of the bin that mirrors it, ``even - odd``."""
+    vstore(y, (at + k * step) * LANES, even + odd)
+    if k < rows - k < bins:
+        vstore(y, (at + (rows - k) * step) * LANES, even - odd)
+
+
+@device
+def bins_of_columns(
+    re: Pointer, im: Pointer, has_im: int, wants_im: int, rows: int, columns: int, w: Pointer, bins: int,
+    y_re: Pointer, y_im: Pointer, bin_step: int, column_step: int,
+) -> None:  # fmt: skip
+    """``y[k, n] = sum_i x[i, n] e(i*k / rows)``, k < bins, of a folded x [rows, columns]; w [rows, rows, 2].
+
+    Two bins of two columns at a time.
+    """
+    top = min(bins, rows // 2 + 1)
+    for k in range(0, top, 2):
+        other = min(k + 1, top - 1)
+        v, u = w + 2 * rows * k, w + 2 * rows * other
+        for n in range(0, columns, 2):
+            m = min(n + 1, columns - 1)
+            i, j = n * column_step, m * column_step
+            a, b, c, d = even_sums(re, v, u, rows, columns, n, m)
+            e, f, g, h = vzero(), vzero(), vzero(), vzero()
+            if has_im:
+                e, f, g, h = odd_sums(im, v, u, rows, columns, n, m)
+            store_bin(y_re, rows, bins, k, i, bin_step, a, -e)
+            store_bin(y_re, rows, bins, k, j, bin_step, b, -f)
+            store_bin(y_re, rows, bins, other, i, bin_step, c, -g)
+            store_bin(y_re, rows, bins, other, j, bin_step, d, -h)
+            if wants_im:
+                a, b, c, d = vzero(), vzero(), vzero(), vzero()
+                e, f, g, h = odd_sums(re, v, u, rows, columns, n, m)
+                if has_im:
+                    a, b, c, d = even_sums(im, v, u, rows, columns, n, m)
+                store_bin(y_im, rows, bins, k, i, bin_step, a, e)
+                store_bin(y_im, rows, bins, k, j, bin_step, b, f)
+                store_bin(y_im, rows, bins, other, i, bin_step, c, g)
+                store_bin(y_im, rows, bins, other, j, bin_step, d, h)
+
+
+@kernel
+def interleaved_fourier(row: InterleavedFourier) -> None:
+    """Row by row."""
+    x, y, M, rows_x, rows_y, R, K = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.K
+    N1, N2, w1, twiddles, w2, scales, factors = (
+        row.N1,
+        row.N2,
+        row.w1,
+        row.twiddles,
+        row.w2,
+        row.scales,
+        row.factors,
+    )
+    from_re, from_im, to_re, to_im = row.from_re, row.from_im, row.to_re, row.to_im
+    has_im, wants_im, N = row.has_im, row.wants_im, row.N1 * row.N2
+    re, size = row.scratch, N * LANES
+    im, a_re, a_im, x_re, x_im = re + size, re + 2 * size, re + 3 * size, re + 4 * size, re + 5 * size
+    for m in range(M):
+        gather_vectors(re, x + rows_x[m] * LANES, from_re, scales, R, N)
+        fold_pairs(re, N1, N2)
+        if has_im:
+            gather_vectors(im, x + rows_x[m] * LANES, from_im, scales + R, R, N)
+            fold_pairs(im, N1, N2)
+        bins_of_columns(re, im, has_im, 1, N1, N2, w1, N1, a_re, a_im, 1, N1)
+        twiddle_all(a_re, a_im, twiddles, N)
+        fold_pairs(a_re, N2, N1)
+        fold_pairs(a_im, N2, N1)
+        bins_of_columns(a_re, a_im, 1, wants_im, N2, N1, w2, (K + N1 - 1) // N1, x_re, x_im, N1, 1)
+        scatter_vectors(y + rows_y[m] * LANES, x_re, to_re, factors, K)
+        if wants_im:
+            scatter_vectors(y + rows_y[m] * LANES, x_im, to_im, factors + K, K)
+    finish_rows(row.finish, y, rows_y, M, row.columns)

@@ -1,0 +1,36 @@
+"""Rows that are rounded to codes: by the product that reads them, or else stored."""
+
+from pulse.graph import OutletId
+from pulse.ops.quantize_rows import RoundRows
+from pulse.program.kernels.quantize_rows import RoundRow
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.table.memory import Value
+
+
+@lowers(RoundRows)
+def lower_round_rows(cx: Lowering, node: PulsedNode, op: RoundRows) -> list[Value]:
+    """Wait for a reader that does not take them as codes."""
+    outlet = OutletId(node.id)
+    cx.pending[outlet] = lambda: _store(cx, outlet, op)
+    return []
+
+
+def unrounded_rows(cx: Lowering, outlet: OutletId) -> OutletId | None:
+    """What a wire of rounded rows is made of; None if it is another wire."""
+    node = cx.graph.node(outlet)
+    return node.inputs[0] if isinstance(node.op, RoundRows) else None
+
+
+def _store(cx: Lowering, outlet: OutletId, op: RoundRows) -> Value:
+    x = cx.innermost(cx.floats(cx.value(cx.graph.node(outlet).inputs[0]), "rows"), op.axis)
+    order = [*(axis for axis in x.order if axis != op.axis), op.axis]
+    y = cx.temporary(x.shape, x.dtype, order)
+    others, size = [axis for axis in range(len(x.shape)) if axis != op.axis], x.shape[op.axis] // op.groups
+    for group in range(op.groups):
+        part, target = (value.part(op.axis, group * size, (group + 1) * size) for value in (x, y))
+        rows_x, rows_y = part.offsets(others), target.offsets(others)
+        row = RoundRow(
+            x=part, y=target, M=len(rows_x), rows_x=cx.table(rows_x), rows_y=cx.table(rows_y), K=size
+        )
+        cx.emit(row)
+    return y

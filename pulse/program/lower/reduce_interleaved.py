@@ -1,0 +1,24 @@
+"""What reductions become for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterator
+
+from pulse.jit.instruction import Instruction
+from pulse.program.interleaving import Interleaving, interleaves
+from pulse.program.kernels.reduce import ReduceRows
+from pulse.program.kernels.reduce_interleaved import InterleavedReduceRows
+
+
+@interleaves(ReduceRows)
+def interleave_reduce_rows(cx: Interleaving, row: ReduceRows) -> Iterator[Instruction]:
+    """The rows of all streams at once."""
+    yield InterleavedReduceRows(
+        x=cx.data(row.x),
+        y=cx.data(row.y),
+        M=row.M,
+        rows_x=cx.share(row.rows_x),
+        rows_y=cx.share(row.rows_y),
+        R=row.R,
+        stride=row.stride,
+        kind=row.kind,
+        scale=row.scale,
+    )

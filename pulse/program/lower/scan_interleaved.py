@@ -1,0 +1,38 @@
+"""What the states of scans become for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pulse.bounds import FAR_FRAMES
+from pulse.jit.instruction import Instruction
+from pulse.jit.simd import LANES
+from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, interleaves
+from pulse.program.kernels.copy import Move
+from pulse.program.kernels.scan import KeepFrame
+from pulse.program.table.memory import Region
+
+
+@interleaves(KeepFrame)
+def interleave_keep_frame(cx: Interleaving, row: KeepFrame) -> Iterator[Instruction]:
+    """A copy in the middle of a stream; nothing if only its first frames are kept."""
+    if row.bytes % WORD:
+        raise NotInterleavedError("elements of less than a word")
+    first, last = row.offset - row.i, _last(cx, row)
+    if not cx.is_clock(row.clock):
+        if not first <= 0 < last:
+            return
+    elif last < FAR_FRAMES:
+        cx.require_past(last, row.P)
+        return
+    else:
+        cx.require_past(first, row.P)
+    yield Move(dst=cx.data(row.state), src=cx.data(row.new), bytes=row.bytes * LANES)
+
+
+def _last(cx: Interleaving, row: KeepFrame) -> int:
+    """The count of frames that its clock must be below; without bound if the wire has no end before the stream's."""
+    end: Any = row.end
+    if end.buffer.region is not Region.WEIGHTS:
+        return FAR_FRAMES
+    frames = int(cx.constant(end).ravel()[0])
+    return FAR_FRAMES if frames >= FAR_FRAMES else frames + row.offset - row.i

@@ -1,0 +1,100 @@
+"""Products of codes with codes: equal to numpy's whole numbers, as Python and compiled, however rows are cut.
+
+A processor without fused products rounds once more: its results differ from those of plain Python by a unit.
+"""
+
+import numpy as np
+import pytest
+
+from pulse.jit.pointer import real_bits
+from pulse.ops.quantize_rows import round_rows
+from pulse.ops.weight_units import UnitLayout
+from pulse.program.kernels.matmul_codes import pack_codes, product_of_codes
+from pulse.program.kernels.matmul_finish import STEPS
+from pulse.program.weights import store
+from tests.pulse.program.kernels.rows import At, run_both, run_row
+
+RNG = np.random.default_rng(2)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def case(M, T, K, N, accumulate=0, activation=0):
+    """Arrays, arguments and the expected y of a product of codes."""
+    taps = RNG.permutation(T) * (K + 3)
+    rows_x, rows_y = RNG.permutation(M) * 5, RNG.permutation(M) * (N + 3)
+    x, bias, y = floats(int(rows_x.max() + taps.max() + K)), floats(N), floats(M * (N + 3))
+    stored = store(floats(T * K, N), "int8", UnitLayout((T * K, N), (0,)))
+    scales = stored.scales_of()
+    expected = y.copy()
+    for m in range(M):
+        windows = [round_rows(x[rows_x[m] + tap :][:K]) for tap in taps]
+        total = np.concatenate(windows).astype(np.float64) @ stored.values
+        total += bias + (y[rows_y[m] :][:N] if accumulate else 0)
+        expected[rows_y[m] : rows_y[m] + N] = np.maximum(total, 0) if activation else total
+    arrays = [
+        x, pack_codes(stored.codes, T), bias, y, rows_x.astype(np.int64), rows_y.astype(np.int64),
+        taps.astype(np.int64), scales,
+    ]  # fmt: skip
+    args = [
+        At(0), At(3), M, At(4), At(5), T, At(6), K, N, accumulate, At(1), At(2), At(7),
+        *(0, 0, activation), *[STEPS.index("relu"), real_bits(0.0), At(0), At(4)] * activation,
+    ]  # fmt: skip
+    return arrays, args, expected
+
+
+SHAPES = [
+    (1, 1, 48, 32), (1, 1, 17, 16), (2, 3, 21, 33), (4, 1, 19, 64), (5, 3, 16, 81), (7, 2, 33, 130),
+    (1, 2, 64, 97), (1, 1, 4096, 16), (4, 1, 4095, 17), (6, 4, 40, 64), (3, 1, 1, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
+@pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
+def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation):
+    arrays, args, expected = case(M, T, K, N, accumulate, activation)
+    python, compiled = (after[3] for after in run_both(product_of_codes, arrays, *args))
+    np.testing.assert_allclose(compiled, expected, rtol=1e-5, atol=1e-5 * (T * K) ** 0.5)
+    np.testing.assert_allclose(python, compiled, 2e-7, 2e-7 * (T * K) ** 0.5)
+
+
+def test_rows_are_the_same_bits_alone_and_in_blocks():
+    arrays, args, _ = case(9, 2, 37, 147)
+    together = run_row(product_of_codes, arrays, *args, python=False)[3]
+    for m in range(9):
+        alone = list(args)
+        alone[2], alone[3], alone[4] = 1, At(4, m), At(5, m)
+        after = run_row(product_of_codes, arrays, *alone, python=False)[3]
+        start = int(arrays[5][m])
+        np.testing.assert_array_equal(after[start : start + 147], together[start : start + 147])
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("M", [1, 4])
+def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(bad, M):
+    arrays, args, _ = case(M, 1, 24, 40)
+    at = int(arrays[4][M - 1])
+    arrays[0] = np.zeros_like(arrays[0])
+    arrays[0][at + (0 if M == 1 else 23)] = bad
+    for after in run_both(product_of_codes, arrays, *args):
+        for m in range(M):
+            inside = arrays[0][int(arrays[4][m]) :][:24]
+            row = after[3][int(arrays[5][m]) :][:40]
+            wanted = np.full(40, np.nan) if not np.isfinite(inside).all() else arrays[2]
+            np.testing.assert_array_equal(row, wanted)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-38, 1e-30, 1e-28, 1e37])
+def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(size):
+    arrays, args, _ = case(1, 1, 32, 16)
+    arrays[0][:] = arrays[0] / np.abs(arrays[0]).max() * np.float32(size)
+    values = round_rows(arrays[0][int(arrays[4][0]) :][:32])
+    assert (np.abs(values).max() > 0) == (size > 2.0**-96)
+    stored = (
+        arrays[1].view(np.uint8).reshape(8, 16, 4).transpose(0, 2, 1).reshape(32, 16).astype(np.int16) - 128
+    )
+    wanted = values.astype(np.float64) @ (stored * arrays[7].astype(np.float64)) + arrays[2]
+    for after in run_both(product_of_codes, arrays, *args):
+        np.testing.assert_allclose(after[3][:16], wanted, 1e-5, 1e-5 * max(1.0, size))

@@ -1,0 +1,33 @@
+"""The repository's Python files, those of the packages parsed once for all tests that read them."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("pulse", "streaming", "bench")
+"""Folders that several tests read: their syntax trees are kept."""
+
+
+@cache
+def modules_in(*folders: str) -> tuple[Path, ...]:
+    """The Python files of folders of the repository, sorted."""
+    return tuple(path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+
+
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file; nobody changes it."""
+    kept = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PACKAGES
+    return _kept_tree(path) if kept else _parse(path)
+
+
+def name_of(path: Path) -> str:
+    """The path of a file from the root of the repository on."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+_kept_tree = cache(_parse)

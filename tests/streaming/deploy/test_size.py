@@ -1,0 +1,33 @@
+"""The size of libraries: the built-in denoiser, and GTCRN with its spectra; ``bench.library`` times them."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.page import laid_out
+from streaming.builtin import model_path
+from streaming.cli.model import open_model
+from streaming.cli.options import ModelOptions
+from streaming.deploy.building import build_model, find_target
+from tests.shared import ROOT, shared
+from tests.streaming.deploy.building import HERE
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(HERE is None, reason="no level for this system")]
+MODELS = {"denoise": 1_200_000, "gtcrn": 600_000}
+"""Name -> the most bytes of its library."""
+
+
+def model(name: str, folder: Path) -> Path:
+    """The file of a model; skips where it is missing."""
+    if name == "denoise":
+        return model_path()
+    shared("models")
+    return laid_out(f"{name}.toml", folder, ROOT)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_library_is_small(name: str, tmp_path: Path) -> None:
+    opened = open_model(model(name, tmp_path), ModelOptions())
+    program = opened.compile(None, "numba", None)
+    build_model(opened, program, name, find_target(str(HERE)), tmp_path / "built", True)
+    assert 100_000 < (tmp_path / "built" / f"lib{name}.so").stat().st_size < MODELS[name]
