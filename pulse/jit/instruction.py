@@ -269,6 +269,8 @@ class Instruction(RowFields):
     START = HEADER
     kernel: ClassVar[str] = ""
     """The name of the kernel that runs it, with weights of f32."""
+    rounds_rows: ClassVar[bool] = False
+    """Whether what it multiplies becomes codes of int8, as its weights are."""
 
     @classmethod
     @cache

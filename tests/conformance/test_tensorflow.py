@@ -62,9 +62,11 @@ def test_a_graph_equals_tensorflow(name: str) -> None:
             close(found[output], array)
 
 
+@pytest.mark.parametrize("lengths", [(5, 80, 161, 400), pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [name for name in GRAPHS if name not in WHOLE])
-def test_a_graph_streams(name: str) -> None:
-    pulse.verify(graph(name)).require()
+def test_a_graph_streams(name: str, lengths: tuple[int, ...] | None) -> None:
+    """At some lengths; in the slow run at all that a proof takes by itself."""
+    pulse.verify(graph(name), lengths=lengths).require()
 
 
 @pytest.mark.parametrize("name", WHOLE)

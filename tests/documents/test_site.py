@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.documents.pages import ROOT
+from tests.documents.tags import Tag, tags_of
 
 SITE = ROOT / "build" / "site"
 MISSING = [name for name in ("sphinx", "myst_parser", "furo", "matplotlib") if find_spec(name) is None]
@@ -27,30 +27,16 @@ pytestmark = [
 ]
 
 
-class Tags(HTMLParser):
-    """The tags of a page with their attributes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep it."""
-        self.found.append((tag, {name: value or "" for name, value in attrs}))
-
-
 @dataclass
 class Built:
     """A page of the site."""
 
     path: Path
-    tags: list[tuple[str, dict[str, str]]] = field(init=False)
+    tags: list[Tag] = field(init=False)
 
     def __post_init__(self) -> None:
         """Read it."""
-        tags = Tags()
-        tags.feed(self.path.read_text("utf-8"))
-        self.tags = tags.found
+        self.tags = tags_of(self.path.read_text("utf-8"))
 
     @cached_property
     def ids(self) -> set[str]:

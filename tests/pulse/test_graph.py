@@ -103,13 +103,20 @@ def test_broken_successors_are_found() -> None:
         graph.check()
 
 
+def shape_of(graph: Graph[str, Named]) -> list[object]:
+    """Its nodes with their inputs, and its outputs with their names."""
+    nodes = [(node.name, list(node.inputs), len(node.outputs)) for node in graph.nodes]
+    return [nodes, list(graph.outputs), [graph.label(outlet) for outlet in graph.outputs]]
+
+
 def test_unknown_outlets_and_names_are_refused_and_change_nothing() -> None:
-    graph = diamond()
+    graph, untouched = diamond(), diamond()
     with pytest.raises(PulseError, match="no outlet"):
         graph.add("y", Named("f"), [OutletId(0), OutletId(9)], ["int"])
     with pytest.raises(PulseError, match="distinct name"):
         graph.set_outputs([OutletId(0), OutletId(1)], ["a", "a"])
     graph.check()
+    assert shape_of(graph) == shape_of(untouched)
 
 
 class Edits(RuleBasedStateMachine):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from streaming.builtin import SAMPLE_RATE_HZ, clean_path, denoiser, model_path, noisy_path, sound
+from tests.streaming.command import snr_db
 
 SESSION = onnxruntime.InferenceSession(model_path(), providers=["CPUExecutionProvider"])
 FRAME = 320
@@ -18,10 +19,6 @@ FRAME = 320
 def denoise(x):
     (y,) = SESSION.run(None, {"audio": x.astype(np.float32)[None]})
     return y[0]
-
-
-def snr_db(reference, x):
-    return 10 * np.log10(np.sum(reference**2) / np.sum((reference - x) ** 2))
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,10 @@ from tests.streaming import models
 
 UNITS = [
     ("numba", "line", 1),
-    ("numba", "opcode", 19),
+    ("numba", "opcode", 37),
     pytest.param("numba", "opcode", 1, marks=pytest.mark.slow),
-    ("numpy", "line", 17),
-    ("numpy", "opcode", 211),
+    ("numpy", "line", 31),
+    ("numpy", "opcode", 397),
 ]
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 

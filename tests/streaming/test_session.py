@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pulse.errors import InputError, PulseError
 from pulse.program.whole import run_whole
 from streaming import Session
+from tests.streaming.executor.streams import assert_same, noise
 from tests.streaming.models import BACKENDS, decimated, ending, filtered, halves, program, short, two_rates
 
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
@@ -22,10 +23,6 @@ def ready(make, pulse, backend):
     return PROGRAMS[key]
 
 
-def noise(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
 def joined(pieces, port):
     return np.concatenate([piece[port.name] for piece in pieces], port.axis)
 
@@ -38,13 +35,6 @@ def streamed(session, x, cuts, axis):
     return outputs | {
         port.name: pieces[-1][port.name] for port in session.program.outputs if not port.streams
     }
-
-
-def assert_same(found, expected):
-    assert found.keys() == expected.keys()
-    for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
-        assert found[name].dtype == array.dtype
 
 
 @both_backends

@@ -144,6 +144,8 @@ class NativeProgram(NativeStreams, CompiledProgram):
         """The forms of the instructions' weights; those of small matrices stay f32."""
         forms = [row.instruction.form for row in self.instructions if len(row.instruction.forms()) > 1]
         counts = [f"{forms.count(form)} with weights of {form}" for form in dict.fromkeys(forms)]
+        if codes := sum(row.instruction.rounds_rows for row in self.instructions):
+            counts.append(f"{codes} with weights and activations of int8")
         return f"; {', '.join(counts)}" if counts else ""
 
     def listing(self) -> list[str]:

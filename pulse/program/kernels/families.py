@@ -10,6 +10,7 @@ from pulse.program.kernels import fault as fault
 from pulse.program.kernels import gather as gather
 from pulse.program.kernels import matmul as matmul
 from pulse.program.kernels import matmul_codes as matmul_codes
+from pulse.program.kernels import matmul_codes_lanes as matmul_codes_lanes
 from pulse.program.kernels import matmul_interleaved as matmul_interleaved
 from pulse.program.kernels import matmul_interleaved_batches as matmul_interleaved_batches
 from pulse.program.kernels import matmul_product as matmul_product

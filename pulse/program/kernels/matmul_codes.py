@@ -185,6 +185,7 @@ class ProductOfCodes(ProductRows):
     ``pack_codes``.
     """
 
+    rounds_rows = True
     W: Operand = reads("i32")
     bias: Operand = reads("f32", "N")
     scales: Operand = reads("f32", "N")
@@ -202,28 +203,46 @@ class ProductOfCodes(ProductRows):
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
+@device
+def one_row_of_codes(row: ProductOfCodes, x: Pointer, y: Pointer, memory: Pointer) -> None:
+    """One row, tap by tap."""
+    T, taps, K, N, weights, bias, scales = row.T, row.taps, row.K, row.N, row.W, row.bias, row.scales
+    words = (K + 3) >> 2
+    size = words * ((N + LANES - 1) & -LANES)
+    for t in range(T):
+        adds = 1 if t > 0 else 2 * row.accumulate
+        coded = encode_row(x + taps[t], K, memory)
+        one_row_codes(coded, words, weights + t * size, scales, bias, y, N, adds)
+
+
+@device
+def four_rows_of_codes(
+    row: ProductOfCodes, x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer,
+    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, memory: Pointer,
+) -> None:  # fmt: skip
+    """Four rows, tap by tap."""
+    T, taps, K, N, weights, bias, scales = row.T, row.taps, row.K, row.N, row.W, row.bias, row.scales
+    words = (K + 3) >> 2
+    size = words * ((N + LANES - 1) & -LANES)
+    for t in range(T):
+        tap, adds = taps[t], 1 if t > 0 else 2 * row.accumulate
+        p, q = encode_row(x0 + tap, K, memory), encode_row(x1 + tap, K, memory + ROW_FLOATS)
+        r = encode_row(x2 + tap, K, memory + 2 * ROW_FLOATS)
+        s = encode_row(x3 + tap, K, memory + 3 * ROW_FLOATS)
+        four_rows_codes(p, q, r, s, words, weights + t * size, scales, bias, y0, y1, y2, y3, N, adds)
+
+
 @kernel
 def product_of_codes(row: ProductOfCodes) -> None:
-    """Four rows at a time, tap by tap."""
-    x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
-    M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
-    memory, words, m = stack_f32(CODE_MEMORY), (K + 3) >> 2, 0
-    size = words * ((N + LANES - 1) & -LANES)
+    """Four rows at a time."""
+    x, y, M, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
+    memory, m = stack_f32(CODE_MEMORY), 0
     while m + ROWS <= M:
+        x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
         y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[m + 3]
-        for t in range(T):
-            here = x + taps[t]
-            p = encode_row(here + rows_x[m], K, memory)
-            q = encode_row(here + rows_x[m + 1], K, memory + ROW_FLOATS)
-            r = encode_row(here + rows_x[m + 2], K, memory + 2 * ROW_FLOATS)
-            s = encode_row(here + rows_x[m + 3], K, memory + 3 * ROW_FLOATS)
-            adds = 1 if t > 0 else 2 * row.accumulate
-            four_rows_codes(p, q, r, s, words, weights + t * size, scales, bias, y0, y1, y2, y3, N, adds)
+        four_rows_of_codes(row, x0, x1, x2, x3, y0, y1, y2, y3, memory)
         m += ROWS
     while m < M:
-        for t in range(T):
-            one = encode_row(x + taps[t] + rows_x[m], K, memory)
-            adds = 1 if t > 0 else 2 * row.accumulate
-            one_row_codes(one, words, weights + t * size, scales, bias, y + rows_y[m], N, adds)
+        one_row_of_codes(row, x + rows_x[m], y + rows_y[m], memory)
         m += 1
-    finish(row.finish, y, rows_y, M, N)
+    finish(row.finish, y, rows_y, M, row.N)

@@ -31,6 +31,7 @@ class RecurrentCodesRow(RecurrentFrames):
 
     gates: ClassVar[int] = 1
     packed: ClassVar[int] = 1
+    rounds_rows = True
     x: Operand = reads("f32")
     W: Operand = reads("i32")
     scales: Operand = reads("f32")

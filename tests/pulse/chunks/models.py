@@ -75,10 +75,10 @@ def gru(frames: int | str = 1, h: str = "h", hn: str = "hn") -> ModelProto:
     )
 
 
-def cached(chunk: int = 8) -> ModelProto:
-    """Sound x [1, chunk] through a filter of 5 taps to y [1, chunk]; cache [1, 4] is the sound before."""
+def cached_filter(source: str) -> tuple[list[NodeProto], dict[str, Array]]:
+    """From a wire [1, chunk] through 5 taps to y [1, chunk]; cache [1, 4] is what was before. Nodes and constants."""
     nodes = [
-        node("Concat", "cache x", "window", axis=1),
+        node("Concat", f"cache {source}", "window", axis=1),
         node("Unsqueeze", "window one", "deep"),
         node("Conv", "deep taps", "filtered"),
         node("Squeeze", "filtered one", "y"),
@@ -90,6 +90,12 @@ def cached(chunk: int = 8) -> ModelProto:
         "start": np.array([-4]),
         "end": np.array([1 << 40]),
     }
+    return nodes, constants
+
+
+def cached(chunk: int = 8) -> ModelProto:
+    """Sound x [1, chunk] through a filter of 5 taps to y [1, chunk]; cache [1, 4] is the sound before."""
+    nodes, constants = cached_filter("x")
     return build(nodes, {"x": [1, chunk], "cache": [1, 4]}, {"y": [1, chunk], "cache_out": [1, 4]}, constants)
 
 

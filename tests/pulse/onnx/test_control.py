@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, helper
 
 import pulse
 from pulse.errors import LoadError, PulsifyError
@@ -55,6 +55,12 @@ def looped(count: int, body: object, stream: dict[str, int] | None = None) -> Mo
     return model([node("Loop", "n go s", "last y", body=body)], feeds, half, 16, stream, "y")
 
 
+def loop_body(nodes: list[NodeProto]) -> GraphProto:
+    """Of an iteration, a condition and a state: both of the next one, and a row."""
+    taken = [("iteration", I64), ("go_in", BOOL), ("s_in", F32)]
+    return graph(nodes, taken, [("go_out", BOOL), ("s_out", F32), ("row", F32)])
+
+
 def test_a_long_loop_stays_a_loop() -> None:
     typed = pulse.load(looped(5000, iterations())).analyse()
     assert any(isinstance(made.op, Loop) for made in typed.graph.nodes)
@@ -73,15 +79,13 @@ def test_an_unrolled_loop_streams_and_a_long_one_is_refused() -> None:
 
 def test_a_loop_over_frames_is_refused_in_a_stream() -> None:
     """Its trip count is the length of the stream: it runs offline only."""
-    body = graph(
+    body = loop_body(
         [
             node("Gather", "x iteration", "frame", axis=0),
             node("Add", "s_in frame", "s_out"),
             node("Identity", "go_in", "go_out"),
             node("Identity", "s_out", "row"),
-        ],
-        [("iteration", I64), ("go_in", BOOL), ("s_in", F32)],
-        [("go_out", BOOL), ("s_out", F32), ("row", F32)],
+        ]
     )
     nodes = [
         node("Shape", "x", "shape"),
@@ -97,15 +101,13 @@ def test_a_loop_over_frames_is_refused_in_a_stream() -> None:
 
 
 def test_what_a_loop_of_unknown_length_gathers_is_refused() -> None:
-    body = graph(
+    body = loop_body(
         [
             node("ReduceMax", "s_in", "most", keepdims=0),
             node("Less", "most half", "go_out"),
             node("Identity", "s_in", "s_out"),
             node("Neg", "s_in", "row"),
-        ],
-        [("iteration", I64), ("go_in", BOOL), ("s_in", F32)],
-        [("go_out", BOOL), ("s_out", F32), ("row", F32)],
+        ]
     )
     with pytest.raises(LoadError, match="how often it runs depends on data"):
         pulse.load(looped(5, body)).analyse()

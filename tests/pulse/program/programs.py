@@ -10,6 +10,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.spectral import dft_matrix
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
+from pulse.program.streams.state import State
 from tests.pulse.models import Sketch
 from tests.pulse.program.custom_ops import Doubled, Total
 
@@ -95,6 +96,14 @@ def block(program: Program, frames: int, seed: int = 0) -> Array:
     (port,) = (port for port in program.inputs if port.streams)
     shape = [frames if axis == port.axis else size for axis, size in enumerate(port.shape)]
     return np.random.default_rng(seed).standard_normal(shape).astype(port.dtype)
+
+
+def spawn_and_step(program: Program, pulses: int = 3) -> State:
+    """A stream that is under way."""
+    state = program.spawn(constants(program))
+    for number in range(pulses):
+        state.step(block(program, program.pulse, number))
+    return state
 
 
 def same(left: dict[str, Array], right: dict[str, Array]) -> bool:

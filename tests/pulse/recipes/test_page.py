@@ -2,7 +2,9 @@
 
 import csv
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import soundfile
 import pulse
 from bench.page import PAGE, laid_out, recipes
 from pulse.front import FUNCTIONS
+from pulse.program.program import Program
 from pulse.recipes import models
 from streaming import Session
 from streaming.events import Segments
@@ -31,6 +34,12 @@ def read_values(path: str) -> Array:
     """A table without its column of times, [frames, values]."""
     with open(path) as file:
         return np.array([[float(value) for value in row[1:]] for row in list(csv.reader(file))[1:]])
+
+
+@pytest.fixture(scope="module")
+def program_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Program]:
+    """Gives the program of a recipe of the page, the same each time."""
+    return cache(lambda name: pulse.stream(beside_its_models(name, tmp_path_factory.mktemp("recipe"))))
 
 
 def close(got: Array, wanted: Array) -> None:
@@ -54,9 +63,9 @@ def test_the_command_line(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_blocks_of_any_size(tmp_path: Path, name: str) -> None:
+def test_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> None:
     x, wanted = REFERENCES[name]()
-    session = Session(pulse.stream(beside_its_models(name, tmp_path)))
+    session = Session(program_of(name))
     rng, at = np.random.default_rng(len(name)), 0
     parts: list[Array] = []
     while at < len(x):
@@ -69,10 +78,10 @@ def test_blocks_of_any_size(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_the_delay_that_the_page_tells(tmp_path: Path, name: str) -> None:
+def test_the_delay_that_the_page_tells(program_of: Callable[[str], Program], name: str) -> None:
     """In samples of the sound, without those of a pulse."""
     (row,) = [row for row in PAGE.read_text().splitlines() if row.startswith("|") and f"`{name}`" in row]
-    port = pulse.stream(beside_its_models(name, tmp_path)).outputs[0]
+    port = program_of(name).outputs[0]
     assert port.delay / port.rate == int(row.split("|")[-2])
 
 

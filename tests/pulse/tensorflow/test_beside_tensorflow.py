@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
-CODE = """
+START = """
 import sys
 import tensorflow as tf
 import numpy as np
 import pulse
-
-
+"""
+END = """
+tf.saved_model.save(module, sys.argv[1], signatures=module.__call__)
+call = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+state = pulse.stream(sys.argv[1], backend="numpy").spawn()
+for block in np.random.default_rng(0).standard_normal(shape).astype(np.float32):
+    expected = call(x=tf.constant(block))["y"].numpy()
+    assert np.abs(state.step(block)["y"] - expected).max() < 1e-5
+"""
+VARIABLES = """
 class Buffer(tf.Module):
     def __init__(self):
         self.past = tf.Variable(tf.zeros([1, 4, 3]))
@@ -25,22 +33,11 @@ class Buffer(tf.Module):
         return {"y": tf.nn.conv1d(self.past, self.kernel, 1, "VALID")}
 
 
-module = Buffer()
-tf.saved_model.save(module, sys.argv[1], signatures=module.__call__)
-call = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
-state = pulse.stream(sys.argv[1], backend="numpy").spawn()
-for block in np.random.default_rng(0).standard_normal((8, 1, 1, 3)).astype(np.float32):
-    expected = call(x=tf.constant(block))["y"].numpy()
-    assert np.abs(state.step(block)["y"] - expected).max() < 1e-5
+module, shape = Buffer(), (8, 1, 1, 3)
 """
 
 
 LAYERS = """
-import sys
-import tensorflow as tf
-import numpy as np
-import pulse
-
 keras = tf.keras
 network = keras.Sequential(
     [
@@ -61,20 +58,14 @@ class Module(tf.Module):
         return {"y": self.network(x)}
 
 
-module = Module()
-tf.saved_model.save(module, sys.argv[1], signatures=module.__call__)
-call = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
-state = pulse.stream(sys.argv[1], backend="numpy").spawn()
-for block in np.random.default_rng(0).standard_normal((8, 1, 2, 6)).astype(np.float32):
-    expected = call(x=tf.constant(block))["y"].numpy()
-    assert np.abs(state.step(block)["y"] - expected).max() < 1e-5
+module, shape = Module(), (8, 1, 2, 6)
 """
 
 
 @pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed")
-@pytest.mark.parametrize("code", [CODE, LAYERS], ids=["variables", "layers"])
+@pytest.mark.parametrize("code", [VARIABLES, LAYERS], ids=["variables", "layers"])
 def test_a_saved_model_beside_tensorflow(tmp_path: Path, code: str) -> None:
     """Variables of the module, and those that stateful layers of Keras keep inside of themselves."""
     root = Path(__file__).parents[3]
-    command = [sys.executable, "-c", code, str(tmp_path / "model")]
+    command = [sys.executable, "-c", START + code + END, str(tmp_path / "model")]
     subprocess.run(command, check=True, timeout=300, cwd=root)

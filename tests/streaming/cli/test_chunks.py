@@ -55,10 +55,13 @@ def test_every_option():
     np.save("x.npy", models.noise(1, 5, 4))
     path = saved("gru", models.gru())
     pulse("run", path, "x.npy", "y.npy", "--constant", "h=0.5", "--state", "none")
-    assert np.load("y.npy").shape == (1, 5, 3)
+    x, h = np.load("x.npy"), np.full((1, 1, 3), 0.5, np.float32)
+    parts = models.loop(models.gru(), [{"x": piece, "h": h} for piece in models.pieces(x, 1, 1)], {})
+    np.testing.assert_allclose(np.load("y.npy"), np.concatenate([part["y"] for part in parts], 1), 1e-5, 1e-6)
     path = saved("long", models.gru("time"))
     pulse("run", path, "x.npy", "y.npy", "--pulse", "2", "--initial", "h=[[[0.5, 0.5, 0.5]]]")
-    assert np.load("y.npy").shape == (1, 5, 3)
+    (whole,) = models.loop(models.gru("time"), [{"x": x}], {"h": ("hn", h)})
+    np.testing.assert_allclose(np.load("y.npy"), whole["y"], 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("command", ["convert", "check", "bench", "dump"])

@@ -13,13 +13,8 @@ from onnx import helper, numpy_helper
 from pulse.nnef.tract import has_tract
 from pulse.onnx.write.runtime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
+from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 def test_the_builtin_model(tmp_path):

@@ -13,12 +13,7 @@ from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models
 from tests.streaming.cli.test_chunks import saved
 from tests.streaming.command import RUNNER, refused
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+from tests.streaming.command import folder as folder
 
 
 def test_both_ways():

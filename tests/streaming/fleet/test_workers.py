@@ -15,6 +15,12 @@ from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, wire
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(params=["asyncio", pytest.param("trio", marks=pytest.mark.slow)])
+def anyio_backend(request):
+    """The loop of the client; tests of the server run it on both by default."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
 def three():
     """Three workers on three nodes."""

@@ -21,7 +21,8 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
-from tests.pulse.chunks.models import build, node
+from tests.pulse.chunks.models import build, cached_filter, node
+from tests.pulse.chunks.models import noise as noise
 from tests.streaming.models import Sketch, pads, program
 
 RATE = 16000
@@ -90,22 +91,10 @@ def brief(frames=1000):
 
 def filtered_chunks() -> ModelProto:
     """Sound x [1, 8] times gain [] through a filter to y [1, 8]; cache [1, 4] is the sound before."""
-    nodes = [
-        node("Mul", "x gain", "louder"),
-        node("Concat", "cache louder", "window", axis=1),
-        node("Unsqueeze", "window one", "deep"),
-        node("Conv", "deep taps", "filtered"),
-        node("Squeeze", "filtered one", "y"),
-        node("Slice", "window start end one", "cache_out"),
-    ]
-    constants = {
-        "one": np.array([1]),
-        "taps": noise(5, seed=4).reshape(1, 1, 5),
-        "start": np.array([-4]),
-        "end": np.array([1 << 40]),
-    }
+    nodes, constants = cached_filter("louder")
     inputs = {"x": [1, 8], "cache": [1, 4], "gain": []}
-    return build(nodes, inputs, {"y": [1, 8], "cache_out": [1, 4]}, constants)
+    outputs = {"y": [1, 8], "cache_out": [1, 4]}
+    return build([node("Mul", "x gain", "louder"), *nodes], inputs, outputs, constants)
 
 
 @cache
@@ -117,10 +106,6 @@ def ready(make: Any = plain, pulse_frames: int = 160, backend: str = "numba") ->
 @cache
 def chunk_program() -> Any:
     return pulse.stream(pulse.load(filtered_chunks(), chunking=pulse.Chunking(axes={"x": 1})))
-
-
-def noise(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def held(

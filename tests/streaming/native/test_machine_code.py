@@ -28,13 +28,17 @@ PATH = sorted(
     for name, one in ENTRIES.items()
     if one.function.__module__.startswith(("streaming.native.", "pulse.program.machine.team"))
 )
+FOR_PYTHON = ("pipeline.next_pulse",)
+"""They serve programs in Python, which may wait anyway."""
 SYSTEM = {"read", "write", "clock_gettime"}
 """Of the C library: to wait for an event, to set one, to know the time."""
 STACK_BYTES = 1 << 16
 WAKES = 5000
 
 
-@pytest.mark.parametrize("name", PATH)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in FOR_PYTHON else ()) for name in PATH]
+)
 def test_nothing_is_called_that_may_wait_or_fail(name: str) -> None:
     """No interpreter, no allocator, no lock, no exception."""
     check_calls(llvm_code(ENTRIES[name]), pointers=True, known=SYSTEM)

@@ -1,45 +1,27 @@
 """The page as a file: nothing is from elsewhere, and what its script looks for is there. Slow tests run it."""
 
 import re
-from html.parser import HTMLParser
 
 from tests.documents.pages import ROOT
+from tests.documents.tags import tags_of
 
 PAGE = ROOT / "streaming" / "serve" / "page" / "index.html"
 TEXT = PAGE.read_text("utf-8")
+ELEMENTS = tags_of(TEXT)
 NAMESPACE = "http://www.w3.org/2000/svg"
-
-
-class Elements(HTMLParser):
-    """The elements with their attributes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep it."""
-        self.found.append((tag, {name: value or "" for name, value in attrs}))
-
-
-def elements() -> list[tuple[str, dict[str, str]]]:
-    """All elements of the page."""
-    parser = Elements()
-    parser.feed(TEXT)
-    return parser.found
 
 
 def test_nothing_comes_from_elsewhere() -> None:
     addresses = set(re.findall(r"(?:https?|wss?):?//[^\s'\"`)]+", TEXT))
     assert addresses <= {NAMESPACE}
-    loaded = {values[name] for _, values in elements() for name in ("src", "href") if name in values}
+    loaded = {values[name] for _, values in ELEMENTS for name in ("src", "href") if name in values}
     assert all(address.startswith("data:") for address in loaded)
     assert set(re.findall(r'from "([^"]+)"', TEXT)) == {"./client.js"}
     assert (PAGE.parent / "client.js").is_file()
 
 
 def test_what_the_script_looks_for_is_there() -> None:
-    ids = [values["id"] for _, values in elements() if "id" in values]
+    ids = [values["id"] for _, values in ELEMENTS if "id" in values]
     assert len(ids) == len(set(ids)) > 40
     asked = set(re.findall(r'\$\("([\w-]+)"\)', TEXT))
     assert len(asked) > 30 and asked <= set(ids)
@@ -48,8 +30,8 @@ def test_what_the_script_looks_for_is_there() -> None:
 
 
 def test_controls_and_pictures_have_names() -> None:
-    labelled = {values["for"] for tag, values in elements() if tag == "label" and "for" in values}
-    for tag, values in elements():
+    labelled = {values["for"] for tag, values in ELEMENTS if tag == "label" and "for" in values}
+    for tag, values in ELEMENTS:
         if tag == "select" or (tag == "input" and values["type"] not in ("radio", "checkbox")):
             assert values["id"] in labelled, values
         if tag == "canvas" or values.get("role") == "meter":

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -244,6 +245,10 @@ def test_draining_refuses_and_tells():
         error = client.until("error")[-1]
         assert error["code"] == "drain"
         assert client.closed() == 1013
+        refused: list[object] = []
+        with suppress(OSError, InvalidStatus, ConnectionClosed), raw(server) as late:
+            refused.append(late.hello().get("code"))
+        assert refused in ([], ["drain"]), "it takes new streams"
 
 
 def junk(rng: np.random.Generator) -> bytes | str:

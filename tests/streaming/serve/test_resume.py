@@ -115,7 +115,7 @@ async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
         assert found[1].service.counts["resumed"] + found[2].service.counts["resumed"] >= 2 - reset
 
 
-@pytest.mark.parametrize("rate_hz", [48_000, 44_100, 8_000])
+@pytest.mark.parametrize("rate_hz", [44_100, 8_000, pytest.param(48_000, marks=pytest.mark.slow)])
 async def test_the_same_bits_at_another_rate(tmp_path, rate_hz):
     x = np.random.default_rng(7).uniform(-0.3, 0.3, rate_hz).astype(np.float32)
     blocks = np.split(x, np.sort(np.random.default_rng(8).integers(0, x.size, 60)))

@@ -18,12 +18,19 @@ from pulse.jit import registry
 from pulse.jit.registry import KERNELS
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
-from pulse.program.program import Program
 from pulse.program.streams import executable
 from pulse.program.streams.state import State
 from pulse.pulsify.limit import longest_stream
 from tests.pulse.jit.folders import COMPILING
-from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed, same
+from tests.pulse.program.programs import (
+    FORMS,
+    MODELS,
+    block,
+    program,
+    pulsed,
+    same,
+    spawn_and_step,
+)
 
 ROOT = Path(__file__).parents[4]
 WAYS: dict[str, Callable[[Any], Any]] = {
@@ -34,14 +41,6 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 kinds = pytest.mark.parametrize(("backend", "form"), FORMS)
-
-
-def spawned(made: Program, pulses: int = 3) -> State:
-    """A stream that is under way."""
-    state = made.spawn(constants(made))
-    for number in range(pulses):
-        state.step(block(made, made.pulse, number))
-    return state
 
 
 def assert_equal_streams(left: State, right: State) -> None:
@@ -61,7 +60,7 @@ def test_an_unpickled_program_gives_the_same_bits(name: str, backend: str, form:
     other = pickle.loads(pickle.dumps(made))
     assert other is not made and other.model is not made.model
     assert (other.fingerprint, other.limit, other.form) == (made.fingerprint, made.limit, made.form)
-    assert_equal_streams(spawned(made), spawned(other))
+    assert_equal_streams(spawn_and_step(made), spawn_and_step(other))
 
 
 def test_weights_and_table_of_an_unpickled_program_are_its_own() -> None:
@@ -99,27 +98,27 @@ def test_a_copied_stream_goes_on_by_itself(
     name: str, backend: str, form: str, way: Callable[[Any], Any]
 ) -> None:
     made = program(name, backend, form)
-    state, straight = spawned(made), spawned(made)
+    state, straight = spawn_and_step(made), spawn_and_step(made)
     other = way(state)
     x = block(made, made.pulse, 5)
     for _ in range(3):
         other.step(x)  # neither writes into the other
     other = way(state)
     assert_equal_streams(state, straight)
-    assert_equal_streams(other, spawned(made))
+    assert_equal_streams(other, spawn_and_step(made))
 
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy"])
 def test_streams_of_one_program_stay_so(way: str) -> None:
     made = program("windows")
-    first, second = WAYS[way]([spawned(made), spawned(made, 1)])
+    first, second = WAYS[way]([spawn_and_step(made), spawn_and_step(made, 1)])
     assert first.program is second.program and first is not second
     assert (first.program is made) == (way == "deepcopy")
 
 
 def test_a_loop_of_deep_copies_leaves_the_heap_whole() -> None:
     made = program("windows")
-    state = spawned(made)
+    state = spawn_and_step(made)
     x = block(made, made.pulse)
     states = [copy.deepcopy(state) for _ in range(50)]
     wanted = states[0].step(x)
@@ -127,7 +126,7 @@ def test_a_loop_of_deep_copies_leaves_the_heap_whole() -> None:
 
 
 def test_a_stream_that_has_ended_is_copied_as_one() -> None:
-    state = spawned(program("windows"))
+    state = spawn_and_step(program("windows"))
     state.flush()
     with pytest.raises(InputError, match="has ended"):
         copy.deepcopy(state).step(block(state.program, state.program.pulse))
@@ -159,9 +158,11 @@ def test_models_of_every_stage_pickle(name: str) -> None:
     assert longest_stream(other.symbol, other.typed.scope.assumptions) == longest_stream(
         model.symbol, model.typed.scope.assumptions
     )
-    assert_equal_streams(spawned(other.compile()), spawned(program(name)))
+    assert_equal_streams(spawn_and_step(other.compile()), spawn_and_step(program(name)))
     typed = pickle.loads(pickle.dumps(model.typed))
-    assert_equal_streams(spawned(typed.pulsify(None, model.pulse).compile()), spawned(program(name)))
+    assert_equal_streams(
+        spawn_and_step(typed.pulsify(None, model.pulse).compile()), spawn_and_step(program(name))
+    )
 
 
 def test_a_limit_of_a_narrowed_scope_goes_along() -> None:
@@ -184,7 +185,7 @@ def test_a_kernel_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     text = pickle.dumps(program("foreign"))
     monkeypatch.delitem(registry.KERNELS, "tests_doubled")
     with pytest.raises(
-        LoadError, match=r"kernel tests_doubled: module tests\..*doubling does not declare it"
+        LoadError, match=r"kernel tests_doubled: module tests\..*custom_ops does not declare it"
     ):
         pickle.loads(text)
     with pytest.raises(LoadError, match="module nowhere_to_be_found cannot be imported"):
@@ -192,7 +193,7 @@ def test_a_kernel_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_has_addresses_refuses() -> None:
-    state = spawned(program("windows"))
+    state = spawn_and_step(program("windows"))
     assert isinstance(state, NativeState)
     for thing in (state.pack(), KERNELS["copy"]):
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
@@ -212,7 +213,7 @@ np.savez(sys.argv[2], **state.step(x))
 def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
     """As on another machine."""
     made = program("limited")
-    state, x = spawned(made), block(made, made.pulse, 7)
+    state, x = spawn_and_step(made), block(made, made.pulse, 7)
     (tmp_path / "state").write_bytes(pickle.dumps((state, x)))
     environment = {
         **os.environ,

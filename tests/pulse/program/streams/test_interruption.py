@@ -17,25 +17,18 @@ from pulse.program.streams.state import State
 from streaming import Session
 from tests.interruption import Unit, everywhere, interrupted
 from tests.pulse.program.custom_ops import TooLoudError
-from tests.pulse.program.programs import block, constants, program, pulsed, same
+from tests.pulse.program.programs import block, constants, program, pulsed, same, spawn_and_step
 
 UNITS = [
     ("numba", "line", 1),
-    ("numba", "opcode", 19),
+    ("numba", "opcode", 37),
     pytest.param("numba", "opcode", 1, marks=pytest.mark.slow),
-    ("numpy", "line", 7),
-    ("numpy", "opcode", 101),
+    ("numpy", "line", 13),
+    ("numpy", "opcode", 193),
 ]
 """Backend, lines or opcodes, and every which of them."""
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 REFUSAL = r"inside of pulse \d+: begin a new one with reset\(\), or restore\(\) a snapshot"
-
-
-def begun(made: Program, pulses: int = 2) -> State:
-    state = made.spawn(constants(made))
-    for number in range(pulses):
-        state.step(block(made, made.pulse, number))
-    return state
 
 
 Outputs: TypeAlias = "dict[str, Array] | list[dict[str, Array]]"
@@ -54,7 +47,7 @@ def outcomes(
 ) -> Counter[str]:
     """What became of streams whose call was interrupted, at every place; none gives a wrong number."""
     found: Counter[str] = Counter()
-    straight = begun(made)
+    straight = spawn_and_step(made, 2)
     saved = straight.snapshot()
     wanted = call(straight), after(straight)
     states: list[State] = []
@@ -118,7 +111,7 @@ def test_flush_is_undone(backend: str, unit: Unit, step: int) -> None:
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
     made = program("windows", backend)
-    x, saved = block(made, made.pulse, 5), begun(made, 1).snapshot()
+    x, saved = block(made, made.pulse, 5), spawn_and_step(made, 1).snapshot()
     fresh = made.spawn()
     if call == "restore":
         fresh.restore(saved)
@@ -126,10 +119,10 @@ def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
     states: list[State] = []
 
     def begin() -> Callable[[], object]:
-        states.append(begun(made))
+        states.append(spawn_and_step(made, 2))
         return states[-1].reset if call == "reset" else lambda: states[-1].restore(saved)
 
-    straight = begun(made)
+    straight = spawn_and_step(made, 2)
     unchanged = straight.step(x)
     for _ in everywhere(begin, "opcode"):
         state = states[-1]
@@ -144,7 +137,7 @@ def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
 
 def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
     made = program("windows")
-    state, straight = begun(made), begun(made)
+    state, straight = spawn_and_step(made, 2), spawn_and_step(made, 2)
 
     def fail() -> None:
         raise TooLoudError
@@ -158,7 +151,7 @@ def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
 def test_an_operation_that_raises_changes_nothing() -> None:
     """Even where it writes into its state before."""
     made = program("failing", "numpy")
-    state, straight = begun(made), begun(made)
+    state, straight = spawn_and_step(made, 2), spawn_and_step(made, 2)
     x = block(made, made.pulse, 3)
     loud = x.copy()
     loud[..., 2] = 1e9
@@ -254,15 +247,22 @@ def test_one_lane_that_raises_takes_none_along() -> None:
 
 
 def test_joining_and_leaving_can_be_interrupted() -> None:
+    """It has happened or not; the lanes that are there go on with the bits that they have without it."""
     made = program("windows")
     x = np.stack([block(made, made.pulse, seed) for seed in range(3)])
+    straight = made.spawn_many(3)
+    first, second = straight.step(x), straight.step(x)
     for call in ("join", "leave"):
         for number in range(1, 400):
             lanes = made.spawn_many(3)
             lanes.step(x)
             lanes.leave(2)
             was = interrupted(lanes.join if call == "join" else lambda: lanes.leave(1), "opcode", number)  # noqa: B023
-            assert len(lanes.step(x[: len(lanes.active_lanes)])["total"]) == len(lanes.active_lanes)
+            active = list(lanes.active_lanes)
+            assert active in ([0, 1], [0, 1, 2] if call == "join" else [0])
+            for name, found in lanes.step(x[active]).items():
+                wanted = [first[name][lane] if lane == 2 else second[name][lane] for lane in active]
+                assert np.array_equal(found, wanted), (call, number, name)
             if not was:
                 break
         else:
