@@ -27,7 +27,7 @@ class GatherElements(Op):
 
     Inputs   x [A..., X, B...], indices [A'..., I, B'...] of an integer type with A' <= A, B' <= B
     Output   y of the shape of indices
-    Stream   pointwise on A and B where both inputs stream; else whole
+    Stream   pointwise on A and B where both inputs stream, and on I where x does not; else whole
     Raises   FactError: the shapes do not fit
     Source   ONNX GatherElements-13
     """
@@ -51,6 +51,8 @@ class GatherElements(Op):
         return [index_check(1, shapes[0][self.axis])]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        if [*axes] == [None, self.axis]:
+            return Pointwise((self.axis,))
         return along_relation(inputs, axes, self.axis)
 
     def detail(self) -> str:
@@ -65,7 +67,7 @@ class GatherBatches(Op):
 
     Inputs   x [B..., D0 … DK-1, R...], indices [B..., I..., K] of an integer type; ``batch`` axes B
     Output   y [B..., I..., R...]
-    Stream   pointwise on B where both inputs stream; else whole
+    Stream   pointwise on B where both inputs stream, and on I where x does not; else whole
     Raises   FactError: the shapes do not fit
     Source   ONNX GatherND-13
     """
@@ -96,6 +98,8 @@ class GatherBatches(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         own, index_axis = axes
+        if own is None and index_axis is not None and self.batch <= index_axis < inputs[1].rank - 1:
+            return Pointwise((index_axis,))
         if own is None or own != index_axis or own >= self.batch:
             return Whole("its indices choose among frames of the whole stream", HELP)
         return Pointwise((own,))

@@ -14,6 +14,9 @@ from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.functions import replace_functions
+from pulse.torch.layer_stack import keep_layer_stack
+from pulse.torch.loop_scans import roll_loops
+from pulse.torch.loops import Loops
 from pulse.torch.named_axes import keep_named_axes
 from pulse.torch.new_buffers import keep_no_buffers
 from pulse.torch.preservation import ModuleState, refill_dict
@@ -158,15 +161,17 @@ def _export(request: ExportRequest) -> Export:
             str, Any
         ] = {}  # behind a dict in the last place, which would be taken for named arguments
         positional = (*positional, no_names)
+    loops = Loops(torch)
     try:
         with (
             keep_recurrent_layers(torch),
-            keep_sizes(torch, module),
+            keep_sizes(torch, module, loops),
             keep_whole_numbers(torch, module, request.run, state.begin),
             keep_small_constants(),
             keep_named_axes(torch),
-            replace_functions(torch) as functions,
+            replace_functions(torch, module, loops) as functions,
             keep_no_buffers(torch, module),
+            keep_layer_stack(),
             _export_calls(torch, module),
         ):
             onnx_program = torch.onnx.export(
@@ -178,7 +183,12 @@ def _export(request: ExportRequest) -> Export:
                 opset_version=request.opset,
                 dynamo=True,
                 verbose=False,
+                optimize=False,
             )
+            roll_loops(onnx_program, loops.every, request.title)
+            onnx_program.optimize()
+    except LoadError:
+        raise
     except Exception as error:
         raise LoadError(_failure(error, call, request.title)) from error
     tensors = take_weights(onnx_program, state)

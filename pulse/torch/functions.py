@@ -4,11 +4,14 @@
 from typing import Any
 
 from pulse.torch.complex_numbers import complex_result
+from pulse.torch.conditions import KnownConditions
+from pulse.torch.distances import pairwise_distances
 from pulse.torch.interpolation import interpolate_linearly
 from pulse.torch.inverse_transform import inverse_transform
+from pulse.torch.loops import Loops
 
 
-def replace_functions(torch: Any) -> Any:
+def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
     """A context: while it lasts, functions that the exporter writes wrongly, or not at all, are made of others.
 
     Its ``trims`` says whether slices were among them that leave out frames at the end, as many as the length says. An
@@ -20,6 +23,7 @@ def replace_functions(torch: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.trims = False
+            self._conditions = KnownConditions(torch, module)
 
         def __torch_function__(
             self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -30,11 +34,20 @@ def replace_functions(torch: Any) -> Any:
                 result = function(*args)
                 result.tolist = lambda: list(range(*args))
                 return result
+            known = self._conditions.convert(name, args)
+            if known is not None:
+                return known
             if name == "slice" and _trims(torch, args):
                 self.trims = True
                 args = _from_front(args)
+            result = loops.result(name, function, args, named)
+            if result is not None:
+                return result
             result = _replacement(torch, function, args, named)
-            return function(*args, **named) if result is None else result
+            if result is None:
+                result = function(*args, **named)
+            loops.note(args, named, result)
+            return result
 
     return Replace()
 
@@ -60,5 +73,7 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return inverse_transform(torch, *args, **named)
         case "interpolate":
             return interpolate_linearly(torch, args, named)
+        case "cdist":
+            return pairwise_distances(torch, *args, **named)
         case _:
             return complex_result(torch, function, args, named)

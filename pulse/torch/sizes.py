@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator
 from typing import Any
 
+from pulse.torch.loops import Loops
 from pulse.torch.silence import OwnThread
 
 OWN = "torch"
@@ -14,7 +15,7 @@ OWN = "torch"
 
 
 @contextlib.contextmanager
-def keep_sizes(torch: Any, module: Any) -> Generator[None]:
+def keep_sizes(torch: Any, module: Any, loops: Loops) -> Generator[None]:
     """While this lasts, ``int``, ``len``, ``range`` and quotients of sizes keep them symbolic.
 
     Python lets these functions give nothing but numbers, so an export that passes through them fixes the length:
@@ -22,12 +23,14 @@ def keep_sizes(torch: Any, module: Any) -> Generator[None]:
     one which the example gives; where another length would give the other one, the model refuses it. A quotient
     remembers both of its integers, so that floors and ceilings of it are computed in integers. In other threads all of
     them mean what they always do.
+
+    loops  take the loops over all frames
     """
     owner = OwnThread()
     names: dict[str, Any] = {
         "int": _symbolic_int(torch, owner),
         "len": _symbolic_len(torch, owner),
-        "range": _symbolic_range(torch, owner),
+        "range": _symbolic_range(torch, owner, loops),
         "max": _choice(torch, owner, builtins.max, lambda left, right: right > left),
         "min": _choice(torch, owner, builtins.min, lambda left, right: right < left),
     }
@@ -112,9 +115,12 @@ def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
     return length
 
 
-def _symbolic_range(torch: Any, owner: OwnThread) -> Any:
+def _symbolic_range(torch: Any, owner: OwnThread, loops: Loops) -> Any:
     def steps(*arguments: Any) -> Any:
-        """``range``; one of sizes that has the same number of steps for every length keeps them symbolic."""
+        """``range``; one of sizes that has the same number of steps for every length keeps them symbolic.
+
+        Of a loop over all frames, some steps are run.
+        """
         if owner.is_here and any(isinstance(each, torch.SymInt) for each in arguments):
             start, stop, step = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
             hint = builtins.range(
@@ -130,6 +136,8 @@ def _symbolic_range(torch: Any, owner: OwnThread) -> Any:
                 and known_true(start + count * step >= stop)
             ):
                 return [start + place * step for place in builtins.range(count)]
+            if type(start) is type(step) is builtins.int and (start, step) == (0, 1):
+                return loops.steps(stop)
         return builtins.range(*arguments)
 
     return steps

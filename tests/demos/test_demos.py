@@ -41,7 +41,7 @@ def test_a_pulse_that_does_not_suit() -> None:
 
 
 def test_gtcrn_by_hand_with_random_weights() -> None:
-    result = run("gtcrn_by_hand.py")
+    result = run("gtcrn_by_hand.py", "--pulse", "8")
     assert result.returncode == 0, result.stderr
     assert "parameters" in result.stdout and result.stdout.strip().endswith("True")
 

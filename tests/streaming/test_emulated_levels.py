@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
+import onnx
 import pytest
 
 import pulse
@@ -20,6 +21,7 @@ from tests.invariants.moved_cases import loaded
 from tests.invariants.operator_cases import compared
 from tests.invariants.test_moved_operators import every_kind
 from tests.pulse.program.native.test_lanes import MODELS, close, lane, pulses, recurrent
+from tests.pulse.program.test_weights import STACKS, stack
 from tests.streaming.emulator import PROCESSORS, Emulator
 
 pytestmark = [
@@ -54,7 +56,9 @@ def test_kernels_compute_the_same(emulator: Emulator) -> None:
     kinds = exact_kinds(emulator)
     for name in MODELS:
         for weights in ("f32", "bf16", "int8"):
-            lanes_equal_streams_here(emulator, name, weights)
+            lanes_equal_streams_here(emulator, tcn() if name == "tcn" else recurrent(name), weights)
+    for name in STACKS:
+        lanes_equal_streams_here(emulator, stack(name), "int8", "int8")
     denoiser_equals_itself_here(emulator)
     print(
         f"{kinds} kinds of operators; {len(emulator.ran)} kernels ran, not", *emulator.kernels - emulator.ran
@@ -78,9 +82,11 @@ def exact_kinds(emulator: Emulator) -> int:
     return equal
 
 
-def lanes_equal_streams_here(emulator: Emulator, name: str, weights: str) -> None:
+def lanes_equal_streams_here(
+    emulator: Emulator, proto: onnx.ModelProto, weights: str, activations: str = "f32"
+) -> None:
     """Lanes and a single stream there give what streams give here."""
-    made = pulse.stream(tcn() if name == "tcn" else recurrent(name), pulse=2, weights=weights)
+    made = pulse.stream(proto, pulse=2, weights=weights, activations=activations)
     assert isinstance(made, NativeProgram)
     fed = [pulses(made, i, 3) for i in range(LANES)]
     states = [made.spawn() for _ in fed]

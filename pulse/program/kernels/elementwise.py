@@ -183,6 +183,10 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
     step2, step3 = part.step2, part.step3
     if step2 == step3 * columns:  # the rows are one row, or all elements are the same
         load_row(part, start, step3, rows * columns, d)
+    elif step3 == 1 and columns == LANES and part.dtype == F32:
+        p = as_f32(part.tensor) + start
+        for r in range(rows):
+            vstore(d, r * LANES, vload(p, r * step2))
     else:
         for r in range(rows):
             load_row(part, start + r * step2, step3, columns, d + r * columns)
@@ -192,6 +196,11 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
 def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Pointer) -> None:
     """A register to rows of an operand."""
     step2, step3 = part.step2, part.step3
+    if step3 == 1 and columns == LANES and part.dtype == F32:
+        p = as_f32(part.tensor) + start
+        for i in range(rows):
+            vstore(p, i * step2, vload(r, i * LANES))
+        return
     for i in range(rows):
         store_row(part, start + i * step2, step3, columns, r + i * columns)
 

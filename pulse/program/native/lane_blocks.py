@@ -64,11 +64,12 @@ class LaneBlocks:
         self._steps = [0] * count
         """For each block, the steps since its streams were interleaved."""
         self._blocks: list[Array | None] = [None] * count
+        self._addresses = [0] * count
         self._arena = aligned_bytes(interleaved.arena_bytes)
         self._weights = interleaved.weights
         self._table = link(table_of(interleaved.rows))
-        self._call = (self._table.ctypes.data, len(interleaved.rows))
         self._bases = np.array([interleaved.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
+        self._call = (self._table.ctypes.data, len(interleaved.rows), self._bases.ctypes.data)
         self._run = machine.runner()
         self._inputs = self._ports_of_block(program.received, interleaved.inputs)
         self._outputs = self._ports_of_block(program.sent, interleaved.outputs)
@@ -109,12 +110,12 @@ class LaneBlocks:
 
     def step(self, part: BlockLanes, feed: Feed, outputs: dict[str, Array]) -> None:
         """Step a block; the arrays are those of all lanes of the call."""
-        block = self._interleave(part.block)
+        self._interleave(part.block)
         for name, array in self._inputs:
             values = feed.get(name)
             array[...] = self._constants[name] if values is None else values[part.at]
-        self._bases[Region.STATE] = block.ctypes.data
-        self._run(*self._call, self._bases.ctypes.data)
+        self._bases[Region.STATE] = self._addresses[part.block]
+        self._run(*self._call)
         self._steps[part.block] += 1
         for name, array in self._outputs:
             outputs[name][part.at] = array
@@ -132,16 +133,17 @@ class LaneBlocks:
         """The memories of a block's lanes, as words."""
         return self._memory[block * LANES : (block + 1) * LANES].view(np.int32)
 
-    def _interleave(self, number: int) -> Array:
-        """Interleave the streams of a block, if they are not yet; return its memory."""
+    def _interleave(self, number: int) -> None:
+        """Interleave the streams of a block, if they are not yet."""
+        if self._inside[number]:
+            return
         block = self._blocks[number]
         if block is None:
             block = self._blocks[number] = aligned_bytes(self._memory.shape[1] * LANES)
-        if not self._inside[number]:
-            block.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(number).T
-            self._steps[number] = 0
-            self._inside[number] = True
-        return block
+            self._addresses[number] = block.ctypes.data
+        block.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(number).T
+        self._steps[number] = 0
+        self._inside[number] = True
 
     def separate(self, lane: int) -> None:
         """Put the streams of a lane's block back into the memories of the lanes."""

@@ -36,6 +36,8 @@ def gather_elements() -> Iterator[Case]:
     yield from cases("GatherElements_expanded", wide, {"x": x}, steady, (13,), {"x": 2})
     yield from cases("GatherElements_expanded_batch", wide, {"x": x}, steady, (13,), {"x": 0})
     made = node("GatherElements", "x i", axis=1)
+    computed = {"i": rng("table").integers(-5, 5, (3, 11, 7))}
+    yield from cases("GatherElements_table", [made], computed, {"x": x}, (13,), {"i": 1})
     both = {"x": x, "i": rng("c").integers(-5, 5, (3, 2, 7))}
     yield from cases("GatherElements_computed", [made], both, None, (13,), {"x": 2, "i": 2})
 
@@ -57,6 +59,8 @@ def gather_nd() -> Iterator[Case]:
     batched = node("GatherND", "x i", batch_dims=1)
     places = np.array([[1], [0], [-1]])
     yield from cases("GatherND_batch", [batched], {"x": x}, {"i": places}, (13,), {"x": 2})
+    streamed = {"i": rng("streamed").integers(-4, 4, (3, 9, 1))}
+    yield from cases("GatherND_table", [batched], streamed, {"x": x}, (13,), {"i": 1})
     both = {"x": x, "i": places}
     yield from cases("GatherND_computed_batch", [batched], both, None, (13,), {"x": 0, "i": 0})
 

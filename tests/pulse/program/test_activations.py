@@ -8,6 +8,7 @@ import pulse
 from pulse.accuracy import rounding_errors
 from pulse.errors import CompileError
 from pulse.facts import Array
+from pulse.graph import View
 from pulse.models import PulsedModel
 from pulse.ops.quantize_rows import RoundRows, round_rows
 from pulse.program.backends.native_program import NativeProgram
@@ -139,6 +140,18 @@ def test_what_cannot_be_is_refused() -> None:
     proto = model([node("Relu", "x", "y")], {"x": floats("x", 1, 4, 9)}, {}, stream={"x": 2})
     with pytest.raises(CompileError, match="no product of the model takes rows of int8"):
         in_pulses(proto, 2).compile(weights="int8", activations="int8")
+
+
+def test_a_view_on_another_backend_rounds_the_same_rows() -> None:
+    pulsed = in_pulses(stack("matmul"), 2)
+    feeds = feeds_of(pulsed, 21)
+    whole = stream_whole(coded(pulsed), feeds)
+    last = [node.id for node in pulsed.graph.nodes if node.op.name == "MatMul"][-1]
+    pulsed.graph.views["last"] = View({last}, "numpy")
+    mixed = coded(pulsed)
+    assert mixed.backend == "numba + numpy" and mixed.activations == "int8"
+    for output, array in stream_whole(mixed, feeds).items():
+        np.testing.assert_allclose(array, whole[output], 1e-5, 1e-6)
 
 
 def test_codes_of_the_author_keep_their_activations() -> None:

@@ -38,7 +38,7 @@ def test_masks_are_recognised(name: str) -> None:
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == (back, ahead, period)
     assert op.bias.shape[:-2] == ((1, 2) if name in ("slopes", "columns") else ())
-    model = check(proto, feeds, 1)
+    model = check(proto, feeds, 1, pulses=(1, 4, 7))
     assert model.outputs[0].delay == ahead
 
 

@@ -93,7 +93,10 @@ class Unrolled(nn.Module):
     """A loop over time: the exporter can only write the frames of the example."""
 
     def forward(self, x: Any) -> Any:
-        return torch.stack([x[:, :, frame] for frame in range(x.shape[-1])], -1)
+        frames: list[Any] = []
+        while len(frames) < x.shape[-1]:
+            frames.append(x[:, :, len(frames)])
+        return torch.stack(frames, -1)
 
 
 class Scaled(nn.Module):

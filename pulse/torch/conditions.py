@@ -1,0 +1,71 @@
+# pyright: basic
+"""Truth values and numbers that a module takes out of tensors, where they are known before it runs."""
+
+import dis
+import sys
+from types import FrameType
+from typing import Any
+
+CONVERSIONS = {"__bool__": bool, "item": lambda value: value, "__int__": int, "__float__": float}
+"""Functions that give the one element of a tensor to Python, by their names in PyTorch."""
+_JUMPS = {"POP_JUMP_FORWARD_IF_TRUE": True, "POP_JUMP_IF_TRUE": True}
+_JUMPS |= {"POP_JUMP_FORWARD_IF_FALSE": False, "POP_JUMP_IF_FALSE": False}
+_BETWEEN = ("CACHE", "TO_BOOL", "NOT_TAKEN", "EXTENDED_ARG")
+
+
+class KnownConditions:
+    """The values of the buffers of one element that a module holds before an export.
+
+    An exporter does not know what a tensor holds. A buffer that a call writes to is not known from then on.
+    """
+
+    def __init__(self, torch: Any, module: Any) -> None:
+        self._torch = torch
+        self._places = [
+            (each._buffers, name, value.detach().clone())
+            for each in module.modules()
+            for name, value in each._buffers.items()
+            if torch.is_tensor(value) and value.numel() == 1
+        ]
+
+    def convert(self, name: str, args: tuple[Any, ...]) -> Any:
+        """The known result of one of CONVERSIONS; None if it is not known. Forgets a buffer that is written to."""
+        if not args or not self._torch.is_tensor(args[0]):
+            return None
+        if name in CONVERSIONS:
+            for buffers, key, value in self._places:
+                if buffers.get(key) is args[0]:
+                    return CONVERSIONS[name](value.item())
+            return asserted(_caller()) if name in ("__bool__", "item") else None
+        if name.endswith("_") and not name.endswith("__"):
+            self._places = [place for place in self._places if place[0].get(place[1]) is not args[0]]
+        return None
+
+
+def _caller() -> FrameType | None:
+    """The frame outside of this package and of PyTorch."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("pulse", "torch"):
+        frame = frame.f_back
+    return frame
+
+
+def asserted(frame: FrameType | None) -> bool | None:
+    """The truth value with which an ``assert`` of the frame's present instruction passes; None if there is none."""
+    if frame is None:
+        return None
+    steps = [step for step in dis.get_instructions(frame.f_code) if step.opname not in _BETWEEN]
+    place = next((n for n, step in enumerate(steps) if step.offset >= frame.f_lasti), len(steps))
+    found = next((n for n in (place, place + 1) if n < len(steps) and steps[n].opname in _JUMPS), None)
+    if found is None:
+        return None
+    value = _JUMPS[steps[found].opname]
+    if _fails(steps[found + 1]):
+        return value
+    target = next((step for step in steps if step.offset >= steps[found].argval), None)
+    return None if target is None or not _fails(target) else not value
+
+
+def _fails(step: dis.Instruction) -> bool:
+    """Whether it begins the failure of an ``assert``."""
+    return step.opname == "LOAD_ASSERTION_ERROR" or step.argval is AssertionError

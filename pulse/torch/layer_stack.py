@@ -1,0 +1,34 @@
+# pyright: basic
+"""The stack of layers that PyTorch's exporter keeps, where a layer raises an error and its caller goes on."""
+
+import contextlib
+from collections.abc import Generator
+from functools import wraps
+from typing import Any
+
+
+@contextlib.contextmanager
+def keep_layer_stack() -> Generator[None]:
+    """While this lasts, a layer that raises leaves the tracer's stack of layers as it was.
+
+    Containers try a layer with an argument that it may not have, catch TypeError, and call it without.
+    """
+    from torch.fx import Tracer
+
+    call_module = Tracer.call_module
+
+    @wraps(call_module)
+    def call_and_restore(self: Any, *arguments: Any, **named: Any) -> Any:
+        before = list(self.module_stack.items())
+        try:
+            return call_module(self, *arguments, **named)
+        except Exception:
+            self.module_stack.clear()
+            self.module_stack.update(before)
+            raise
+
+    Tracer.call_module = call_and_restore
+    try:
+        yield
+    finally:
+        Tracer.call_module = call_module

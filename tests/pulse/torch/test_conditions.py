@@ -1,0 +1,63 @@
+# pyright: basic
+"""Truth values of tensors that are known before a module runs, and layers that raise while it is exported."""
+
+from typing import Any
+
+import pytest
+
+import pulse
+from pulse.errors import LoadError
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
+
+from tests.pulse.torch.asserting import Codebook, Truth, ask  # noqa: E402
+
+
+def test_flags_in_buffers_and_assertions_are_known() -> None:
+    model = pulse.from_torch(Codebook(), torch.randn(1, 20, 3), {"x": {1: "T"}})
+    pulse.verify(model.analyse(), pulse=4).require()
+
+
+class Flag(torch.nn.Module):
+    """A flag that the call itself writes to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("is_new", torch.tensor(True))
+
+    def forward(self, x: Any) -> Any:
+        self.is_new.logical_and_((x > 0).all())
+        return x + 1 if self.is_new else x
+
+
+def test_a_buffer_that_the_call_writes_to_is_not_known() -> None:
+    with pytest.raises(LoadError, match="data-dependent"):
+        pulse.from_torch(Flag(), torch.rand(1, 20, 3), {"x": {1: "T"}})
+
+
+class Choosy(torch.nn.Module):
+    """Layers that are tried with an argument that the first one does not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 4), torch.nn.GRU(4, 4, batch_first=True)])
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            try:
+                x = layer(x, hx=None)[0]
+            except TypeError:
+                x = layer(x)
+        return x
+
+
+def test_a_layer_may_raise_if_its_caller_goes_on() -> None:
+    model = pulse.from_torch(Choosy(), torch.randn(1, 20, 3), {"x": {1: "T"}})
+    pulse.verify(model.analyse(), pulse=4).require()
+
+
+def test_only_assertions_are_known() -> None:
+    truth = Truth()
+    assert ask(truth) == [0, 1, 2]
+    assert truth.said == [True, False, True, True, None, None, None, None]

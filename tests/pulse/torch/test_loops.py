@@ -1,0 +1,137 @@
+"""Loops over frames that a module's author wrote in Python."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pulse
+from pulse.errors import LoadError, PulsifyError
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
+nn = torch.nn
+
+
+class Looping(nn.Module):
+    """A forward that is given the module and its input."""
+
+    def __init__(self, forward: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.written = forward
+        self.inner = nn.Linear(3, 8)
+        self.own = nn.Linear(4, 8, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.written(self, x)
+
+
+def gated(self: Any, x: Any) -> Any:
+    """A light GRU: frames by their number, an output for each."""
+    frames, h, outputs = self.inner(x), torch.zeros(x.shape[0], 4), list[Any]()
+    for t in range(frames.shape[1]):
+        candidate, gate = (frames[:, t] + self.own(h)).chunk(2, 1)
+        gate = torch.sigmoid(gate)
+        h = gate * h + (1 - gate) * torch.relu(candidate)
+        outputs.append(h)
+    return torch.stack(outputs, 1)
+
+
+def unbound(self: Any, x: Any) -> Any:
+    """Two loops, the second one over slices of a frame of what the first one joins; two states."""
+    h, before, outputs = torch.zeros(1, 8), torch.zeros(1, 8), list[Any]()
+    for frame in x.unbind(1):
+        h, before = torch.tanh(self.inner(frame) + 0.5 * before), h
+        outputs.append(h[:, None])
+    first, outputs, total = torch.cat(outputs, 1), list[Any](), torch.zeros(1, 1, 8)
+    for t in range(first.size(1)):
+        total = 0.9 * total + first[:, t : t + 1]
+        outputs.append(total)
+    return torch.cat(outputs, dim=1)
+
+
+def written(self: Any, x: Any) -> Any:
+    """Frames written to one tensor, from the state of two steps before."""
+    y, h, before = torch.empty(1, 4, x.shape[1]), torch.zeros(1, 4), torch.ones(1, 4)
+    for t in range(x.shape[1]):
+        h, before = torch.tanh(self.inner(x[:, t, :])[:, :4] + 0.5 * h - 0.1 * before), h
+        y[..., t] = h + before
+    return y
+
+
+def iterated(self: Any, x: Any) -> Any:
+    """The frames of the first axis, without a state."""
+    return torch.stack([torch.relu(self.inner(frame)) for frame in x.transpose(0, 1)]).transpose(0, 1)
+
+
+@pytest.mark.parametrize("forward", [gated, unbound, written, pytest.param(iterated, marks=pytest.mark.slow)])
+def test_a_loop_streams(forward: Callable[[Any, Any], Any]) -> None:
+    torch.manual_seed(0)
+    typed = pulse.from_torch(Looping(forward), torch.randn(1, 12, 3), {"x": {1: "T"}}).analyse().declutter()
+    pulse.verify(typed, pulse=4).require()
+
+
+def with_its_end(self: Any, x: Any) -> Any:
+    h, outputs = torch.zeros(1, 8), list[Any]()
+    for t in range(x.shape[1]):
+        h = torch.tanh(self.inner(x[:, t]) + 0.5 * h)
+        outputs.append(torch.relu(h))
+    return torch.stack(outputs, 1), h
+
+
+def test_what_the_last_step_leaves_is_an_output() -> None:
+    typed = pulse.from_torch(Looping(with_its_end), torch.randn(1, 12, 3), {"x": {1: "T"}}).analyse()
+    assert [str(fact) for fact in typed.outputs.values()] == ["1,T,8,f32", "1,8,f32"]
+
+
+def used_at_once(self: Any, x: Any) -> Any:
+    frames, h = with_its_end(self, x)
+    return frames + h[:, None]
+
+
+@pytest.mark.slow
+def test_what_the_last_step_leaves_is_known_at_the_end() -> None:
+    typed = pulse.from_torch(Looping(used_at_once), torch.randn(1, 12, 3), {"x": {1: "T"}}).analyse()
+    with pytest.raises(PulsifyError, match="known only when the stream has ended"):
+        typed.declutter().pulsify(pulse=4)
+
+
+def numbered(self: Any, x: Any) -> Any:
+    return torch.stack([self.inner(x[:, t]) * t for t in range(x.shape[1])], 1)
+
+
+def backwards(self: Any, x: Any) -> Any:
+    return torch.stack([self.inner(x[:, x.shape[1] - 1 - t]) for t in range(x.shape[1])], 1)
+
+
+def growing(self: Any, x: Any) -> Any:
+    return torch.stack([self.inner(x[:, : t + 1].mean(1)) for t in range(x.shape[1])], 1)
+
+
+def changing(self: Any, x: Any) -> Any:
+    return torch.stack(
+        [self.inner(x[:, t]) if t else self.inner(x[:, t]).exp() for t in range(x.shape[1])], 1
+    )
+
+
+def summed(self: Any, x: Any) -> Any:
+    total = torch.zeros(1, 8)
+    for t in range(x.shape[1]):
+        total = total + self.inner(x[:, t])
+    return total[:, None] + self.inner(x)
+
+
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        (numbered, "it computes with the number of the step"),
+        (backwards, "none of its steps takes the frame of its own number"),
+        pytest.param(growing, "none of its steps takes the frame of its own number", marks=pytest.mark.slow),
+        pytest.param(changing, "a step computes", marks=pytest.mark.slow),
+        (summed, "no frames of it are joined"),
+    ],
+)
+def test_other_loops_are_refused_by_their_line(forward: Callable[[Any, Any], Any], reason: str) -> None:
+    place = r"the loop over frames in test_loops\.py line \d+ cannot be exported for every length: "
+    with pytest.raises(LoadError, match=f"{place}{reason}.*write it as layers"):
+        pulse.from_torch(Looping(forward), torch.randn(1, 12, 3), {"x": {1: "T"}})
