@@ -22,7 +22,7 @@ def extend_ends(
         if ends.after != 0:
             stream = delay_by_lag(wiring, stream, name)
         return _constant_ends(wiring, name, ends, stream, int(ends.before), length)
-    return Mirrored(wiring.delay(stream, max(0, stream.fact.offset), name), ends, length)
+    return Mirrored(stream, ends, length)
 
 
 def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
@@ -58,8 +58,8 @@ def _constant_ends(
             fact.length,
             "constant",
             ends.fill,
-            _cast(ends.head, dtype),
-            _cast(ends.tail, dtype),
+            cast_table(ends.head, dtype),
+            cast_table(ends.tail, dtype),
         )
         outlet = wiring.add(f"{name}.ends", op, [outlet], fact)
     prefix = (
@@ -105,7 +105,8 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> StreamWire
     return wiring.expect(StreamWire(wiring.add(f"{name}.ends", op, [window], out), out), name)
 
 
-def _cast(table: Array | None, dtype: DType) -> Array | None:
+def cast_table(table: Array | None, dtype: DType) -> Array | None:
+    """The frames of a head or tail in the type of the stream."""
     return None if table is None else table.astype(dtype, copy=False)
 
 

@@ -67,16 +67,30 @@ class Mirrored:
         """The same without the constant frames around it."""
         return replace(self, outer=None, length=self.stream.fact.length + self.ends.before + self.ends.after)
 
+    @property
+    def first(self) -> int:
+        """The index of the first frame in front, constant or mirrored."""
+        front = 0 if self.outer is None else int(self.outer.before)
+        return self.stream.fact.offset - int(self.ends.before) - front
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether frames follow after the last one of ``stream``."""
+        return self.ends.after != 0 or (self.outer is not None and self.outer.after != 0)
+
     def can_surround(self, ends: Ends) -> bool:
         """Whether these frames may be its ``outer``."""
-        fills = ends.mode == "constant" and ends.head is None and ends.tail is None
-        return fills and (self.outer is None or self.outer.fill == ends.fill)
+        if self.outer is None or ends.mode != "constant":
+            return ends.mode == "constant"
+        tables = (self.outer.head, self.outer.tail, ends.head, ends.tail)
+        return self.outer.fill == ends.fill and all(table is None for table in tables)
 
     def surround(self, ends: Ends, length: TDim) -> "Mirrored":
-        """The same with more constant frames around it."""
-        inner = self.outer or Ends(ends.axis, TDim.of(0), TDim.of(0), fill=ends.fill)
-        outer = replace(inner, before=inner.before + ends.before, after=inner.after + ends.after)
-        return replace(self, outer=outer, length=length)
+        """With more constant frames around it."""
+        if self.outer is None:
+            return replace(self, outer=ends, length=length)
+        before, after = self.outer.before + ends.before, self.outer.after + ends.after
+        return replace(self, outer=replace(self.outer, before=before, after=after), length=length)
 
 
 LARGEST_PULSE = 1 << 26
