@@ -16,6 +16,7 @@ TIMED_S = 1.0
 MOST_FRAMES = 400
 """Output frames whose dependence on the input is found, one by one."""
 MOST_PULSES = 16
+"""Pulses for which the first output frame that depends on them is found."""
 
 
 class AuthorStream(NamedTuple):
@@ -100,11 +101,11 @@ def least_delay(
     """A bound below which no stream can be: the delay of an output, in its frames, by gradients.
 
     Frame j of the output depends on input frames up to one that the gradient of its sum shows. It cannot be in an
-    earlier pulse than this one. Frames of the first half of the output are looked at: all of them, or where they are
-    more than ``MOST_FRAMES``, the first one that depends on a pulse, for the first pulses.
+    earlier pulse than this one. Frames of the whole output are looked at: all of them, or where they are more than
+    ``MOST_FRAMES``, the first one that depends on a pulse, for some pulses after those that frame 0 depends on.
 
-    call    the module
-    x       its input
+    call    the module, in f64 where it can be: then small weights multiplied are not zero
+    x       its input, longer than its frames look ahead
     pulse   input frames of a pulse; ``frames`` of the output are in one
     place   of the output that is looked at
     returns None for integers, which have no gradients
@@ -119,7 +120,7 @@ def least_delay(
         return None
     weights = torch.rand(first.shape, generator=torch.Generator().manual_seed(0)) + 0.5
     rows = (first * weights).movedim(out_axis, 0).flatten(1).sum(1)
-    half = rows.shape[0] // 2
+    count = rows.shape[0]
 
     @functools.cache
     def last_pulse(j: int) -> int:
@@ -129,15 +130,12 @@ def least_delay(
         seen = np.flatnonzero(sizes.reshape(x.shape[axis], -1).max(1))
         return int(seen[-1]) // pulse if seen.size else 0
 
-    if half <= MOST_FRAMES:
-        frames_tried = list(range(half))
+    if count <= MOST_FRAMES:
+        frames_tried = list(range(count))
     else:
-        pulses = range(1, last_pulse(half - 1) + 1)
-        frames_tried = [
-            0,
-            *(bisect_left(range(half), number, key=last_pulse) for number in pulses[:MOST_PULSES]),
-        ]
-    return max((last_pulse(j) * frames - j for j in frames_tried if j < half), default=0)
+        pulses = range(last_pulse(0) + 1, last_pulse(count - 1) + 1)[:MOST_PULSES]
+        frames_tried = [0, *(bisect_left(range(count), number, key=last_pulse) for number in pulses)]
+    return max((last_pulse(j) * frames - j for j in frames_tried if j < count), default=0)
 
 
 def author_copy(module: Any) -> Any:

@@ -248,24 +248,19 @@ def hf_dac_decoder() -> Given:
 
 @code("SpeechTokenizer encoder", "speechtokenizer")
 def speechtokenizer() -> Given:
-    seanet = import_module("speechtokenizer.modules.seanet")
-    return Given(
-        seanet.SEANetEncoder(n_filters=8, dimension=64, ratios=[8, 5, 4, 2], lstm=2, bidirectional=False),
-        _torch().randn(1, 1, 4800),
-        16000,
-        320,
-    )
+    return _speechtokenizer(bidirectional=False)
 
 
 @code("SpeechTokenizer encoder, both directions", "speechtokenizer")
 def speechtokenizer_both() -> Given:
-    seanet = import_module("speechtokenizer.modules.seanet")
-    return Given(
-        seanet.SEANetEncoder(n_filters=8, dimension=64, ratios=[8, 5, 4, 2], lstm=2, bidirectional=True),
-        _torch().randn(1, 1, 4800),
-        16000,
-        320,
-    )
+    return _speechtokenizer(bidirectional=True)
+
+
+def _speechtokenizer(bidirectional: bool) -> Given:
+    kinds = import_module("speechtokenizer.modules.seanet")
+    small = {"n_filters": 8, "dimension": 64, "ratios": [8, 5, 4, 2], "lstm": 2}
+    model = kinds.SEANetEncoder(**small, bidirectional=bidirectional)
+    return Given(model, _torch().randn(1, 1, 4800), 16000, 320)
 
 
 @code("SoundStream encoder", "soundstream")

@@ -1,18 +1,19 @@
 """One code: exported, streamed, compared with the module, timed."""
 
+import functools
 import math
 import statistics
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 import numpy as np
 
 import pulse
-from bench.torch_codes.author import least_delay, run_author, time_whole
+from bench.torch_codes.author import MOST_PULSES, author_copy, least_delay, run_author, time_whole
 from bench.torch_codes.code import Code, Given
 from pulse.errors import FaultError, PulseError, PulseWarning
 from pulse.facts import Array
@@ -123,31 +124,47 @@ def _stream(subject: Given, outcome: Outcome) -> None:
     outcome.stage = "streamed"
     outcome.step_us = _step_us(program, subject.max_context)
     outcome.realtime = outcome.step_us * 1e-6 * subject.rate_hz / pulsed.pulse
+    outcome.least = _least(subject, typed, pulsed)
     _compare_author(subject, outcome, pulsed, feeds, next(iter(streamed.values())))
 
 
 def _compare_author(
     subject: Given, outcome: Outcome, pulsed: PulsedModel, feeds: Mapping[str, Array], streamed: Array
 ) -> None:
-    """Measure the author's own code: delay, speed and streaming mode."""
+    """Measure the author's own code: its speed, and its streaming mode."""
     first, output = pulsed.inputs[0], pulsed.outputs[0]
     frames = feeds[first.name].shape[first.axis or 0]
-    if len(feeds) == 1 and first.axis is not None and output.axis is not None:
-        outcome.least = least_delay(
-            lambda x: _call(subject, [x]),
-            feeds[first.name],
-            first.axis,
-            output.axis,
-            pulsed.pulse,
-            output.frames,
-            0 if subject.outputs is None else subject.outputs[0],
-        )
     if subject.twin is None:
         outcome.author = time_whole(lambda: module_outputs(subject, feeds), frames / subject.rate_hz)
         return
     inputs = [(feeds[port.name], port.axis) for port in pulsed.inputs]
     run = run_author(subject.twin, inputs, pulsed.pulse, streamed, output.axis or 0, subject.rate_hz)
     outcome.twin, outcome.author = run
+
+
+def _least(subject: Given, typed: TypedModel, pulsed: PulsedModel) -> int | None:
+    """The least delay of the first output, by an input that is longer than its frames look ahead."""
+    first, output = pulsed.inputs[0], pulsed.outputs[0]
+    if len(typed.inputs) > 1 or first.axis is None or output.axis is None or not output.frames:
+        return None
+    ahead = -(-output.delay // output.frames) + MOST_PULSES
+    example = draw(typed, subject, 1)[first.name]
+    times = max(AGAIN, -(-2 * ahead * pulsed.pulse // example.shape[first.axis]))
+    x = draw(typed, subject, AGAIN if subject.max_context else times)[first.name]
+    place = 0 if subject.outputs is None else subject.outputs[0]
+    try:
+        wide = replace(subject, module=author_copy(subject.module).double())
+        return _bound(wide, x.astype(np.float64), pulsed, place)
+    except (RuntimeError, TypeError):  # a constant of its own is f32
+        return _bound(subject, x, pulsed, place)
+
+
+def _bound(subject: Given, x: Array, pulsed: PulsedModel, place: int) -> int | None:
+    axis, output = pulsed.inputs[0].axis or 0, pulsed.outputs[0]
+    run = functools.partial(_call, subject)
+    return least_delay(
+        lambda leaf: run([leaf]), x, axis, output.axis or 0, pulsed.pulse, output.frames, place
+    )
 
 
 def draw(typed: TypedModel, subject: Given, times: int) -> dict[str, Array]:

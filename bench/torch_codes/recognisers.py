@@ -84,19 +84,15 @@ def xvector() -> Given:
 
 @code("speechbrain CRDNN", "speechbrain")
 def crdnn() -> Given:
-    model = import_module("speechbrain.lobes.models.CRDNN").CRDNN(
-        input_shape=[None, None, 40],
-        cnn_channels=[8, 16],
-        rnn_layers=2,
-        rnn_neurons=32,
-        rnn_bidirectional=False,
-        dnn_neurons=32,
-    )
-    return Given(model, _torch().randn(1, 60, 40), 100)
+    return _crdnn()
 
 
 @code("speechbrain CRDNN with LSTM", "speechbrain")
 def crdnn_lstm() -> Given:
+    return _crdnn(rnn_class=import_module("speechbrain.nnet.RNN").LSTM)
+
+
+def _crdnn(**options: Any) -> Given:
     model = import_module("speechbrain.lobes.models.CRDNN").CRDNN(
         input_shape=[None, None, 40],
         cnn_channels=[8, 16],
@@ -104,7 +100,7 @@ def crdnn_lstm() -> Given:
         rnn_neurons=32,
         rnn_bidirectional=False,
         dnn_neurons=32,
-        rnn_class=import_module("speechbrain.nnet.RNN").LSTM,
+        **options,
     )
     return Given(model, _torch().randn(1, 60, 40), 100)
 

@@ -11,7 +11,7 @@ from pulse.dim import ZERO, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, PulsedFact, TypedFact, volume
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Trimmed, Whole, Window, unify
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.record import record
@@ -65,12 +65,16 @@ def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
     return (int(w.shape[axis + 2]) - 1) * dilations[axis] + 1
 
 
-def _zero_taps(kernel: Array | None, axis: int) -> int:
-    """How many of the first taps along an axis are zeros in all channels, as the window of a spectrum begins."""
+def _zero_taps(kernel: Array | None, axis: int) -> tuple[int, int]:
+    """How many of the first and of the last taps along an axis are zeros in all channels, as those of a window are."""
     if kernel is None:
-        return 0
-    taps = kernel.shape[axis]
-    return next((tap for tap in range(taps) if kernel.take(tap, axis).any()), 0)
+        return 0, 0
+    taps = range(kernel.shape[axis])
+    first = next((tap for tap in taps if kernel.take(tap, axis).any()), None)
+    if first is None:
+        return 0, 0
+    last = next(tap for tap in reversed(taps) if kernel.take(tap, axis).any())
+    return first, len(taps) - 1 - last
 
 
 def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
@@ -155,14 +159,23 @@ class Conv(Op):
             return axis
         spatial = axis - 2
         before, after = self.pads[spatial]
-        return Window(
+        dilation = self.dilations[spatial]
+        first, last = _zero_taps(inputs[1].value, axis)
+        window = Window(
             axis,
             span=kernel_span(inputs[1], spatial, self.dilations),
             stride=self.strides[spatial],
             ends=Ends(axis, before, after),
             op=replace(self, pads=without_pad(self.pads, spatial)),
-            blank=_zero_taps(inputs[1].value, axis) * self.dilations[spatial],
+            blank=first * dilation,
         )
+        if not last:
+            return window
+        seen = after - last * dilation
+        ends = Ends(axis, before, seen if seen.prove_ge(0).yes else ZERO)
+        shorter = replace(window, span=window.span - last * dilation, ends=ends)
+        taps = int(inputs[1].shape[axis])
+        return replace(window, trimmed=Trimmed(shorter, 1, axis, 0, taps - last))
 
     def detail(self) -> str:
         text = f"strides {list(self.strides)} dilations {list(self.dilations)} pads {pads_text(self.pads)}"
@@ -257,25 +270,39 @@ class ConvTranspose(Op):
         if not isinstance(axis, int):
             return axis
         spatial = axis - 2
-        span, stride = kernel_span(inputs[1], spatial, self.dilations), self.strides[spatial]
-        reach = max(0, -(-(span - stride) // stride))
         before = self.pads[spatial][0]
         if not before.is_const:
             return Whole(
                 f"its padding {before} depends on the length of the stream", "use a constant padding"
             )
-        inner = (TDim.of(reach * stride), TDim.of(max(0, span - stride)))
+        span = kernel_span(inputs[1], spatial, self.dilations)
+        window = self._window(axis, span, int(before), 0)
+        first, _ = _zero_taps(inputs[1].value, axis)
+        if not first:
+            return window
+        late = first * self.dilations[spatial]
+        trimmed = self._window(axis, span - late, int(before), late)
+        return replace(window, trimmed=Trimmed(trimmed, 1, axis, first, int(inputs[1].shape[axis])))
+
+    def _window(self, axis: int, span: int, before: int, late: int) -> Window:
+        """Each frame spread over ``span`` frames that begin ``late`` after its place.
+
+        Groups that hold nothing of any frame come before the first one of them.
+        """
+        spatial = axis - 2
+        stride, extra = self.strides[spatial], self.output_padding[spatial]
+        seen = span - stride
+        reach, early = max(0, -(-seen // stride)), -(-late // stride)
+        inner = (TDim.of(reach * stride), TDim.of(max(0, seen)))
         pads = tuple(inner if i == spatial else pad for i, pad in enumerate(self.pads))
-        extra = tuple(
-            max(0, stride - span) if i == spatial else size for i, size in enumerate(self.output_padding)
-        )
+        fill = tuple(max(0, -seen) if i == spatial else size for i, size in enumerate(self.output_padding))
         return Window(
             axis,
             span=reach + 1,
             up=stride,
-            skip=int(before),
-            ends=Ends(axis, TDim.of(reach), TDim.of(reach + self.output_padding[spatial])),
-            op=replace(self, pads=pads, output_padding=extra),
+            skip=before + early * stride - late,
+            ends=Ends(axis, TDim.of(reach + early), TDim.of(reach + extra)),
+            op=replace(self, pads=pads, output_padding=fill),
         )
 
     def detail(self) -> str:

@@ -135,7 +135,8 @@ class Window:
     The input is first extended by ``ends``. Output frame j is number ``j + skip`` of the concatenated groups.
     ``op`` maps the ``needs(groups)`` frames of some groups to ``groups * up`` frames, and is given no others;
     without an op, span, stride and up are 1. ``axis`` is the stream axis of the output, ``source`` the input that
-    streams. ``op`` gives no weight to the first ``blank`` frames of a span: any numbers do there.
+    streams. ``op`` gives no weight to the first ``blank`` frames of a span: any numbers do there. ``trimmed`` gives the
+    same, maybe sooner.
     """
 
     axis: int
@@ -147,10 +148,22 @@ class Window:
     op: Op | None = None
     source: int = 0
     blank: int = 0
+    trimmed: "Trimmed | None" = None
 
     def needs(self, groups: int) -> int:
         """How many input frames this many groups in a row see."""
         return (groups - 1) * self.stride + self.span
+
+
+@record
+class Trimmed:
+    """A window whose op reads ``operand`` without taps that are zeros: ``first .. stop - 1`` along ``axis`` stay."""
+
+    window: Window
+    operand: int
+    axis: int
+    first: int
+    stop: int
 
 
 @record

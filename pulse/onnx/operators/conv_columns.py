@@ -13,6 +13,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv import attribute_pads, spatial_list
+from pulse.onnx.operators.conv_silence import silent_start
 from pulse.onnx.operators.slice import at_least
 from pulse.onnx.registry import onnx_op
 from pulse.ops.conv import ConvTranspose
@@ -43,8 +44,9 @@ def col2im(node: NodeContext) -> OutletId:
         (axis,) = axes
         lengths = [TDim.of(1)] * rank
         lengths[axis] = image[axis]
+        silent = silent_start(node.graph, node.input(0), blocks, block[axis])
         signals = overlap_add(
-            node, node.input(0), channels, block[axis], strides[axis], int(pads[axis][0]), image[axis]
+            node, node.input(0), channels, block[axis], strides[axis], int(pads[axis][0]), image[axis], silent
         )
         return node.name_result(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [signals], "image"))
     extents = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]
@@ -65,12 +67,27 @@ def col2im(node: NodeContext) -> OutletId:
 
 
 def overlap_add(
-    node: NodeContext, x: OutletId, channels: int, block: int, stride: int, before: int, image: TDim
+    node: NodeContext,
+    x: OutletId,
+    channels: int,
+    block: int,
+    stride: int,
+    before: int,
+    image: TDim,
+    silent: int,
 ) -> OutletId:
-    """Blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames."""
+    """Blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames.
+
+    silent  elements at the begin of each block that are zeros: frames do not wait for the block that begins there
+    """
     batch, _, blocks = node.graph.fact(x).shape
     parts = -(-block // stride)
     x = node.wire(Reshape((batch, TDim.of(channels), TDim.of(block), blocks)), [x], "blocks")
+    late = min(silent, stride)
+    in_front = max(0, late - before)
+    if late:
+        x = node.wire(Slice(2, TDim.of(late), TDim.of(block)), [x], "sounding")
+        block, before, image = block - late, before + in_front - late, image - in_front
     if parts * stride > block:
         x = node.wire(Pad(_pads(4, 2, TDim.of(0), TDim.of(parts * stride - block))), [x], "filled")
     total: OutletId | None = None
@@ -87,7 +104,8 @@ def overlap_add(
     missing = at_least(image + before - size, TDim.of(0))
     if missing != 0:
         line = node.wire(Pad(_pads(3, 2, TDim.of(0), missing)), [line], "extended")
-    return node.wire(Slice(2, TDim.of(before), image + before), [line], "cut")
+    line = node.wire(Slice(2, TDim.of(before), image + before), [line], "cut")
+    return node.wire(Pad(_pads(3, 2, TDim.of(in_front), TDim.of(0))), [line], "silent") if in_front else line
 
 
 def _pads(rank: int, axis: int, before: TDim, after: TDim) -> tuple[tuple[TDim, TDim], ...]:

@@ -15,6 +15,7 @@ from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv_columns import overlap_add
+from pulse.onnx.operators.conv_silence import silent_start
 from pulse.onnx.operators.gather_progression import progression
 from pulse.onnx.operators.gather_steady import steady
 from pulse.onnx.registry import onnx_op
@@ -78,8 +79,9 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
         return None
     columns = node.wire(Reshape((rows.length, TDim.of(block), TDim.of(width))), [node.input(2)], "frames")
     columns = node.wire(Transpose((2, 1, 0)), [columns], "columns")
+    silent = silent_start(node.graph, node.input(2), TDim.of(width), block)
     first = int(rows.starts.min())
-    signal = overlap_add(node, columns, 1, block, rows.step, 0, x.shape[0] - first)
+    signal = overlap_add(node, columns, 1, block, rows.step, 0, x.shape[0] - first, silent)
     line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [signal], "lines")
     line = node.wire(Transpose((1, 0)), [line], "back")
     if first:

@@ -256,7 +256,7 @@ def zeros_around_a_mirror(x: Any) -> Any:
         (spectrum(torch.hann_window(32), center=False), 8, 0),
         (spectrum(torch.hann_window(32), pad_mode="constant"), 8, 0),
         (bands, 8, 0),
-        (masked_sound, 8, 1),
+        (masked_sound, 8, 0),
         (padded_by_hand, 8, 0),
         (zeros_around_a_mirror, 2, 0),
     ],

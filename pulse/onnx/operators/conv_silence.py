@@ -1,0 +1,47 @@
+"""Blocks that a window makes begin with zeros."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, Shape, volume
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.typed import TypedGraph, known_value
+
+
+def silent_start(graph: TypedGraph, outlet: OutletId, inner: TDim, block: int) -> int:
+    """How many elements at the begin of each block of a wire are zeros, whatever its input, as a window says.
+
+    inner   how many elements of the wire lie between two neighbours of a block; ``block`` are in one
+    """
+    node = graph.node(outlet)
+    while _keeps_order(node.op, graph.fact(outlet).shape):
+        outlet = node.inputs[0]
+        node = graph.node(outlet)
+    if not isinstance(node.op, Elementwise) or node.op.kind != "mul":
+        return 0
+    shape = graph.fact(outlet).shape
+    values = [known_value(graph, source) for source in node.inputs]
+    return max(
+        (_leading_zeros(value, shape, inner, block) for value in values if value is not None), default=0
+    )
+
+
+def _keeps_order(op: object, shape: Shape) -> bool:
+    """Whether the elements of a result of this shape are those of the input, in their order."""
+    if isinstance(op, Transpose):
+        moved = [axis for axis, dim in zip(op.perm, shape) if dim != 1]
+        return moved == sorted(moved)
+    return isinstance(op, Reshape | AddAxis | RemoveAxis)
+
+
+def _leading_zeros(factor: Array, shape: Shape, inner: TDim, block: int) -> int:
+    for axis, dim in enumerate(shape):
+        own = axis - len(shape) + factor.ndim
+        if dim.is_const and int(dim) % block == 0 and volume(shape[axis + 1 :]) == inner and own >= 0:
+            if factor.shape[own] != int(dim):
+                return 0
+            sounding = np.moveaxis(factor, own, 0).reshape(int(dim), -1).any(1)
+            return int(sounding.reshape(-1, block).any(0).argmax())
+    return 0
