@@ -22,8 +22,11 @@ these as their authors wrote them.
 - *error*: the largest difference of the stream, flush included, from the module's own result for an input twice as
   long as the example, as a share of its largest value.
 - *twin*: the same distance from the package's own streaming mode, where it has one.
-- *delay* and *pulse*: in frames of the first output, and of the input. *least*: by gradients of the module, no
-  stream of this pulse can have less; a lower bound, since it looks at some frames only.
+- *delay* and *pulse*: in frames of the first output, and of the input. *least*: by gradients of the module in f64, no
+  stream of this pulse can have less. Where several layers mirror their first frames (EnCodec, SoundStream, CRDNN), a
+  stream that computed several frames at once in the beginning could have this delay; here each layer
+  waits for what it mirrors, and the waits add up ([why](decisions/0007-mirrored-frames-in-the-window.md)). The bound
+  may be too low: gradients that are too small for f64 count as zeros.
 - *convert*: seconds from the module to a program, most of them in PyTorch's exporter. *step*: microseconds, median.
   *real-time factor*: seconds of computing for a second of input. *torch*: the same of the package's own streaming
   mode on one thread, in pulses of the same length; without such a mode, of the module on the whole input, marked *w*.

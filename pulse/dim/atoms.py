@@ -1,4 +1,4 @@
-"""The compound atoms. Made by `canonical` only, with arguments already in canonical form."""
+"""The compound atoms. Only `canonical` makes them; their arguments are already in canonical form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Div(Atom):
 
 @record
 class Choice(Atom):
-    """A value that is always that of one of the options."""
+    """An atom whose value is always that of one of its options."""
 
     options: tuple[TDim, ...]
     rank = 3
@@ -69,7 +69,7 @@ class Max(Choice):
 
 @final
 class Broadcast(Choice):
-    """The one size of options that are 1 or agree."""
+    """The common size of options that are 1 or equal."""
 
     name = "broadcast"
 

@@ -1,4 +1,4 @@
-"""The constructors: every dim is brought to canonical form here, and nowhere else.
+"""The constructors of dims. Only this module brings dims to canonical form.
 
 The identities used, all exact for negative values too (floor division):
 
@@ -20,15 +20,15 @@ from pulse.dim.tdim import Atom, DimLike, DimScope, Monomial, Symbol, TDim, cons
 from pulse.errors import DimError
 
 MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
-"""The most terms of a product. Beyond this, an expression is not a length but an attempt to fill the memory."""
+"""The most terms, factors and bits of a product; a larger one is not a length but an attempt to fill the memory."""
 PLAIN = 1 << MOST_BITS // 2
-"""Numbers below have products that are not too large."""
+"""Numbers below this have products that are not too large."""
 
 ZERO, ONE = constant(0), constant(1)
 
 
 def common_scope(*dims: TDim) -> DimScope | None:
-    """The one scope of the operands. Raises DimError if they come from two."""
+    """The scope of the operands. Raises DimError if they belong to two."""
     first: TDim | None = None
     for dim in dims:
         if dim.scope is None:
@@ -40,7 +40,7 @@ def common_scope(*dims: TDim) -> DimScope | None:
 
 
 def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDim:
-    """The canonical dim of a sum; takes the dict over."""
+    """The canonical dim of a sum; takes ownership of the dict."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
     _turn_quotients(terms)
     sorted_terms = tuple(sorted(terms.items(), key=_term_key))
@@ -155,7 +155,7 @@ def eq(left: DimLike, right: DimLike) -> TDim:
 
 
 def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:
-    """The atom again, from other arguments."""
+    """The same kind of atom with other arguments."""
     match atom:
         case Div():
             return floor_div(args[0], atom.k)
@@ -174,7 +174,7 @@ def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:
 
 
 def replace_atoms(dim: TDim, image: Callable[[Atom], TDim]) -> TDim:
-    """The dim with `image(atom)` in place of every atom of its terms."""
+    """Replace every atom of the dim's terms by `image(atom)`."""
     total = TDim.of(dim.const)
     for monomial, coefficient in dim.terms:
         product = TDim.of(coefficient)
@@ -210,10 +210,10 @@ def _merge(left: Monomial, right: Monomial) -> Monomial:
 def _turn_quotients(terms: dict[Monomial, int]) -> None:
     """Rewrite quotients as `sum of monomials - mirror` where that makes the sum simpler, in place.
 
-    First all quotients take the side that is first by name, so that a quotient meets its mirror; then those
-    are turned that leave the first monomial of their numerator with a smaller coefficient (the positive one
-    of two equal): S - S/2 is (S+1)/2. Each such turn lowers, in the order of the monomials, one coefficient
-    before it touches later ones, so the turns end.
+    First each quotient or its mirror is chosen, whichever has the first name, so that the two meet. Then a quotient
+    is turned if that gives the first monomial of its numerator a smaller coefficient (of two equal ones, the
+    positive): S - S/2 becomes (S+1)/2. Each such turn lowers one coefficient, in the order of the monomials, before it
+    touches later ones, so the turns end.
     """
     quotients = _quotients(terms)
     if not quotients or (len(quotients) == 1 and quotients[0].num.terms[0][0] not in terms):
@@ -257,7 +257,7 @@ def _turn(terms: dict[Monomial, int], atom: Div, mirror: Div) -> None:
 def _mirror(atom: Div) -> Div | None:
     """The quotient of k-1-N: N/k = (sum of N's monomials) - mirror.
 
-    None if N holds quotients, which turning would bring into the sum on a side not chosen there.
+    None if N contains quotients: turning would bring them into the sum without a choice of side.
     """
     scope = atom.num.scope
     assert scope is not None
@@ -302,7 +302,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
         dim = build(rest, const, scope) * atom.k
         if positive:
             dim = dim + atom.num
-        else:  # (k-1)*atom is k*atom - atom
+        else:  # (k-1)*atom = k*atom - atom
             dim = dim - atom.num + (atom.k - 1)
             whole = whole + _single(atom, scope)
         k *= atom.k
@@ -313,7 +313,7 @@ def _is_absorbable(monomial: Monomial, coefficient: int, k: int) -> bool:
 
 
 def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
-    """The operands, those of a bare nested atom of the same kind in its place."""
+    """The operands; those of a nested atom of the same kind replace it."""
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
         bare = not dim.const and len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1

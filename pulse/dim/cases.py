@@ -1,9 +1,9 @@
-"""The extent of a dim under premises: split into cases in which everything is linear, bound each.
+"""The extent of a dim under premises: split into cases in which everything is linear, and bound each.
 
 1. min, max, broadcast and comparisons are split into their branches, each with its condition as a premise.
-2. Every symbol below a quotient becomes S = L*q + r, L the modulus its quotients depend on; for each r all
-   quotients are exact polynomials in q.
-3. The range of the dim in each case follows by elimination of the q.
+2. Every symbol in a quotient becomes S = L*q + r, where L is the modulus that its quotients depend on; for each r
+all quotients are exact polynomials in q.
+3. Elimination of the q gives the range of the dim in each case.
 Past the case limit quotients stay variables with k*d <= N <= k*d + k-1, which is sound but weaker.
 """
 
@@ -28,7 +28,7 @@ BRANCH_LIMIT = 64
 CASE_LIMIT = 2048
 FEW_CASES = 32
 FURTHEST = 1 << 14
-"""Values of a symbol at which a premise is tried."""
+"""The largest value of a symbol at which a premise is tried."""
 
 
 @record
@@ -47,10 +47,10 @@ Answers: TypeAlias = Callable[[Extent], bool]
 
 
 def extent_under(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None = None) -> Extent | None:
-    """Bounds of dim where all premises are >= 0, None if they never are.
+    """Bounds of dim where all premises are >= 0; None if they never are.
 
-    With `telling`, which says whether an extent answers the question, cases are not looked into further than
-    the answer needs; a wider extent must never be more telling.
+    With `answers`, which says whether an extent answers the question, cases are examined no further than needed. If an
+    extent answers it, so must every narrower one.
     """
     union: Extent | None = None
     for extent in _extents(dim, _relevant(dim, premises), answers):
@@ -67,7 +67,7 @@ def _union(left: Extent, right: Extent) -> Extent:
 
 
 def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
-    """The premises that share symbols with dim, directly or through others, and the ranges of all symbols."""
+    """The premises tied to dim by shared symbols, directly or through others, and the ranges of all their symbols."""
     symbols, relevant = set(dim.symbols), list[TDim]()
     while fresh := [p for p in premises if p not in relevant and p.symbols & symbols]:
         relevant += fresh
@@ -81,7 +81,7 @@ def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
 
 
 def _as_least_value(premise: TDim) -> TDim:
-    """``symbol - least``, where this says the same as a premise with quotients of one symbol."""
+    """A premise with quotients of one symbol as the equivalent ``symbol - least``; unchanged if there is none."""
     if len(premise.symbols) != 1 or all(isinstance(atom, Symbol) for m, _ in premise.terms for atom in m):
         return premise
     (symbol,) = premise.symbols
@@ -92,7 +92,7 @@ def _as_least_value(premise: TDim) -> TDim:
 
 @lru_cache
 def _least_value(dim: TDim, symbol: Symbol, low: int) -> int | None:
-    """From which value of the symbol on, and from no other one, the dim is >= 0; None if that is not found."""
+    """The value from which on, and only from which on, the dim is >= 0; None if it is not found."""
     line = _line_below(dim)
     if line is None or line[0] <= 0:
         return None
@@ -105,7 +105,7 @@ def _least_value(dim: TDim, symbol: Symbol, low: int) -> int | None:
 
 
 def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
-    """Slope and constant of a line that ``sign * dim``, of one symbol, is never below."""
+    """Slope and constant of a line that ``sign * dim``, a function of one symbol, never falls below."""
     slope, const = Fraction(0), Fraction(sign * dim.const)
     for monomial, coefficient in dim.terms:
         if len(monomial) != 1:
@@ -147,7 +147,7 @@ def _extents(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None) -> 
 
 
 def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[TDim, ...]]] | None:
-    """All ways through the piecewise atoms; None past the limit."""
+    """All combinations of branches of the piecewise atoms; None past the limit."""
     branches: list[tuple[TDim, tuple[TDim, ...]]] = []
     todo = [(dim, premises)]
     while todo:
@@ -188,7 +188,7 @@ def _replace(dim: TDim, old: Atom, new: TDim) -> TDim:
 
 
 def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
-    """(value, conditions that are >= 0) of each branch; together they cover all cases that have a value."""
+    """(value, conditions that must be >= 0) of each branch; together they cover all cases that have a value."""
     match atom:
         case Min():
             for option in atom.options:
@@ -212,7 +212,7 @@ def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
 
 
 def _moduli(dims: tuple[TDim, ...]) -> dict[Symbol, int]:
-    """For each symbol the number L such that S mod L decides every remainder in the dims."""
+    """For each symbol S, the number L such that S mod L decides every remainder in the dims."""
     moduli: dict[Symbol, int] = {}
 
     def visit(dim: TDim, modulus: int) -> None:
@@ -238,7 +238,7 @@ def period(dim: TDim, symbol: Symbol) -> int:
 
 
 def choices(dim: TDim) -> Iterator[tuple[TDim, ...]]:
-    """Between what each minimum, maximum, broadcast and comparison in dim decides, inner ones first."""
+    """The alternatives of each minimum, maximum, broadcast and comparison in dim, innermost first."""
     for atom in _innermost_piecewise(dim):
         yield (atom.diff, TDim.of(0)) if isinstance(atom, Ge | Eq) else atom.options
 
@@ -277,7 +277,7 @@ def _row(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> Row:
 
 
 def _expand(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> _Polynomial:
-    """The dim as a polynomial in q where each symbol is modulus*q + residue."""
+    """The dim as a polynomial in q, with each symbol replaced by modulus*q + residue."""
     total: _Polynomial = {(): dim.const}
     for monomial, coefficient in dim.terms:
         term: _Polynomial = {(): coefficient}
@@ -307,7 +307,7 @@ def _times(left: _Polynomial, right: _Polynomial) -> _Polynomial:
 
 
 def _coarse_extent(dim: TDim, premises: tuple[TDim, ...]) -> Extent | None:
-    """Bounds with every atom a variable of its own, tied to its arguments by inequalities."""
+    """Bounds with each atom as a variable, tied to its arguments by inequalities."""
     rows: dict[Atom, list[TDim]] = {}
     for d in (dim, *premises):
         _tie_atoms(d, rows)

@@ -13,7 +13,7 @@ ANY: Interval = (None, None)
 
 
 class Relaxed(NamedTuple):
-    """den * value = sum(coefficient * monomial) + e with low <= e <= high, no monomial a quotient."""
+    """den * value = sum(coefficient * monomial) + e with low <= e <= high; no monomial contains a quotient."""
 
     den: int
     terms: dict[Monomial, int]
@@ -22,7 +22,7 @@ class Relaxed(NamedTuple):
 
 
 def interval(dim: TDim) -> Interval:
-    """Least and greatest value as far as known from the symbols' own ranges; None if not known."""
+    """Least and greatest value from the symbols' own ranges; None if unknown."""
     if dim.scope is None:
         return dim.const, dim.const
     cache = dim.scope.cache.intervals
@@ -34,7 +34,7 @@ def interval(dim: TDim) -> Interval:
 
 
 def certainly_ge(dim: TDim) -> bool:
-    """Whether dim >= 0 shows at once; False means that it does not show."""
+    """Whether the intervals show dim >= 0; False means unknown."""
     low, _ = interval(dim)
     if low is not None and low >= 0:
         return True
@@ -49,7 +49,7 @@ def certainly_ge(dim: TDim) -> bool:
 
 
 def meet(left: Interval, right: Interval) -> Interval:
-    """What both intervals allow."""
+    """The intersection of two intervals."""
     low = left[0] if right[0] is None else right[0] if left[0] is None else max(left[0], right[0])
     high = left[1] if right[1] is None else right[1] if left[1] is None else min(left[1], right[1])
     return low, high
@@ -146,7 +146,7 @@ def _of_atom(atom: Atom) -> Interval:
 
 
 def _least(values: tuple[int | None, ...], strict: bool) -> int | None:
-    """The least of the known values; unknown if strict and one is unknown."""
+    """The least of the known values; if strict, None unless all are known."""
     numbers = [value for value in values if value is not None]
     return None if not numbers or (strict and len(numbers) < len(values)) else min(numbers)
 

@@ -7,7 +7,7 @@ from math import gcd
 from typing import TypeAlias
 
 Row: TypeAlias = tuple[dict[Hashable, int], int]
-"""sum(coefficient * variable) + const, >= 0 if it is a premise."""
+"""sum(coefficient * variable) + const; a premise states that it is >= 0."""
 
 ROW_LIMIT = 160
 _GOAL = object()
@@ -16,8 +16,8 @@ _GOAL = object()
 def value_range(goal: Row, premises: Iterable[Row]) -> tuple[int | None, int | None] | None:
     """Bounds of the goal where all premises are >= 0; None if no integers satisfy them.
 
-    The bounds are exact for one variable; for more they are sound (elimination is over the rationals, each
-    row rounded to integers).
+    The bounds are exact for one variable and sound for more: elimination is over the rationals, with each row
+    rounded to integers.
     """
     terms, const = goal
     above: Row = ({_GOAL: 1, **{v: -c for v, c in terms.items()}}, -const)
@@ -35,7 +35,7 @@ _System: TypeAlias = dict[frozenset[tuple[Hashable, int]], int]
 
 
 def _tighten(rows: Iterable[Row]) -> _System | None:
-    """The rows divided by their factors, the strongest of parallel ones; None if one is never satisfied."""
+    """Divide rows by their common factors and keep the strongest of parallel ones; None if one is never satisfied."""
     system: _System = {}
     for terms, const in rows:
         terms = {v: c for v, c in terms.items() if c}
@@ -73,7 +73,7 @@ def _eliminate(variable: Hashable, system: _System) -> _System | None:
         place.append((terms, const))
     if len(rows) + len(above) * len(below) <= ROW_LIMIT:
         rows.extend(_cancel(variable, a, b) for a in above for b in below)
-    # past the limit the rows are given up: fewer premises only widen the answer
+    # past the limit, drop the rows: fewer premises only widen the answer
     return _tighten(rows)
 
 

@@ -1,4 +1,4 @@
-"""Dims read from text, as `str` writes them."""
+"""Parse dims from text in the form that `str` writes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
     "!=": lambda a, b: 1 - eq(a, b),
 }
 MOST_NESTED = 64
-"""Brackets, calls and signs inside of each other; no dim that a person writes has as many."""
+"""The most nested brackets, calls and signs; no dim that a person writes has as many."""
 MOST_DIGITS = 18
 TOKEN = re.compile(rf"\s*(\d+|{NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
 
 def parse(text: str, scope: DimScope) -> TDim:
-    """Read an expression; `/` and `//` are floor division. Raises DimError with the place of a fault."""
+    """Parse an expression; `/` and `//` are floor division. Raises DimError with the position of the error."""
     reader = _Reader(text, scope)
     dim = reader.relation()
     if reader.token:
@@ -35,7 +35,7 @@ def parse(text: str, scope: DimScope) -> TDim:
 
 
 class _Reader:
-    """Recursive descent over one text."""
+    """A recursive descent parser of one text."""
 
     def __init__(self, text: str, scope: DimScope) -> None:
         self.text, self.scope = text, scope

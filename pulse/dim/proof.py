@@ -1,4 +1,4 @@
-"""Proof: what can be said of a comparison of dims for all allowed values at once."""
+"""Prove comparisons of dims for all allowed values at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotients of dims: what a file computes of sizes in floats, as long as floats compute it exactly."""
+"""Quotients of dims: sizes that a file computes in floats, as long as floats are exact."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pulse.errors import DimError
 from pulse.record import record
 
 LARGEST = 1 << 12
-"""Numerators and denominators of constants beyond it are rounded numbers, such as 0.1, rather than exact ones."""
+"""A constant with a larger numerator or denominator counts as rounded, such as 0.1, not as an exact fraction."""
 
 
 @record
 class Ratio:
     """num / den, den >= 1.
 
-    Floats round a quotient whose denominator is no power of two. Where its exact value is a whole number, or half of
-    one, it is not rounded; so its floor, ceiling and nearest integer are exact as long as nothing brings a rounded
-    value back to a whole number. Operators raise DimError where that may be, such as in T / 3 * 3.
+    Floats round a quotient whose denominator is not a power of two, unless its exact value is a whole number or half of
+    one. So its floor, ceiling and nearest integer are exact, as long as no operation turns a rounded value back into a
+    whole number. Operators raise DimError if that may happen, as in T / 3 * 3.
     """
 
     num: TDim
@@ -46,7 +46,7 @@ class Ratio:
 
     @property
     def is_exact(self) -> bool:
-        """Whether floats hold it, whatever the sizes are."""
+        """Whether floats represent it exactly for all sizes."""
         return _is_power_of_two(self.den)
 
     def __add__(self, other: Ratio) -> Ratio:
@@ -65,7 +65,7 @@ class Ratio:
 
     def __truediv__(self, other: Ratio) -> Ratio:
         if not other.num.is_const or other.num == 0:
-            raise DimError(f"a size is divided by {other}, which is no constant other than 0")
+            raise DimError(f"a size is divided by {other}; divide by a constant other than 0")
         divisor = int(other.num)
         return _reduce(self.num * (other.den if divisor > 0 else -other.den), self.den * abs(divisor))
 
@@ -82,7 +82,7 @@ class Ratio:
         return Ratio(ceil_div(self.num, self.den), 1)
 
     def round(self) -> Ratio:
-        """To the nearest integer; to the even one of two."""
+        """Round to the nearest integer; halves to even."""
         nearest = (2 * self.num + self.den) // (2 * self.den)
         if self.den % 2:
             return Ratio(nearest, 1)
@@ -92,20 +92,20 @@ class Ratio:
         return Ratio(nearest - odd, 1)
 
     def truncate(self) -> TDim:
-        """The integer towards 0. Raises DimError: the sign is not known."""
+        """Round towards 0. Raises DimError if the sign is unknown."""
         if self.den == 1:
             return self.num
         if not self.num.prove_ge(0).yes:
-            raise DimError(f"{self} may be negative, so it is not known how it is rounded towards 0")
+            raise DimError(f"{self} may be negative, so its rounding towards 0 is unknown")
         return self.num // self.den
 
     def _scales(self) -> bool:
-        """Whether floats round no product with it: a power of two."""
+        """Whether products with it are exact in floats: whether it is a power of two."""
         return self.is_exact and self.num.is_const and _is_power_of_two(abs(int(self.num)))
 
     def _require(self, exact: bool) -> None:
         if not exact:
-            raise DimError(f"{self} is rounded in floats, and what is computed of it may not be exact")
+            raise DimError(f"{self} is rounded in floats, so results computed from it may not be exact")
 
     def _select(self, choose: Callable[[TDim, TDim], TDim], other: Ratio) -> Ratio:
         return _reduce(choose(self.num * other.den, other.num * self.den), self.den * other.den)

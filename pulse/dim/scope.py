@@ -1,4 +1,4 @@
-"""SymbolScope: the symbols of one model and what is assumed of them."""
+"""SymbolScope: the symbols of one model and the assumptions on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def cache_in_scope(function: Callable[Concatenate[TDim, P], R]) -> Callable[Concatenate[TDim, P], R]:
-    """Found out once for a dim and other arguments, and again when something has been assumed of its symbols."""
+    """Cache results per dim and arguments; a new assumption clears the cache."""
 
     @wraps(function)
     def find(dim: TDim, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -45,7 +45,7 @@ class SymbolScope(DimScope):
     def symbol(self, name: str) -> Symbol:
         if name not in self._symbols:
             if not name or "`" in name:
-                raise DimError(f"{name!r} cannot name a symbol; it must not be empty or hold a backquote")
+                raise DimError(f"{name!r} cannot name a symbol; it must not be empty or contain a backquote")
             self._symbols[name] = Symbol(name, self)
         return self._symbols[name]
 
@@ -59,7 +59,7 @@ class SymbolScope(DimScope):
 
     @property
     def assumptions(self) -> tuple[TDim, ...]:
-        """What was assumed and not known before, as 0/1-valued dims."""
+        """The assumptions that were not implied by earlier ones, as 0/1-valued dims."""
         return self._assumptions
 
     def assume(self, condition: str | TDim) -> None:
@@ -81,7 +81,7 @@ class SymbolScope(DimScope):
         self.joint = tuple(p for p in premises if len(p.symbols) > 1 and _is_linear(p))
 
     def with_assumption(self, condition: str | TDim) -> SymbolScope:
-        """A scope of the same symbols that relies on one comparison more; this one stays as it is.
+        """A scope of the same symbols with one more assumption; this one does not change.
 
         Raises DimError as ``assume`` does.
         """
@@ -93,7 +93,7 @@ class SymbolScope(DimScope):
 
     @contextmanager
     def trial(self) -> Generator[None]:
-        """What is assumed inside holds inside only, and symbols made inside are forgotten."""
+        """Undo, on exit, the assumptions and symbols made inside."""
         symbols = dict(self._symbols)
         previous = self._assumptions, self.premises, self.joint, self.ranges, self.cache
         try:
@@ -129,7 +129,7 @@ def scope_of(symbol: Symbol) -> SymbolScope:
 def _restore(
     names: tuple[str, ...], assumptions: tuple[str, ...], others: tuple[Symbol, ...] = ()
 ) -> SymbolScope:
-    """A scope from its pickle; ``others`` are the symbols that it shares with the scope that it was narrowed from."""
+    """Unpickle a scope; ``others`` are the symbols that it shares with the scope from which it was derived."""
     scope = SymbolScope()
     scope._symbols.update((symbol.name, symbol) for symbol in others)  # pyright: ignore[reportPrivateUsage]
     for name in names:
@@ -140,7 +140,7 @@ def _restore(
 
 
 def _as_premises(test: TDim) -> tuple[TDim, ...]:
-    """Dims whose being >= 0 is what the 0/1-valued dim states."""
+    """Dims that are all >= 0 exactly if the 0/1-valued dim is 1."""
     if len(test.terms) == 1 and len(test.terms[0][0]) == 1:
         (atom,), coefficient = test.terms[0]
         match atom, coefficient, test.const:

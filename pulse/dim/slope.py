@@ -1,4 +1,4 @@
-"""The growth of a dim as one symbol goes to +infinity and the others stay."""
+"""The growth of a dim as one symbol goes to +infinity and the others stay fixed."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def _growth(dim: TDim, symbol: Symbol) -> tuple[int, Fraction]:
             rate *= atom_rate
             steady = steady and atom_degree > 0
         if degree and not steady:
-            raise DimError(f"{dim} has no fixed slope in {symbol}: it depends on what multiplies {symbol}")
+            raise DimError(f"{dim} has no fixed slope in {symbol}: it depends on the factor of {symbol}")
         if degree:
             rates[degree] = rates.get(degree, Fraction(0)) + rate
     degree = max(rates)
     if degree > 1 and not rates[degree]:
-        raise DimError(f"{dim} has no known slope in {symbol}: its {symbol}^{degree} cancel only nearly")
+        raise DimError(f"{dim} has no known slope in {symbol}: its {symbol}^{degree} terms nearly cancel")
     return degree, rates[degree]
 
 
@@ -44,7 +44,7 @@ def _atom_growth(atom: Atom, symbol: Symbol) -> tuple[int, Fraction]:
         return (1, Fraction(1)) if atom == symbol else (0, Fraction(1))
     if symbol not in atom.symbols or not isinstance(atom, Div | Choice):
         return 0, Fraction(1)
-    # the options that `_at_infinity` leaves differ by a bounded amount: any of them tells the growth
+    # the options that `_at_infinity` leaves differ by a bounded amount, so any of them has the growth
     degree, rate = _growth(atom.args[0], symbol)
     if isinstance(atom, Div):
         rate /= atom.k
@@ -52,7 +52,7 @@ def _atom_growth(atom: Atom, symbol: Symbol) -> tuple[int, Fraction]:
 
 
 def _at_infinity(dim: TDim, symbol: Symbol) -> TDim:
-    """The dim with every choice and comparison that is settled for large values of symbol resolved."""
+    """Resolve every choice and comparison whose result is fixed for large values of symbol."""
 
     def grows(diff: TDim) -> Fraction:
         return _growth(diff, symbol)[1]

@@ -1,6 +1,6 @@
-"""TDim: an integer polynomial over atoms, canonical at birth. Symbol: the simplest atom.
+"""TDim: an integer polynomial over atoms, canonical from construction. Symbol: the simplest atom.
 
-Here is what dims are and how they are written; what their operators compute is an ``Algebra``, given by ``pulse.dim``.
+This module has the data of dims and their text. Their operators compute with an ``Algebra``, which ``pulse.dim`` sets.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Interval: TypeAlias = tuple[int | None, int | None]
 Verdict: TypeAlias = Literal["yes", "no", "unknown"]
 Relation: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
 SMALL = 4096
-"""Numbers nearer to 0 are dims that are made once."""
+"""The dims of numbers with a smaller absolute value are cached."""
 
 
 @record
 class Algebra:
-    """What the operators and proofs of dims compute: the functions of ``canonical``, ``slope`` and ``proof``."""
+    """The functions of ``canonical``, ``slope`` and ``proof`` that the operators and proofs of dims call."""
 
     combine: Callable[[TDim, int, TDim, int], TDim]
     multiply: Callable[[TDim, TDim], TDim]
@@ -38,7 +38,7 @@ class Algebra:
 
 
 class DimOperators:
-    """The operators of TDim and Symbol; an operand that is no dim is left to its own type."""
+    """The operators of TDim and Symbol; NotImplemented for operands of other types."""
 
     algebra: ClassVar[Algebra]
 
@@ -86,7 +86,7 @@ class DimOperators:
         return NotImplemented if quotient is NotImplemented else other - self * quotient
 
     def subs(self, values: Mapping[Symbol, DimLike]) -> TDim:
-        """The same with symbols replaced, all at once."""
+        """Replace symbols, all at once."""
         return self.algebra.substitute(
             TDim.of(self), {symbol: TDim.of(value) for symbol, value in values.items()}
         )
@@ -96,7 +96,7 @@ class DimOperators:
         return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
-        """Proven least and greatest value; None if there is none or none is known."""
+        """Proven least and greatest value; None if unbounded or unknown."""
         return self.algebra.bounds(TDim.of(self))
 
     def prove_ge(self, other: DimLike) -> Proof:
@@ -129,7 +129,7 @@ class DimOperators:
         return NotImplemented if _coerce(other) is None else bool(self.prove_lt(other))
 
     def __bool__(self) -> bool:
-        """Whether the value differs from 0. Raises DimError if that is not decided."""
+        """Whether the value differs from 0. Raises DimError if that is undecided."""
         return not self.prove_eq(0)
 
     def __copy__(self) -> Any:
@@ -155,7 +155,7 @@ class Atom:
 
     @cached_property
     def key(self) -> tuple[int, str]:
-        """The place among other atoms of one scope."""
+        """The sort key among the atoms of one scope."""
         return self.rank, self.text
 
     @cached_property
@@ -236,7 +236,7 @@ class TDim(DimOperators):
         return frozenset[Symbol]().union(*(atom.symbols for monomial, _ in self.terms for atom in monomial))
 
     def eval(self, values: Mapping[Symbol, int]) -> int:
-        """The value at a point. Raises DimError for a symbol without value or a broadcast that clashes."""
+        """The value at a point. Raises DimError for a symbol without value or a broadcast of unequal sizes."""
         total = self.const
         for monomial, coefficient in self.terms:
             for atom in monomial:
@@ -278,7 +278,7 @@ class TDim(DimOperators):
         parts: list[str] = []
         for monomial, coefficient in self.terms:
             alone = coefficient == 1 and len(monomial) == 1
-            # a product reads left to right, so a quotient inside it needs its own brackets
+            # a product is read from left to right, so a quotient inside it needs brackets
             factors = [atom.text if alone or atom.rank != 2 else f"({atom.text})" for atom in monomial]
             size = [str(abs(coefficient))] if abs(coefficient) != 1 else []
             parts.append(("-" if coefficient < 0 else "+") + "*".join(size + factors))
@@ -325,7 +325,7 @@ class Proof:
         if self.unknown:
             raise DimError(
                 f"cannot decide {self.left} {self.relation} {self.right} for every allowed value; "
-                f"assume more of the symbols in their scope, or ask for .yes or .no"
+                f"add assumptions to the scope of the symbols, or read .yes or .no"
             )
         return self.yes
 
@@ -342,7 +342,7 @@ class Cache:
 
 
 class DimScope(ABC):
-    """What dims read of the scope of their symbols; ``SymbolScope`` is the one there is."""
+    """The part of a scope that dims read; ``SymbolScope`` is the only subclass."""
 
     def __init__(self) -> None:
         self.premises: tuple[TDim, ...] = ()
@@ -350,7 +350,7 @@ class DimScope(ABC):
         self.joint: tuple[TDim, ...] = ()
         """The premises that are linear in two or more symbols."""
         self.ranges: dict[Symbol, Interval] = {}
-        """Least and greatest value of symbols that assumptions speak of."""
+        """Symbol -> its least and greatest value by assumption."""
         self.cache = Cache()
 
     @abstractmethod
@@ -359,9 +359,9 @@ class DimScope(ABC):
 
     @abstractmethod
     def assume(self, condition: str | TDim) -> None:
-        """Rely on a comparison (>=, >, <=, <, ==) from now on.
+        """Assume a comparison (>=, >, <=, <, ==) from now on.
 
-        Raises DimError if it is no comparison or contradicts what was assumed before.
+        Raises DimError if it is not a comparison or contradicts an earlier assumption.
         """
 
 
@@ -371,7 +371,7 @@ def _small(value: int) -> TDim:
 
 
 def constant(value: int) -> TDim:
-    """The dim of a number; most are small, and made once."""
+    """The dim of a number; small ones are cached."""
     return _small(value) if -SMALL < value < SMALL else TDim((), value, None)
 
 

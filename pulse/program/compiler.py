@@ -1,4 +1,4 @@
-"""From a pulsed model to a program."""
+"""Compile a pulsed model into a program."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,10 +17,10 @@ from pulse.pulsify.network import PulsedNetwork
 BACKENDS = ("numba", "numpy")
 
 FURTHER: dict[str, Callable[[PulsedNetwork, str], Program]] = {}
-"""Backends of other packages -> what makes a program of a model, the form of its weights being given."""
+"""Backend of another package -> function (model, form of the weights) -> program."""
 
 Prepare = Callable[[Sequence[str]], None]
-"""Called with the names of kernels that are about to be needed."""
+"""A function that is called with the names of the kernels that a program needs."""
 
 
 def compile_model(
@@ -31,16 +31,16 @@ def compile_model(
     prepare: Prepare | None = None,
     activations: str = "f32",
 ) -> Program:
-    """Make a pulsed model ready to run.
+    """Compile a pulsed model into a program.
 
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference. Views
-              may ask for other backends, and for kernels, of their nodes
-    fetches   further wires of the pulsed graph to keep, for inspection
+              may set other backends, and kernels, for their nodes
+    fetches   more wires of the pulsed graph to keep, for inspection
     weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
               Sums and all other tensors are f32; see ``pulse.program.weights``
-    prepare   called with the names of all kernels that the program needs before they are compiled or loaded, one by
-              one; compiling happens once on a machine. ``streaming.warming`` has some that compile several at once and
-              show a bar
+    prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
+              one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
+              and show a progress bar
     activations  ``int8``: what meets weights of ``int8`` is rounded too; see ``pulse.program.activations``
     Raises    CompileError: an operation has no kernel; the backend, the form of weights or of activations is unknown;
               or no product takes rows of int8

@@ -1,4 +1,4 @@
-"""Recognition of constant matrices that are Fourier transforms: with them a product costs N log N."""
+"""Recognise constant matrices that are Fourier transforms, so that a product costs N log N."""
 
 import math
 from collections.abc import Iterator
@@ -14,23 +14,23 @@ from pulse.ops.spectral import unit_circle
 from pulse.record import record
 
 SMALLEST = 2048
-"""Elements of a matrix below which a product is not slower."""
+"""The fewest elements of a matrix for which a transform is faster than a product."""
 CLOSE = 5e-7
-"""The largest difference of an element, of the factors of its row and column: a few roundings of f32."""
+"""The largest error of an element, relative to the factors of its row and column: a few roundings of f32."""
 PROBED = 4
-"""Bins that are compared before all of them."""
+"""How many bins are compared before all the others."""
 GAIN = 1.5
 """How much less work a transform must be than the product."""
 ANSWERS = 64
-"""How many matrices are remembered."""
+"""How many results are cached."""
 
 
 @record(eq=False)
 class ComplexLayout:
-    """Where the complex points are among the rows (or columns) of a matrix, and what each is multiplied by.
+    """The positions of complex points among the rows (or columns) of a matrix, and their factors.
 
-    re, im    numbers of rows [points]; no im: they are real
-    factors   [2, points], of the real and the imaginary parts
+    re, im    indices of rows [points]; im is None if the points are real
+    factors   [2, points], factors of the real and the imaginary parts
     """
 
     re: Array
@@ -39,7 +39,7 @@ class ComplexLayout:
 
     @property
     def count(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return len(self.re)
 
 
@@ -54,7 +54,7 @@ class DftBasis:
     """The number k of the first bin."""
 
     def split(self) -> tuple[int, int, float]:
-        """N1 and N2 with the least work, and that work in vectors of 16."""
+        """The N1 and N2 with the least work, and that work in vectors of 16."""
         best = (1, self.length, float("inf"))
         for first in range(1, self.length + 1):
             if self.length % first == 0:
@@ -70,7 +70,7 @@ class DftBasis:
         return blocks * (inner * self.length + outer * rows * second)
 
     def matrix(self) -> Array:
-        """The matrix that it stands for, f64 [rows, real parts of the bins, then imaginary ones]."""
+        """The matrix itself, f64 [rows, real parts of the bins, then imaginary ones]."""
         points, bins = self.points, self.bins
         rows = 1 + int(max(points.re.max(), 0 if points.im is None else points.im.max()))
         re, im = (slice(0, bins.count), slice(bins.count, None))
@@ -94,10 +94,10 @@ _ANSWERS: "dict[tuple[tuple[int, ...], bytes], DftBasis | None]" = {}
 
 
 def find_dft_basis(matrix: Array) -> DftBasis | None:
-    """The Fourier transform that a matrix computes, in any order of parts, windowed or not; None if it is none.
+    """The Fourier transform that a matrix computes, its parts in any order, windowed or not; None if it is not one.
 
-    Its rows may begin later than with the first point of the transform. A matrix is looked at several times, and
-    models have some in common, so the last answers are kept.
+    Its rows may begin after the first point of the transform. The last results are cached, since the same matrices
+    are examined several times.
     """
     rows, columns = matrix.shape
     if matrix.size < SMALLEST or matrix.dtype != np.float32 or rows < 8 or columns < 8:
@@ -124,7 +124,7 @@ def _find(matrix: Array) -> DftBasis | None:
 
 
 def _search(matrix: Array, bound: float) -> DftBasis | None:
-    """The transform of all layouts and lengths that fits."""
+    """The first layout and length whose transform fits."""
     rows, columns = matrix.shape
     for points in _layouts(rows):
         for bins in _layouts(columns):
@@ -144,7 +144,7 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
 
 
 def _late(matrix: Array, bound: float) -> DftBasis | None:
-    """A transform of real points without its first ones: padded in front with points of weight 0."""
+    """A transform of real points whose first ones are missing: padded in front with points of weight 0."""
     row = int((matrix**2).sum(axis=1).argmax())
     for bins in _layouts(matrix.shape[1]):
         if bins[1] is None:
@@ -161,7 +161,7 @@ def _late(matrix: Array, bound: float) -> DftBasis | None:
 
 
 def _missing_points(row_values: Array, row: int, re: Array, im: Array, length: int) -> set[int]:
-    """How many points are missing in front of a row, by the phase of its second bin; with either sign."""
+    """The possible numbers of points missing before a row, from the phase of its second bin with either sign."""
     sign = -1.0 if row_values[re[0]] < 0 else 1.0
     turn = math.atan2(sign * float(row_values[im[1]]), sign * float(row_values[re[1]])) / (2 * math.pi)
     places = (turn * length, -turn * length)
@@ -169,9 +169,9 @@ def _missing_points(row_values: Array, row: int, re: Array, im: Array, length: i
 
 
 def _within(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
-    """Whether a transform is the matrix, in the columns of its bins.
+    """Whether a transform equals the matrix in the columns of its bins.
 
-    Each element is measured by the factors of its point and its bin, so that a loud row or column hides no other.
+    The error of each element is relative to the factors of its point and bin, so that a large row hides no other.
     """
     if basis is None:
         return False
@@ -186,7 +186,7 @@ def _within(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
 
 
 def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
-    """Real points; real and imaginary parts in turns; all real parts, then all imaginary ones."""
+    """The layouts: real points; real and imaginary parts alternating; all real parts, then all imaginary ones."""
     every = np.arange(size)
     yield every, None
     if size % 2 == 0:
@@ -195,15 +195,15 @@ def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
 
 
 def _lengths(points: int, bins: int) -> list[int]:
-    """The lengths that this many points and bins can belong to."""
+    """The transform lengths that fit this many points and bins."""
     least = max(points, 2)
     lengths = {points, bins, 2 * (points - 1), 2 * (bins - 1), 1 << (least - 1).bit_length()}
     return sorted(length for length in lengths if length >= max(points, bins))
 
 
 def _begin(matrix: Array, length: int, columns: Array) -> int | None:
-    """A bin whose cosines are all 1 or -1, so that its column shows the factors of the rows: the first one, or where
-    a window takes that away the middle one.
+    """A bin whose cosines are all 1 or -1, so that its column shows the factors of the rows: the first bin, or the
+    middle one if a window cancels the first.
     """
     middle = [length // 2] if length % 2 == 0 and length // 2 < len(columns) else []
     return next((number for number in (0, *middle) if matrix[:, columns[number]].any()), None)
@@ -218,10 +218,10 @@ def _fit(
     bound: float,
     part: slice = slice(None),
 ) -> DftBasis | None:
-    """The factors of rows and columns that fit; None if a look at ``part`` of the bins shows that none do.
+    """Fit the factors of rows and columns; None if some of the bins already show that none fit.
 
     bound  how far the largest elements of a matrix may be from their transform
-    Imaginary parts whose columns are zeros get the factor 0: they are zeros, and not what rounding makes of them.
+    Imaginary parts whose columns are zero get the factor 0, so that they stay zero despite rounding.
     """
     every = np.arange(len(points[0]))
     numbers = np.arange(len(bins[0]))[part]
@@ -259,7 +259,7 @@ def _sign(expected: Array, actual: Array) -> float:
 
 
 def tables(basis: DftBasis) -> tuple[int, int, Array, Array, Array]:
-    """N1, N2, and what the kernel multiplies by: w1 [N1, 2, P], twiddles [N2, 2, P], w2 [N2, N2, 2], f32."""
+    """N1, N2 and the tables of the kernel: w1 [N1, 2, P], twiddles [N2, 2, P], w2 [N2, N2, 2], f32."""
     first, second, _ = basis.split()
     columns = -(-first // LANES) * LANES
     k1 = np.arange(columns)

@@ -1,4 +1,4 @@
-"""What a program of one stream has, for sixteen streams with interleaved memories."""
+"""Convert the instructions of one stream for sixteen streams with interleaved memories."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -16,7 +16,7 @@ from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value
 
 WORD = 4
-"""Bytes of what is interleaved."""
+"""The bytes of an interleaved unit."""
 
 
 class NotInterleavedError(Exception):
@@ -29,7 +29,7 @@ def byte_of(value: Value) -> int:
 
 
 class Interleaving:
-    """What the instructions of a program share."""
+    """The state that the conversion of a program's instructions shares."""
 
     def __init__(self, weights: Array, clock: Value) -> None:
         self.image = Image(Region.WEIGHTS)
@@ -39,7 +39,7 @@ class Interleaving:
         self._expanded: dict[int, Buffer] = {}
 
     def of(self, instruction: Instruction) -> Iterable[Instruction]:
-        """What an instruction becomes. Raises NotInterleavedError."""
+        """The interleaved instructions for one instruction. Raises NotInterleavedError."""
         for name, _, value in instruction.operands():
             assert isinstance(value, Value), name
             if value.buffer is self._clock.buffer and name != "clock":
@@ -59,7 +59,7 @@ class Interleaving:
         return np.ndarray(value.shape, value.dtype, self._weights.data, byte_of(value), strides)
 
     def data(self, value: Any, offset: int = 0) -> Value:
-        """A tensor of each stream, from its element ``offset`` on, as words; constants are repeated for all."""
+        """A tensor of each stream, from element ``offset`` on, as words; constants are repeated for each stream."""
         buffer = value.buffer
         inside = (value.offset + offset) * value.dtype.itemsize
         if buffer.region is Region.WEIGHTS:
@@ -87,21 +87,21 @@ class Interleaving:
         return self.table(np.ascontiguousarray(self.constant(value)))
 
     def whole(self, value: Any) -> Array:
-        """All elements in the weights from the first of a tensor on, as far as its buffer goes."""
+        """All elements of the weights from the start of a tensor to the end of its buffer."""
         end = value.buffer.offset + value.buffer.size
         return self._weights[byte_of(value) : end].view(value.dtype)
 
     def require_past(self, frames: int, frames_of_pulse: int) -> None:
-        """Take note that this many frames of a stream must be over."""
+        """Require that this many frames of a stream have passed."""
         self.steady_from = max(self.steady_from, -(-frames // max(frames_of_pulse, 1)))
 
     def require_endless(self, end: Any) -> None:
-        """Require that a wire has no end that is known before the stream's."""
+        """Require that a wire's end is not known before the stream's."""
         if end.buffer.region is Region.WEIGHTS and int(self.constant(end).ravel()[0]) < FAR_FRAMES:
             raise NotInterleavedError("a wire of constant length")
 
     def is_clock(self, clock: Any) -> bool:
-        """Whether it is that of the stream. Raises NotInterleavedError if it is neither that nor always 0."""
+        """Whether a clock is the stream's. Raises NotInterleavedError if it is neither that nor always 0."""
         if clock.buffer.region is Region.WEIGHTS:
             if int(self.constant(clock).ravel()[0]):
                 raise NotInterleavedError("a clock that stands")
@@ -111,7 +111,7 @@ class Interleaving:
         return True
 
     def windows(self, row: WindowRows, stride: int = 1) -> dict[str, Any]:
-        """The fields that windows of rows have in common; the tables count in steps of ``stride`` elements."""
+        """The fields that all window rows share; the tables count in steps of ``stride`` elements."""
         tables = {
             name: self.table(self.constant(table) * stride)
             for name, table in (("rows_x", row.rows_x), ("rows_y", row.rows_y), ("taps", row.taps))
@@ -119,13 +119,13 @@ class Interleaving:
         return {"x": self.data(row.x), "y": self.data(row.y), "M": row.M, "T": row.T, **tables}
 
     def copy(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
-        """Copy words, of sixteen streams; strides in words of one of them."""
+        """Copy words of sixteen streams; strides are in words of one stream."""
         sizes = (*loops.sizes, LANES)
         strides = tuple((*(step * LANES for step in each), 1) for each in loops.strides)
         return self.copy_words(source, target, Loops(sizes, strides))
 
     def copy_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
-        """Copy words as they are."""
+        """Copy words that are not interleaved."""
         for (a, b), inner in loops.merge().longest_inside().inside(COPY_LOOPS):
             yield Copy(
                 src=further_on(source, a),
@@ -137,7 +137,7 @@ class Interleaving:
             )
 
     def finish(self, finish: Finish) -> Finish:
-        """What follows a product."""
+        """The interleaved form of the steps after a product."""
         steps = [self._step(step) for step in finish.steps]
         gates = [
             GateFinish(
@@ -170,7 +170,7 @@ def dense(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def further_on(value: Value, words: int) -> Value:
-    """The same tensor from a word further on."""
+    """The same tensor, ``words`` words further on."""
     return Value(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
 
 
@@ -178,11 +178,11 @@ Interleave: TypeAlias = Callable[[Interleaving, Any], Iterable[Instruction]]
 F = TypeVar("F", bound=Interleave)
 
 INTERLEAVE: dict[type[Instruction], Interleave] = {}
-"""What instructions become; the files of ``pulse.program.lower`` fill it."""
+"""Instruction -> function that converts it; the files of ``pulse.program.lower`` fill it."""
 
 
 def interleaves(*kinds: type[Instruction]) -> Callable[[F], F]:
-    """Register a function as what gives the instructions for sixteen streams."""
+    """Register a function that converts instructions for sixteen streams."""
 
     def register(function: F) -> F:
         INTERLEAVE.update(dict.fromkeys(kinds, function))

@@ -1,4 +1,4 @@
-"""From the nodes of a pulsed graph to instructions."""
+"""Lower the nodes of a pulsed graph to instructions."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -29,9 +29,9 @@ LookForFaults: TypeAlias = Callable[["Lowering", PulsedNode], None]
 L = TypeVar("L", bound=Callable[..., list[Value]])
 
 LOWER: dict[type[Op], Lower] = {}
-"""How each kind of op becomes instructions; the files of ``pulse.program.lower`` fill it."""
+"""Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it."""
 GROUP = "pulse.kernels"
-"""The entry points of plugins: importing what they name fills it too."""
+"""The entry points of plugins: importing them fills ``LOWER`` too."""
 
 
 def lowers(*kinds: type[Op]) -> Callable[[L], L]:
@@ -46,19 +46,19 @@ def lowers(*kinds: type[Op]) -> Callable[[L], L]:
 
 
 class Lowering:
-    """One graph, of a model or of a body in it, that becomes instructions of a step.
+    """The lowering of one graph, of a model or of a body in it, to instructions of a step.
 
-    graph      whose nodes are lowered
+    graph      the graph
     builder    the step, which the graph shares with the bodies in it
-    kept       wires that are read after the step, beside the outputs
+    kept       wires that are read after the step, besides the outputs
     form       how weights are stored; see ``pulse.program.weights``
     together   nodes that are lowered with the first of them: first node -> all
-    unchecked  nodes in whose bodies nothing looks for faults
-    look       called for each node before it is lowered, in a body: looks for faults
-    node, op   names of what is being lowered
-    values     the places of wires
-    pending    wires that are stored only if a reader asks for them: outlet -> a function that stores the wire
-    chained    how many elementwise ops a pending wire is made of
+    unchecked  nodes whose bodies are not checked for faults
+    look       in a body, called before each node is lowered, to check it for faults
+    node, op   names of the current node and its op
+    values     outlet -> tensor
+    pending    wires that are stored only if a reader needs them: outlet -> a function that stores the wire
+    chained    the number of elementwise ops that make a pending wire
     done       nodes that were lowered together with an earlier one
     """
 
@@ -109,7 +109,7 @@ class Lowering:
     ) -> list[Value]:
         """Emit the nodes of a body whose inputs are at ``places``, and return the places of its outputs.
 
-        look  for faults at each node; None: neither here nor in the bodies of the nodes
+        look  checks each node for faults; None: no checks, here or in the bodies of the nodes
         """
         inner = Lowering(body, self.builder, form=self.form, look=look, unchecked=range(len(body.nodes)))
         inner.values.update(places)
@@ -117,7 +117,7 @@ class Lowering:
         return [inner.value(outlet) for outlet in body.outputs]
 
     def look_inside(self, node: PulsedNode, otherwise: Callable[[], LookForFaults]) -> LookForFaults | None:
-        """What looks for faults in the body of a node: what does so around it, or something else; None: nothing."""
+        """The fault checker for the body of a node: that of the enclosing body, or ``otherwise()``; None: no checks."""
         if self._look is not None or node.id in self.unchecked:
             return self._look
         return otherwise()
@@ -125,20 +125,20 @@ class Lowering:
     # wires
 
     def settle(self, outlet: OutletId, value: Value) -> None:
-        """Tell where a wire is."""
+        """Set the tensor of a wire."""
         self.values[outlet] = value
         self._wires.setdefault(value.buffer, set()).add(outlet)
 
     def owns(self, outlet: OutletId, value: Value) -> bool:
-        """Whether no other wire lies in the buffer of this one's value."""
+        """Whether no other wire shares the buffer of this one."""
         return self._wires.get(value.buffer, set()) <= {outlet}
 
     def fact(self, outlet: OutletId) -> PulsedFact:
-        """What is known of a wire."""
+        """The fact of a wire."""
         return self.graph.fact(outlet)
 
     def value(self, outlet: OutletId) -> Value:
-        """The place of a wire; a constant is stored at its first use."""
+        """The tensor of a wire; a constant is stored at its first use."""
         if outlet in self.pending:
             self.settle(outlet, self.pending.pop(outlet)())
         if outlet not in self.values:
@@ -154,8 +154,7 @@ class Lowering:
     def new(self, outlet: OutletId, order: Sequence[int] | None = None) -> Value:
         """Memory for a wire, its axes in an order (the stream outermost by default).
 
-        If a delay buffer reads the wire and its frames lie in that order, it is the buffer's own memory: then the
-        delay copies nothing.
+        If a delay reads the wire with its frames in that order, this is the delay's own memory, and nothing is copied.
         """
         fact = self.fact(outlet)
         axes = self.stream_first(outlet) if order is None else list(order)
@@ -171,7 +170,7 @@ class Lowering:
         return self.temporary(fact.sizes, fact.dtype, axes)
 
     def stream_first(self, outlet: OutletId) -> list[int]:
-        """The axes of a wire with the stream outermost."""
+        """The axis order of a wire with the stream outermost."""
         fact = self.fact(outlet)
         axes = list(range(fact.rank))
         if fact.stream is not None:
@@ -181,7 +180,7 @@ class Lowering:
     def memory(
         self, node_id: int, op: Delay, sizes: Sequence[int], order: Sequence[int], dtype: DType
     ) -> tuple[Value, int]:
-        """The memory of a delay, its history in front of the newest pulse, and the frames of the history."""
+        """The memory of a delay, history before the newest pulse, and the number of frames of history."""
         if node_id not in self._memories:
             history, pulse = op.delay + op.overlap, sizes[op.axis]
             shape = list(sizes)
@@ -192,7 +191,7 @@ class Lowering:
         return self._memories[node_id]
 
     def is_read_later(self, outlet: OutletId) -> bool:
-        """Whether a wire is read after the step: as an output, or because it is kept."""
+        """Whether a wire is read after the step: it is an output or kept."""
         return outlet in self.kept or self.graph.is_output(outlet)
 
     # memory and registers
@@ -203,19 +202,19 @@ class Lowering:
         return self.builder.clock
 
     def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
-        """A tensor among the weights, its axes in an order."""
+        """A constant tensor among the weights, with its axes in an order."""
         return self.builder.constant(array, order)
 
     def table(self, offsets: Array | Sequence[int]) -> Value:
-        """Element offsets among the weights."""
+        """A table of element offsets among the weights."""
         return self.builder.constant(np.asarray(offsets, np.int64))
 
     def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
-        """A tensor in the arena, its axes in an order."""
+        """A tensor in the arena, with its axes in an order."""
         return self.builder.temporary(shape, dtype, order)
 
     def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
-        """A tensor of the state and what it holds before the first pulse."""
+        """A tensor in the state, with its value before the first pulse."""
         return self.builder.allocate_state(begin, order)
 
     def end(self, length: TDim, before: int | None = None) -> Value:
@@ -233,7 +232,7 @@ class Lowering:
         self.builder.endings.append(Emitted(instruction, self.node, self.op))
 
     def copy(self, source: Value, target: Value) -> None:
-        """Copy one tensor onto another of the same shape; the fewest loops that do it."""
+        """Copy one tensor onto another of the same shape, in as few loops as possible."""
         loops = Loops.over(target.shape, [source.strides, target.strides], target.order).pad(COPY_LOOPS)
         if len(loops.sizes) > COPY_LOOPS:
             raise CompileError(f"{self.node}: a copy over {len(loops.sizes)} axes is not supported")
@@ -242,7 +241,7 @@ class Lowering:
         self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
     def order_axes(self, value: Value, order: Sequence[int]) -> Value:
-        """The tensor with its axes densely in an order: itself, or a copy."""
+        """The tensor contiguous in an axis order: itself, or a copy."""
         if value.dense(order):
             return value
         target = self.temporary(value.shape, value.dtype, order)

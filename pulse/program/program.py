@@ -1,4 +1,4 @@
-"""Program: a pulsed model made ready to run, and its streams."""
+"""Program: a compiled pulsed model, and its streams."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -20,38 +20,37 @@ SPECIAL_SECONDS, SPECIAL_MEGABYTES = 30.0, 2.0
 
 
 class Program(Executable):
-    """A pulsed model made ready to run: immutable, shared by all of its streams."""
+    """A compiled pulsed model: immutable, shared by all of its streams."""
 
     reader: "ClassVar[Callable[[str | PathLike[str] | bytes], Program]]"
-    """What ``load`` calls; ``pulse.program`` sets it."""
+    """The function that ``load`` calls; ``pulse.program`` sets it."""
 
     @staticmethod
     def load(source: "str | PathLike[str] | bytes") -> "Program":
         """A program from the file that ``save`` wrote, or the bytes of it.
 
-        The weights are mapped, so the file must not be written to as long as the program is in use.
+        The weights are memory-mapped, so do not write to the file while the program is in use.
 
-        Raises LoadError: it is no program, damaged, of another version, or its rows are not safe to run; or one of its
-        kernels is not installed
+        Raises LoadError: it is not a program, damaged, of another version or unsafe; or a kernel is not installed
         """
         return Program.reader(source)
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write it to a file that ``load`` reads: rows, weights, ports, metadata; of what ``pulse compile`` has proved.
+        """Write it to a file that ``load`` reads: rows, weights, ports, metadata.
 
-        Raises WriteError: the folder refuses, or the program is one of the numpy backend
+        Raises WriteError: the file cannot be written, or the program is one of the numpy backend
         """
         raise WriteError(
             f"{self.model.title}: only programs of the numba backend are saved; compile it with backend='numba'"
         )
 
     def with_threads(self, threads: int) -> Self:
-        """The same program, whose streams share long steps among this many threads; the results are the same bits.
+        """The same program with long steps shared among ``threads`` threads; the results are identical bit by bit.
 
-        1 is one thread, that of the caller. The others wait for its steps: all streams of a process share them.
+        1 means the caller's thread alone. All streams of a process share the other threads, which wait for steps.
 
-        Raises InputError: threads below 1, or more than the cores of the process; lanes and the numpy backend
-        run on one thread
+        Raises InputError: threads is below 1, or above the cores of the process, or above 1 on the numpy backend; lanes
+        always run on one thread
         """
         if threads != 1:
             raise InputError(
@@ -79,14 +78,14 @@ class Program(Executable):
         """A new stream. ``constants`` gives the inputs that do not stream. Raises InputError."""
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
-        """``count`` streams that step in one call; ``constants`` are those of all. Raises InputError."""
+        """``count`` streams that step in one call and share ``constants``. Raises InputError."""
         from pulse.program.streams.lanes import Lanes, lane_count
 
         return Lanes(self, [self.spawn(constants) for _ in range(lane_count(count))])
 
 
 def require_program(program: object) -> Program:
-    """The program, or an error that says how to get one."""
+    """Return the program; raise PulseError, which says how to get one, for anything else."""
     if isinstance(program, Program):
         return program
     raise PulseError(f"expected a Program, got {type(program).__name__}; use model.pulsify(…).compile()")

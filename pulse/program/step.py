@@ -15,7 +15,7 @@ from pulse.record import record
 
 @record
 class Step:
-    """Memories and rows, and where the step finds its inputs and leaves its outputs; ``fetched`` are further wires."""
+    """Memories and rows of a step, and the places of its inputs and outputs; ``fetched``: other fetched wires."""
 
     builder: StepBuilder
     inputs: tuple[Value, ...]
@@ -35,8 +35,8 @@ def lower_step(
     """Lower every node.
 
     form       how weights are stored; see ``pulse.program.weights``
-    checks     counters of faults, which run beside the outputs
-    unchecked  nodes in whose bodies nothing looks for faults
+    checks     counters of faults, computed in addition to the outputs
+    unchecked  nodes whose bodies are not checked for faults
     Raises     CompileError listing every op without a kernel
     """
     kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
@@ -59,7 +59,7 @@ def lower_step(
 
 
 def _checks_near(graph: PulsedGraph, order: Sequence[int], checks: Sequence[OutletId]) -> list[int]:
-    """The order with each check right after what it looks at, which may then be overwritten."""
+    """Reorder so that each check directly follows the wire it checks, which may then be overwritten."""
     behind: dict[int, list[int]] = {}
     ids = {outlet.node for outlet in checks}
     for node_id in ids:
@@ -69,7 +69,7 @@ def _checks_near(graph: PulsedGraph, order: Sequence[int], checks: Sequence[Outl
 
 
 def _keep(cx: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:
-    """Inputs live from the start and outputs to the end, out of the way of buffers that move on."""
+    """Keep inputs alive from the start and outputs to the end, apart from buffers that move on."""
     for outlet in cx.graph.inputs:
         cx.values[outlet].buffer.touch(-1)
     results: dict[OutletId, Value] = {}
@@ -86,7 +86,7 @@ def _keep(cx: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:
 
 
 def _write_registers(cx: Lowering, registers: Sequence[Register], results: dict[OutletId, Value]) -> None:
-    """The next values, when all that the step reads has been read; none of them lies in a register by now."""
+    """Write the next values after all reads of the step; none of them is in a register by now."""
     for register in registers:
         if register.write != register.read:
             cx.node, cx.op = register.name, "register"

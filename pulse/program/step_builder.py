@@ -1,4 +1,4 @@
-"""The step of a program under construction: three memories, rows, and the registers that rows share."""
+"""Build the step of a program: three memories, rows, and the registers that rows share."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,12 +15,12 @@ from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strid
 
 
 class StepBuilder:
-    """What the graph of a model and the bodies in it share.
+    """The parts of a step that the graph of a model shares with the bodies in it.
 
-    Rows are in two lists: those of the step, and those that end it (buffers move on by a pulse).
+    Rows are in two lists: those of the step, and those that end it by moving buffers on by a pulse.
 
     clock    the register that counts the pulses
-    counted  where faults are counted, by node, op and check
+    counted  (node, op, check) -> counter of its faults
     """
 
     def __init__(self) -> None:
@@ -35,27 +35,27 @@ class StepBuilder:
         self.clock = Value(clock, 0, (2,), (1,), np.dtype(np.int64))
 
     def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
-        """A tensor among the weights, its axes in an order."""
+        """A tensor among the weights, with its axes in an order."""
         axes = list(range(array.ndim)) if order is None else list(order)
         buffer = self.weights.add(array.transpose(axes), shared=True)
         return Value(buffer, 0, array.shape, dense_strides(array.shape, axes), array.dtype)
 
     def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
-        """A tensor in the arena, its axes in an order."""
+        """A tensor in the arena, with its axes in an order."""
         axes = range(len(shape)) if order is None else order
         buffer = Buffer(Region.ARENA, prod(shape) * dtype.itemsize)
         self.arena.append(buffer)
         return Value(buffer, 0, tuple(shape), dense_strides(shape, axes), dtype)
 
     def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
-        """A tensor of the state and what it holds before the first pulse."""
+        """A tensor in the state, with its value before the first pulse."""
         buffer = self.state.add(begin.transpose(list(order)), shared=False)
         return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
 
     def end(self, length: TDim, before: int | None = None) -> Value:
-        """The register that holds a wire's length; before the stream has ended, the most that it can be.
+        """The register of a wire's length; before the stream has ended, it holds the largest possible length.
 
-        before  what it holds then instead
+        before  the value before the end, instead of the largest length
         """
         key = length, most_frames(length) if before is None else before
         if key not in self._ends:
@@ -70,12 +70,12 @@ class StepBuilder:
 
     @property
     def last(self) -> Value:
-        """The register that holds the number of the last pulse, far off before the stream has ended."""
+        """The register with the number of the last pulse; a huge number before the stream has ended."""
         return self._word("last", FAR)
 
     @property
     def total(self) -> Value:
-        """The number of all faults."""
+        """The register that counts all faults."""
         return self._word("faults", 0)
 
     def word_of(self, name: str) -> Value | None:
@@ -88,17 +88,17 @@ class StepBuilder:
         return self._words[name]
 
     def counter(self, node: str, op: str, check: Check) -> Value:
-        """The number of faults of a node."""
+        """The counter of a node's faults."""
         if (node, op, check) not in self.counted:
             self.counted[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
         return self.counted[node, op, check]
 
     def append(self, row: Emitted) -> None:
-        """Add a row to the step; its operands live until then."""
+        """Add a row to the step and keep its operands alive until then."""
         for value in row.operands:
             value.buffer.touch(len(self.instructions))
         self.instructions.append(row)
 
     def plan(self) -> int:
-        """Place the arena's buffers; the bytes that it takes."""
+        """Place the arena's buffers; return its size in bytes."""
         return plan([buffer for buffer in self.arena if buffer.first <= buffer.last])

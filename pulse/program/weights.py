@@ -2,11 +2,11 @@
 
 Weights are the constant matrices and kernels of products: of convolutions and their transposes, of matrix products,
 and both matrices of recurrent layers. All other constants stay f32, and so does all arithmetic: activations, sums
-and biases. Of depthwise convolutions, and of weights below ``SMALLEST_BYTES``, nothing is gained: they stay f32 too.
-So do Fourier transforms, which no product with a matrix is as fast as.
+and biases. Depthwise convolutions and weights below ``SMALLEST_BYTES`` would gain nothing and stay f32 too, as do
+Fourier transforms, which are faster than any product with a matrix.
 
-Where a smaller form holds every weight as it is, it is stored so without being asked for: whole numbers as int8, halves
-of a file as f16 or bf16. Nothing is rounded then.
+Weights that a smaller form holds exactly are always stored in it: whole numbers as int8, half-precision weights as f16
+or bf16. This rounds nothing.
 """
 
 import math
@@ -24,14 +24,14 @@ from pulse.wording import spell
 
 FORMS = ("f32", "bf16", "int8")
 SMALLEST_BYTES = 4096
-"""Of f32. Such a matrix is read from the nearest cache in any form: fewer bits cost accuracy and save no time."""
+"""Smaller f32 matrices are read from the nearest cache in any form: fewer bits cost accuracy and save no time."""
 LARGEST_CODE = 127
 
 
 def check_form(form: str) -> str:
-    """The form, if there is such a one. Raises CompileError."""
+    """Return the form of weights. Raises CompileError if it is unknown."""
     if form not in FORMS:
-        raise CompileError(f"no weights of {form!r}; choose {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+        raise CompileError(f"unknown form of weights {form!r}; choose {', '.join(FORMS[:-1])} or {FORMS[-1]}")
     return form
 
 
@@ -49,11 +49,11 @@ def from_bf16(bits: Array) -> Array:
 
 @record(eq=False)
 class Stored:
-    """A weight at rest.
+    """A weight in its stored form.
 
     codes   f32 itself, f16, bf16 as uint16, or int8; the shape of the weight
-    scales  of int8: f32 of the layout's shape, 1 along the summed axes: a weight is code * scale; else None
-    layout  where its output units lie
+    scales  for int8, f32 of the layout's shape, 1 along the summed axes: a weight is code * scale; else None
+    layout  the axes of its output units
     """
 
     codes: Array
@@ -62,7 +62,7 @@ class Stored:
 
     @property
     def values(self) -> Array:
-        """The weight that these codes stand for, f32."""
+        """The weight that the codes represent, f32."""
         if self.codes.dtype == np.uint16:
             return from_bf16(self.codes)
         if self.scales is None or self.layout is None:
@@ -70,14 +70,14 @@ class Stored:
         return (self.codes.reshape(self.layout.shape) * self.scales).reshape(self.codes.shape)
 
     def scales_of(self, first: int = 0, count: int | None = None) -> Array | None:
-        """The scales of some output units, [count]; all of them by default; None if there are none."""
+        """The scales of some output units, by default all, [count]; None if there are none."""
         if self.scales is None:
             return None
         return self.scales.ravel()[first:][:count]
 
 
 def store(weight: Array, form: str, layout: UnitLayout) -> Stored:
-    """A weight in a form; int8 is symmetric: the largest weight of each output unit becomes 127 or -127.
+    """Store a weight in a form; int8 is symmetric: the largest weight of each output unit becomes 127 or -127.
 
     Raises ValueError: int8 cannot hold infinities and NaN
     """
@@ -96,7 +96,7 @@ def store(weight: Array, form: str, layout: UnitLayout) -> Stored:
 
 
 def are_codes(weight: Array) -> bool:
-    """Whether int8 holds every weight as it is: the codes of a model that was quantized by its author."""
+    """Whether int8 holds every weight exactly: the codes of a model that its author quantized."""
     if float(weight.ravel()[0]) % 1 or not np.isfinite(weight).all():
         return False
     info = np.iinfo(np.int8)
@@ -104,13 +104,13 @@ def are_codes(weight: Array) -> bool:
 
 
 def as_codes(weight: Array, layout: UnitLayout) -> Stored:
-    """Whole numbers as int8, exactly: a quarter of the memory in every form."""
+    """Store whole numbers as int8, exactly, in a quarter of the memory."""
     units = [1 if axis in layout.summed else size for axis, size in enumerate(layout.shape)]
     return Stored(weight.astype(np.int8), np.ones(units, np.float32), layout)
 
 
 def as_halves(weight: Array) -> Array | None:
-    """The weight in 16 bits, f16 or else bf16, if one of them holds all of it as it is."""
+    """The weight in f16, or else bf16, if one of them holds it exactly; else None."""
     bits = weight.view(np.uint32)
     if bits.flat[0] & 0x1FFF or (bits & 0x1FFF).any() or not np.isfinite(weight).all():
         return None
@@ -122,7 +122,7 @@ def as_halves(weight: Array) -> Array | None:
 
 
 def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, form: str) -> Stored | None:
-    """A constant operand of a node as it is stored in a form; None if it is no constant of f32.
+    """A constant operand of a node in its stored form; None if it is not an f32 constant.
 
     Raises CompileError: int8 cannot hold it
     """

@@ -1,4 +1,4 @@
-"""A whole recording through a program at once: what a session does piece by piece."""
+"""Run a whole recording through a program at once, as a session does piece by piece."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ def stream_whole(program: Program, feeds: Mapping[str, Array], fill: float = np.
 
 
 def spawn_with_inputs(program: Program, feeds: Mapping[str, Array]) -> State:
-    """A new stream, for ``run_whole``; inputs that are given once are taken from ``feeds``."""
+    """A new stream for ``run_whole``; takes the inputs that do not stream from ``feeds``."""
     return program.spawn({port.name: feeds[port.name] for port in program.inputs if not port.streams})
 
 
@@ -27,7 +27,7 @@ def run_whole(
 ) -> tuple[dict[str, Array], list[list[Array]]]:
     """Stream whole inputs through a fresh state and flush it.
 
-    returns  output name -> its valid frames; and for each pulse the wires that the program was asked to fetch
+    returns  output name -> its valid frames; and for each pulse the fetched wires
     """
     program = state.program
     streaming = [port for port in program.inputs if port.streams]
@@ -65,7 +65,7 @@ def _valid(pieces: list[dict[str, Array]], name: str, port: Port, end: int, stat
         shape = [0 if axis == port.axis else size for axis, size in enumerate(port.shape)]
         return np.empty(shape, port.dtype)
     if not pieces:
-        raise InputError(f"{name}: not known in a stream without frames")
+        raise InputError(f"{name}: undefined in a stream without frames")
     if port.axis is None:
         return pieces[-1][name]
     if not port.streams:

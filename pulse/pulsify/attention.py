@@ -1,4 +1,4 @@
-"""Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
+"""Find attention of limited reach in a graph: product of queries and keys, mask, softmax, product with values."""
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import field, replace
@@ -47,9 +47,9 @@ class Reader:
 
 @record
 class Attention:
-    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, the steps before the softmax, the readers.
+    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, the steps up to the softmax, the readers.
 
-    relative  scores by relative position that are added to the product
+    relative  scores by relative position, added to the product
     """
 
     softmax: int
@@ -62,10 +62,10 @@ class Attention:
 
 @record(frozen=False)
 class BandedModel:
-    """A model with its attentions of limited reach written as such.
+    """A model whose attentions of limited reach are written as ``BandedAttention``.
 
-    refused  nodes by name that belong to an attention without limit: why, None if another node reports it
-    limited  whether some reach is limited by ``max_context`` only
+    refused  name of a node of an unlimited attention -> the refusal, None if another node reports it
+    limited  whether only ``max_context`` limits the reach of some attention
     """
 
     model: TypedNetwork
@@ -76,8 +76,8 @@ class BandedModel:
 def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None = None) -> BandedModel:
     """Rewrite every attention over the stream whose reach is limited, or limited by ``max_context`` frames.
 
-    Softmax over the last axis of ``q @ transpose(k)``, between them scales, and masks that are functions of
-    positions and lengths alone; then a product with values. What the mask allows is found by running it.
+    The pattern is ``softmax(q @ transpose(k)) @ v``, with scales and masks before the softmax. The masks are functions
+    of positions and lengths alone; running them shows which pairs they allow.
     """
     result = BandedModel(model.copy())
     graph = result.model.graph
@@ -110,7 +110,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
 
 
 class _StaticWires:
-    """Which wires depend on lengths and constants alone."""
+    """The set of wires that depend on lengths and constants alone, found on demand."""
 
     def __init__(self, graph: TypedGraph) -> None:
         self.graph = graph
@@ -157,7 +157,7 @@ def _attention(
 def _trace_scores(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, static: _StaticWires
 ) -> tuple[int, tuple[ScoreStep, ...], float, RelativeScores | None] | None:
-    """From the softmax up to the product: its node, the steps in order, their scale, what is added to the product."""
+    """Trace scores up to their product: its node, the steps in order, their scale, and what is added to the product."""
     steps: list[ScoreStep] = []
     scale = 1.0
     while True:
@@ -196,7 +196,7 @@ def _relative_scores(
 
 
 def _without_scale(graph: TypedGraph, outlet: OutletId) -> tuple[OutletId, list[ScoreStep], float]:
-    """What is multiplied by numbers to make a wire, the nodes that do it from the last one on, and their product."""
+    """Strip multiplications by constants from a wire: the unscaled wire, the steps removed (last first), the scale."""
     steps, scale = list[ScoreStep](), 1.0
     while True:
         node = graph.node(outlet)
@@ -214,7 +214,7 @@ def _without_scale(graph: TypedGraph, outlet: OutletId) -> tuple[OutletId, list[
 def _near(
     model: TypedNetwork, symbol: Symbol, attention: Attention, band: Band, max_context: int | None
 ) -> tuple[Band | NoBandError, Array | None]:
-    """The positions of a band, and the band: limited if they are known to be the same up to ``max_context`` only."""
+    """The band and its table of positions; the band is limited if the table is known only up to ``max_context``."""
     assert attention.relative is not None
     table = model.graph.nodes[attention.relative.product].inputs[1]
     mask = Mask(
@@ -246,7 +246,7 @@ def _near(
 
 
 def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
-    """Whether each score stays where it is, the last two axes being rows and columns."""
+    """Whether the op leaves each score at its row and column (the last two axes)."""
     before, after = graph.fact(node.inputs[slot]), node.outputs[0].fact
     if before.rank < 2 or after.rank < 2 or not _same_shape(before.shape[-2:], after.shape[-2:]):
         return False
@@ -264,7 +264,7 @@ def _same_shape(left: Shape, right: Shape) -> bool:
 
 
 def _factor(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> float | None:
-    """By what an elementwise op multiplies its scores."""
+    """The factor by which an elementwise op multiplies its scores, None if it does something else."""
     assert isinstance(node.op, Elementwise)
     kind = node.op.kind
     if kind == "where":
@@ -289,7 +289,7 @@ def _readers(
     cleaned: bool = False,
     flipped: bool = False,
 ) -> Iterator[Reader]:
-    """The products of values and weights that lie as the scores did when they were made.
+    """Products of values with weights whose axes are in the order of the scores.
 
     hiding   conditions that mask scores, and the slot of the scores
     """
@@ -333,7 +333,7 @@ def _cleans(graph: TypedGraph, node: Node[TypedFact, Op], weights: OutletId) -> 
 
 
 def _is_zero(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
-    """Whether ``where`` puts zeros in the place of the rest."""
+    """Whether the other branch of ``where`` is all zeros."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "where":
         return False
     value = graph.fact(node.inputs[slot]).value
@@ -341,7 +341,7 @@ def _is_zero(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
 
 
 def _hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:
-    """The conditions by which masked numbers take the place of scores, and the slot of the scores.
+    """The conditions that replace scores by masked numbers, each with the input slot of the scores.
 
     The weights there are 0 already, or all weights of the row are NaN.
     """
@@ -356,7 +356,7 @@ def _hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tup
 
 
 def _key(graph: TypedGraph, attention: Attention) -> Hashable:
-    """What the band depends on: layers often share a mask."""
+    """A cache key of the band, since layers often share a mask."""
     fact = graph.fact(OutletId(attention.product))
     steps: list[Hashable] = []
     for step in attention.steps:
@@ -402,7 +402,7 @@ def _rewrite(
 
 
 def _transpose(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
-    """A wire with its last two axes exchanged, without a transpose if one is undone."""
+    """A wire with its last two axes exchanged; undoes an existing transpose instead of adding one."""
     node = graph.node(outlet)
     perm = _last_two(graph.fact(outlet).rank)
     if isinstance(node.op, Transpose):
@@ -416,7 +416,7 @@ def _last_two(rank: int) -> tuple[int, ...]:
 
 
 def _lead(graph: TypedGraph, attention: Attention, bias: np.ndarray) -> np.ndarray:
-    """The table for the batch axes of the scores; without them where all have the same."""
+    """Broadcast the table over the batch axes of the scores, unless all of them share it."""
     flat = bias.reshape(-1, *bias.shape[-2:])
     if (flat == flat[:1]).all():
         return flat[0]

@@ -36,10 +36,10 @@ TypedNode: TypeAlias = Node[TypedFact, Op]
 class _Scores:
     """What the scores of a softmax are made of.
 
-    products  of pairs of frames
-    nodes     all that is between, and what of the mask depends on positions
-    masked    whether something may hide pairs
-    data      wires with one frame in each place, from which a mask is computed
+    products  the products of pairs of frames
+    nodes     the nodes between, and those of the mask that depend on positions
+    masked    whether a mask may hide pairs
+    data      wires with one frame per position from which a mask is computed
     """
 
     products: list[int]
@@ -51,7 +51,7 @@ class _Scores:
 def refuse_unknown_scores(
     graph: TypedGraph, node: TypedNode, symbol: Symbol, static: Callable[[OutletId], bool]
 ) -> dict[str, Refusal | None]:
-    """Refusals by the names of nodes where scores are more than a product and a known mask; empty if they are not."""
+    """Refuse scores that are more than a product and a known mask: node name -> refusal; empty if they are not."""
     if not isinstance(node.op, Softmax) or not node.outputs or static(OutletId(node.id)):
         return {}
     if len(node.outputs[0].fact.symbolic_axes(symbol)) != 2:
@@ -76,7 +76,7 @@ def refuse_attention(
     reason: str,
     help: str,
 ) -> dict[str, Refusal | None]:
-    """The refusal by the name of the product, and None by the names of the nodes of its scores and of its mask."""
+    """Refuse the product; the nodes of its scores and mask map to None, since its refusal covers them."""
     nodes = _read_scores(graph, softmax, symbol, static).nodes
     refusals: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[each].name for each in nodes)
     axis = graph.fact(OutletId(product.id)).symbolic_axes(symbol)[0]

@@ -1,4 +1,4 @@
-"""Scores that are sums of products: of queries with keys, and of other queries with positions."""
+"""Scores that are a sum of two products: queries with keys, and other queries with positions."""
 
 from pulse.dim import Symbol
 from pulse.facts import Shape, TypedFact
@@ -13,7 +13,7 @@ from pulse.typed import TypedGraph
 
 
 def join_products(graph: TypedGraph, symbol: Symbol) -> None:
-    """Write ``q1 @ k1 + q2 @ k2``, of all pairs of frames, as one product of queries and keys with more channels."""
+    """Rewrite ``q1 @ k1 + q2 @ k2`` as one product of queries and keys with more channels."""
     for number in graph.order():
         node = graph.nodes[number]
         if not isinstance(node.op, Elementwise) or node.op.kind != "add":

@@ -1,4 +1,4 @@
-"""Typed nodes of constant shape in a pulsed graph, as they are."""
+"""Copy typed nodes of constant shape into a pulsed graph."""
 
 from collections.abc import Mapping
 
@@ -15,10 +15,10 @@ def transfer_constants(
     wires: Mapping[OutletId, OutletId] | None = None,
     prefix: str = "",
 ) -> dict[OutletId, OutletId]:
-    """Add a graph's inputs and what its outputs need to a pulsed graph, and return its wires there.
+    """Add a graph's inputs and the ancestors of its outputs to a pulsed graph; return source outlet -> its wire there.
 
-    wires   outlets of the source that wires of the target stand for: what only they need is left out
-    prefix  of the names of the new nodes
+    wires   source outlets that wires of the target replace; their other ancestors are left out
+    prefix  prepended to the names of the new nodes
     Raises  PulsifyError: a shape or a value depends on a symbol
     """
     mapping = dict(wires or {})

@@ -1,4 +1,4 @@
-"""Zeros in place of mirrored frames before the stream: another model, whose first frames wait for nothing."""
+"""Replace mirrored frames before the stream by zeros. This is another model, whose first frames need no waiting."""
 
 import warnings
 from dataclasses import replace
@@ -12,10 +12,10 @@ from pulse.typed import TypedNetwork
 
 
 def constant_start(model: TypedNetwork, symbol: Symbol, fill: float = 0.0) -> TypedNetwork:
-    """The model in which paddings that mirror or repeat frames do so at the end of the stream only.
+    """Pad with ``fill`` before the stream; paddings mirror or repeat frames at its end only.
 
-    Warns   PulseWarning: the nodes whose meaning changes
-    Raises  PulsifyError: there is none
+    Warns   PulseWarning: names the nodes whose meaning changes
+    Raises  PulsifyError: no padding mirrors or repeats frames before the stream
     """
     result = model.copy()
     node_names: list[str] = []

@@ -28,12 +28,12 @@ def pulsify(
 ) -> PulsedNetwork:
     """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and gives exact results.
 
-    symbol       the stream; found if there is one
-    pulse        frames of the symbol for each step; the smallest possible if none is given
+    symbol       the stream; may be omitted if there is only one
+    pulse        frames of the symbol in each step; default: the smallest possible
     align        delay the earlier outputs so that all belong to the same moment of the input
-    max_context  for attention to all frames before: the most frames of the symbol that a stream may have. Memory
-                 and work grow with it, and longer streams are refused
-    Raises  PulsifyError, which lists every node that cannot stream, or says which pulses would suit
+    max_context  the most frames of the symbol in a stream, for attention to all earlier frames. Memory and work grow
+                 with it, and longer streams are refused
+    Raises  PulsifyError: lists every node that cannot stream, or the pulses that would suit
     """
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:
@@ -81,7 +81,7 @@ def pulsify(
 
 
 def _places(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
-    """Node of the typed model -> its nodes in the pulsed model, which are found by name."""
+    """Map each node of the typed model to its nodes in the pulsed model, by name."""
     node_ids = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
     places: dict[int, list[int]] = {}
     for node in wiring.graph.nodes:
@@ -134,5 +134,5 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
 
 
 def _without_prefix(wiring: Wiring, wire: StreamWire, name: str) -> StreamWire:
-    """An output has no prefix."""
+    """Delay an output until it has no prefix."""
     return wire if wire.fact.rate == 0 else wiring.delay(wire, max(0, wire.fact.offset), name)

@@ -1,4 +1,4 @@
-"""Frames added in front of a stream and after it."""
+"""Padding before a stream and after it."""
 
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from pulse.pulsify.wiring import Mirrored, StreamWire, Wiring, require_size
 def extend_ends(
     wiring: Wiring, name: str, ends: Ends, stream: StreamWire, length: TDim
 ) -> StreamWire | Mirrored:
-    """The stream with frames added at its ends; constant ones at once, mirrored ones when they are looked at."""
+    """Pad a stream at its ends; constant frames now, mirrored ones when an op reads them."""
     if ends.mode == "constant":
         if ends.after != 0:
             stream = delay_by_lag(wiring, stream, name)
@@ -26,7 +26,7 @@ def extend_ends(
 
 
 def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
-    """The stream, delayed until it is certain of each of its frames whether it exists. Raises PulsifyError."""
+    """Delay a stream by its lag, so that it sends only frames that are known to exist. Raises PulsifyError."""
     least = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
     return wiring.delay(stream, max(stream.fact.offset, least), name)
 
@@ -82,7 +82,7 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: StreamWire, before: int) 
 
 
 def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> StreamWire:
-    """Mirrored frames written into the stream, each in a pulse that already has its source."""
+    """Write mirrored frames into the stream, each in a pulse that already has its source frame."""
     if wire.outer is not None:
         inner = write_mirrored_ends(wiring, name, wire.alone)
         around = extend_ends(wiring, f"{name}.outer", wire.outer, inner, wire.length)

@@ -21,7 +21,7 @@ PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
 
 def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
-    """Nodes that do not stream and depend on a stream: what they hold means something in its last pulse."""
+    """Nodes that do not stream but depend on a stream: their values are meaningful in the last pulse only."""
     moving, late = set[OutletId](graph.inputs), set[int]()
     moving = {outlet for outlet in moving if graph.fact(outlet).stream is not None}
     for node_id in order:
@@ -36,9 +36,9 @@ def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
 
 
 def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
-    """Add a counter for each operand of which some values have no result, but for constants that all have one.
+    """Add a counter for each operand whose values can be faults; constants without faults need none.
 
-    targets  what is computed in each pulse
+    targets  the wires that each pulse computes
     """
     graph = wiring.graph
     order = graph.order(list(targets))
@@ -58,7 +58,7 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
 
 
 def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> OutletId | None:
-    """None if no delay is long enough for the wire to be sure that a frame exists."""
+    """Add the counter of one operand; None if no delay makes sure that its frames exist."""
     outlet, result = node.inputs[check.slot], node.outputs[0].fact
     operand = wiring.graph.fact(outlet)
     own = operand.stream
@@ -96,7 +96,7 @@ def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:
 
 
 def body_sites(name: str, op: Op) -> Iterator[Site]:
-    """What is looked at in the bodies of a node."""
+    """The checked operands in the bodies of a node."""
     for graph in bodies(op):
         for node in map(graph.nodes.__getitem__, graph.order()):
             facts = [graph.fact(outlet) for outlet in node.inputs]
@@ -109,7 +109,7 @@ def body_sites(name: str, op: Op) -> Iterator[Site]:
 
 
 def fault_waits(wiring: Wiring, checks: Iterable[OutletId]) -> tuple[AwaitedWire, ...]:
-    """A pulse after the last frame has come, if something is looked at only in the last pulse."""
+    """Wait for one pulse after the last frame, if some operand is checked only in the last pulse."""
     ops = [wiring.graph.node(outlet).op for outlet in checks]
     if not any(isinstance(op, CountFaults) and op.when == "end" for op in ops):
         return ()

@@ -1,7 +1,7 @@
-"""The first frames of a stream as values: joined in front of what is made of the others, or if a scan begins.
+"""Models that use the first frames of a stream as values: before later results, or as first states of a scan.
 
-Both need no frame before it is there. A pulse cannot see that in a slice of constant length, but in a choice by
-position, and in a body that takes the first frame itself.
+Neither needs a frame before it arrives. A slice of constant length hides that; a choice by position shows it, and so
+does a scan body that takes the first frame itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,12 +29,12 @@ from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
 MOST_NODES = 64
-"""Between a first frame and the scan that begins with it."""
+"""The most nodes between a first frame and the scan that begins with it."""
 
 
 @record
 class _First:
-    """One frame at a constant place of a stream; without its axis where ``bare``."""
+    """One frame at a constant index of a stream; ``bare`` if its stream axis has been dropped."""
 
     x: OutletId
     axis: int
@@ -43,7 +43,7 @@ class _First:
 
 
 def _first(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None:
-    """The one frame of a stream that a wire is."""
+    """The single frame that a wire takes from a stream; None if it is something else."""
     node = graph.node(outlet)
     match node.op:
         case Slice(axis, start, end, 1) if start.is_const and end == start + 1:
@@ -60,9 +60,9 @@ def _first(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None
 
 
 class _Head:
-    """A function of the first frames as the same function of all frames.
+    """Turns a function of the first frames into the same function of all frames.
 
-    count    the first frames that it is of, found on the way
+    count    how many first frames the function reads; set by ``lift``
     """
 
     def __init__(self, graph: TypedGraph, patch: Patch, axis: int, length: TDim, symbol: Symbol) -> None:
@@ -71,7 +71,7 @@ class _Head:
         self.count: int | None = None
 
     def lift(self, outlet: OutletId, bare: bool = False) -> OutletId | None:
-        """The wire of all frames; ``bare`` where the one frame has lost its axis."""
+        """The wire for all frames; ``bare`` if the single frame has no stream axis."""
         node, axis = self._graph.node(outlet), self._axis
         match node.op:
             case Slice(own, start, end, 1) if own == axis and not bare and start.is_const and end.is_const:
@@ -110,7 +110,7 @@ class _Head:
         fact = self._graph.fact(outlet)
         if fact.value is None:
             return self.lift(outlet, bare) if fact.rank == rank else None
-        place = fact.rank - (rank - self._axis)  # of the axis in the operand, which is aligned on the right
+        place = fact.rank - (rank - self._axis)  # the operand broadcasts from the right
         wire = self._patch.tap(outlet)
         if bare:
             name = f"{self._graph.label(outlet)}.wide"
@@ -121,7 +121,7 @@ class _Head:
 def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     """Rewrite ``concat(f(first k frames), y)`` as a choice by position.
 
-    Below position k it is f of all frames, else y delayed by k frames.
+    Positions below k take f of all frames; the others take y, delayed by k frames.
     """
     node = graph.nodes[node_id]
     if not isinstance(node.op, Concat) or len(node.inputs) != 2:
@@ -168,9 +168,9 @@ def repeat_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch
 
 
 def hold_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
-    """Rewrite ``f(first frame) + y`` so that the frame is there at every position.
+    """Rewrite ``f(first frame) + y`` so that the first frame is available at every position.
 
-    It is kept by a sum over time of what is 0 everywhere else.
+    A cumulative sum of a stream that is zero after its first frame holds it.
     """
     node = graph.nodes[node_id]
     if not isinstance(node.op, Elementwise | Expand):
@@ -191,7 +191,7 @@ def hold_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch |
 def _hold(
     graph: TypedGraph, patch: Patch, outlet: OutletId, result: TypedFact, axis: int, symbol: Symbol
 ) -> OutletId | None:
-    """A function of the first frame at every position of a result; None if the wire is anything else."""
+    """Repeat a function of the first frame at every position of a result; None if the wire is anything else."""
     fact, length, name = graph.fact(outlet), result.shape[axis], graph.label(outlet)
     if fact.value is not None or fact.dtype == np.bool_ or fact.rank != result.rank:
         return None
@@ -212,7 +212,7 @@ def _hold(
 
 
 def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
-    """A scan whose first states are functions of first frames takes those frames, and computes the states itself."""
+    """Move the computation of a scan's first states from first frames into its body."""
     node = graph.nodes[node_id]
     op = node.op
     if not isinstance(op, Scan):
@@ -260,7 +260,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
 def _chain(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
 ) -> list[int] | None:
-    """The nodes between first frames and a wire, in order; none if it is made of anything else but constants."""
+    """The nodes between first frames and a wire, in order; None if the wire has other sources than constants."""
     chain: set[int] = set()
     pending = [outlet]
     streams = False
@@ -284,7 +284,7 @@ def _chain(
 def _begin(
     graph: TypedGraph, op: Scan, chains: Mapping[int, Sequence[int]], firsts: Mapping[OutletId, _First]
 ) -> Scan:
-    """The scan with one more frame for each first frame, and a state that is true in the first iteration."""
+    """Add to the scan an input for each first frame, and a state that is true in the first iteration."""
     body = op.body.copy()
     inner, used_names = body.graph, set(body.inputs)
 

@@ -23,7 +23,7 @@ def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
 
 @cache_in_scope
 def grows(length: TDim, symbol: Symbol) -> bool:
-    """Whether it is proved that a longer stream has no fewer frames of this length."""
+    """Whether the length is proved never to fall as the stream grows."""
     return never_falls(length, symbol) or never_falls(dim_max(0, length), symbol)
 
 
@@ -37,11 +37,11 @@ def tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
 
 @cache_in_scope
 def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
-    """The smallest delay at which a wire sends no frame before it is sure whether the frame exists.
+    """The smallest delay at which a wire sends only frames that are known to exist.
 
     After n pulses the stream has at least ``x = n*pulse`` frames, so the wire has at least ``length(x)``; a wire
-    of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length surely do not exist. None if
-    no delay suffices, because the wire falls ever further behind its rate, or if none is proved to suffice.
+    of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length do not exist. None if no delay
+    suffices, because the wire falls ever further behind its rate, or if none is proved to suffice.
     """
     most = most_frames(length)
     if most == FAR and length.slope(symbol) != rate:
@@ -58,7 +58,7 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
 
 
 def _count(name: str, most: int | None = None) -> TDim:
-    """A number that is not negative, as a symbol of a scope of its own."""
+    """A new symbol in its own scope, between 0 and ``most``."""
     scope = SymbolScope()
     scope.assume(f"{name} >= 0")
     if most is not None:

@@ -7,12 +7,12 @@ from pulse.dim import Symbol, SymbolScope, TDim
 
 
 def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:
-    """Whether a stream of ``length`` frames satisfies all that is assumed of this symbol alone."""
+    """Whether a stream of ``length`` frames satisfies every assumption on this symbol alone."""
     return all(test.eval({symbol: length}) for test in assumptions if test.symbols <= {symbol})
 
 
 def longest_stream(symbol: Symbol, assumptions: Sequence[TDim]) -> int | None:
-    """The most frames that satisfy what is assumed of the length, None if there is no proven limit."""
+    """The most frames that the assumptions on the length allow; None without a proven limit."""
     tests = [test for test in assumptions if test.symbols <= {symbol}]
     if allows_length(FAR_FRAMES, symbol, tests):
         return None

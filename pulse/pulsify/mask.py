@@ -1,4 +1,4 @@
-"""The bias that a mask adds to attention scores, found by running its part of the graph at a few lengths."""
+"""Find the bias that a mask adds to attention scores, by running its part of the graph at a few lengths."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -22,26 +22,26 @@ from pulse.typed import TypedGraph
 from pulse.wording import spell
 
 MASKED = -1e4
-"""A number from here down, added to a score or put in its place, counts as masked.
+"""A score counts as masked if a number at or below this is added to it or replaces it.
 
 The exponential of such a score is exactly 0 beside any score that is not masked.
 """
 LARGEST = 1 << 24
-"""The most numbers of a mask that is run to look at it."""
+"""The most elements of a mask that is run."""
 WHOLE = 1 << 22
-"""The most numbers of a mask that is kept as it is, row by row, where nothing of it repeats."""
+"""The most elements of a mask without a repeating pattern, which is stored whole."""
 MOST_POSITIONS = 1 << 16
-"""The most positions of a table that is run to look at it."""
+"""The most positions of a table that is run."""
 SIZES = (64, 512)
-"""Frames at which masks are looked at first."""
+"""The stream lengths, in frames, at which a mask is run first."""
 TELLING = 16
-"""Rows that are compared before all of them."""
+"""How many rows are compared before all the others."""
 
 LIMIT_REACH = "limit its reach (a window, or chunks)"
 
 
 class NoBandError(Exception):
-    """Why an attention has no limited reach, and what would help; becomes a refusal."""
+    """Why an attention has no limited reach, and what would help; reported as a refusal."""
 
     def __init__(self, reason: str, help: str = LIMIT_REACH) -> None:
         super().__init__(reason)
@@ -59,11 +59,11 @@ class ScoreStep:
 
 @record
 class Band:
-    """The bias of each pair of frames, as ``BandedAttention`` has it.
+    """The bias of each pair of frames, in the layout of ``BandedAttention``.
 
     blind    whether some frame sees nothing
-    finite   whether a masked score is a number, so that a frame that sees nothing sees all
-    limited  whether it holds only up to the given longest stream
+    finite   whether masked scores are finite, so that a frame whose pairs are all masked sees every frame
+    limited  whether the band holds only up to the given longest stream
     """
 
     bias: Array
@@ -83,7 +83,7 @@ class Sample:
 
     @property
     def frames(self) -> int:
-        """N."""
+        """The number of frames, N."""
         return self.bias.shape[-1]
 
     @property
@@ -92,7 +92,7 @@ class Sample:
         return bool((self.bias == -np.inf).all(axis=-1).any())
 
     def reach(self) -> tuple[int, int]:
-        """How far any frame sees back and ahead."""
+        """The most frames that any frame sees back and ahead."""
         visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
         rows = np.flatnonzero(visible.any(1))
         if not rows.size:
@@ -101,24 +101,24 @@ class Sample:
         return int((rows - first).max()), int((last - rows).max())
 
     def sinks(self) -> int:
-        """How many of the first frames all others see, of which the last one does not see all between."""
+        """The number of first frames that every frame sees although the last frame skips some in between (sinks)."""
         visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
         last, half = ~visible[-1], self.frames // 2
         count = int(last.argmax()) if last.any() else 0
         return count if count < half and bool(visible[half:, :count].all()) and last[count:half].any() else 0
 
     def agrees(self, other: Array) -> bool:
-        """Whether another bias is the same."""
+        """Whether another bias is equal."""
         return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(self._close(other).all())
 
     def _close(self, other: Array) -> NDArray[np.bool_]:
-        """Where another bias is the same."""
+        """Where another bias is equal."""
         return np.isclose(self.bias, other, 1e-6, self.tolerance or 1e-6)
 
     def period(self) -> int | None:
-        """The fewest frames by which rows and columns may move together; None if there is no such number."""
+        """The smallest shift of rows and columns together that keeps the bias; None if there is none."""
         x = self.bias
-        telling = [self.frames - 1]  # rows that refuted a number: they refute most of the next ones too
+        telling = [self.frames - 1]  # rows that refuted one shift refute most of the next ones too
         for c in range(1, self.frames // 3 + 1):
             rows = [row for row in telling[-TELLING:] if row >= c]
             if not all(replace(self, bias=x[..., row, c:]).agrees(x[..., row - c, :-c]) for row in rows):
@@ -133,7 +133,7 @@ class Sample:
         return None
 
     def relative(self) -> "Sample":
-        """Each row less its largest number, which a softmax does not see."""
+        """Each row minus its maximum, which a softmax ignores."""
         top = self.bias.max(axis=-1, keepdims=True)
         finite = self.bias[self.bias > -np.inf]
         size = float(np.abs(finite).max()) if finite.size else 0.0
@@ -141,7 +141,7 @@ class Sample:
         return Sample(bias, self.finite, 4 * size * float(np.finfo(np.float32).eps))
 
     def table(self, period: int, back: int, ahead: int) -> Array:
-        """The bias of column j for row i at [i mod period, j - i + back]; -inf where no row shows it.
+        """The bias of column j for row i at [i mod period, j - i + back]; -inf if no row has that pair.
 
         Where numbers are rounded, those of the first rows are the most exact.
         """
@@ -163,9 +163,9 @@ class Sample:
 
 @record(eq=False)
 class ShownBand:
-    """A band that some lengths have shown, and why it is not sure at others; None if it is proved.
+    """A band seen at some lengths, and the reason to doubt it at others; None if it is proved.
 
-    relative  whether only differences within a row are the same
+    relative  whether only the differences within each row repeat
     """
 
     band: Band
@@ -176,7 +176,7 @@ class ShownBand:
 
 @record(eq=False, frozen=False)
 class Mask:
-    """The way of the scores from their product to the softmax.
+    """The steps of the scores from their product to the softmax.
 
     context  the longest stream, in frames of the symbol
     """
@@ -191,11 +191,11 @@ class Mask:
 
     @property
     def rows(self) -> TDim:
-        """Frames of queries, and of keys."""
+        """The number of query frames, and of key frames."""
         return self.graph.fact(self.product).shape[-1]
 
     def band(self) -> Band:
-        """The band that holds all that is not masked. Raises NoBandError."""
+        """Find the band of all unmasked pairs. Raises NoBandError."""
         limit = longest_stream(self.symbol, self.assumptions)
         most = None if limit is None else self.rows.eval({self.symbol: limit})
         lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
@@ -235,7 +235,7 @@ class Mask:
         return None
 
     def _bound(self, candidate: "ShownBand", most: int | None, largest: int) -> Band:
-        """A band that is not proved for all lengths, if it holds up to the longest stream. Raises NoBandError."""
+        """Accept a band that is not proved, if it holds up to the longest stream. Raises NoBandError."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
         end = max(1, min((each for each in (most, context) if each is not None), default=largest + 1))
         cause = (
@@ -259,9 +259,9 @@ class Mask:
         return length if self.rows.eval({self.symbol: length}) <= rows else length - 1
 
     def _farthest(self, largest: int) -> int:
-        """The largest position that the mask's constants speak of, up to a limit: a number, or the size of a table.
+        """The largest position in the mask's constants (a number, or the size of a table), up to a limit.
 
-        Further on a mask hardly changes its pattern, so a length beyond it tells more than many before it.
+        A mask hardly changes its pattern beyond it, so one longer run shows more than many shorter ones.
         """
         own = {step.node: step.slot for step in self.steps}
         pending = [
@@ -286,7 +286,7 @@ class Mask:
         return largest_position
 
     def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
-        """All frames before, up to the longest stream that there can be."""
+        """A band over all earlier frames, up to the longest possible stream."""
         _, ahead = sample.reach()
         if 2 * ahead >= sample.frames:
             raise NoBandError(BOTH_DIRECTIONS, both_directions_help())
@@ -320,14 +320,14 @@ class Mask:
         return replace(self._find(op), limited=limited)
 
     def _holds(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
-        """Whether the mask of another length is the same band."""
+        """Whether the mask at another length agrees with the band."""
         expected = Sample(op.full_bias(other.frames), False)
         if not relative:
             return other.agrees(expected.bias)
         return other.relative().agrees(expected.relative().bias)
 
     def _find(self, op: BandedAttention) -> Band:
-        """The band, if no frame sees all because it should see nothing. Raises NoBandError."""
+        """The band. Raises NoBandError if a frame that should see nothing sees all."""
         samples = self._samples.values()
         blind, finite = any(one.blind for one in samples), any(one.finite for one in samples)
         if blind and finite:
@@ -389,14 +389,14 @@ class Mask:
         return Sample(x, finite)
 
     def longest(self) -> int | None:
-        """The most rows of a stream, by what the model or the user says; None if neither does, or too many."""
+        """The most rows of a stream that the model or the user allows; None without a limit, or if it is too large."""
         limit = longest_stream(self.symbol, self.assumptions)
         lengths = [length for length in (limit, self.context) if length is not None]
         rows = self.rows.eval({self.symbol: min(lengths)}) if lengths else LARGEST
         return rows if 0 < rows < MOST_POSITIONS else None
 
     def values(self, outlet: OutletId, rows: Sequence[int]) -> Iterator[tuple[int, Array]]:
-        """What a wire is that depends on positions alone, at these numbers of rows, or the next ones that can be."""
+        """The values of a wire that depends on positions alone, at these numbers of rows or the next possible ones."""
         longest = self.longest()
         for count in rows:
             length = self._length(max(1, count))

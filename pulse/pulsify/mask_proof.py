@@ -1,4 +1,4 @@
-"""Proof that a mask keeps its pattern, for streams of any length: what its nodes compute, position by position."""
+"""Prove that a mask keeps its pattern for streams of any length, from what its nodes compute at each position."""
 
 from collections.abc import Callable, Sequence
 
@@ -39,7 +39,7 @@ from pulse.typed import TypedGraph
 
 
 class MaskProof:
-    """What each wire is that depends on positions alone; ``rows`` are the frames of queries, and of keys."""
+    """The pattern of each wire that depends on positions alone; ``rows`` is the number of query and key frames."""
 
     def __init__(self, graph: TypedGraph, symbol: Symbol, rows: TDim, extent: PatternExtent) -> None:
         self._graph, self._symbol, self._rows, self._extent = graph, symbol, rows, extent
@@ -47,10 +47,10 @@ class MaskProof:
         self._causes: dict[int, str] = {}
 
     def doubt(self, steps: Sequence[tuple[int, int]], relative: bool) -> str | None:
-        """Why the mask may change, or frames that are far apart may meet; None if it is proved that they do not.
+        """Why the mask may change, or distant frames may see each other; None if both are disproved.
 
-        steps     nodes from the product to the softmax, and which of their inputs is the score
-        relative  whether only differences within a row have to repeat, which is all that a softmax sees
+        steps     nodes from the product to the softmax, each with the input slot of the scores
+        relative  whether only differences within a row must repeat, since a softmax sees nothing else
         """
         score, end = Pattern.constant(ZERO), ""
         for number, slot in steps:
@@ -68,7 +68,7 @@ class MaskProof:
         return None
 
     def _hide(self, score: Pattern) -> Pattern:
-        """Scores that count as masked are minus infinity, as in a run."""
+        """Set scores that count as masked to minus infinity, as a run does."""
 
         def hide(x: Interval) -> Interval:
             hidden = x[1] <= self._extent.masked
@@ -84,7 +84,7 @@ class MaskProof:
         )
 
     def pattern(self, outlet: OutletId) -> Pattern:
-        """What a wire is that depends on positions and lengths alone."""
+        """The pattern of a wire that depends on positions and lengths alone."""
         pending = [outlet]
         while pending:
             node = self._graph.node(pending[-1])
@@ -102,7 +102,7 @@ class MaskProof:
         return self._patterns[outlet]
 
     def _table(self, outlet: OutletId) -> Pattern | None:
-        """A constant, or one that is cut to the length of the stream."""
+        """The pattern of a constant, or of one sliced to the length of the stream."""
         node, cuts = self._graph.node(outlet), list[Slice]()
         while isinstance(node.op, Slice) and node.op.start.is_const and node.op.step == 1:
             cuts.append(node.op)
@@ -121,7 +121,7 @@ class MaskProof:
         return stored_pattern(value, axes, self._extent.period, self._extent.distance)
 
     def _length(self, value: Array) -> Pattern:
-        """A number that depends on how many rows there are."""
+        """The pattern of a number that depends on the number of rows."""
         more = [TDim.of(each) - self._rows for each in value.ravel().tolist()]
         if len(more) != 1 or not more[0].is_const:
             return Pattern.unknown()
@@ -182,14 +182,14 @@ class MaskProof:
         return dim == TDim.of(1) or dim == dim_min(1, TDim.of(self._symbol))
 
     def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
-        """The first entry of a value that grows along an axis; nothing is known of several."""
+        """The first entry of a value that grows along an axis; several entries are unknown."""
         if not self._is_one(fact.shape[axis]):
             return Pattern.unknown()
         slopes = {other: slope for other, slope in x.slopes.items() if other != axis}
         return affine(slopes, x.rest, self._extent.distance, x.repeats)
 
     def _join(self, inputs: Sequence[Pattern], facts: Sequence[TypedFact], axis: int) -> Pattern:
-        """One entry, then numbers that continue from it in equal steps; or equal values."""
+        """Join one entry with numbers that continue it in equal steps, or join equal values."""
         numbers = [each.number for each in inputs]
         if all(number is not None and np.all(number == numbers[0]) for number in numbers):
             return inputs[0]
@@ -210,7 +210,7 @@ class MaskProof:
         return whole_part(x, self._extent)
 
     def _truncated_argument(self, node: Node[TypedFact, Op]) -> OutletId | None:
-        """The x of ``sign(x) * floor(abs(x))``, as PyTorch writes a quotient that is rounded toward zero."""
+        """The x of ``sign(x) * floor(abs(x))``, which PyTorch writes for a quotient rounded toward zero."""
 
         def argument(outlet: OutletId, kind: str) -> OutletId | None:
             producer = self._graph.node(outlet)
@@ -229,7 +229,7 @@ class MaskProof:
         return None
 
     def _move(self, op: Op, x: Pattern, before: TypedFact, after: TypedFact) -> Pattern:
-        """Axes of constant size that come, go or are grouped anew; axes that change places."""
+        """Add, drop or regroup axes of constant size; transpose axes."""
         if x.parts is not None:
             kind, parts = x.parts
             return extreme(kind, [self._move(op, each, before, after) for each in parts])
@@ -263,7 +263,7 @@ class MaskProof:
         return Pattern(pattern.slopes, pattern.rest, pattern.near, pattern.behind, pattern.ahead, x.repeats)
 
     def _look_up(self, op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
-        """Entries of a stored table, by an index that repeats."""
+        """Look up entries of a stored table by an index that repeats."""
         table, index = facts[0].value, inputs[1]
         if table is None or table.dtype.kind not in "iufb" or op.axis or not index.is_steady:
             return Pattern.unknown()
@@ -288,7 +288,7 @@ def _map(x: Pattern, change: Callable[[Exact], Exact], places: dict[int, int]) -
 
 
 def _keeps_order(before: TypedFact, after: TypedFact, old: Sequence[int], new: Sequence[int]) -> bool:
-    """Whether the constant axes between those of the stream hold as many numbers as before."""
+    """Whether the constant axes between the stream axes keep their number of elements."""
 
     def volumes(fact: TypedFact, streams: Sequence[int]) -> list[int]:
         volumes_so_far = [1]

@@ -1,4 +1,4 @@
-"""PulsedNetwork: every wire of constant shape, memory in the open, time in every fact."""
+"""PulsedNetwork: all shapes constant, all memory explicit, the place in time in every fact."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -22,7 +22,7 @@ PulsedGraph = Graph[PulsedFact, Op]
 
 @record
 class ScheduledWire:
-    """Where a wire of the typed model is in the pulsed one."""
+    """The outlet and the place in time, in the pulsed model, of a wire of the typed one."""
 
     outlet: OutletId
     fact: PulsedFact
@@ -33,12 +33,12 @@ class PulsedNetwork:
     """A model that takes pulses of constant size.
 
     fields  output name -> which frames of the symbol an output frame depends on
-    wires   for each wire of ``typed`` that is in the pulsed graph, its outlet there and its place in time
-    registers  tensors that one pulse leaves for the next, beside what stateful ops remember
-    awaited    what outputs wait for, beside what ops of the graph say
+    wires   typed outlet -> its outlet in the pulsed graph and its place in time
+    registers  tensors that one pulse leaves for the next, apart from the states of ops
+    awaited    wires that outputs wait for, in addition to those that ops name
     chunks     how a chunk model is called; None if the model was pulsified
-    sizes      symbols of the file that are no lengths of the stream -> what they were made: ``{"batch": 1}``
-    checks     the counters of faults (``CountFaults``); a file read back has none
+    sizes      symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
+    checks     the counters of faults (``CountFaults``); none in a file read back
     """
 
     graph: PulsedGraph = field(repr=False)
@@ -65,16 +65,16 @@ class PulsedNetwork:
 
     @property
     def assumptions(self) -> Sequence[TDim]:
-        """What is known of the length of a stream."""
+        """The assumptions on the length of a stream."""
         return self.typed.scope.assumptions
 
     @property
     def targets(self) -> list[OutletId]:
-        """The wires that each pulse is run for: the outputs and the registers."""
+        """The wires that each pulse computes: the outputs and the registers."""
         return [*self.graph.outputs, *(outlet for r in self.registers for outlet in (r.read, r.write))]
 
     def buffers(self) -> list[tuple[str, Op, int]]:
-        """Name, op and bytes of everything that one pulse leaves for later ones."""
+        """Name, op and bytes of each state that one pulse leaves for later ones."""
         buffers: list[tuple[str, Op, int]] = [
             (register.name, self.graph.node(register.read).op, register.initial.nbytes)
             for register in self.registers

@@ -1,4 +1,4 @@
-"""Values that depend on positions alone, for streams of any length: how they repeat, and bounds of them.
+"""Values that depend on positions alone, for streams of any length: how they repeat, and their bounds.
 
 A value at positions p0, p1 … is ``sum_a slopes[a] * p_a + rest``. If it repeats, ``rest`` is the same after all
 positions have moved by the period together. Numbers are exact: fractions, and floats for infinity.
@@ -20,7 +20,7 @@ Exact: TypeAlias = Array
 Interval: TypeAlias = tuple[Exact, Exact]
 """The least and the largest value."""
 Bounds: TypeAlias = Callable[..., Interval]
-"""Intervals of operands to that of a result."""
+"""A function from the intervals of operands to the interval of the result."""
 
 
 def exact(value: Array) -> Exact:
@@ -37,20 +37,20 @@ def _number(value: Any) -> Exact:
 
 ANYTHING: Interval = _number(-inf), _number(inf)
 NEVER: Interval = _number(-inf), _number(-inf)
-"""Of scores that are masked."""
+"""The interval of masked scores."""
 LENGTH = 0
-"""In place of an axis: the number of rows, of which each axis of the stream has as many positions."""
+"""A key in place of an axis: the number of rows, which is the size of each stream axis."""
 ZERO = _number(Fraction(0))
 ONE = _number(Fraction(1))
 
 
 @record
 class PatternExtent:
-    """What a run has shown of a mask.
+    """What runs have shown of a mask.
 
-    period    after how many frames it repeats
-    distance  frames that are so far apart, or farther, are together in no run
-    masked    a score from here down is masked
+    period    the frames after which it repeats
+    distance  no run shows two frames together that are this far apart or farther
+    masked    scores at or below this are masked
     """
 
     period: int
@@ -62,14 +62,14 @@ class PatternExtent:
 class Pattern:
     """A value at all positions.
 
-    slopes   axis, counted from the last one (-1), -> what the value grows by with each step along it; ``LENGTH`` ->
-             what it grows by with each row that the stream has
+    slopes   axis, counted from the last one (-1) -> growth for each step along it; ``LENGTH`` -> growth for each row
+             of the stream
     rest     the interval of the rest, at all positions
     near     the interval of the value, at all positions
     behind   likewise, where the first axis of the stream is ahead of the second by more frames than a run has shown
     ahead    likewise, where the second is ahead of the first
     repeats  whether the rest repeats
-    parts    a maximum or minimum of values of which each repeats: "max" or "min", and the values
+    parts    "max" or "min" and the operands, if it is an extreme of values that each repeat
     """
 
     slopes: Mapping[int, Exact]
@@ -82,18 +82,18 @@ class Pattern:
 
     @classmethod
     def constant(cls, value: Exact, high: Exact | None = None) -> "Pattern":
-        """The same at all positions, or at least between two numbers."""
+        """A value that is the same at all positions, or between two numbers everywhere."""
         every = value, value if high is None else high
         return cls({}, every, every, every, every)
 
     @classmethod
     def unknown(cls, bounds: Interval = ANYTHING) -> "Pattern":
-        """A value that nothing is known of but bounds."""
+        """A value of which only bounds are known."""
         return cls({}, bounds, bounds, bounds, bounds, False)
 
     @property
     def drift(self) -> Exact:
-        """What the value grows by when all positions move by one."""
+        """The growth of the value when all positions move by one."""
         return sum((slope for axis, slope in self.slopes.items() if axis != LENGTH), ZERO)
 
     @property
@@ -103,7 +103,7 @@ class Pattern:
 
     @property
     def number(self) -> Exact | None:
-        """Its value, if it is one number everywhere (for each entry of the axes that are not of the stream)."""
+        """Its value, if it is the same at all positions (one number for each entry of the other axes)."""
         low, high = self.near
         return low if np.shape(low) == np.shape(high) and bool(np.all(low == high)) else None
 
@@ -111,7 +111,7 @@ class Pattern:
 def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: bool = True) -> Pattern:
     """A value by its slopes and the interval of its rest.
 
-    distance  how far apart positions are at least in ``behind`` and ``ahead``
+    distance  the least distance of two positions in ``behind`` and ``ahead``
     """
     nonzero = {axis: slope for axis, slope in slopes.items() if np.any(slope != 0)}
     axes = sorted(axis for axis in nonzero if axis != LENGTH)
@@ -181,7 +181,7 @@ def most(*values: Interval) -> Interval:
 
 
 def union(x: Interval, y: Interval) -> Interval:
-    """The least interval that holds two."""
+    """The smallest interval that contains both."""
     return _least(x[0], y[0]), _most(x[1], y[1])
 
 
@@ -206,23 +206,23 @@ def choose(condition: Interval, x: Interval, y: Interval) -> Interval:
 
 
 def below(x: Interval) -> Interval:
-    """Whether it is less than 0."""
+    """The interval of ``x < 0``."""
     return np.where(x[1] < 0, ONE, ZERO), np.where(x[0] < 0, ONE, ZERO)
 
 
 def not_above(x: Interval) -> Interval:
-    """Whether it is 0 at most."""
+    """The interval of ``x <= 0``."""
     return np.where(x[1] <= 0, ONE, ZERO), np.where(x[0] <= 0, ONE, ZERO)
 
 
 def is_zero(x: Interval) -> Interval:
-    """Whether it is 0."""
+    """The interval of ``x == 0``."""
     both = (x[0] == 0) & (x[1] == 0)
     return np.where(both, ONE, ZERO), np.where((x[0] <= 0) & (x[1] >= 0), ONE, ZERO)
 
 
 def is_true(x: Interval) -> Interval:
-    """Whether it is not 0."""
+    """The interval of ``x != 0``."""
     return invert(is_zero(x))
 
 

@@ -39,7 +39,7 @@ COMPARISONS: dict[str, tuple[Bounds, bool]] = {
     "greater_equal": (not_above, True),
     "equal": (is_zero, False),
 }
-"""What is asked of the difference of the operands, and whether it is that of the second and the first."""
+"""Comparison -> the test of the operands' difference, and whether that is second minus first."""
 BOUNDS: dict[str, Bounds] = {
     "abs": magnitude,
     "mul": multiply,
@@ -59,7 +59,7 @@ MIRRORED = {
 
 
 def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent) -> Pattern:
-    """What an elementwise function gives; ``fact`` is that of its result."""
+    """The pattern of an elementwise function's result, whose fact is ``fact``."""
     distance, period = extent.distance, extent.period
     if kind in ("add", "sum", "sub", "neg"):
         signs = {"sub": (1, -1), "neg": (-1,)}.get(kind, (1,) * len(inputs))
@@ -163,7 +163,7 @@ def _is_infinite(number: Exact) -> bool:
 
 
 def _settle(pattern: Pattern) -> Pattern:
-    """A truth value that is the same everywhere repeats, whatever its operands are."""
+    """Mark a truth value that is the same everywhere as repeating, whatever its operands are."""
     return pattern if pattern.number is None else Pattern.constant(pattern.near[0])
 
 

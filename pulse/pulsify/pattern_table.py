@@ -1,4 +1,4 @@
-"""Patterns of stored numbers: masks and positions that a model keeps as tables, cut to the length of the stream."""
+"""Patterns of stored tables, such as masks and positions, which a model slices to the length of the stream."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from pulse.facts import Array
 from pulse.pulsify.pattern import NEVER, Interval, Pattern, affine, exact
 
 SMALL = 1 << 12
-"""The most numbers of a constant that are looked at one by one."""
+"""The most elements of a constant that are examined one by one."""
 
 
 def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
-    """The pattern of a table, along those of its axes that streams cut; no stream is longer than they are.
+    """The pattern of a table along the axes that are sliced to the stream's length; no stream is longer than they are.
 
     period, distance  as in ``PatternExtent``
     """
@@ -35,7 +35,7 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
 
 
 def _far(value: Array, axes: Sequence[int], distance: int) -> Interval:
-    """Bounds where the first of two axes is far ahead of the second."""
+    """Bounds of the entries whose first axis is far ahead of the second."""
     matrix = np.moveaxis(value, axes, (-2, -1))
     rows, columns = np.ogrid[: matrix.shape[-2], : matrix.shape[-1]]
     far = matrix[..., rows - columns >= distance]
@@ -43,7 +43,7 @@ def _far(value: Array, axes: Sequence[int], distance: int) -> Interval:
 
 
 def _steps(value: Array, axis: int, distance: int) -> Pattern:
-    """Stored positions: even steps along one axis."""
+    """The pattern of stored positions: equal steps along one axis."""
     numbers = np.moveaxis(value, axis, 0).reshape(value.shape[axis], -1)
     steps = np.diff(numbers.astype(np.float64), axis=0)
     if not steps.size or (steps != steps[0, 0]).any() or (numbers[0] != numbers[0, 0]).any():

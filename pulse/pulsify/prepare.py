@@ -1,4 +1,4 @@
-"""Rewrites that only streaming needs: they keep the offline meaning and state what a pulse cannot see."""
+"""Rewrites that only streaming needs. They keep the offline meaning and make explicit what a pulse cannot see."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from pulse.typed import TypedNetwork
 
 
 def prepare_model(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
-    """The model with averages over padded streams written as a quotient of two sums, and first frames as choices."""
+    """Rewrite averages over padded streams as quotients of sums, and uses of first frames as choices by position."""
     result, changed = model.copy(), False
     for node_id in result.graph.order():
         node = result.graph.nodes[node_id]
@@ -37,7 +37,7 @@ def prepare_model(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
 
 
 def _average_as_quotient(model: TypedNetwork, node_id: int, op: Pool) -> None:
-    """Mean = sum of x / count of frames, the count being the same sum over ones."""
+    """Rewrite a mean as the sum of x divided by the count of frames, which is the same sum of ones."""
     node = model.graph.nodes[node_id]
     patch = Patch(model.graph)
     x = patch.tap(node.inputs[0])

@@ -14,7 +14,7 @@ from pulse.typed import TypedNetwork
 class Receptive:
     """Output frame j sees the frames ``j/rate + first … j/rate + last`` of the symbol.
 
-    ``first`` is None if it sees everything before.
+    ``first`` is None if it sees all earlier frames.
     """
 
     first: Fraction | None
@@ -22,7 +22,7 @@ class Receptive:
 
     @property
     def frames(self) -> int | None:
-        """How many frames of the symbol it spans, None if that is everything before."""
+        """How many frames of the symbol it spans; None if it sees all earlier frames."""
         return None if self.first is None else math.floor(self.last - self.first) + 1
 
     @property
@@ -31,7 +31,7 @@ class Receptive:
         return max(0, math.ceil(self.last))
 
     def union(self, other: "Receptive") -> "Receptive":
-        """What both see together."""
+        """The smallest field that contains both."""
         everything = self.first is None or other.first is None
         first = None if everything else min(self.first or Fraction(0), other.first or Fraction(0))
         return Receptive(first, max(self.last, other.last))

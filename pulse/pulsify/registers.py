@@ -1,4 +1,4 @@
-"""Registers: what a pulse passes on to later ones."""
+"""Registers: tensors that one pulse leaves for the next."""
 
 from collections.abc import Iterable
 from dataclasses import field
@@ -15,8 +15,8 @@ from pulse.record import record
 class Register:
     """A tensor that one pulse leaves for the next.
 
-    name     of the input
-    read     the source in the pulsed graph; it is none of the graph's inputs
+    name     the name of the input
+    read     the source in the pulsed graph; not one of the graph's inputs
     write    the wire that holds the next value
     initial  the value at the first pulse
     """
@@ -28,7 +28,7 @@ class Register:
 
 
 def check_registers(graph: Graph[PulsedFact, Op], registers: Iterable[Register]) -> None:
-    """Raise PulsifyError where a register's parts do not fit each other, or two have one source."""
+    """Raise PulsifyError if a register's parts do not match, or two registers share a source."""
     seen: set[OutletId] = set()
     for register in registers:
         read, write = graph.fact(register.read), graph.fact(register.write)
@@ -37,7 +37,7 @@ def check_registers(graph: Graph[PulsedFact, Op], registers: Iterable[Register])
                 f"register {register.name}: it must be read from a source that is not an input"
             )
         if register.read in seen:
-            raise PulsifyError(f"register {register.name}: two registers have its source")
+            raise PulsifyError(f"register {register.name}: another register has the same source")
         seen.add(register.read)
         for what, fact in (("written", write), ("initially", TypedFact.of(register.initial))):
             if (fact.dtype, fact.shape) != (read.dtype, read.shape):

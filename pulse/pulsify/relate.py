@@ -37,9 +37,9 @@ TypedNode = Node[TypedFact, Op]
 
 @record
 class WireFlow:
-    """How a wire streams: its axis and its frames for each frame of the symbol.
+    """How a wire streams: its axis and its rate.
 
-    The rate is 0 if it is known at the end only; then it may have no axis that depends on the stream.
+    The rate is 0 if the wire is known at the end only; then it may have no stream axis.
     """
 
     axis: int | None
@@ -47,7 +47,7 @@ class WireFlow:
 
     @property
     def along(self) -> int:
-        """The stream axis, where there must be one."""
+        """The stream axis of a wire that must have one."""
         assert self.axis is not None
         return self.axis
 
@@ -59,7 +59,7 @@ class WireFlow:
 
 @record
 class Related:
-    """What the first pass found."""
+    """The results of the first pass."""
 
     symbol: Symbol
     order: tuple[int, ...]
@@ -68,18 +68,18 @@ class Related:
 
     @property
     def divisor(self) -> int:
-        """The smallest pulse: it gives a whole number of frames on every wire, and of groups to every window."""
+        """The smallest pulse with a whole number of frames on every wire, and of groups in every window."""
         frames = [flow.rate.denominator for flow in self.flows.values()]
         groups = [self._groups(node_id).denominator for node_id in self.relations]
         return math.lcm(*frames, *groups)
 
     def _groups(self, node_id: int) -> Fraction:
-        """Groups of a window for each frame of the symbol; frames where the relation is another one."""
+        """Groups of a window for each frame of the symbol; for other relations, frames."""
         relation, rate = self.relations[node_id], self.flows[OutletId(node_id)].rate
         return rate / relation.up if isinstance(relation, Window) else rate
 
     def fit(self, graph: TypedGraph, pulse: int | None) -> int:
-        """The pulse, the smallest possible one if none is given. Raises PulsifyError if it does not suit."""
+        """Check the pulse, or return the smallest possible one. Raises PulsifyError if it does not suit."""
         divisor = self.divisor
         if pulse is None:
             return divisor
@@ -111,9 +111,9 @@ class Related:
 def relate(
     model: TypedNetwork, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None
 ) -> Related:
-    """Walk the graph in order. Raises PulsifyError with every node that cannot stream.
+    """Find how each wire and node streams. Raises PulsifyError with every node that cannot.
 
-    refused  nodes by name that are known not to stream, and why; None if another node's refusal covers it
+    refused  name of a node that is known not to stream -> why; None if another node's refusal covers it
     """
     graph = model.graph
     flows: dict[OutletId, WireFlow] = {}
@@ -150,7 +150,7 @@ def relate(
         name = graph.label(graph.inputs[0])
         own = ",".join("U" if axis == flow.along else str(dim) for axis, dim in enumerate(fact.shape))
         raise PulsifyError(
-            f"{name}: {fact.shape[flow.along]} frames of it do not prove that there are "
+            f"{name}: {fact.shape[flow.along]} of its frames do not prove that there are "
             f"{symbol.name} frames; name its own length, as in {spell('inputs', {name: own})}"
         )
     return Related(symbol, order, flows, relations)
@@ -206,7 +206,7 @@ def _relate_node(
 
 
 def _unsteady(node: TypedNode, relation: Relation, flows: list[WireFlow], symbol: Symbol) -> Refusal | None:
-    """The refusal of a stream whose length does not grow with the stream's."""
+    """The refusal of an output whose length does not keep up with the stream."""
     for outlet, flow in zip(node.outputs, flows):
         if flow.axis is None or (flow.final and not isinstance(relation, Positional)):
             continue
@@ -330,7 +330,7 @@ def _refusal_reason(
 
 
 def _buffer_frames(relation: Relation) -> int:
-    """The most frames that a relation looks at, or makes, at once."""
+    """The most frames that a relation reads or makes at once."""
     if isinstance(relation, Window):
         return max(relation.span, relation.stride, relation.up)
     return relation.frames if isinstance(relation, Tail) else 0

@@ -19,7 +19,7 @@ MOVES = (Transpose, Reshape, AddAxis, RemoveAxis)
 
 
 def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
-    """The product [rows, heads, d] @ [rows, d, rows] behind a wire of scores [A..., rows, rows], frame by frame."""
+    """Find the product [rows, heads, d] @ [rows, d, rows] that makes scores [A..., rows, rows]."""
     node, path = find_moved(graph, outlet, MOVES)
     fact = graph.fact(OutletId(node.id))
     if not isinstance(node.op, MatMul) or fact.symbolic_axes(symbol) != [0, 2] or fact.rank != 3:
@@ -44,7 +44,7 @@ def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
 
 
 def pairs_near(mask: Mask, relative_scores: RelativeScores, back: int, ahead: int) -> Array | str:
-    """The vectors [d, back + 1 + ahead] of all distances in a band, or why they are not known."""
+    """The vectors [d, back + 1 + ahead] for all distances in a band, or why they are unknown."""
     vectors = mask.graph.nodes[relative_scores.product].inputs[1]
     proof = MaskProof(mask.graph, mask.symbol, mask.rows, PatternExtent(1, 1, MASKED))
     if not proof.pattern(vectors).is_steady:

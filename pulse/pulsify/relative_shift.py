@@ -1,4 +1,4 @@
-"""Scores by relative position, which a padding, two reshapes and a slice shift: ``s[i, j] = q[i] . r[j - i]``."""
+"""Scores by relative position, shifted by a padding, two reshapes and a slice: ``s[i, j] = q[i] . r[j - i]``."""
 
 from collections.abc import Mapping
 
@@ -22,19 +22,19 @@ from pulse.typed import TypedGraph, TypedNode
 
 MOVES = (Pad, Reshape, Slice, AddAxis, RemoveAxis)
 TRIED = (1, 2, 3, 5, 8, 13)
-"""Rows at which a shift is recognised by where it takes each score from."""
+"""The numbers of rows at which the source of each score is traced to recognise a shift."""
 SHORT = (2, 5)
-"""Rows of short streams whose positions are compared with those of long ones."""
+"""The numbers of rows of the short streams whose positions are compared with those of long ones."""
 
 
 @record
 class RelativeScores:
-    """A product of queries with positions, and the wire of scores that is made of it.
+    """A product of queries with positions, and the scores made from it.
 
-    The positions are [A..., d, 2 * rows - 1], by distance, or vectors of pairs [rows, d, rows].
+    The positions are [A..., d, 2 * rows - 1], by distance, or vectors for pairs [rows, d, rows].
 
-    pairs   whether they are vectors of pairs
-    factor  by what the scores are multiplied before they are added to the product of queries and keys
+    pairs   whether they are vectors for pairs
+    factor  the factor of the scores before they are added to the product of queries and keys
     """
 
     product: int
@@ -44,7 +44,7 @@ class RelativeScores:
 
 
 def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
-    """The product behind a wire of scores, if row i has its column ``rows - 1 - i + j`` at j."""
+    """Find the product that makes the scores, if row i has its column ``rows - 1 - i + j`` at j."""
     node, path = find_moved(graph, outlet, MOVES)
     if not path or not isinstance(node.op, MatMul):
         return None
@@ -69,7 +69,7 @@ def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
 def find_moved(
     graph: TypedGraph, outlet: OutletId, moves: tuple[type[Op], ...]
 ) -> tuple[TypedNode, list[int]]:
-    """The node whose first output these ops move to a wire, and the numbers of the ops, the last one first."""
+    """The node whose first output these ops move to a wire, and the ids of the ops, last one first."""
     path: list[int] = []
     node = graph.node(outlet)
     while isinstance(node.op, moves):
@@ -79,12 +79,12 @@ def find_moved(
 
 
 def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
-    """A length of the stream at which there are ``count`` rows."""
+    """A stream length that gives ``count`` rows; None if there is none."""
     return next((each for each in range(64 * count) if rows.eval({symbol: each}) == count), None)
 
 
 def positions_near(values: Mapping[int, Array], back: int, ahead: int) -> Array | None:
-    """The positions [A..., d, back + 1 + ahead] of all distances in a band; None if they change with the length.
+    """The positions [A..., d, back + 1 + ahead] for all distances in a band; None if they change with the length.
 
     values  rows -> all positions of a stream of that length, [A..., d, 2 * rows - 1]
     """
@@ -111,10 +111,10 @@ def join_positions(
     k: OutletId,
     name: str,
 ) -> tuple[OutletId, OutletId]:
-    """Queries and keys [A..., T, d] with more channels, by which their products include the relative scores.
+    """Queries and keys [A..., T, d] with extra channels, so that their products include the relative scores.
 
-    Channel c of key j is 1 where c is j modulo the width of the band, else 0; that of query i is its score with the
-    frame of the band that has this place.
+    Channel c of key j is 1 if c is j modulo the width of the band, else 0; channel c of query i is its score with the
+    frame of the band whose index is c modulo that width.
     """
     width = near.shape[-1]
     own = graph.nodes[relative_scores.product].inputs[0]
@@ -148,7 +148,7 @@ def join_positions(
 
 
 def _turn_pairs(patch: Patch, scores: OutletId, lead: Shape, name: str) -> OutletId:
-    """Scores [rows, heads, n] as [A..., rows, n]."""
+    """Transpose scores [rows, heads, n] to [A..., rows, n]."""
     transposed = patch.wire(f"{name}.relative_turned", Transpose((1, 0, 2)), [scores])[0]
     shape = patch.graph.fact(transposed).shape
     return patch.wire(f"{name}.relative_heads", Reshape((*lead, *shape[1:])), [transposed])[0]

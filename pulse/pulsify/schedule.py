@@ -1,4 +1,4 @@
-"""Second pass: wire the pulsed graph, node by node, with the offsets that the relations ask for.
+"""Second pass: wire the pulsed graph, node by node, with the offsets that the relations need.
 
 An input of the model has offset 0. With ``source`` the offset of an op's input, and ``span``, ``stride``, ``up`` and
 ``skip`` as in ``pulse.ops.op``, the offset of its output is:
@@ -7,7 +7,7 @@ pointwise   the maximum of its inputs; the others are delayed to it
 window      group*up + skip, where ``group = ceil((source + span - stride) / stride)`` is the index of the first group;
             the op sees the frames of whole groups, which may begin and end inside of a pulse
 ends        source - before; frames outside of the input are replaced by constants
-cumulative  the maximum of its inputs; where a state is read, at least the lag of their length
+cumulative  the maximum of its inputs, and at least the lag of their length if a state is read
 banded      keys + ahead, where ``keys`` is the maximum of the offsets of keys and values, that of queries less
             ``ahead``, and -ahead
 ends, edge or reflect: the smallest offset at which each new frame is in a pulse that already has its source
@@ -78,14 +78,14 @@ class Scheduler:
             self._keep(node, results)
 
     def _wire(self, outlet: OutletId, relation: Relation | None) -> Wire:
-        """A wire as a relation takes it: windows fill in mirrored frames by themselves, and constant ones around."""
+        """A wire as the relation accepts it: windows fill in mirrored frames, and constant ones around them."""
         wire = self.wires[outlet]
         if isinstance(wire, Mirrored) and not takes_mirrored(relation, wire):
             return self.write_ends(outlet)
         return wire
 
     def write_ends(self, outlet: OutletId) -> OutletId | StreamWire | Free:
-        """A wire with its mirrored frames written into the stream."""
+        """Write the mirrored frames of a wire into the stream."""
         wire = self.wires[outlet]
         if isinstance(wire, Mirrored):
             name = self.model.graph.label(outlet)
@@ -287,7 +287,7 @@ class Scheduler:
         ]
 
     def _state_is_read(self, node: Node[TypedFact, Op], relation: Cumulative) -> bool:
-        """Whether a state is an output, or feeds one: then no frame may enter it that might not exist."""
+        """Whether an output depends on a state. If so, only frames that are known to exist may enter it."""
         graph = self.model.graph
         states = [OutletId(node.id, slot) for slot, axis in enumerate(relation.axes) if axis is None]
         return any(state in graph.outputs or graph.outlet(state).successors for state in states)

@@ -34,7 +34,7 @@ from pulse.pulsify.wiring import (
 
 
 def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> StreamWire:
-    """A stream at one place; a free wire is put where it costs no delay."""
+    """A stream at a fixed offset; a free wire gets the one that costs no delay."""
     if isinstance(wire, StreamWire):
         return wire
     assert isinstance(wire, Free)
@@ -46,7 +46,7 @@ def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -
 
 
 def takes_mirrored(relation: Relation | None, wire: Mirrored) -> bool:
-    """Whether an op fills in mirrored frames by itself, or leaves them to the window behind it."""
+    """Whether an op fills in mirrored frames itself, or leaves them to the next window."""
     match relation:
         case Window(op=None):
             return False
@@ -66,9 +66,9 @@ def schedule_window(
     rate: Fraction,
     length: TDim,
 ) -> StreamWire:
-    """The output of an op over a window: its ends first, then the buffer, and the offset of ``pulse.pulsify.schedule``.
+    """Wire an op over a window: its ends, then the buffer; the offset is that of ``pulse.pulsify.schedule``.
 
-    rate, length  of the output
+    rate, length  rate and length of the output
     Raises        PulsifyError: no delay is long enough for its ends, or a buffer would be too large
     """
     name = node.name
@@ -149,7 +149,7 @@ def _groups_late(window: Window, first: int) -> int:
 def _window_prefix(
     window: Window, stream: StreamWire, values: list[Array | None], groups: int, name: str
 ) -> Array:
-    """The output frames before index 0, of this many groups whose frames are all known before the stream begins."""
+    """The output frames before index 0: those of ``groups`` groups, all of whose frames are known in advance."""
     assert stream.fact.prefix is not None and window.op is not None
     frames = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
     operands = [frames if slot == window.source else value for slot, value in enumerate(values)]
@@ -166,9 +166,9 @@ def _wire_mirrored_window(
     rate: Fraction,
     length: TDim,
 ) -> StreamWire:
-    """A window over a stream with mirrored ends, which it fills in its own view of the frames.
+    """Wire a window over a stream with mirrored ends; the window fills them into its own buffer.
 
-    The first group that sees a frame before the first one waits until that frame's source has come.
+    The first group that sees a frame before the first one waits until that frame's source has arrived.
     """
     assert window.op is not None
     name, before, outer = node.name, int(wire.ends.before), wire.outer
@@ -206,7 +206,7 @@ def _wire_mirrored_window(
 
 
 def _first_users(window: Window, frames: range) -> dict[int, int]:
-    """The first group that looks at each frame, if any gives it weight: later groups see it nearer to their start."""
+    """The first group that gives weight to each frame; later groups see the frame nearer to their start."""
     groups = {frame: max(0, -((window.span - 1 - frame) // window.stride)) for frame in frames}
     return {frame: group for frame, group in groups.items() if frame - group * window.stride >= window.blank}
 

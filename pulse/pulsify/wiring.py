@@ -1,4 +1,4 @@
-"""Building the pulsed graph: wires with their place in time, and the buffers between them."""
+"""Build the pulsed graph: wires with their place in time, and the buffers between them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from pulse.record import record
 class StreamWire:
     """A wire of the pulsed graph and its place in time.
 
-    It may differ from the fact of its outlet: padding in front moves frame 0 without touching a pulse.
+    Its fact may differ from that of its outlet: padding in front moves frame 0 without changing a pulse.
     """
 
     outlet: OutletId
@@ -37,8 +37,8 @@ class StreamWire:
 class Free:
     """A wire whose frames are a function of their position, so that it exists at any offset.
 
-    at      makes it at an offset
-    first   its first n frames; None if they depend on an input of the model
+    at      function that makes the wire at an offset
+    first   function that gives its first n frames; None if they depend on an input of the model
     """
 
     axis: int
@@ -50,11 +50,11 @@ class Free:
 
 @record
 class Mirrored:
-    """A stream with edge or mirrored frames at its ends that are not written yet.
+    """A stream whose edge or mirrored frames at the ends are not written yet.
 
-    ``stream`` is the one without them, surely ended if frames follow; ``length`` counts them. A window fills them in
-    as it looks at them, which may be earlier than they could be written into the stream. ``outer`` has constant frames
-    around them, which ``length`` counts too.
+    ``stream`` is the one without them; if frames follow, it is delayed by its lag. ``length`` counts them. A window
+    fills them in when it reads them, which may be earlier than they could be written into the stream. ``outer`` has
+    constant frames around them, which ``length`` counts too.
     """
 
     stream: StreamWire
@@ -64,7 +64,7 @@ class Mirrored:
 
     @property
     def alone(self) -> "Mirrored":
-        """Without the constant frames around it."""
+        """The same without the constant frames around it."""
         return replace(self, outer=None, length=self.stream.fact.length + self.ends.before + self.ends.after)
 
     @property
@@ -94,20 +94,20 @@ class Mirrored:
 
 
 LARGEST_PULSE = 1 << 26
-"""Elements of one pulse of a wire, or of one buffer: more would be a mistake in the model or in the pulse."""
+"""The most elements in one pulse of a wire, or in one buffer: more would be a mistake in the model or the pulse."""
 
 
 def require_size(sizes: Sequence[int], name: str) -> None:
-    """Refuse to make a tensor that no stream could carry. Raises PulsifyError."""
+    """Raise PulsifyError if a tensor is too large for one pulse or buffer."""
     if math.prod(sizes) > LARGEST_PULSE or max(sizes, default=0) > LARGEST_PULSE:
         raise PulsifyError(
-            f"{name}: {shape_text(sizes)} are {math.prod(sizes)} numbers in one pulse or buffer, more than "
+            f"{name}: {shape_text(sizes)} has {math.prod(sizes)} elements in one pulse or buffer, more than "
             f"{LARGEST_PULSE}; use a smaller pulse, or a model of smaller sizes"
         )
 
 
 def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
-    """The outputs of an op for frames that are known before the stream begins. Raises PulsifyError."""
+    """Evaluate an op on frames that are known before the stream begins. Raises PulsifyError."""
     _, failures = replace_all_failing(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
     if failures:
         faults = "; ".join(str(check.fault(name, op.name, count)) for check, count in failures)
@@ -126,7 +126,7 @@ Wire: TypeAlias = OutletId | StreamWire | Free | Mirrored
 def static_outlet(wire: Wire) -> OutletId:
     """The outlet of a wire that does not stream."""
     if isinstance(wire, StreamWire | Free | Mirrored):
-        raise AssertionError("a stream where the relation speaks of none")
+        raise AssertionError("the relation has no stream, but the wire streams")
     return wire
 
 
@@ -145,7 +145,7 @@ class Wiring:
     )
 
     def frames(self, rate: Fraction) -> int:
-        """Frames in each pulse of a wire of this rate."""
+        """The number of frames in each pulse of a wire of this rate."""
         frames = rate * self.pulse
         assert frames.denominator == 1, f"pulse {self.pulse} does not suit rate {rate}"
         return int(frames)
@@ -157,7 +157,7 @@ class Wiring:
     def add_all(
         self, name: str, op: Op, inputs: Sequence[OutletId], streams: Sequence[StreamFact | None]
     ) -> list[OutletId]:
-        """Add a node; a place in time for each output. Raises PulsifyError if the sizes do not fit."""
+        """Add a node, with a place in time for each output. Raises PulsifyError if the sizes do not match."""
         try:
             typed = op.facts([self.graph.fact(outlet) for outlet in inputs])
         except FactError as error:
@@ -171,17 +171,17 @@ class Wiring:
         return self.graph.add(name, op, inputs, facts)
 
     def expect(self, stream: StreamWire, name: str) -> StreamWire:
-        """The stream, if its pulses have the frames that its rate says."""
+        """Return the stream. Raises PulsifyError if its pulses do not have the number of frames of its rate."""
         frames = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
         expected = self.frames(stream.fact.rate)
         if frames != expected:
             raise PulsifyError(
-                f"{name}: pulses of {frames} frames where rate {stream.fact.rate} says {expected}"
+                f"{name}: pulses have {frames} frames, but rate {stream.fact.rate} means {expected}"
             )
         return stream
 
     def delay(self, stream: StreamWire, offset: int, name: str) -> StreamWire:
-        """The same stream at a larger offset."""
+        """Delay a stream to a larger offset."""
         fact = stream.fact
         delay = offset - fact.offset
         if delay == 0:
@@ -195,7 +195,7 @@ class Wiring:
         return StreamWire(outlet, later)
 
     def window(self, stream: StreamWire, overlap: int, name: str) -> OutletId:
-        """Each pulse preceded by the ``overlap`` frames before it; one buffer with the delay before it, if any."""
+        """Each pulse preceded by the ``overlap`` frames before it; a delay before it shares the buffer."""
         if overlap == 0:
             return stream.outlet
         axis = stream.fact.axis
@@ -217,7 +217,7 @@ class Wiring:
         return self._buffers[key]
 
     def initial_frames(self, stream: StreamWire, frames: int) -> Array:
-        """The last frames before index 0: those of the prefix, zeros before them."""
+        """The last frames before index 0: the prefix, with zeros before it."""
         fact = self.graph.fact(stream.outlet)
         shape = list(fact.sizes)
         shape[stream.fact.axis] = frames
@@ -233,7 +233,7 @@ class Wiring:
         return initial
 
     def crop(self, outlet: OutletId, axis: int, start: int, stop: int, name: str) -> OutletId:
-        """Some frames of a pulse."""
+        """The frames from ``start`` to ``stop`` of a pulse."""
         size = int(self.graph.fact(outlet).shape[axis])
         if (start, stop) == (0, size):
             return outlet

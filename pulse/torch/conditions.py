@@ -36,7 +36,7 @@ class KnownConditions:
             for buffers, key, value in self._places:
                 if buffers.get(key) is args[0]:
                     return CONVERSIONS[name](value.item())
-            return asserted(_caller()) if name in ("__bool__", "item") else None
+            return asserted_value(_caller()) if name in ("__bool__", "item") else None
         if name.endswith("_") and not name.endswith("__"):
             self._places = [place for place in self._places if place[0].get(place[1]) is not args[0]]
         return None
@@ -50,7 +50,7 @@ def _caller() -> FrameType | None:
     return frame
 
 
-def asserted(frame: FrameType | None) -> bool | None:
+def asserted_value(frame: FrameType | None) -> bool | None:
     """The truth value with which an ``assert`` of the frame's present instruction passes; None if there is none."""
     if frame is None:
         return None

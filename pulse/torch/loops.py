@@ -107,16 +107,16 @@ class Loops:
         frame = self._frame(step.loop, x, axis, step)
         if isinstance(entries[place], slice):
             entries[place] = slice(None)
-            frame = self._noted(frame.unsqueeze(axis), frame)
+            frame = self._note_and_give(frame.unsqueeze(axis), frame)
         else:
             del entries[place]
         return (
             frame
             if all(each in (slice(None), ...) for each in entries)
-            else self._noted(frame[tuple(entries)], frame)
+            else self._note_and_give(frame[tuple(entries)], frame)
         )
 
-    def _noted(self, result: Any, frame: Any) -> Any:
+    def _note_and_give(self, result: Any, frame: Any) -> Any:
         self.note([frame], {}, result)
         return result
 

@@ -114,7 +114,7 @@ def test_commands_take_threads(tmp_path):
 def test_commands_say_why_they_refuse():
     assert "--threads 3: this process may use 2 cores" in refused("bench", "--threads", 3)
     assert "use --threads 2" in refused("bench", "--threads", 3)
-    assert "--threads 0: a step needs one thread at least" in refused("run", "--threads", 0)
+    assert "--threads 0: a step needs at least one thread" in refused("run", "--threads", 0)
     assert "numpy backend runs on one thread" in refused("bench", "--threads", 2, "--backend", "numpy")
 
 

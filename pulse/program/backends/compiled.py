@@ -1,4 +1,4 @@
-"""A program that was made in this process: it has its model, graph and all."""
+"""A program that was compiled in this process and still has its model."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -20,7 +20,7 @@ from pulse.record import record
 
 @record(eq=False)
 class PlacedNode:
-    """A node of a program: its name, what it computes, and which implementation does."""
+    """A node of a program: its name, its op and its implementation."""
 
     name: str
     op: Op
@@ -28,7 +28,7 @@ class PlacedNode:
 
 
 class CompiledProgram(Program):
-    """A program and the model that it is made of, which ``network`` is."""
+    """A program and the pulsed model from which it was compiled, ``network``."""
 
     def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
         super().__init__(model, check_form(form))
@@ -42,16 +42,16 @@ class CompiledProgram(Program):
 
     @property
     def default_backend(self) -> str:
-        """The backend of nodes that no view asks for another one for."""
+        """The backend of the nodes for which no view sets one."""
         return self.backend
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        state.pop("choices", None)  # found again where they are asked for
+        state.pop("choices", None)  # computed again on demand
         return state
 
     def node(self, name: str) -> "PlacedNode":
-        """A node of the pulsed graph with its implementation. Raises PulseError: no such node."""
+        """A node of the pulsed graph with its implementation. Raises PulseError if there is none."""
         for node in self.network.graph.nodes:
             if node.name == name and node.id in self.choices:
                 return PlacedNode(name, node.op, self.choices[node.id])

@@ -24,7 +24,7 @@ def _pad(op: Conv, x: Array) -> Array:
 
 
 def _finish(op: Conv, y: Array, inputs: Sequence[Array]) -> list[Array]:
-    """With the bias, in the type of the input."""
+    """Add the bias and cast to the type of the input."""
     x = inputs[0]
     if len(inputs) > 2:
         y = y + inputs[2].astype(y.dtype).reshape(-1, *(1,) * len(op.strides))
@@ -32,20 +32,20 @@ def _finish(op: Conv, y: Array, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _groups(op: Conv, x: Array, w: Array) -> tuple[Array, Array]:
-    """Channels and kernels by groups: [N, G, C/G, X...] and [G, O/G, C/G, K...]."""
+    """Reshape channels and kernels into groups: [N, G, C/G, X...] and [G, O/G, C/G, K...]."""
     by_group = x.reshape(len(x), op.group, -1, *x.shape[2:])
     return by_group, w.astype(x.dtype).reshape(op.group, -1, *w.shape[1:])
 
 
 def _counts(op: Conv, x: Array, w: Array) -> list[int]:
-    """Output frames along each spatial axis."""
+    """The number of output frames along each spatial axis."""
     spans = [(size - 1) * dilation + 1 for size, dilation in zip(w.shape[2:], op.dilations)]
     return [max(0, (size - span) // stride + 1) for size, span, stride in zip(x.shape[2:], spans, op.strides)]
 
 
 @implements(Conv, kernel="direct", priority=-1, dtypes=FLOATS, refuses=_pads_vary)
 def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
-    """The sum over the taps of a kernel, one strided slice of the input for each."""
+    """Sum over the taps of the kernel, one strided slice of the input for each."""
     x, w = _pad(op, inputs[0]), inputs[1]
     counts = _counts(op, x, w)
     by_group, kernels = _groups(op, x, w)
@@ -63,9 +63,9 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
 
 @implements(Conv, kernel="fft", priority=-2, dtypes=FLOATS, refuses=_pads_vary)
 def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
-    """The product of Fourier transforms in f64.
+    """Multiply Fourier transforms in f64.
 
-    A transform would spread a frame that is not finite, or is not of the stream, over all others; then it is direct.
+    Frames that are not finite, or not of the stream, are convolved directly: a transform would spread them.
     """
     x, w = _pad(op, inputs[0]), inputs[1]
     counts = _counts(op, x, w)
@@ -87,5 +87,5 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
 
 @implements(Conv, kernel="im2col", priority=-3, dtypes=FLOATS, refuses=_pads_vary)
 def convolve_by_windows(op: Conv, inputs: Sequence[Array]) -> list[Array]:
-    """The product of the kernels with a matrix of all windows, which is how the op itself is defined."""
+    """Multiply the kernels with a matrix of all windows, as the op's own definition does."""
     return op.eval(inputs, {})

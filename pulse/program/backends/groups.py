@@ -17,12 +17,12 @@ from pulse.record import record
 
 @record(eq=False)
 class BackendGroup:
-    """Nodes that one backend runs in one go.
+    """Nodes that one backend runs together.
 
-    network   them, as a pulsed model of its own
-    reads     its inputs: name -> wire of the whole
-    gives     its outputs: name -> wire of the whole
-    nodes     node of the whole -> node of ``network``
+    network   the nodes as a pulsed model
+    reads     its inputs: name -> wire of the whole model
+    gives     its outputs: name -> wire of the whole model
+    nodes     node of the whole model -> node of ``network``
     """
 
     backend: str
@@ -34,7 +34,7 @@ class BackendGroup:
 
 @record
 class Transfer:
-    """A wire that goes from one backend to another."""
+    """A wire from one backend to another."""
 
     wire: str
     source: str
@@ -42,10 +42,10 @@ class Transfer:
 
 
 def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationChoice]:
-    """The implementation of each node: what its view asks for, else the default backend's.
+    """The implementation of each node: the one that its view sets, else the default backend's.
 
-    A kernel is asked of the nodes of a view that have one of that name, and there must be one.
-    Raises CompileError, with the candidates: nothing fits
+    A view's kernel applies to those of its nodes that have a kernel of that name; there must be at least one.
+    Raises CompileError, with the candidates: no implementation fits
     """
     graph = network.graph
     choices_by_node: dict[int, ImplementationChoice] = {}
@@ -65,7 +65,7 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationCho
 def _with_kernel(
     network: PulsedNetwork, nodes: Iterable[int], backend: str, kernel: str
 ) -> dict[int, ImplementationChoice]:
-    """The nodes that a kernel of this name computes. Raises CompileError: there is none."""
+    """The nodes that a kernel of this name can compute. Raises CompileError if there is none."""
     graph = network.graph
     choices_by_node: dict[int, ImplementationChoice] = {}
     errors: list[CompileError] = []
@@ -82,9 +82,9 @@ def _with_kernel(
 def split(
     network: PulsedNetwork, choice_of: Mapping[int, ImplementationChoice], read_outside: Iterable[OutletId]
 ) -> list[BackendGroup]:
-    """The groups in an order in which each finds what it reads.
+    """Split a model into groups, ordered so that each comes after those that it reads from.
 
-    read_outside  further wires that are read from outside
+    read_outside  more wires that are read from outside
     Raises        CompileError: a model that was read back in pulses, whose registers belong to no node
     """
     if network.registers:
@@ -102,7 +102,7 @@ def split(
 def _group_nodes(
     graph: PulsedGraph, order: Sequence[int], backend_of: Callable[[int], str]
 ) -> list[tuple[str, list[int]]]:
-    """Groups of one backend, few of them: all nodes of it that are ready are taken before another backend is."""
+    """Nodes in few groups of one backend each: a group takes all ready nodes of its backend before another begins."""
     waiting, done = list(order), set[int]()
     inside = set(order)
     groups: list[tuple[str, list[int]]] = []
@@ -174,12 +174,12 @@ def _part(
 
 
 def _port(name: str, fact: PulsedFact) -> Port:
-    """A border: all of it is new in every pulse, also what does not stream."""
+    """The port of a wire between groups. All its frames are new in every pulse, even if it does not stream."""
     return Port(name, fact.sizes, fact.dtype, 0, 0, Fraction(1), TDim.of(0))
 
 
 def transfers(parts: Sequence[BackendGroup], graph: PulsedGraph) -> tuple[Transfer, ...]:
-    """The wires that go from one backend to another, each once for each backend that reads it."""
+    """The wires from one backend to another, one entry for each backend that reads a wire."""
     backend_of = {outlet: part.backend for part in parts for outlet in part.gives.values()}
     wires = dict.fromkeys(
         Transfer(graph.label(outlet), backend_of[outlet], part.backend)

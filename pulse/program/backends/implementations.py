@@ -1,7 +1,7 @@
-"""Which code computes an op: the registry of implementations, and how one is chosen.
+"""The registry of implementations of ops, and how one is chosen.
 
-An op says what is computed and knows none of them. An implementation says for which ops, types and layout it is; the
-fitting one with the highest priority is chosen among those of the backend, and of the kernel, that a view asks for.
+An op defines a computation and does not know its implementations. An implementation names its ops, types and layout.
+Among those of the backend and kernel that a view sets, the fitting one with the highest priority is chosen.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ C = TypeVar("C", bound=Callable[..., Sequence[Array]])
 
 
 def fits_all(op: Op, facts: Sequence[TypedFact]) -> str:
-    """Nothing is refused."""
+    """Refuse nothing."""
     return ""
 
 
@@ -34,12 +34,12 @@ class Implementation:
 
     backend   what runs it: ``numba``, ``numpy``, ``onnxruntime``
     kernel    the algorithm, such as ``fft``; ``reference`` is the op's own
-    ops       the ops, and classes of them, that it is for
-    priority  the highest one that fits is chosen
-    refuses   why it does not fit; asked after type and dtypes
-    compute   computes an op without a state, of the numpy backend; None: its backend compiles the op itself
-    dtypes    the short names of the types that inputs may have; any if it is empty
-    layout    of its tensors; there is only one yet
+    ops       the classes of ops that it computes
+    priority  the fitting implementation with the highest one is chosen
+    refuses   says why it does not fit; called if op and dtypes fit
+    compute   computes a stateless op of the numpy backend; None: its backend compiles the op itself
+    dtypes    the short names of the allowed input types; empty: any
+    layout    the layout of its tensors
     """
 
     backend: str
@@ -66,10 +66,10 @@ class Implementation:
 
 @record(eq=False)
 class ImplementationChoice:
-    """The implementation of one node, and why it is this one.
+    """The implementation of one node, and the alternatives.
 
     dtype   of the node's first input, or of its output if it has none
-    others  those that fit too
+    others  the other implementations that fit
     """
 
     implementation: Implementation
@@ -100,7 +100,7 @@ REGISTRY: list[Implementation] = []
 
 
 def register(implementation: Implementation) -> Implementation:
-    """Add an implementation; one of the same backend, kernel and ops takes the place of the old one."""
+    """Add an implementation; it replaces one of the same backend, kernel and ops."""
     key = (implementation.backend, implementation.kernel, implementation.ops)
     REGISTRY[:] = [each for each in REGISTRY if (each.backend, each.kernel, each.ops) != key]
     REGISTRY.append(implementation)
@@ -116,9 +116,9 @@ def implements(
 ) -> Callable[[C], C]:
     """Register a function ``(op, inputs) -> outputs`` as an implementation of the numpy backend.
 
-    ops       that it computes; none with a state, whose state the backend keeps
+    ops       the ops that it computes; stateless ones only, since the backend keeps states
     kernel    the name of the algorithm
-    priority  above 0 it is chosen if no view asks for a kernel
+    priority  above 0: chosen if no view sets a kernel
     dtypes    the short names of the types that it takes; any by default
     refuses   (op, facts of its inputs) -> why it does not fit, or an empty text
     """
@@ -133,9 +133,9 @@ def implements(
 def choose(
     name: str, op: Op, facts: Sequence[TypedFact], backend: str = "", kernel: str = ""
 ) -> ImplementationChoice:
-    """The implementation of a node, of the backend and the kernel that are asked for.
+    """Choose the implementation of a node, of the given backend and kernel if these are not empty.
 
-    facts   of its inputs
+    facts   the facts of its inputs
     Raises  CompileError, with the candidates: none fits
     """
     load_plugins(GROUP)
@@ -149,7 +149,7 @@ def choose(
             f"{each}: {reason}" for each, reason in against.items() if isinstance(op, each.ops)
         )
         raise CompileError(
-            f"{name} ({op.name}): nothing computes it with {request}; the candidates are {candidates or 'none'}"
+            f"{name} ({op.name}): no implementation for {request}; the candidates are {candidates or 'none'}"
         )
     best, *others = fitting
     request = " and ".join(
@@ -165,7 +165,7 @@ def choose(
 
 
 def has_preferred() -> bool:
-    """Whether an implementation goes before the reference without being asked for."""
+    """Whether some implementation is chosen over the reference by default."""
     load_plugins(GROUP)
     return any(each.compute is not None and each.priority > 0 for each in REGISTRY)
 

@@ -1,4 +1,4 @@
-"""Programs whose nodes run on several backends: each part is a program of its own, over one clock."""
+"""Programs whose nodes run on several backends: each part is a program, and all share one clock."""
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,16 +20,16 @@ from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
 
 Compile: TypeAlias = Callable[[str, PulsedNetwork, Mapping[int, Compute]], Program]
-"""Backend, a part, and the functions that compute nodes of it -> the program of the part."""
+"""(backend, part, functions that compute its nodes) -> the program of the part."""
 
 _SIZE = struct.Struct("<q")
 
 
 class MixedProgram(CompiledProgram):
-    """A pulsed model of which views run on other backends than the rest.
+    """A pulsed model whose views may run on different backends.
 
-    parts      the parts in the order in which they run, and the program of each
-    transfers  the wires that go from one backend to another
+    parts      the parts and their programs, in the order of execution
+    transfers  the wires from one backend to another
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class MixedProgram(CompiledProgram):
 
 
 class MixedState(State):
-    """One stream: that of each part."""
+    """One stream, which consists of a stream of each part."""
 
     def __init__(self, program: MixedProgram, constants: Feed | None) -> None:
         super().__init__(program, constants)
@@ -130,7 +130,7 @@ class MixedState(State):
             start += _SIZE.size
             if size < 0 or start + size > len(memory):
                 raise InputError(
-                    f"the snapshot holds {len(memory)} bytes of memory, which is not this stream's"
+                    f"the snapshot holds {len(memory)} bytes of memory, which is not the size of this stream's"
                 )
             memories.append(memory[start : start + size])
             start += size

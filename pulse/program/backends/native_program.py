@@ -1,4 +1,4 @@
-"""The programs of the numba backend: streams of native kernels, and how a pulsed model becomes their rows."""
+"""Programs of the numba backend: a pulsed model compiled to rows of native kernels, and its streams."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -33,7 +33,7 @@ from pulse.report import json_value
 
 _MODULES = "kernels"
 SHOWN = 12
-"""Fields of an instruction in a listing."""
+"""The most fields of an instruction in a listing."""
 
 
 class NativeProgram(NativeStreams, CompiledProgram):
@@ -86,7 +86,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         self.link()
 
     def _kernels(self) -> list[str]:
-        """The names of all that it runs."""
+        """The names of all kernels that it runs."""
         return list(dict.fromkeys(row.kernel for row in self.instructions))
 
     def link(self) -> None:
@@ -129,7 +129,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in self.instructions]
 
     def save(self, path: "str | PathLike[str]", proof: ProofNote | None = None, **metadata: str) -> None:
-        """``Program.save``, with what a proof has shown and more metadata, such as ``sample_rate``."""
+        """Save as ``Program.save`` does, with the result of a proof and more metadata, such as ``sample_rate``."""
         write_file(self.to_bytes(proof, **metadata), path)
 
     def to_bytes(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
@@ -141,7 +141,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*lines, *sizes))
 
     def _storage_text(self) -> str:
-        """In what form the instructions have their weights; those of small matrices stay f32."""
+        """The forms of the instructions' weights; those of small matrices stay f32."""
         forms = [row.instruction.form for row in self.instructions if len(row.instruction.forms()) > 1]
         counts = [f"{forms.count(form)} with weights of {form}" for form in dict.fromkeys(forms)]
         if codes := sum(row.instruction.rounds_rows for row in self.instructions):
@@ -163,7 +163,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
 
 def has_kernel(op: Op) -> bool:
-    """Whether instructions are known for an op, those of plugins included."""
+    """Whether an op has a lowering, plugins included."""
     if type(op) not in LOWER:
         load_plugins(GROUP)
     return type(op) in LOWER

@@ -1,4 +1,4 @@
-"""The numpy backend: a pulsed model run node by node, the reference of the kernels."""
+"""The numpy backend: runs a pulsed model node by node; the reference of the kernels."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -23,14 +23,14 @@ from pulse.pulsify.faults import body_sites, find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 
 BODIES = -1
-"""Where a state counts the faults of bodies, beside the memories of nodes."""
+"""The key, among the memories of nodes, of the count of faults in bodies."""
 
 
 class ReferenceProgram(CompiledProgram):
-    """Runs each op's own numpy form.
+    """A program that runs each op's own numpy form.
 
     arithmetic  as in ``TypedNetwork.run``
-    computes    node -> what computes it, where that is not the op's own form
+    computes    node -> the function that replaces the op's own form
     """
 
     def __init__(
@@ -51,19 +51,19 @@ class ReferenceProgram(CompiledProgram):
         nodes = [graph.nodes[node_id] for node_id in self.order]
         self.bodied = {node.id for node in nodes if bodies(node.op)}
         self.read_back = bool(model.registers)
-        """Whether it is unknown which values are of the stream: then the ops raise by themselves."""
+        """Whether it is unknown which values belong to the stream: then the ops raise themselves."""
         looked_at = (node for node in nodes if node.id not in self.unchecked)
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))
         self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
-        """What is looked at for faults in bodies, and where it is counted."""
+        """Checked operand in a body -> index of its counter."""
         self.rounded = {
             (node.id, slot): value
             for node in nodes
             for slot, value in rounded_operands(node.name, node.op, graph.input_facts(node), form)
         }
-        """(node, slot) -> the weight as f32 that its stored form stands for, where that differs."""
+        """(node, slot) -> the f32 value of a weight's stored form, if it differs from the weight."""
         self.ops = {node.id: with_rounded_bodies(node.name, node.op, form) for node in nodes}
-        """node -> its op, the weights of its bodies rounded."""
+        """Node -> its op, with the weights of its bodies rounded."""
 
     @property
     def backend(self) -> str:
@@ -81,7 +81,7 @@ class ReferenceState(State):
         self._program = program
         self._memory: dict[int, list[Array]] = {}
         self._next: dict[int, list[Array]] = {}
-        """What the pulse that is being run leaves behind; it becomes the memory when all of it is known."""
+        """The next memory, collected while a pulse runs; it replaces the memory when the pulse is complete."""
         self._counting = bool(program.network.checks or program.sites)
         self._clear()
 
@@ -144,13 +144,13 @@ class ReferenceState(State):
         checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
         values, _ = replace_all_failing(
             checks, inputs
-        )  # nodes of their own count: most of this is not of the stream
+        )  # counters are nodes themselves; most of these values are not of the stream
         if compute is not None:
             return compute(op, values)
         return self._with_bodies(node_id, lambda: op.eval(values, {}))
 
     def _with_bodies(self, node_id: int, compute: Callable[[], list[Array]]) -> list[Array]:
-        """The results of a node; faults in its bodies are counted."""
+        """Compute a node and count the faults in its bodies."""
         if node_id not in self._program.bodied:
             return compute()
         tally = Tally(path=[self._program.network.graph.nodes[node_id].name])
@@ -179,7 +179,7 @@ class ReferenceState(State):
             yield site, int(self._memory[BODIES][0][place])
 
     def _set_end(self) -> None:
-        """Every op looks at the clock itself."""
+        """Do nothing: every op reads the clock itself."""
 
     def _save(self) -> bytes:
         return b"".join(array.tobytes() for arrays in self._memory.values() for array in arrays)
@@ -187,7 +187,7 @@ class ReferenceState(State):
     def _load(self, memory: bytes) -> None:
         expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
         if len(memory) != expected:
-            raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
+            raise InputError(f"the snapshot holds {len(memory)} bytes of memory, but {expected} are needed")
         self.changing = True
         self._faults_before = 0
         states: dict[int, list[Array]] = {}
@@ -202,7 +202,7 @@ class ReferenceState(State):
         self._memory = states
 
     def _keep(self) -> tuple[dict[int, list[Array]], int]:
-        return self._memory, self._faults_before  # each pulse makes the memory anew
+        return self._memory, self._faults_before  # each pulse makes a new memory
 
     def _put_back(self, memory: tuple[dict[int, list[Array]], int]) -> None:
         self._memory, self._faults_before = memory

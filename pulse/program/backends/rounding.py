@@ -1,4 +1,4 @@
-"""The weights that the stored forms stand for, in a graph and in the bodies of its scans."""
+"""The values of weights after rounding to their stored forms, in a graph and in the bodies of its scans."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -15,7 +15,7 @@ from pulse.typed import TypedGraph, TypedNetwork, constant
 def rounded_operands(
     name: str, op: Op, inputs: Sequence[PulsedFact], form: str
 ) -> Iterator[tuple[int, Array]]:
-    """The constant operands of a node that are rounded when stored: the slot, and the rounded values as f32.
+    """The constant operands of a node that storing rounds: slot and rounded values as f32.
 
     Raises CompileError: int8 cannot hold it
     """
@@ -40,7 +40,7 @@ def round_offline(model: TypedNetwork, form: str, activations: str = "f32") -> T
 def with_rounded_bodies(name: str, op: Op, form: str) -> Op:
     """An op with the weights of its bodies rounded. Raises CompileError.
 
-    A body whose shapes are not constant keeps its weights: no kernels run it.
+    A body whose shapes are not constant keeps its weights, since no kernels run it.
     """
     return op if form == "f32" else with_bodies(op, partial(_with_rounded_weights, name, form))
 

@@ -1,1 +1,1 @@
-"""Program files: written, and read and checked as the file of a stranger. The model is not needed to run one."""
+"""Write program files, and read them with every check that an untrusted file needs. Running one needs no model."""

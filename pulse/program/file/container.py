@@ -1,8 +1,8 @@
-"""The file of a program as bytes: what is in it is ``program_file``'s.
+"""The container of a program file; ``program_file`` defines its contents.
 
 MAGIC with the number of the format, 32 bytes of checksum (BLAKE2b of all that follows), 8 bytes with the length of the
-header, the header as JSON, then sections of plain bytes, which the header names with place and size. A place is counted
-from the first byte of the file and is a multiple of 64; all numbers are little-endian.
+header, the header as JSON, then sections of plain bytes. The header names each section with its size and its offset
+from the start of the file, a multiple of 64. All numbers are little-endian.
 """
 
 import json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KIND = b"pulse program "
 MAGIC = KIND + b"2\n"
-"""The number of the format grows when files name something else, such as kernels whose modules have moved."""
+"""The number of the format grows when the names in files change, for example when kernels move to other modules."""
 CHECKSUM_BYTES, LENGTH_BYTES, ALIGNMENT = 32, 8, 64
 FIXED_BYTES = len(MAGIC) + CHECKSUM_BYTES + LENGTH_BYTES
 MOST_HEADER_BYTES = 1 << 26
@@ -31,11 +31,11 @@ MOST_HEADER_BYTES = 1 << 26
 
 @record
 class Container:
-    """A file that was read.
+    """A file that has been read.
 
-    name      what errors call it
-    content   all of its bytes: mapped if it is a file, so that they are read when they are used
-    header    names and values
+    name      its name in errors
+    content   all of its bytes, memory-mapped if it is a file
+    header    the values of its header by name
     """
 
     name: str
@@ -43,7 +43,7 @@ class Container:
     header: dict[str, Any]
 
     def section(self, name: str) -> Array:
-        """Its bytes, not copied. Raises LoadError."""
+        """The bytes of a section, not copied. Raises LoadError."""
         places = self.header.get("sections")
         place: Any = cast(dict[str, Any], places).get(name) if isinstance(places, dict) else None
         if not (isinstance(place, list) and len(cast(list[Any], place)) == 2):
@@ -56,12 +56,12 @@ class Container:
 
 
 def is_program(head: bytes) -> bool:
-    """Whether a file begins as a program file of any format version."""
+    """Whether the first bytes are those of a program file of any format version."""
     return head.startswith(KIND)
 
 
 def is_program_file(path: "Path") -> bool:
-    """Whether a file is a program file; one that cannot be read is none."""
+    """Whether a file is a program file; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             return is_program(file.read(len(KIND)))
@@ -73,7 +73,7 @@ def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     """The bytes of a file."""
     places = {name: [0, 0] for name in sections}
     text, end, length = b"", 0, -1
-    while len(text) != length:  # places further on may have more digits
+    while len(text) != length:  # larger offsets may have more digits
         length, end = len(text), _align(FIXED_BYTES + len(text))
         for name, data in sections.items():
             places[name] = [end, data.nbytes]
@@ -90,35 +90,35 @@ def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
 
 
 def open_container(source: str | bytes) -> Container:
-    """A file, mapped into memory, or the bytes of one.
+    """Open a file, memory-mapped, or the bytes of one.
 
-    Raises LoadError: it is none, or damaged, or of another format.
+    Raises LoadError: it is not a program file, is damaged, or has another format.
     """
     name = "the program" if isinstance(source, bytes) else source
     content = _map(source)
     head = content[: len(MAGIC)].tobytes()
     if not head.startswith(KIND):
-        raise LoadError(f"{name}: is not the file of a program; pulse compile writes one")
+        raise LoadError(f"{name}: is not a program file; pulse compile writes one")
     if head != MAGIC:
         raise LoadError(
-            f"{name}: is a program of another format than this version reads; compile the model again with "
+            f"{name}: is a program file of a format that this version does not read; compile the model again with "
             "pulse compile"
         )
     if sys.byteorder != "little":
-        raise LoadError(f"{name}: programs are for little-endian processors; load the model itself")
+        raise LoadError(f"{name}: programs run on little-endian processors only; load the model itself")
     if content[len(MAGIC) :][:CHECKSUM_BYTES].tobytes() != _checksum(content):
         raise LoadError(
             f"{name}: its checksum is wrong, so it is damaged; copy it again, or compile the model again"
         )
     size = int.from_bytes(content[FIXED_BYTES - LENGTH_BYTES : FIXED_BYTES].tobytes(), "little")
     if size > min(MOST_HEADER_BYTES, len(content) - FIXED_BYTES):
-        raise LoadError(f"{name}: its header is longer than it may be; compile the model again")
+        raise LoadError(f"{name}: its header is too long; compile the model again")
     try:
         header = json.loads(content[FIXED_BYTES : FIXED_BYTES + size].tobytes())
     except (ValueError, RecursionError) as error:
-        raise LoadError(f"{name}: its header is no JSON ({error}); compile the model again") from None
+        raise LoadError(f"{name}: its header is not JSON ({error}); compile the model again") from None
     if not isinstance(header, dict):
-        raise LoadError(f"{name}: its header is no JSON object; compile the model again")
+        raise LoadError(f"{name}: its header is not a JSON object; compile the model again")
     return Container(name, content, cast(dict[str, Any], header))
 
 

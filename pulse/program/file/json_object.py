@@ -1,4 +1,4 @@
-"""Values of JSON that a stranger wrote, taken by name and checked for their type."""
+"""Typed access to untrusted JSON, by name, with checks."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -9,9 +9,9 @@ from pulse.record import record
 
 @record
 class JsonObject:
-    """An object of JSON.
+    """A JSON object.
 
-    name     of the file, for errors
+    name     the name of the file, for errors
     Raises   LoadError: a value is missing, of another type or out of range
     """
 
@@ -19,7 +19,7 @@ class JsonObject:
     values: dict[str, Any]
 
     def text(self, key: str, most: int = 1 << 16) -> str:
-        """A text of at most this many letters."""
+        """A string of at most this many characters."""
         value = self.values.get(key)
         if not isinstance(value, str) or len(value) > most:
             raise self._error(key)
@@ -38,7 +38,7 @@ class JsonObject:
         return tuple(self._number(key, value, low, high) for value in self._list(key))
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts."""
+        """A list of strings."""
         values = self._list(key)
         if not all(isinstance(value, str) for value in values):
             raise self._error(key)
@@ -71,7 +71,7 @@ class JsonObject:
         return (self._record(key, value) for value in self._list(key))
 
     def mapping(self, key: str, kind: type) -> dict[str, Any]:
-        """An object whose values are all of a type."""
+        """An object whose values all have the given type."""
         values = self.record(key).values
         if not all(type(value) is kind for value in values.values()):
             raise self._error(key)

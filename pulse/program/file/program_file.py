@@ -1,4 +1,4 @@
-"""Writing a program to a file: ports, places, rows, weights, the first state, and what a proof has shown."""
+"""Write a program to a file: ports, tensor places, rows, weights, the initial state, and the result of a proof."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from pulse.program.table.table import row_starts
 from pulse.version import __version__
 
 LONGEST_TEXT = 4096
-"""Of the metadata of a model that is kept."""
+"""The most characters of a metadata value that is stored."""
 
 
 def encode_program(
@@ -37,14 +37,14 @@ def encode_program(
 ) -> bytes:
     """The content of its file.
 
-    metadata          what the model's file says beside its graph, such as ``sample_rate``; long texts are left out
-    proof             what a proof has shown; None: nothing has been proved
-    chunks, detected  how a model of chunks is called, for reports
-    Raises            WriteError: further wires are fetched, or a row may reach outside of its memory
+    metadata          metadata of the model's file, such as ``sample_rate``; long texts are left out
+    proof             the result of a proof; None: nothing has been proved
+    chunks, detected  how a chunk model is called, for reports
+    Raises            WriteError: inner wires are fetched, or a row may reach outside of its memory
     """
     if program.fetched:
         raise WriteError(
-            f"{program.model.title}: a program that fetches inner wires is not saved; leave out fetches"
+            f"{program.model.title}: a program that fetches inner wires cannot be saved; leave out fetches"
         )
     require_safe(program)
     kernels: dict[Kernel, int] = {}
@@ -104,7 +104,7 @@ def write_file(content: bytes, path: "str | PathLike[str]") -> None:
 
 
 def layout(kernel: Kernel) -> str:
-    """A checksum of how the rows of a kernel are laid out, which tells rows of other versions apart."""
+    """A checksum of the layout of a kernel's rows, which differs between incompatible versions."""
     return blake2b(repr(_fields(kernel.instruction)).encode(), digest_size=8).hexdigest()
 
 

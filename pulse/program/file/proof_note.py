@@ -1,4 +1,4 @@
-"""What a proof has shown of a program, as its file tells it."""
+"""The result of a proof, as a program file stores it."""
 
 from dataclasses import asdict
 from typing import Any
@@ -9,17 +9,17 @@ from pulse.record import record
 
 @record
 class ProofNote:
-    """A proof in short.
+    """A summary of a proof.
 
-    outcome   ``equal``, or ``not proved`` where equality says nothing of some output
+    outcome   ``equal``, or ``not proved`` if equality says nothing about some output
     verdict   the same in a sentence
-    when      day and time of it, in UTC
-    version   of pulse
-    of        what was compared with the offline model: ``the file``, or ``weights of f32`` where its own are rounded
-    streams   how many; ``shortest`` and ``longest`` of them in frames of the symbol
+    when      its date and time, in UTC
+    version   the version of pulse
+    of        what was compared with the offline model: ``the file``, or ``weights of f32`` if its own are rounded
+    streams   the number of streams; ``shortest`` and ``longest`` in frames of the symbol
     error     the largest absolute difference from the offline model in f64, ``relative`` to the largest value
-    share     of what rounding may do, by the tolerance in docs/proof.md: at most 1
-    rounding  what rounded weights change, by output
+    share     the largest error as a share of the tolerance in docs/proof.md: at most 1
+    rounding  output -> the change caused by rounded weights
     """
 
     outcome: str
@@ -42,7 +42,7 @@ class ProofNote:
 
     @classmethod
     def read(cls, record: JsonObject) -> "ProofNote":
-        """The reverse. Raises LoadError."""
+        """Read what ``as_dict`` wrote. Raises LoadError."""
         values: dict[str, Any] = {
             key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")
         }
@@ -51,7 +51,7 @@ class ProofNote:
         return cls(**values, rounding=record.texts("rounding"))
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and texts for reports."""
+        """Labels and values for reports."""
         span = f"{self.streams} of {self.shortest:,} to {self.longest:,} frames; seed {self.seed}"
         worst = f"{self.error:.3g} at most, {self.relative:.2g} of the largest value"
         return [

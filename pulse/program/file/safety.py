@@ -1,4 +1,4 @@
-"""That no row of a program, and nothing that is read or written beside its rows, reaches outside of its memories."""
+"""Check that a program, its rows and the accesses around them, stays inside its memories."""
 
 from pulse.errors import LoadError
 from pulse.jit.reach import TableCheck
@@ -10,15 +10,15 @@ from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
 
 MOST_SCRATCH = 1 << 30
-"""Bytes of scratch memory."""
+"""The most bytes of scratch memory."""
 WORD = 8
 
 
 def require_safe(program: NativeExecutable) -> None:
-    """Check all that a program touches while it runs, by its numbers; nothing is run.
+    """Check every memory access of a program from the numbers in its rows, without running it.
 
-    Raises LoadError naming the row, if it may reach outside of the weights, the state or the scratch memory, write
-    weights or words of time, or go on for minutes.
+    Raises LoadError naming a row that may reach outside of the weights, the state or the scratch memory, write to
+    weights or to words of the clock, or run for minutes.
     """
     if program.arena_bytes > MOST_SCRATCH:
         raise LoadError(
@@ -41,7 +41,7 @@ def require_safe(program: NativeExecutable) -> None:
 
 
 def _check_around(program: NativeExecutable, check: TableCheck) -> None:
-    """What Python reads and writes before and after the rows. Raises UnsafeRowError."""
+    """Check the accesses of Python before and after the rows. Raises UnsafeRowError."""
     for name, place in program.received:
         if 0 not in place.shape:
             check.writes(place.region, *_bytes(name, place))

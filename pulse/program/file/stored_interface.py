@@ -1,4 +1,4 @@
-"""What a program file says of the model's inputs and outputs."""
+"""The inputs and outputs of the model, as a program file stores them."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -14,7 +14,7 @@ from pulse.program.file.json_object import JsonObject
 from pulse.record import record
 
 MOST_TAIL_PULSES = 1 << 20
-"""That a stream may take after its last frame."""
+"""The most pulses that a stream may take after its last frame."""
 MOST_LETTERS, MOST_ASSUMPTIONS = 1 << 10, 16
 MOST_RATE = 1 << 31
 
@@ -72,13 +72,15 @@ def _write_port(port: Port) -> dict[str, Any]:
 
 
 def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
-    """Read what the writer stored; lengths are bounded, so that every stream ends. Raises LoadError."""
+    """Read the interface; lengths are bounded, so that every stream ends. Raises LoadError."""
     try:
         scope = SymbolScope()
         symbol = scope.symbol(record.text("symbol", MOST_LETTERS))
         texts = record.texts("assumptions")
         if len(texts) > MOST_ASSUMPTIONS or sum(map(len, texts)) > MOST_LETTERS:
-            raise LoadError(f"{record.name}: it assumes too much of {symbol}; compile the model again")
+            raise LoadError(
+                f"{record.name}: it has too many assumptions on {symbol}; compile the model again"
+            )
         for text in texts:
             scope.assume(text)
         reading = _Reading(record.name, scope, symbol, record.number("pulse", 1, MOST_RATE))
@@ -129,7 +131,7 @@ class _Reading:
             if is_input and length.eval({self.symbol: FAR_FRAMES}) < rate * FAR_FRAMES - FAR_FRAMES // 2:
                 raise LoadError(f"{self.name}: input {name!r} does not grow with the stream")
         elif is_input and axis is not None:
-            raise LoadError(f"{self.name}: input {name!r} has frames and does not stream")
+            raise LoadError(f"{self.name}: input {name!r} has frames but does not stream")
         return port
 
     def read_awaited(self, record: JsonObject) -> AwaitedWire:
@@ -143,7 +145,7 @@ class _Reading:
         """A length of this symbol alone that fits into an int64 for every stream."""
         length = self.scope.parse(record.text("length", MOST_LETTERS))
         if not length.symbols <= {self.symbol}:
-            raise LoadError(f"{self.name}: the length {length} is not of {self.symbol} alone")
+            raise LoadError(f"{self.name}: the length {length} does not depend on {self.symbol} alone")
         if abs(length.eval({self.symbol: FAR_FRAMES})) > FAR or abs(length.eval({self.symbol: 0})) > 1 << 60:
             raise LoadError(f"{self.name}: the length {length} is too large")
         return length
@@ -152,4 +154,4 @@ class _Reading:
         """Refuse a wire whose tail takes too many pulses."""
         for end in (0, 1, FAR_FRAMES):
             if length.eval({self.symbol: end}) + delay > rate * end + MOST_TAIL_PULSES * frames:
-                raise LoadError(f"{self.name}: a stream would go on for too long: {length} frames")
+                raise LoadError(f"{self.name}: a stream would not end soon enough: {length} frames")

@@ -1,4 +1,4 @@
-"""A program that was read from a file. Neither the model nor numba is needed to run it."""
+"""A program read from a file. Running it needs neither the model nor numba."""
 
 import json
 import os
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from pulse.program.table.cost import RowNote
 
 OURS = "pulse.program.kernels."
-"""Where the kernels of this package are declared."""
+"""The package that declares this project's kernels."""
 PLUGINS = "pulse.kernels"
 LARGEST_BYTE = 1 << 47
 
 
 class StoredProgram(NativeStreams):
-    """A program of a file: rows that were checked, over weights that are mapped.
+    """A program from a file: checked rows over memory-mapped weights.
 
     source  the file, or its bytes
-    proof   what was proved when it was compiled; None: nothing
+    proof   the proof that was made when it was compiled; None: none
     """
 
     def __init__(self, container: Container) -> None:
@@ -98,7 +98,7 @@ class StoredProgram(NativeStreams):
 
     @property
     def notes(self) -> "Sequence[RowNote]":
-        """What is reported of each instruction. Raises LoadError: the file tells nothing of them."""
+        """The note of each instruction, for reports. Raises LoadError if the file has none."""
         rows = self._read_notes("rows")
         if len(rows) != self.rows:
             raise self._silent()
@@ -111,7 +111,7 @@ class StoredProgram(NativeStreams):
         return lines
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write it again, as it is. Raises WriteError."""
+        """Write the same file again. Raises WriteError."""
         write_file(self._container.content.tobytes(), path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -140,12 +140,12 @@ class StoredProgram(NativeStreams):
 
 
 def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
-    """A program from its file or the bytes of it.
+    """Read a program from its file or from bytes.
 
-    The file must stay as it is while the program is in use: its weights are mapped. ``save`` replaces a file, and does
-    not write into it.
+    The file must not change while the program is in use, since its weights are memory-mapped. ``save`` replaces a file
+    rather than writing into it.
 
-    Raises LoadError: it is no program, damaged, of another version, or not safe to run; or a kernel is not installed
+    Raises LoadError: it is not a program, damaged, of another version, or not safe to run; or a kernel is not installed
     """
     with fewer_collections():
         return StoredProgram(open_container(source if isinstance(source, bytes) else os.fspath(source)))
@@ -215,10 +215,10 @@ def _counter(record: JsonObject) -> tuple[Site, int]:
 
 
 def _kernel(record: JsonObject) -> Kernel:
-    """A kernel by its name: of this package or of a plugin that is installed; a file does not say what is imported."""
+    """A kernel of this package or of an installed plugin, by name. A file does not choose what is imported."""
     name, module = record.text("name"), record.text("module")
     if name not in KERNELS and module.startswith(OURS) and module[len(OURS) :].isidentifier():
-        with suppress(ImportError):  # reported below, as for every other missing kernel
+        with suppress(ImportError):  # reported below, like every missing kernel
             import_module(module)
     if name not in KERNELS:
         load_plugins(PLUGINS)
@@ -234,7 +234,7 @@ def _kernel(record: JsonObject) -> Kernel:
         )
     if layout(kernel) != record.text("layout"):
         raise LoadError(
-            f"{record.name}: kernel {name} takes other rows in this version; compile the model again"
+            f"{record.name}: kernel {name} has another row layout in this version; compile the model again"
         )
     return kernel
 
@@ -242,19 +242,21 @@ def _kernel(record: JsonObject) -> Kernel:
 def _number_kernels(
     container: Container, kernels: Sequence[Kernel], rows: int
 ) -> tuple[NDArray[np.int64], list[Kernel]]:
-    """The table with the kernels' numbers of this process, and the kernel of each row."""
+    """The table with this process's kernel numbers, and the kernel of each row."""
     section = container.section("table")
     if section.size % 8:
-        raise LoadError(f"{container.name}: its table is not of whole words; compile the model again")
+        raise LoadError(
+            f"{container.name}: its table is not a whole number of words; compile the model again"
+        )
     table = section.view("<i8").astype(np.int64)
     words, start, row_kernels = cast(list[int], table.tolist()), 0, list[Kernel]()
     while start < len(words):
         length = words[start + 1] if start + 1 < len(words) else 0
         if length < 2 or start + length > len(words) or not 0 <= words[start] < len(kernels):
-            raise LoadError(f"{container.name}: row {len(row_kernels)} is none; compile the model again")
+            raise LoadError(f"{container.name}: row {len(row_kernels)} is not valid; compile the model again")
         row_kernels.append(kernels[words[start]])
         table[start] = row_kernels[-1].number
         start += length
     if len(row_kernels) != rows:
-        raise LoadError(f"{container.name}: has {len(row_kernels)} rows, where its header says {rows}")
+        raise LoadError(f"{container.name}: has {len(row_kernels)} rows, but its header says {rows}")
     return table, row_kernels

@@ -1,6 +1,6 @@
 """The lowering of each family of ops to instructions, mirroring ``pulse.ops``. Importing this fills the registry.
 
-What instructions become for interleaved memories, ``<family>_interleaved``, is imported where that is asked for.
+The conversions for interleaved memories, ``<family>_interleaved``, are imported on demand.
 """
 
 from pulse.program.lower import attention as attention

@@ -1,4 +1,4 @@
-"""Banded attention: one instruction that reads keys and values where the delay memory has them."""
+"""Banded attention: one instruction that reads keys and values directly from the delay memory."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionSt
 
 
 def batch_offsets(value: Value, batch: Sequence[int]) -> Array:
-    """Where each matrix of the last two axes begins, the batch axes broadcast."""
+    """Offset of each matrix of the last two axes, with the batch axes broadcast."""
     lead = list(range(len(value.shape) - 2))
     offsets = value.offsets(lead).reshape([value.shape[axis] for axis in lead])
     return np.ascontiguousarray(np.broadcast_to(offsets, batch)).ravel()

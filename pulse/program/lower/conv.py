@@ -1,4 +1,4 @@
-"""Convolutions: window products, with a way of their own for the depthwise ones."""
+"""Convolutions: window products, and a separate instruction for depthwise ones."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:
 def convolution_input(
     cx: Lowering, outlet: OutletId, split: SplitChannels | None, stream: int | None
 ) -> Value:
-    """What a convolution reads, [N, C, X...]; the first piece of the channels where these are split."""
+    """The input of a convolution, [N, C, X...]; the first piece of the channels if they are split."""
     if split is not None:
         return cx.floats(split.x, "a convolution")
     return channels_last(cx, cx.floats(cx.value(outlet), "a convolution"), stream)
@@ -46,7 +46,7 @@ def last_order(rank: int, stream: int | None) -> list[int]:
 
 
 def pad(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> Value:
-    """The tensor with zeros around it; itself if none are needed."""
+    """Pad a tensor with zeros; the tensor itself if none are needed."""
     if all(pair == (0, 0) for pair in amounts):
         return x
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
@@ -61,13 +61,13 @@ def pad(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Seque
 
 @lowers(Conv)
 def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
-    """Rows are the output positions, taps the kernel positions."""
+    """Lower a convolution: rows are the output positions, taps the kernel positions."""
     stored = stored_of(cx, node, 1, "its kernel")
     return convolve(cx, node, op, stored, bias_of(cx, node, stored.codes.shape[0]))
 
 
 def convolve(cx: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Array) -> list[Value]:
-    """A convolution of the first input of a node."""
+    """Emit a convolution of the first input of a node."""
     outlet, unrounded = OutletId(node.id), unrounded_rows(cx, node.inputs[0])
     stream, sizes = cx.fact(outlet).stream, cx.fact(outlet).sizes
     axis = None if stream is None else stream.axis
@@ -102,7 +102,7 @@ def _emit_piece(
     piece: Piece,
     rounds_rows: bool,
 ) -> None:
-    """Some outputs along an axis, by the taps that they have."""
+    """Emit a piece of the outputs along an axis, which share their taps."""
     i = piece.axis - 2
     y_piece, begin = y.part(piece.axis, piece.start, piece.stop), piece.start * op.strides[i] - piece.before
     reach = (piece.stop - piece.start - 1) * op.strides[i] + (piece.taps.stop - 1) * op.dilations[i] + 1
@@ -149,7 +149,7 @@ def emit_depthwise(
     rows_y: Array,
     finish: Finish,
 ) -> None:
-    """One depthwise window; ``table`` is [T, C]."""
+    """Emit one depthwise window; ``table`` is [T, C]."""
     cx.emit(
         Depthwise(
             x=x,

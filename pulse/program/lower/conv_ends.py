@@ -1,4 +1,4 @@
-"""Outputs near the ends of a padded axis, which have fewer taps than the others: then nothing need be padded."""
+"""Avoid padding: outputs near the ends of a padded axis get fewer taps than the others."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from pulse.program.table.memory import Value
 from pulse.record import record
 
 WORTH = 512
-"""Elements of an input from which on its copy into a padded one costs as much as another instruction."""
+"""The elements of an input from which on a padded copy costs as much as another instruction."""
 
 
 @record
@@ -24,7 +24,7 @@ class Piece:
 def pieces_at_ends(
     op: Conv, kernel: Sequence[int], x: Value, sizes: Sequence[int], pads: Sequence[tuple[int, int]]
 ) -> list[Piece] | None:
-    """The outputs by the taps that they have, if one axis is padded and few instructions do; else None."""
+    """Group the outputs by their taps, if one axis is padded and few instructions suffice; else None."""
     padded = [i for i, pair in enumerate(pads) if any(pair)]
     if len(padded) != 1:
         return None

@@ -1,4 +1,4 @@
-"""What depthwise windows become for sixteen streams with interleaved memories."""
+"""Depthwise windows for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,6 @@ from pulse.program.kernels.conv_interleaved import InterleavedDepthwise
 
 @interleaves(Depthwise)
 def interleave_depthwise(cx: Interleaving, row: Depthwise) -> Iterator[Instruction]:
-    """Sums of vectors."""
+    """Sum vectors that hold one element of each stream."""
     weights, bias = cx.share(row.W), cx.share(row.bias)
     yield InterleavedDepthwise(**cx.windows(row), W=weights, bias=bias, C=row.C, finish=cx.finish(row.finish))

@@ -20,12 +20,12 @@ from pulse.program.weights import Stored
 from pulse.record import record
 
 WIDE = 16
-"""Columns from which on a product does what follows it on its own rows."""
+"""The columns from which on a product applies the following elementwise steps to its own rows."""
 
 
 @record
 class _Transposed:
-    """A transposed convolution whose input is padded by ``border`` in front, and what follows it."""
+    """A transposed convolution, its input padded by ``border`` in front, and the steps that follow it."""
 
     op: ConvTranspose
     stored: Stored
@@ -38,29 +38,29 @@ class _Transposed:
 
     @property
     def axes(self) -> list[int]:
-        """All but the channels."""
+        """All axes but the channels."""
         return [0, *range(2, len(self.y.shape))]
 
     def firsts(self, axis: int, phase: int, taps: Sequence[int]) -> list[int]:
-        """Where some positions of the kernel read for the first output of a phase."""
+        """The input positions that some kernel positions read for the first output of a phase."""
         op, i = self.op, axis - 2
         before, stride, dilation = int(op.pads[i][0]), op.strides[i], op.dilations[i]
         return [(phase + before - k * dilation) // stride + self.border[i] for k in taps]
 
     def offsets(self, firsts: Sequence[Sequence[int]]) -> Array:
-        """Where the taps read, from the first firsts of all spatial axes."""
+        """Offsets of the taps, from the first positions along all spatial axes."""
         steps = self.x.strides[2:]
         every = (sum(f * step for f, step in zip(first, steps)) for first in itertools.product(*firsts))
         return np.array(list(every), np.int64)
 
     def spread(self, taps: Array, matrix: Array) -> tuple[Array, Array]:
-        """The taps and the weights where the channels are."""
+        """Spread taps and weights over the pieces of the channels."""
         return (taps, matrix) if self.split is None else self.split.spread(taps, matrix)
 
 
 @lowers(ConvTranspose)
 def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
-    """Outputs that are neighbours in memory by one product, else those of each phase by one."""
+    """Lower to one product if the outputs are neighbours in memory, else to one for each phase."""
     stored = stored_of(cx, node, 1, "its kernel")
     kernel = stored.codes.shape
     outlet = OutletId(node.id)
@@ -78,7 +78,7 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     x = pad(cx, x, [(0, 0), (0, 0), *reach], order)
     grouped_axis, order_y = _find_grouped_axis(op, sizes, order), order
     if grouped_axis is None:
-        order_y = last_order(len(sizes), None)  # a batch that lies between the outputs goes outside
+        order_y = last_order(len(sizes), None)  # move a batch axis between the outputs outermost
         grouped_axis = _find_grouped_axis(op, sizes, order_y)
         order_y = order if grouped_axis is None else order_y
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
@@ -100,7 +100,7 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
 def _forward(
     op: ConvTranspose, from_sizes: Sequence[int], sizes: Sequence[int], kernel: Sequence[int]
 ) -> Conv | None:
-    """The convolution with the flipped kernel that gives the same, of every channel by itself without strides."""
+    """The equivalent convolution with the flipped kernel, for a depthwise one without strides."""
     if not is_depthwise(op, kernel) or any(stride != 1 for stride in op.strides):
         return None
     pads: list[tuple[TDim, TDim]] = []
@@ -115,7 +115,7 @@ def _forward(
 
 
 def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) -> tuple[int, int]:
-    """How far before and after the input the outputs of a spatial axis look."""
+    """How far the outputs of a spatial axis reach before and after the input."""
     before = int(op.pads[i][0])
     stride, dilation = op.strides[i], op.dilations[i]
     first = -(-(before - (kernel - 1) * dilation) // stride)
@@ -124,7 +124,7 @@ def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) ->
 
 
 def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Sequence[int]) -> None:
-    """The outputs ``u = phase + stride*q`` from q = begin: inputs ``(u + before - k*dilation) / stride``."""
+    """Emit the outputs ``u = phase + stride*q`` from q = begin on: inputs ``(u + before - k*dilation) / stride``."""
     op, x, y, stored = of.op, of.x, of.y, of.stored
     kernel, own_x = stored.codes.shape, x
     phase_taps: list[list[int]] = []
@@ -177,7 +177,7 @@ def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[
 
 
 def _tensors(y: Value, after: Finishing) -> list[Value]:
-    """The result, and what is added to it."""
+    """The result and the tensors that the following steps add."""
     return [y, *(step.operand for step in after.steps if isinstance(step.operand, Value))]
 
 
@@ -188,7 +188,7 @@ def _together(value: Value, axis: int) -> bool:
 
 
 def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
-    """One product makes the ``stride`` outputs of each input; the phases make the remaining ones at the end."""
+    """Emit one product for the ``stride`` outputs of each input; the phases make the remaining ones at the end."""
     op, stored, x, i = of.op, of.stored, of.x, axis - 2
     stride, channels = op.strides[i], of.y.shape[1]
     kernel = stored.codes.shape
@@ -220,7 +220,7 @@ def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
 
 
 def _in_groups(value: Value, axis: int, stride: int) -> Value:
-    """All whole groups of ``stride`` neighbours along an axis, each as channels."""
+    """View groups of ``stride`` neighbours along an axis as channels."""
     shape, strides = list(value.shape), list(value.strides)
     shape[1], shape[axis] = stride * shape[1], shape[axis] // stride
     strides[1], strides[axis] = 1, stride * strides[axis]
@@ -228,7 +228,7 @@ def _in_groups(value: Value, axis: int, stride: int) -> Value:
 
 
 def _of_groups(operand: Value | Array | None, axis: int, stride: int) -> Value | Array | None:
-    """The operand of a step on groups."""
+    """The operand of a step, for groups."""
     if isinstance(operand, Value):
         return _in_groups(operand, axis, stride)
     return None if operand is None else np.tile(operand, stride)

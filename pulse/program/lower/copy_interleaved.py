@@ -1,4 +1,4 @@
-"""What copies become for sixteen streams with interleaved memories."""
+"""Copies for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from pulse.program.table.loops import Loops
 
 @interleaves(Copy)
 def interleave_copy(cx: Interleaving, row: Copy) -> Iterator[Instruction]:
-    """One more loop, over the streams."""
+    """Add a loop over the streams."""
     if row.size % WORD:
         raise NotInterleavedError("elements of less than a word")
     words = row.size // WORD
@@ -24,7 +24,7 @@ def interleave_copy(cx: Interleaving, row: Copy) -> Iterator[Instruction]:
 
 @interleaves(Fill)
 def interleave_fill(cx: Interleaving, row: Fill) -> Iterator[Instruction]:
-    """Sixteen times as many words."""
+    """Fill sixteen times as many words."""
     if row.size != WORD and (row.bits or row.size % WORD):
         raise NotInterleavedError("elements of another size than a word")
     count = row.count * row.size // WORD * LANES
@@ -33,7 +33,7 @@ def interleave_fill(cx: Interleaving, row: Fill) -> Iterator[Instruction]:
 
 @interleaves(Move)
 def interleave_move(cx: Interleaving, row: Move) -> Iterator[Instruction]:
-    """Sixteen times as many bytes."""
+    """Move sixteen times as many bytes."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")
     yield Move(dst=cx.data(row.dst), src=cx.data(row.src), bytes=row.bytes * LANES)

@@ -17,7 +17,7 @@ SUMMED = "f32", "f64", "i64", "i32"
 
 @lowers(CumSum)
 def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
-    """Sums that begin anew with every pulse."""
+    """Lower sums that restart in every pulse."""
     sizes = list(cx.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
     sums = cx.temporary(sizes, sum_dtype(cx.fact(node.inputs[0]).dtype))
@@ -26,7 +26,7 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
 
 @lowers(CumSumStream)
 def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
-    """Sums that are remembered."""
+    """Lower sums that continue from pulse to pulse."""
     (first,) = op.begin()
     wide = first.astype(sum_dtype(op.dtype))
     sums = cx.allocate_state(wide, range(wide.ndim))
@@ -34,7 +34,7 @@ def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> lis
 
 
 def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming) -> list[Value]:
-    """The columns in the order of the sums, which lie densely; the total if it is an output."""
+    """Emit the sums of all columns, which are contiguous in memory; the total too if it is an output."""
     x = cx.value(node.inputs[0])
     if dtype_name(x.dtype) not in SUMMED:
         raise CompileError(

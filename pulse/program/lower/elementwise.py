@@ -1,4 +1,4 @@
-"""Elementwise ops: a chain of functions in one pass over memory."""
+"""Elementwise ops: chains of functions in one pass over memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,10 +31,10 @@ MAX_INPUTS = 8
 MAX_REGISTERS = 16
 
 EXACT = 1 << 53
-"""Integers up to here are exact in float64, in which the kernel computes them."""
+"""Integers up to this are exact in float64, in which the kernel computes."""
 
 MOST_CHAINED = 48
-"""Functions that wait for one reader."""
+"""The most functions of a pending wire, which wait to be merged into their reader."""
 
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 
@@ -54,7 +54,7 @@ class Chain:
         return self.inputs.index(value)
 
     def apply(self, name: str, registers: Sequence[int], params: Sequence[float] = ()) -> int:
-        """Append one function; the register of its result."""
+        """Append one function; return the register of its result."""
         a, b, c = (*registers, 0, 0, 0)[:3]
         p0, p1 = (*params, 0.0, 0.0)[:2]
         self.free += sorted({register for register in registers if register >= MAX_INPUTS})
@@ -63,7 +63,7 @@ class Chain:
         return target
 
     def fold(self, kind: str, registers: Sequence[int], params: Sequence[float]) -> int:
-        """A function of the table, of any number of operands."""
+        """Append a function of the table with any number of operands."""
         if kind in ("min", "max", "sum", "mean"):
             result = registers[0]
             for register in registers[1:]:
@@ -120,14 +120,14 @@ def code_of(cx: Lowering, dtype: DType) -> int:
 
 
 def broadcast(value: Value, shape: Sequence[int]) -> Value:
-    """The tensor stretched to a shape by strides of zero."""
+    """Broadcast a tensor to a shape by strides of zero."""
     lead = len(shape) - len(value.shape)
     strides = [0] * lead + [step if size != 1 else 0 for size, step in zip(value.shape, value.strides)]
     return value.view(shape, strides)
 
 
 def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> list[int]:
-    """The axes as the largest input has them, so that loops run through memory in order."""
+    """The axis order of the largest input, so that loops run through memory in order."""
     sizes = cx.fact(outlet).sizes
     for value in inputs:
         if (
@@ -141,7 +141,7 @@ def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> lis
 
 @lowers(Elementwise, Cast)
 def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
-    """Wait for the reader if it can take this function into its own chain, else emit it now."""
+    """Leave the function pending if its reader can take it into its own chain, else emit it now."""
     outlet = OutletId(node.id)
     for slot, source in enumerate(node.inputs):
         constant = cx.known_value(source)
@@ -194,7 +194,7 @@ def _expand(cx: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> i
 
 
 def _exponent(cx: Lowering, node: PulsedNode) -> float | None:
-    """The one constant to whose power a tensor of f32 is raised, if f32 holds it."""
+    """The constant exponent of a power of an f32 tensor, if f32 holds it."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "pow":
         return None
     constant = cx.known_value(node.inputs[1])
@@ -224,12 +224,12 @@ def _is_mergeable(cx: Lowering, outlet: OutletId) -> bool:
 
 @lowers(Within)
 def lower_within(cx: Lowering, node: PulsedNode, op: Within) -> list[Value]:
-    """The tensor itself; faults are counted beside it."""
+    """The tensor itself; a separate row counts faults."""
     return [cx.value(node.inputs[0])]
 
 
 def emit_chain(cx: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
-    """Elementwise functions of one tensor, each with one parameter."""
+    """Emit elementwise functions of one tensor, each with one parameter."""
     chain = Chain()
     register = chain.load(value)
     for name, param in steps:

@@ -1,4 +1,4 @@
-"""What elementwise chains become for sixteen streams with interleaved memories."""
+"""Elementwise chains for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from pulse.program.table.memory import Region, Value
 
 @interleaves(Chain32)
 def interleave_chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
-    """One more loop, over the streams."""
+    """Add a loop over the streams."""
     parts: list[ChainInput] = [*row.inputs, row.output]
     if any(part.dtype != F32 for part in parts):
         raise NotInterleavedError("functions of other types than f32")

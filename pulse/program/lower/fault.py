@@ -1,4 +1,4 @@
-"""Counters of faults: one row for each operand that is looked at."""
+"""Counters of faults: one row for each checked operand."""
 
 import numpy as np
 
@@ -21,9 +21,9 @@ LOOPS = 3
 
 @record
 class Valid:
-    """Which frames of a tensor count: frame f if ``begin <= clock*pulse + shift + f < end``, from the gate on.
+    """The frames of a tensor that are checked: frame f if ``begin <= clock*pulse + shift + f < end``, from the gate on.
 
-    axis    of the frames; None: the whole tensor is one
+    axis    the axis of the frames; None: the whole tensor is one frame
     """
 
     axis: int | None
@@ -35,7 +35,7 @@ class Valid:
 
 
 def always_valid(cx: Lowering) -> Valid:
-    """The whole tensor, in every pulse."""
+    """Check the whole tensor, in every pulse."""
     return Valid(None, 0, 0, cx.table([0]), cx.table([FAR]), cx.table([0]))
 
 
@@ -54,7 +54,7 @@ def lower_count_faults(cx: Lowering, node: PulsedNode, op: CountFaults) -> list[
 
 
 def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str, frames: Valid) -> Value:
-    """Emit the row that counts what a node cannot take of an operand; the counter, one for each node and check."""
+    """Emit the row that counts an operand's faults; return the counter, one for each node and check."""
     own, total = cx.builder.counter(node, op, check), cx.builder.total
     whole = operand
     if check.column is not None:
@@ -96,7 +96,7 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
 
 
 def fault_checker(frames: Valid) -> LookForFaults:
-    """Emits the fault counters of each node of a body that runs for such frames."""
+    """A function that emits the fault counters of each node in a body that runs for these frames."""
 
     def look(inner: Lowering, node: PulsedNode) -> None:
         facts = [inner.fact(outlet) for outlet in node.inputs]

@@ -1,4 +1,4 @@
-"""Entries read by index: runs of them, or the places as rows of one flat tensor, then one pass over them."""
+"""Read entries by index: as runs, or by their places in a flat tensor, in one pass."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from pulse.program.table.memory import Value, dense_strides
 
 @lowers(Gather)
 def lower_gather(cx: Lowering, node: PulsedNode, op: Gather) -> list[Value]:
-    """Rows looked up by constant or computed indices."""
+    """Look up rows by constant or computed indices."""
     x, indices = (cx.value(outlet) for outlet in node.inputs)
     rank, width = len(x.shape), len(indices.shape)
     constant = cx.known_value(node.inputs[1])
@@ -96,14 +96,14 @@ def _suits(x: Value, axis: int, lead: Sequence[int], rest: Sequence[int]) -> boo
 
 @lowers(GatherElements)
 def lower_gather_elements(cx: Lowering, node: PulsedNode, op: GatherElements) -> list[Value]:
-    """Single elements of the flat input."""
+    """Read single elements of the flat input."""
     x, indices = (cx.value(outlet) for outlet in node.inputs)
     return [_read(cx, x, element_places(cx, x.shape, indices, op.axis), indices.shape, 1)]
 
 
 @lowers(GatherBatches)
 def lower_gather_batches(cx: Lowering, node: PulsedNode, op: GatherBatches) -> list[Value]:
-    """Rows of the axes after those that are looked up."""
+    """Read rows, which consist of the axes after the indexed ones."""
     x, indices = (cx.value(outlet) for outlet in node.inputs)
     depth = op.batch + indices.shape[-1]
     shape = (*indices.shape[:-1], *x.shape[depth:])
@@ -111,7 +111,7 @@ def lower_gather_batches(cx: Lowering, node: PulsedNode, op: GatherBatches) -> l
 
 
 def element_places(cx: Lowering, shape: Sequence[int], indices: Value, axis: int) -> Value:
-    """Flat places of elements that are where their index is, but for one axis."""
+    """Flat places of elements whose position is that of their index, except along one axis."""
     strides = dense_strides(shape, range(len(shape)))
     base = np.zeros(indices.shape, np.int64)
     for other, size in enumerate(indices.shape):
@@ -122,7 +122,7 @@ def element_places(cx: Lowering, shape: Sequence[int], indices: Value, axis: int
 
 
 def row_places(cx: Lowering, shape: Sequence[int], indices: Value, batch: int) -> Value:
-    """Flat places of rows that an index names, in the batch where the index is."""
+    """Flat places of rows by index, in the batch of the index."""
     outer, depth = indices.shape[:-1], indices.shape[-1]
     looked = shape[batch : batch + depth]
     steps = dense_strides(shape[: batch + depth], range(batch + depth))

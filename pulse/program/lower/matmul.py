@@ -18,12 +18,12 @@ from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
 
 FEW = 8
-"""Rows and columns from which on the copy of a matrix costs less than it saves."""
+"""The rows and columns from which on copying a matrix saves more than it costs."""
 
 
 @lowers(MatMul)
 def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
-    """A constant matrix on either side is packed; otherwise a batched product of two tensors."""
+    """Pack a constant matrix on either side; otherwise emit a batched product of two tensors."""
     outlet = OutletId(node.id)
     facts = [cx.fact(operand) for operand in node.inputs]
     side = packed_operand(facts)
@@ -62,7 +62,7 @@ def _matrix_product(
     rows: Sequence[int],
     rounds_rows: bool,
 ) -> Value:
-    """The axis ``columns`` of x times a matrix, at every position of the axes ``rows``."""
+    """Multiply the axis ``columns`` of x by a matrix, at every position of the axes ``rows``."""
     after = find_finishing(cx, outlet, columns, gates=True)
     order = [axis for axis in x.order if axis != columns] + [columns]
     y = after.place(cx, cx.fact(outlet).sizes, order)
@@ -92,7 +92,7 @@ def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
     elif len(cx.fact(node.inputs[1]).shape) == 1:
         y = y.view((*y.shape, 1), (*y.strides, 0))
     if m >= FEW and n >= FEW and k < LANES and y.strides[-1] == 1 and b.strides[-1] != 1:
-        b = cx.innermost(b, len(b.shape) - 1)  # sums of few terms fill no vector
+        b = cx.innermost(b, len(b.shape) - 1)  # sums of few terms do not fill a vector
     batch_a, batch_b, batch_y = (cx.table(_batch_offsets(value, batch)) for value in (a, b, y))
     am, ak = a.strides[-2:]
     bk, bn = b.strides[-2:]

@@ -1,4 +1,4 @@
-"""Elementwise ops that a product does on its rows while they are in the cache: see ``kernels.matmul_finish``."""
+"""Elementwise ops that a product applies to its rows while they are in the cache; see ``kernels.matmul_finish``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
@@ -16,12 +16,12 @@ from pulse.record import record
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
 MOST = 6
-"""Steps of one product."""
+"""The most steps of one product."""
 
 
 @record
 class FusedStep:
-    """One function; ``operand`` a value of the result's shape, or one number for each channel."""
+    """One function; ``operand`` has the result's shape, or one number for each channel."""
 
     kind: str
     parameter: float = 0.0
@@ -30,11 +30,11 @@ class FusedStep:
 
 @record(frozen=False)
 class Finishing:
-    """What follows a product, up to the wire that the product makes in its place.
+    """The steps after a product, up to the wire that the product then makes itself.
 
     outlet  that wire
-    bias    what is added for each channel before all steps, None for nothing
-    gate    the functions of two halves of the channels, whose product the wire is; numbers in ``matmul_finish.GATES``
+    bias    added to each channel before all steps; None: nothing
+    gate    the functions of the two halves of the channels, which are multiplied; numbers in ``matmul_finish.GATES``
     """
 
     outlet: OutletId
@@ -46,7 +46,7 @@ class Finishing:
     gated: Value | None = None
 
     def place(self, cx: Lowering, shape: Sequence[int], order: Sequence[int]) -> Value:
-        """Where the product's own rows go: to the wire, or to scratch in front of a gate."""
+        """Memory for the product's own rows: the wire's, or scratch if a gate follows."""
         if self.gate is None:
             return cx.new(self.outlet, order)
         self.gated = cx.new(self.outlet, order)
@@ -55,7 +55,7 @@ class Finishing:
     def steps_on(
         self, cx: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
     ) -> finish.Finish:
-        """The steps of some channels, which y has; ``rows``: where each row is in a tensor of the result's axes."""
+        """The steps for the channels in y; ``rows`` gives the row offsets of a tensor with the result's axes."""
         if self.gate is not None:
             assert self.gated is not None
             left, right = self.gate
@@ -82,7 +82,7 @@ class Finishing:
         return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
     def settle(self, cx: Lowering, y: Value) -> None:
-        """Tell where the wire is."""
+        """Set the place of the wire."""
         cx.settle(self.outlet, y if self.gated is None else self.gated)
 
 
@@ -92,9 +92,9 @@ def _one_behind_the_other(offsets: Array, size: int) -> bool:
 
 
 def find_finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:
-    """What the product that makes a wire can do of what follows; those nodes are then done.
+    """Find the following steps that a product can take over; their nodes are then done.
 
-    axis   of the channels, which are the columns of the product
+    axis   the axis of the channels, which are the columns of the product
     gates  whether all channels are columns of one product
     """
     finishing = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
@@ -124,7 +124,7 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
 
 
 def _take_swish(cx: Lowering, finishing: Finishing) -> bool:
-    """Whether what follows is ``v * sigmoid(v)``, of two nodes; they are then done."""
+    """Take over ``v * sigmoid(v)``, which is two nodes, if it follows; return whether it does."""
     graph, outlet = cx.graph, finishing.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
     if len(readers) != 2 or cx.is_read_later(outlet):
@@ -142,7 +142,7 @@ def _take_swish(cx: Lowering, finishing: Finishing) -> bool:
 
 
 def _is(node: PulsedNode, kind: str) -> bool:
-    """Whether a node is the elementwise function of a name."""
+    """Whether a node is the elementwise function ``kind``."""
     return isinstance(node.op, Elementwise) and node.op.kind == kind
 
 
@@ -186,7 +186,7 @@ def _take_step(cx: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
 
 
 def _one_number(constant: Array | None) -> float | None:
-    """A constant of f32 that is one number."""
+    """The value of an f32 constant with one element; None for anything else."""
     return (
         float(constant.ravel()[0])
         if constant is not None and constant.dtype == np.float32 and constant.size == 1
@@ -195,7 +195,7 @@ def _one_number(constant: Array | None) -> float | None:
 
 
 def _of_channels(constant: Array | None, finishing: Finishing, rank: int) -> Array | None:
-    """A constant that has one number for each channel, or one for all; None if it is anything else."""
+    """A constant with one number for each channel, or one for all; None for anything else."""
     if constant is None or constant.dtype != np.float32 or constant.ndim > rank:
         return None
     shape = (1,) * (rank - constant.ndim) + constant.shape
@@ -209,7 +209,7 @@ def _of_channels(constant: Array | None, finishing: Finishing, rank: int) -> Arr
 
 
 def _find_gate(cx: Lowering, finishing: Finishing) -> None:
-    """Two halves of the channels, each through a function or none, multiplied."""
+    """Find a gate: the product of two halves of the channels, each perhaps through a function."""
     graph, outlet = cx.graph, finishing.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
     if len(readers) != 2 or cx.is_read_later(outlet) or finishing.channels % 2:

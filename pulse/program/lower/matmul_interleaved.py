@@ -1,4 +1,4 @@
-"""What products become for sixteen streams with interleaved memories."""
+"""Products for sixteen streams with interleaved memories."""
 
 from collections.abc import Callable, Iterator
 
@@ -21,7 +21,7 @@ from pulse.program.kernels.matmul_product_few import ProductFew
 
 @interleaves(Product)
 def interleave_product(cx: Interleaving, row: Product) -> Iterator[Instruction]:
-    """Tiles of four columns."""
+    """Emit tiles of four columns."""
     yield _sums(cx, row, lambda packed: interleaved_weights(packed, row.T * row.K, row.N))
 
 

@@ -1,4 +1,4 @@
-"""Window products: what convolutions, matrix products and recurrent layers are made of.
+"""Window products, of which convolutions, matrix products and recurrent layers consist.
 
 A window product takes, for each output row, T segments of K neighbouring floats of the input: the taps of a
 convolution, each over its channels. So channels are innermost in memory, and time outermost.
@@ -36,7 +36,7 @@ def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
 
 
 def stored_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
-    """A constant operand in the program's form of weights. Raises CompileError."""
+    """A constant operand, stored in the program's form of weights. Raises CompileError."""
     weights_of(cx, node, slot, what)
     facts = [cx.fact(operand) for operand in node.inputs]
     stored = stored_operand(node.name, node.op, facts, slot, cx.form)
@@ -72,9 +72,9 @@ def emit_product(
     finish: Finish = NO_FINISH,
     rounds_rows: bool = False,
 ) -> None:
-    """One window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
+    """Emit one window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
 
-    scales       [N] where the codes are int8
+    scales       [N], for int8 codes
     finish       the steps that follow, see ``Finishing.steps_on``
     rounds_rows  each tap of x is rounded to codes of int8, as are the weights
     """
@@ -125,7 +125,7 @@ def _emit_fourier(
     columns: int,
     finish: Finish,
 ) -> None:
-    """A product with a DFT basis; ``places``: offset of each of its rows in x."""
+    """Emit a product with a DFT basis; ``places``: offset of each of its rows in x."""
     first, second, w1, twiddles, w2 = tables(basis)
     points, bins = basis.points, basis.bins
     nowhere = np.zeros(1, np.int64)
@@ -168,6 +168,6 @@ def _emit_fourier(
 
 
 def neighbours_from(places: Array, factors: Array) -> int:
-    """The first place from which on each is followed by its neighbour, those before it counting nothing; or -1."""
+    """The first index from which on the places are neighbours, if all earlier factors are zero; else -1."""
     first = int((factors != 0).argmax())
     return first if (np.diff(places[first:]) == 1).all() else -1

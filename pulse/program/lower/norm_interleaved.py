@@ -1,4 +1,4 @@
-"""What softmax and layer normalisation become for sixteen streams with interleaved memories."""
+"""Softmax and layer normalisation for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm, Interle
 
 @interleaves(LayerNormRows)
 def interleave_layernorm(cx: Interleaving, row: LayerNormRows) -> Iterator[Instruction]:
-    """The rows of all streams at once."""
+    """Normalise the rows of all streams at once."""
     yield InterleavedLayerNorm(
         x=cx.data(row.x),
         scale=cx.share(row.scale),

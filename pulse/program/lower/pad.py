@@ -15,7 +15,7 @@ from pulse.program.table.memory import Value
 
 @lowers(Pad)
 def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
-    """A filled tensor with the input inside; mirrored or edge frames copied one by one."""
+    """Fill a tensor and copy the input into it; copy mirrored or edge frames one by one."""
     x = cx.value(node.inputs[0])
     target = allocate_like(cx, OutletId(node.id), x)
     amounts = [(int(before), int(after)) for before, after in op.pads]
@@ -37,13 +37,13 @@ def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
 def _all_of(value: Value) -> Value:
     if value.dense(value.order):
         return value
-    raise CompileError("a padded tensor must lie densely in memory")
+    raise CompileError("a padded tensor must be contiguous in memory")
 
 
 def _grow(
     cx: Lowering, whole: Value, view: Value, axis: int, before: int, after: int, mode: PadMode
 ) -> Value:
-    """Fill one axis of the ready part outwards from frames that it already has."""
+    """Extend one axis of the finished part outwards, by copying its own frames."""
     size, step = view.shape[axis], whole.strides[axis]
     if before or after:
         for frame in (*range(-1, -before - 1, -1), *range(size, size + after)):

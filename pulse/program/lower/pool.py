@@ -14,7 +14,7 @@ from pulse.program.table.memory import Value
 
 @lowers(Pool)
 def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
-    """Rows are the output positions; the run is the channels if they are innermost."""
+    """Lower a pool: rows are the output positions, and the run is the channels if they are innermost."""
     outlet = OutletId(node.id)
     x = cx.floats(cx.value(node.inputs[0]), "a pool")
     rank = len(op.kernel)
@@ -53,7 +53,7 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
 
 
 def _add_borders(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
-    """The input with its borders, where axes that do not stream are padded."""
+    """Pad the axes of the input that do not stream."""
     amounts = [(0, 0), (0, 0), *((int(before), int(after)) for before, after in op.pads)]
     if all(pair == (0, 0) for pair in amounts):
         return x
@@ -69,7 +69,7 @@ def _add_borders(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
 
 
 def _finish(cx: Lowering, op: Pool, y: Value, x: Value) -> Value:
-    """The divisor that depends on the position, or the root of an Lp pool."""
+    """Divide by counts that depend on the position, or take the root of an Lp pool."""
     if op.kind == "lp":
         chain = Chain()
         chain.apply("powc", (chain.load(y),), (1.0 / op.p,))

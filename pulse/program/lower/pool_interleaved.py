@@ -1,4 +1,4 @@
-"""What pools become for sixteen streams with interleaved memories."""
+"""Pools for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
@@ -10,5 +10,5 @@ from pulse.program.kernels.pool import PoolRow
 
 @interleaves(PoolRow)
 def interleave_pool(cx: Interleaving, row: PoolRow) -> Iterator[Instruction]:
-    """The same, of rows that are sixteen times as long."""
+    """Emit the same pool with rows that are sixteen times as long."""
     yield PoolRow(**cx.windows(row, LANES), C=row.C * LANES, kind=row.kind, scale=row.scale)

@@ -1,4 +1,4 @@
-"""Functions of codes, by tables."""
+"""Functions of codes, computed by tables."""
 
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
@@ -10,7 +10,7 @@ from pulse.program.table.memory import Value
 
 @lowers(CodeTable)
 def lower_code_table(cx: Lowering, node: PulsedNode, op: CodeTable) -> list[Value]:
-    """Elements as they lie in memory."""
+    """Look up the elements in their order in memory."""
     outlet = OutletId(node.id)
     x, table = cx.value(node.inputs[0]), cx.value(node.inputs[1])
     order = result_order(cx, outlet, [x])

@@ -35,7 +35,7 @@ from pulse.wording import spell
 
 @lowers(Recurrent)
 def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
-    """Whole sequences with every pulse: the state begins anew each time, as at a clock of 0."""
+    """Lower a layer that runs over a whole sequence in every pulse: its state restarts each time, as at clock 0."""
     if node.id in cx.together:
         return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
     h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
@@ -44,7 +44,7 @@ def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value
 
 @lowers(RecurrentStream)
 def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
-    """The state is memory, and as such an output."""
+    """Lower a streaming layer. Its state is memory and also an output."""
     if node.id in cx.together:
         return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
     begin, reload = stream_start(cx, node, op)
@@ -106,7 +106,7 @@ def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
 def _cell_instruction(
     cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, b: Array, state: Sequence[Value]
 ) -> tuple[type[layers.RecurrentRow] | type[RecurrentCodesRow], Array, dict[str, Any]]:
-    """The instruction, the bias of the projection, and the fields that are its own."""
+    """The class of the instruction, the bias of the projection, and the fields specific to the cell."""
     size, half, codes = op.hidden, len(b) // 2, op.cell.rounds_rows
     bias = b[:half] + b[half:]
     own = _sums_of_codes(cx, size, GATES[op.cell.kind]) if codes else {}
@@ -135,7 +135,7 @@ def _cell_instruction(
 
 
 def _sums_of_codes(cx: Lowering, size: int, gates: int) -> dict[str, Any]:
-    """Where the recurrent sums of a frame go, and what they begin with."""
+    """Fields with scratch for the recurrent sums of a frame, and their initial values."""
     return {
         "sums": cx.temporary((gates, size), np.dtype(np.float32)),
         "zeros": cx.constant(np.zeros(gates * size, np.float32)),
@@ -145,7 +145,7 @@ def _sums_of_codes(cx: Lowering, size: int, gates: int) -> dict[str, Any]:
 def _pack(
     cx: Lowering, r: Stored, size: int, first: int, gates: int, rounds_rows: bool
 ) -> tuple[Value, Value | None]:
-    """Some gates of the recurrent matrix as the kernels read them, and their scales if they have some."""
+    """Pack some gates of the recurrent matrix for the kernels; also their scales, if any."""
     start, count = first * size, gates * size
     if rounds_rows:
         scales_of_columns = r.scales_of(start, count)
@@ -158,7 +158,7 @@ def _pack(
 
 
 def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:
-    """An initial state, and its elements from row to row."""
+    """An initial state and its row stride in elements."""
     slot = op.optional_slot(name)
     if slot is None:
         return cx.constant(np.zeros(op.hidden, np.float32)), 0

@@ -1,4 +1,4 @@
-"""What GRUs and LSTMs become for sixteen streams with interleaved memories."""
+"""GRUs and LSTMs for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from pulse.program.table.loops import Loops
 
 
 def _from_the_state(cx: Interleaving, row: RecurrentFrames) -> Iterator[Instruction]:
-    """Take note of the frames in front of the stream; load the state of a sequence of its own."""
+    """Require the frames before the stream to have passed; load the state of a sequence that restarts."""
     if cx.is_clock(row.clock):
         cx.require_endless(row.end)
         cx.require_past(row.offset, row.T)
@@ -60,7 +60,7 @@ def _recurrence(
 
 @interleaves(Gru)
 def interleave_gru(cx: Interleaving, row: Gru) -> Iterator[Instruction]:
-    """Unit by unit, the units of all streams in a vector."""
+    """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
     weights = gates_by_unit(cx.constant(row.W).ravel(), row.H)

@@ -1,4 +1,4 @@
-"""Which small recurrent layers do not wait for each other, and an order of the nodes in which they are neighbours."""
+"""Find small recurrent layers that do not depend on each other, and order the nodes so that they are neighbours."""
 
 from collections.abc import Hashable, Iterator, Sequence
 
@@ -9,16 +9,16 @@ from pulse.program.lowering import PulsedNode
 from pulse.pulsify.network import PulsedGraph
 
 LARGEST = 8
-"""Units of a small layer."""
+"""The most units of a small layer."""
 
 
 def width_of(hidden: int) -> int:
-    """The lanes of a small layer."""
+    """The vector lanes that a small layer takes."""
     return 4 if hidden <= 4 else 8
 
 
 def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], dict[int, tuple[int, ...]]]:
-    """An order in which layers that run side by side are neighbours, and these: the first -> all."""
+    """An order in which layers that run side by side are neighbours, and those groups: first node -> all nodes."""
     arranged = list(order)
     groups = [group for group in _groups(graph, order) if len(group) > 1]
     for group in groups:
@@ -33,9 +33,9 @@ def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], d
 
 
 def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:
-    """Layers of one kind of which none waits for another."""
+    """Groups of layers of one kind that do not depend on each other."""
     waits: dict[int, set[int]] = {}
-    """Node -> the small layers that it waits for."""
+    """Node -> the small layers on which it depends."""
     open_groups: dict[Hashable, list[list[int]]] = {}
     for node_id in order:
         node = graph.nodes[node_id]
@@ -57,7 +57,7 @@ def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
-    """What layers must have in common to run side by side; None for those that cannot."""
+    """The key that layers must share to run side by side; None for layers that cannot."""
     if not isinstance(node.op, Recurrent | RecurrentStream):
         return None
     op = node.op if isinstance(node.op, Recurrent) else node.op.op
@@ -74,7 +74,7 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
 
 
 def _gather(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:
-    """The order with all of a group after what they read; nodes between them that read from them come later."""
+    """Reorder so that a group runs together, after all its inputs; nodes between that read from it move after it."""
     places = [place for place, node_id in enumerate(order) if node_id in group]
     first, behind = places[0], places[-1] + 1
     late = set(group)

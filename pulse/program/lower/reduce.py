@@ -60,7 +60,7 @@ def _store(cx: Lowering, chain: Chain, model: Value) -> Value:
 
 
 def _reshape(y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """A tensor without the reduced axes, or with ones in their place."""
+    """Drop the reduced axes, or keep them with size 1."""
     if not keepdims:
         return y
     shape, strides = list(y.shape), list(y.strides)
@@ -78,7 +78,7 @@ def _reduce(
     scale: float,
     wire: tuple[OutletId, bool] | None,
 ) -> Value:
-    """Reduce some axes, as rows of one long axis or as runs of a kept one; the result as the wire has it, if any."""
+    """Reduce some axes, as rows of one long axis or as runs of a kept one; write to the wire, if given."""
     kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
     shape = [x.shape[axis] for axis in kept_axes]
     order = [kept_axes.index(axis) for axis in x.order if axis in kept_axes]
@@ -130,7 +130,7 @@ def _reduce(
 
 
 def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
-    """The tensor, and the stride and length of its reduced axes as one; a copy if they are not one."""
+    """The tensor, with stride and length of its reduced axes merged into one; a copy if they cannot be merged."""
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
     one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
     if not one:

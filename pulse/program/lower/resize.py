@@ -1,4 +1,4 @@
-"""Resizing of a run of frames: each phase is a strided copy or a weighted sum of strided views."""
+"""Resizing of a run of frames. Each phase is a strided copy or a weighted sum of strided views."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from pulse.program.table.memory import Value
 
 @lowers(Polyphase)
 def lower_polyphase(cx: Lowering, node: PulsedNode, op: Polyphase) -> list[Value]:
-    """One instruction for each phase, more for a sum of many frames, over all groups at once."""
+    """Emit one instruction for each phase, over all groups at once; more for a sum of many frames."""
     x = cx.value(node.inputs[0])
     y = allocate_like(cx, OutletId(node.id), x)
     phases = len(op.taps)

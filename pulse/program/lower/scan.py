@@ -1,4 +1,4 @@
-"""Scans: the instructions of the body once more for each frame."""
+"""Scans: the instructions of the body, repeated for each frame."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,12 +14,12 @@ from pulse.pulsify.network import PulsedGraph
 from pulse.wording import spell
 
 MOST_INSTRUCTIONS = 4096
-"""A scan that becomes more of them is refused: each frame adds the whole body to the table."""
+"""The most instructions of a scan; each frame adds the whole body to the table."""
 
 
 @lowers(Scan)
 def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
-    """All frames with every pulse; the states are wherever the body puts them."""
+    """Lower a scan over all frames of a pulse; its states are wherever the body puts them."""
     frames = _Frames(cx, node, op)
     look = cx.look_inside(node, lambda: fault_checker(always_valid(cx)))
     states = frames.initial
@@ -30,7 +30,7 @@ def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
 
 @lowers(ScanStream)
 def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Value]:
-    """The states are memory, and as such outputs; only frames of the stream replace them."""
+    """Lower a streaming scan. Its states are memory and also outputs; only frames of the stream replace them."""
     frames = _Frames(cx, node, op.op)
     first = len(op.op.scanned)
     states: list[Value] = []
@@ -59,7 +59,7 @@ def _keep(cx: Lowering, new: Value, state: Value, end: Value, pulse: int, number
 
 
 def _apart(cx: Lowering, new: Value, states: Sequence[Value]) -> Value:
-    """A new state in row-major order, in none of the memories that are about to be replaced."""
+    """A new state in row-major order, outside of the memories that are about to be replaced."""
     order = range(len(new.shape))
     if all(new.buffer is not state.buffer for state in states):
         return cx.order_axes(new, order)
@@ -71,9 +71,9 @@ def _apart(cx: Lowering, new: Value, states: Sequence[Value]) -> Value:
 class _Frames:
     """The frames of one pulse, and the body that runs for each of them.
 
-    count     how many
-    initial   the states as the node reads them
-    gathered  the node's outputs of frames
+    count     the number of frames
+    initial   the initial states that the node reads
+    gathered  the node's outputs that collect frames
     """
 
     def __init__(self, cx: Lowering, node: PulsedNode, op: Scan) -> None:
@@ -87,7 +87,7 @@ class _Frames:
         self._emitted = len(cx.builder.instructions)
 
     def run(self, number: int, states: Sequence[Value], look: LookForFaults | None) -> list[Value]:
-        """Emit one frame, in the order of the run; the states after it."""
+        """Emit one frame, in the order of the run; return the states after it."""
         cx, op = self._cx, self._op
         around = zip((*op.states, *op.captured), (*states, *self._captured))
         places = {self._places[name]: value for name, value in (*around, *self._frame_inputs(number))}
@@ -114,7 +114,7 @@ def _frame(value: Value, axis: int, number: int) -> Value:
 
 
 def _pulsify_body(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId]]:
-    """The body as a graph of constant shapes, its nodes named after the scan; the wires that it is given, by name.
+    """The body as a graph of constant shapes, its nodes named after the scan, and its input wires by name.
 
     Raises CompileError: some shape in it is not constant.
     """

@@ -1,4 +1,4 @@
-"""Entries written at computed places: the places as rows of one flat tensor, then one pass over them."""
+"""Write entries at computed places of a flat tensor, in one pass."""
 
 import math
 
@@ -14,14 +14,14 @@ from pulse.wording import spell
 
 @lowers(ScatterElements)
 def lower_scatter_elements(cx: Lowering, node: PulsedNode, op: ScatterElements) -> list[Value]:
-    """A copy, and single elements of it."""
+    """Copy the input, then write single elements."""
     x, indices, updates = (cx.value(outlet) for outlet in node.inputs)
     return [_write(cx, node, x, element_places(cx, x.shape, indices, op.axis), updates, 1, op.reduction)]
 
 
 @lowers(ScatterND)
 def lower_scatter_nd(cx: Lowering, node: PulsedNode, op: ScatterND) -> list[Value]:
-    """A copy, and rows of the axes after those that are looked up."""
+    """Copy the input, then write rows, which consist of the axes after the indexed ones."""
     x, indices, updates = (cx.value(outlet) for outlet in node.inputs)
     run = math.prod(x.shape[indices.shape[-1] :])
     return [_write(cx, node, x, row_places(cx, x.shape, indices, 0), updates, run, op.reduction)]

@@ -9,7 +9,7 @@ from pulse.program.table.memory import Value
 
 @lowers(TopK)
 def lower_top_k(cx: Lowering, node: PulsedNode, op: TopK) -> list[Value]:
-    """One row for each position of the other axes; values and indices lie alike."""
+    """Emit one row for each position of the other axes; values and indices have the same layout."""
     x = cx.floats(cx.value(node.inputs[0]), "a search")
     outlets = [OutletId(node.id, slot) for slot in range(2)]
     order = cx.stream_first(outlets[0])

@@ -1,4 +1,4 @@
-"""Changes of shape: views where strides can say it, copies if not."""
+"""Changes of shape: views if strides can express them, else copies."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def lower_transpose(cx: Lowering, node: PulsedNode, op: Transpose) -> list[Value
 
 @lowers(AddAxis, RemoveAxis, Reshape)
 def lower_reshape(cx: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Reshape) -> list[Value]:
-    """A view where the axes lie well, else a copy whose axes lie as those of the input do."""
+    """A view if the strides allow it, else a copy with the axis order of the input."""
     outlet = OutletId(node.id)
     x, shape = cx.value(node.inputs[0]), cx.fact(outlet).sizes
     view = x.reshape(shape)
@@ -43,7 +43,7 @@ def _copy(cx: Lowering, outlet: OutletId, x: Value) -> Value:
 
 
 def _read_by_convolutions(cx: Lowering, outlet: OutletId) -> bool:
-    """Whether only convolutions read the wire, which may then do without the copy: see ``shape_split``."""
+    """Whether only convolutions read the wire; they may need no copy, see ``shape_split``."""
     graph = cx.graph
     readers = [(graph.nodes[inlet.node].op, inlet.slot) for inlet in graph.outlet(outlet).successors]
     mine = all(isinstance(op, Conv | ConvTranspose) and slot == 0 for op, slot in readers)
@@ -51,7 +51,7 @@ def _read_by_convolutions(cx: Lowering, outlet: OutletId) -> bool:
 
 
 def _order_of(cx: Lowering, outlet: OutletId, x: Value) -> list[int]:
-    """The axes of a reshaped wire: the stream, then each by the nearest neighbours in x that it is made of."""
+    """The axis order of a reshaped wire: the stream, then the axes by their smallest stride in x, largest first."""
     fact = cx.fact(outlet)
     nearest = [0] * fact.rank
     for here, from_axes in matching_axes(list(fact.sizes), list(x.shape)):
@@ -63,7 +63,7 @@ def _order_of(cx: Lowering, outlet: OutletId, x: Value) -> list[int]:
 
 
 def matching_axes(left: list[int], right: list[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """The smallest groups of neighbouring axes that hold the same elements; axes of size 1 by themselves."""
+    """The smallest groups of neighbouring axes with the same elements; axes of size 1 are groups of their own."""
     i, j = 0, 0
     while i < len(left) or j < len(right):
         here, there = left[i : i + 1] == [1], right[j : j + 1] == [1]
@@ -90,7 +90,7 @@ def lower_expand(cx: Lowering, node: PulsedNode, op: Expand) -> list[Value]:
 
 @lowers(Tile)
 def lower_tile(cx: Lowering, node: PulsedNode, op: Tile) -> list[Value]:
-    """Copies side by side."""
+    """Repeat the input by copies."""
     x = cx.value(node.inputs[0])
     outlet = OutletId(node.id)
     target = cx.new(outlet)

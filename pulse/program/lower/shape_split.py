@@ -1,4 +1,4 @@
-"""Channels that a reshape has joined, read if they were before."""
+"""Channels that a reshape has joined, read in place from its input."""
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from pulse.record import record
 
 @record
 class SplitChannels:
-    """Channels [N, C, X...] that lie in memory as K pieces of neighbours.
+    """Channels [N, C, X...] that are in memory as K contiguous pieces.
 
     x         the first piece [N, C/K, X...]
-    offsets   [K] where the pieces are
-    channels  [K, C/K] which channels they hold
+    offsets   [K] offset of each piece
+    channels  [K, C/K] the channels in each piece
     """
 
     x: Value
@@ -24,13 +24,13 @@ class SplitChannels:
     channels: Array
 
     def spread(self, taps: Array, matrix: Array) -> tuple[Array, Array]:
-        """The taps and the weights [T * C, N] of a window product over all channels, over the pieces."""
+        """Spread taps and weights [T * C, N] of a window product over the pieces of the channels."""
         own = matrix.reshape(len(taps), self.channels.size, -1)[:, self.channels]
         return np.add.outer(self.offsets, taps).ravel(), own.swapaxes(0, 1).reshape(matrix.shape)
 
 
 def split_channels(cx: Lowering, outlet: OutletId) -> SplitChannels | None:
-    """The channels of a reshaped wire where the reshape has read them, so that nothing need be copied."""
+    """The channels of a reshaped wire at their place in the reshape's input, so that no copy is needed."""
     if outlet not in cx.pending:
         return None
     x, shape = cx.value(cx.graph.node(outlet).inputs[0]), cx.fact(outlet).sizes

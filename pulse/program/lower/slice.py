@@ -1,4 +1,4 @@
-"""Slices: views where strides can say it."""
+"""Slices, as views."""
 
 from pulse.graph import OutletId
 from pulse.ops.slice import Decimate, Slice
@@ -20,7 +20,7 @@ def lower_slice(cx: Lowering, node: PulsedNode, op: Slice) -> list[Value]:
 
 
 def _forwards(cx: Lowering, outlet: OutletId, view: Value) -> Value:
-    """A copy without negative strides, which views of views could not bear."""
+    """Copy a view with negative strides, since views of it need positive ones."""
     target = cx.new(outlet)
     cx.copy(view, target)
     return target

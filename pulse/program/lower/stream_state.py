@@ -1,4 +1,4 @@
-"""When an op with a state runs: as a stream, or anew with every pulse."""
+"""The timing of an op with a state: over a stream, or restarted in every pulse."""
 
 from pulse.bounds import FAR
 from pulse.program.lowering import Lowering
@@ -8,9 +8,9 @@ from pulse.record import record
 
 @record
 class StateTiming:
-    """When an op runs, and where its state comes from.
+    """The clock of an op with a state, and the source of the state.
 
-    clock, end  registers of the pulses so far and of the frames of the stream
+    clock, end  registers with the number of pulses so far and the number of frames of the stream
     offset      frame j is at index j + offset of the concatenated pulses
     reload      whether the state is taken from an input at the first pulse
     """
@@ -22,6 +22,6 @@ class StateTiming:
 
 
 def restart_each_pulse(cx: Lowering) -> StateTiming:
-    """Every pulse is the first one of a stream without an end."""
+    """A timing in which every pulse is the first one of an endless stream."""
     zero, far = (cx.table([moment]) for moment in (0, FAR))
     return StateTiming(zero, far, 0, True)

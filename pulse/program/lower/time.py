@@ -1,4 +1,4 @@
-"""Ops that remember frames or look at the clock."""
+"""Ops that store frames or read the clock."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pulse.wording import spell
 
 
 def outermost(cx: Lowering, value: Value, axis: int) -> Value:
-    """The tensor with whole frames of an axis dense and the axis outside of them: itself, or a copy."""
+    """The tensor with contiguous frames and their axis outermost: itself, or a copy."""
     order = [axis, *(other for other in value.order if other != axis)]
     inner = value.part(axis, 0, 1)
     if inner.dense(order) and (value.shape[axis] == 1 or value.strides[axis] >= inner.size):
@@ -28,13 +28,13 @@ def outermost(cx: Lowering, value: Value, axis: int) -> Value:
 
 
 def frame_order(value: Value, axis: int) -> list[int]:
-    """The axes with one outermost and the others as the tensor has them."""
+    """The axis order with one axis outermost and the others as in the tensor."""
     return [axis, *(other for other in value.order if other != axis)]
 
 
 @lowers(Delay)
 def lower_delay(cx: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
-    """History and newest pulse lie together; the step reads a window of them and ends by moving all back."""
+    """Lower a delay. Its history and newest pulse are contiguous; the step reads a window, then moves all back."""
     x = cx.value(node.inputs[0])
     order = frame_order(x, op.axis)
     if any(step == 0 and size != 1 for size, step in zip(x.shape, x.strides)):
@@ -53,7 +53,7 @@ def lower_delay(cx: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
 
 @lowers(FillEnds)
 def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
-    """In place if nothing else reads the input."""
+    """Lower filled ends; in place if nothing else reads the input."""
     outlet = OutletId(node.id)
     x = outermost(cx, cx.value(node.inputs[0]), op.axis)
     pulse = cx.fact(outlet).sizes[op.axis] - op.keep
@@ -104,7 +104,7 @@ def _frames(cx: Lowering, table: Array | None, axis: int, order: list[int]) -> t
 
 
 def _may_overwrite(cx: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bool:
-    """A temporary that only this op reads, and that is no view of anything else."""
+    """Whether the input is a temporary that only this op reads, and not a view."""
     graph = cx.graph
     (outlet,) = node.inputs
     kept = cx.is_read_later(outlet) or outlet in graph.inputs
@@ -175,7 +175,7 @@ def lower_stream_end(cx: Lowering, node: PulsedNode, op: StreamEnd) -> list[Valu
 
 @lowers(TableRows)
 def lower_table_rows(cx: Lowering, node: PulsedNode, op: TableRows) -> list[Value]:
-    """Rows of a table that lies with its stream axis outermost."""
+    """Read rows of a table that is stored with its stream axis outermost."""
     table = cx.known_value(node.inputs[0])
     if table is None:
         raise CompileError(f"{node.name}: the table must be constant; use {spell('backend', 'numpy')}")

@@ -1,4 +1,4 @@
-"""What the ends of streams become for sixteen streams with interleaved memories."""
+"""Filled ends for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from pulse.program.table.loops import Loops
 
 @interleaves(FillEndsRow)
 def interleave_fill_ends(cx: Interleaving, row: FillEndsRow) -> Iterable[Instruction]:
-    """A copy: in the middle of a stream there is nothing to fill."""
+    """Copy only: in the middle of a stream there is nothing to fill."""
     if not cx.is_clock(row.clock):
         raise NotInterleavedError("ends of every pulse")
     cx.require_endless(row.end)

@@ -1,1 +1,1 @@
-"""The compiled loop that runs a table, alone or on several threads, and calls of it that take arrays or bytes."""
+"""The compiled loop that runs a table, on one thread or several, and its calls that take arrays or bytes."""

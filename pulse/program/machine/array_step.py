@@ -1,9 +1,9 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-"""A pulse from arrays into arrays as one compiled call: checks, copies, the machine.
+"""One compiled call that steps a stream from arrays into arrays: it checks, copies and runs the machine.
 
-The call takes what most callers give: plain numpy arrays that are C-contiguous, of a port's very shape and dtype. It
-looks at their headers as numpy's C interface declares them (``PyArrayObject_fields``, the same in all versions since
-1.0). Where an array is anything else, nothing has been read or written, and slower code says what to do with it.
+The call takes plain numpy arrays that are C-contiguous and have exactly the shape and dtype of their port. It reads
+their headers as numpy's C interface declares them (``PyArrayObject_fields``, unchanged since version 1.0). If an array
+is anything else, the call reads and writes nothing, and slower code handles the array.
 """
 
 import ctypes
@@ -28,20 +28,20 @@ from pulse.program.machine.machine import RUN, run_rows
 from pulse.program.machine.packed import Packed, boxes_at, call_at, copy_box
 
 RAN, DIFFERS, HAS_NAN = 0, 1, 2
-"""What a call answers: it ran; or nothing has changed, since an array is not as said above, or an input has NaN."""
+"""Results of a call: it ran; or nothing has changed, because an array is not as above or an input has NaN."""
 
 HEADER = object.__basicsize__
-"""Bytes that every object of Python begins with; the last word of them is the address of its type."""
+"""The bytes of the header of every Python object; its last word is the address of the type."""
 DATA, AXES, SHAPE, DTYPE, FLAGS = 0, 1, 2, 5, 6
 """Fields of an array, in words after the header."""
 CONTIGUOUS, ALIGNED, WRITEABLE, WARNS = 0x1, 0x100, 0x400, 0x80000000
-"""Flags of an array; the last one says that numpy wants to warn before it is written."""
+"""Flags of an array; with the last one, numpy warns before the array is written."""
 READ, WRITTEN = CONTIGUOUS | ALIGNED, CONTIGUOUS | ALIGNED | WRITEABLE
 LOW, HALF_LOW, HALF_INFINITE = 0xFFFFFFFF, 0x7FFF, 0x7C00
 
 
 class ArrayCall(Struct):
-    """A state's pulse, and what its arrays have to be."""
+    """A state's pulse, and the required forms of its arrays."""
 
     call: int
     """Address of the ``Call``."""
@@ -51,9 +51,9 @@ class ArrayCall(Struct):
     forms: int
     """Address of the forms."""
     given: int
-    """Address of the addresses of the arrays at hand."""
+    """Address of the addresses of the arrays of this call."""
     save: int
-    """Address of what gives up the GIL, and of what takes it again."""
+    """Address of the functions that release the GIL and acquire it again."""
     restore: int
     header: int
     kind: int
@@ -63,7 +63,7 @@ class ArrayCall(Struct):
 
 
 class ArrayForm(Struct):
-    """What the array of a port has to be."""
+    """The required form of a port's array."""
 
     dtype: int
     """Address of the dtype's object."""
@@ -71,14 +71,14 @@ class ArrayForm(Struct):
     shape: int
     """Address of the sizes."""
     flags: int
-    """Those that are set."""
+    """The flags that must be set."""
     elements: int
     floats: int
     """Bytes of an element that may be NaN; else 0."""
 
 
 class TypeWord(Struct):
-    """The last word of an object's head: its class."""
+    """The last word of an object's header: its class."""
 
     kind: int
 
@@ -141,7 +141,7 @@ def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int
     for number in range(step.arrays):
         if not _fits(forms[number], given[number], header, step.kind):
             return DIFFERS
-    # the GIL is given up from here on: only the data of the arrays is used, whose owners the caller holds
+    # the GIL is released from here on: only the data of the arrays is used, and the caller keeps them alive
     for number in range(step.arrays):
         given[number] = words_at(given[number] + header)[DATA]
     thread = _save(step.save)
@@ -166,14 +166,14 @@ def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int
 
 
 STEP_ARRAYS = _step_arrays
-"""What each step calls."""
+"""The compiled function that each step calls."""
 STEPPING = RUN, STEP_ARRAYS
 """The entries that every stream needs."""
 
 
 @functools.cache
 def headers_are_known() -> bool:
-    """Whether numpy's arrays lie in memory as this module says, seen on one array."""
+    """Whether numpy's array headers have the layout of this module, checked on one array."""
     array = np.zeros((3, 5), np.float32)[:2, 1:4]
     words = (ctypes.c_int64 * (HEADER // 8 + FLAGS + 1)).from_address(id(array))
     kind, fields = words[HEADER // 8 - 1], words[HEADER // 8 :]
@@ -190,7 +190,7 @@ def headers_are_known() -> bool:
 class ArrayStep(NotCopyable):
     """The pulses of one state.
 
-    packed  of the state: its inputs and outputs, in their order
+    packed  the state's packed call: its inputs and outputs, in order
     Raises CompileError
     """
 
@@ -221,16 +221,16 @@ class ArrayStep(NotCopyable):
         ]
         self._names = [slot.name for slot in packed.outputs]
         self.alone = (self._inputs[0], *self._outputs[0]) if (inputs, len(slots)) == (1, 2) else None
-        """The name of the input, and name, shape and dtype of the output, if there are no others."""
+        """Name of the input, and name, shape and dtype of the output, if there is one of each; else None."""
         self.address = call.address
         self.run = STEP_ARRAYS.call
-        """Of the address, the two objects, or None if ``take`` took them, and whether to refuse NaN."""
+        """Arguments: the address, the two objects (None if ``take`` took them), and whether to refuse NaN."""
 
     def take(self, feed: object, outputs: object) -> tuple[list[object], dict[str, Array]] | None:
-        """Make ready a pulse of an array, or of arrays by name, into others, new ones for None.
+        """Prepare a pulse; ``feed`` and ``outputs`` are an array or arrays by name, None for new outputs.
 
-        returns  what the caller holds on to until it has run, and the outputs; None if there are not as many
-                 arrays as ports
+        returns  objects that the caller keeps alive until it has run, and the outputs; None if the number of arrays is
+                 not that of the ports
         """
         if outputs is None:
             outputs = {name: np.empty(shape, dtype) for name, shape, dtype in self._outputs}
@@ -244,7 +244,7 @@ class ArrayStep(NotCopyable):
 
 
 def _objects(given: object, names: Sequence[str]) -> Sequence[object] | None:
-    """What is given under the names; None if there is anything else."""
+    """The objects under exactly these names; None if the names differ."""
     if type(given) is not dict:
         return (given,) if len(names) == 1 else None
     named = cast("dict[str, object]", given)

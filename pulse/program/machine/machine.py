@@ -24,7 +24,7 @@ from pulse.program.table.table import Table, row_at, row_starts, segments_at
 READINGS = 1000
 
 run_row = c_function_at(c_signature("address", "address", "address"))
-"""The kernel at an address, of the addresses of a row and of the bases of the memories; gives null, as numba's do.
+"""Call the kernel at an address with the addresses of a row and of the memory bases; returns null, as numba's do.
 
 WebAssembly checks this type at each call, and has pointers of 32 bits.
 """
@@ -32,7 +32,7 @@ WebAssembly checks this type at each call, and has pointers of 32 bits.
 
 @device
 def run_rows(table_address, rows, bases_address):
-    """``run`` for callers that are compiled themselves."""
+    """``run`` for compiled callers."""
     address, mode = table_address, flush_denormals()
     for _ in range(rows):
         row = row_at(address)
@@ -107,7 +107,7 @@ RUN: Entry = _run
 
 
 def runner() -> Callable[[int, int, int], None]:
-    """The compiled form of ``run``, to hold on to where each call counts."""
+    """The compiled form of ``run``, for callers that save the lookup at each call."""
     return RUN.call
 
 
@@ -122,12 +122,12 @@ def run_profiled(table_address: int, rows: int, bases_address: int, ticks_addres
 
 
 def run_timed(table_address: int, rows: int, bases_address: int) -> int:
-    """``run``; the ticks that it took."""
+    """``run``, returning the ticks that it took."""
     return _run_timed.call(table_address, rows, bases_address)
 
 
 def lanes_runner() -> Callable[[int, int, int, int], None]:
-    """What runs a table for several lanes: the addresses of table and segments, how many segments, the lanes' bases.
+    """A function that runs a table for several lanes: addresses of table and segments, their number, the lanes' bases.
 
     See ``Segment``.
     """
@@ -136,7 +136,7 @@ def lanes_runner() -> Callable[[int, int, int, int], None]:
 
 @functools.cache
 def ticks_per_second() -> float:
-    """How fast the counter of ``run_profiled`` runs, in Hz; measured once, takes 20 ms."""
+    """The rate of the counter of ``run_profiled``, in Hz; measured once, in 20 ms."""
     read = _read_ticks.call
     start_ns, start = time.perf_counter_ns(), read()
     time.sleep(0.02)
@@ -145,7 +145,7 @@ def ticks_per_second() -> float:
 
 @functools.cache
 def seconds_per_reading() -> float:
-    """What one reading of the counter takes, which ``run_profiled`` adds to each row; measured once, in a loop."""
+    """The time to read the counter, which ``run_profiled`` adds to each row; measured once, in a loop."""
     read = _ticks.call
     return min(read(READINGS) for _ in range(20)) / READINGS / ticks_per_second()
 
@@ -158,7 +158,7 @@ def run_python(table: Table, regions: Sequence[NDArray[np.uint8]]) -> None:
 
 
 def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
-    """Run several lanes as plain Python, each with its regions; lane kernels if there are some."""
+    """Run several lanes as plain Python, each with its regions; uses lane kernels if there are any."""
     words = [word for regions in lanes for word in (*regions, len(lanes))]
     for start in row_starts(table):
         row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))

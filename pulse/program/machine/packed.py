@@ -1,8 +1,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-"""A pulse as one compiled call: inputs from packed bytes, the machine, outputs to packed bytes.
+"""One compiled call that steps a stream from packed bytes into packed bytes.
 
-For callers that are compiled themselves. The tensors of a packed pulse lie one after the other, each C-contiguous
-and at a multiple of 64 bytes.
+It is for compiled callers. The tensors of a packed pulse follow each other, each C-contiguous and at a multiple of 64
+bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from pulse.record import record
 
 
 class MachineCall(Struct):
-    """A call of the machine, and the boxes of the tensors in front of it and after it."""
+    """A call of the machine, and the boxes of the tensors to copy before and after it."""
 
     table: int
     rows: int
@@ -40,21 +40,21 @@ class MachineCall(Struct):
 
 
 class Box(Struct):
-    """How the elements of a tensor lie: groups of runs of bytes, the runs of a group equally far apart."""
+    """The memory layout of a tensor: groups of runs of bytes, the runs of a group equally far apart."""
 
     place: int
     """Address of the tensor."""
     offset: int
-    """Of the packed tensor, in bytes."""
+    """Offset of the packed tensor, in bytes."""
     run: int
-    """Bytes."""
+    """Bytes of a run."""
     count: int
-    """Runs of a group."""
+    """Number of runs in a group."""
     step: int
     """Bytes from run to run."""
     groups: int
     axes: int
-    """How many axes the groups have."""
+    """Number of axes of the groups."""
     first_axis: int
     """Address of these axes, the innermost first."""
 
@@ -83,7 +83,7 @@ FLOAT = 4
 
 @record
 class Slot:
-    """Where a tensor is in a packed pulse: its first byte, shape and dtype."""
+    """A tensor in a packed pulse: its first byte, shape and dtype."""
 
     name: str
     offset: int
@@ -98,12 +98,12 @@ class Slot:
 
 @record
 class Packed(NotCopyable):
-    """What ``packed_step`` needs of a state, and the layout of its pulses.
+    """The arguments of ``packed_step`` for a state, and the layout of its pulses.
 
-    call                      what compiled code takes
-    kept                      what it has the addresses of
+    call                      the call for compiled code
+    kept                      the objects whose addresses it holds
     inputs, outputs           in the order of the program's streaming inputs, and of all outputs
-    input_bytes, output_bytes of a packed pulse
+    input_bytes, output_bytes the bytes of a packed pulse
     """
 
     why_not = "it holds addresses of this process; copy its state, and call pack() on the copy"
@@ -117,7 +117,7 @@ class Packed(NotCopyable):
 
 
 Tensors = Sequence[tuple[str, Array]]
-"""Names, and views of where the tensors are."""
+"""Names and views of tensors."""
 
 
 def pack(
@@ -128,9 +128,9 @@ def pack(
     values: Mapping[str, Array],
     faults: int = 0,
 ) -> Packed:
-    """The packed form of a call of the machine: table, rows, bases.
+    """Pack a call of the machine, which is (table, rows, bases).
 
-    values   of the constants, which each pulse needs anew: scratch may lie over their places
+    values   the constants' values, copied in each pulse, since scratch may overlap their places
     faults   the address of the ``Count`` of values without a result
     """
     slots_in, input_bytes = _slots(inputs)
@@ -163,7 +163,7 @@ def _slots(tensors: Tensors) -> tuple[tuple[Slot, ...], int]:
 
 
 def _set_box(box: Box, place: Array, innermost: AxisStride) -> None:
-    """Say how the elements of a tensor lie, as few runs of bytes as possible."""
+    """Describe the layout of a tensor in as few runs of bytes as possible."""
     run = place.dtype.itemsize if place.size else 0
     axes = [(size, step) for size, step in zip(place.shape, place.strides) if size != 1]
     while axes and axes[-1][1] == run:
@@ -181,7 +181,7 @@ def _set_box(box: Box, place: Array, innermost: AxisStride) -> None:
 def _copy_runs(
     target: Pointer, target_step: int, source: Pointer, source_step: int, run: int, count: int
 ) -> None:
-    """``count`` runs of bytes, so far apart in target and source; u8 pointers."""
+    """Copy ``count`` runs of bytes between u8 pointers, ``target_step`` and ``source_step`` bytes apart."""
     if run == FLOAT:
         for i in range(count):
             move_bytes(target + i * target_step, source + i * source_step, FLOAT)
@@ -192,7 +192,7 @@ def _copy_runs(
 
 @device
 def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
-    """Between a tensor's place and packed bytes."""
+    """Copy between a tensor's place and packed bytes."""
     place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
     packed, axes = packed + box.offset, axes_at(box.first_axis)
     for group in range(box.groups):
@@ -210,7 +210,7 @@ def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
 
 @device
 def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
-    """This many boxes."""
+    """Copy ``count`` boxes."""
     for number in range(count):
         copy_box(boxes[number], bytes_at(packed), inward)
 
@@ -226,7 +226,7 @@ def fault_count(call: MachineCall) -> int:
 
 @device
 def take_faults(call: MachineCall) -> int:
-    """The faults since the last time."""
+    """The number of faults since the last call."""
     faults = fault_count(call)
     if faults != 0:
         count_at(call.faults).count = 0
@@ -235,7 +235,7 @@ def take_faults(call: MachineCall) -> int:
 
 @device
 def packed_step(call: MachineCall, inputs: int, outputs: int) -> None:
-    """Run one pulse, of the addresses of the bytes of its inputs and of its outputs."""
+    """Run one pulse; ``inputs`` and ``outputs`` are addresses of packed bytes."""
     boxes = boxes_at(call.boxes)
     _copy_boxes(boxes, call.constants, call.fixed, True)
     _copy_boxes(boxes[call.constants], call.inputs, inputs, True)

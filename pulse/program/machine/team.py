@@ -2,13 +2,13 @@
 """Threads that share the long rows of a step.
 
 A *team* is the thread that steps a stream, and helpers that wait. A row in parts is published as a *turn*: each part
-is claimed once, by the thread that it is meant for or by one that has nothing left to do, so a helper that comes late
-costs nothing. Then the stepping thread waits for the parts that others claimed. There is no lock: a team that is busy
-with another stream is not waited for, and the parts run one after the other. So they do for a while after a helper
-was kept from its core.
+is claimed once, by the thread that it is meant for or by an idle one, so a late helper costs nothing. Then the
+stepping thread waits for the parts that others claimed. There is no lock: if the team is busy with another stream,
+the stepping thread runs all parts itself. It also does so for a while after other processes kept a helper from its
+core.
 
-A helper that has waited for a while sleeps, and is woken by the next turn. In a forked process there are no helpers:
-the stepping thread claims all parts.
+A helper that has waited for a while sleeps until the next turn wakes it. A forked process has no helpers: the
+stepping thread claims all parts.
 """
 
 import os
@@ -33,56 +33,56 @@ from pulse.program.table.table import row_at
 from pulse.wording import spell
 
 PATIENCE_S = 100e-6
-"""How long a thread looks for something to do before it sleeps."""
+"""Seconds that a thread polls for work before it sleeps."""
 REST = 16
-"""How many times as long as a turn that failed a team rests."""
+"""A team rests this many times as long as the turn that failed."""
 MISSES = 4
-"""How many turns in a row the stepping thread runs alone before it takes them for failed."""
+"""A turn fails after this many turns in a row without a helper."""
 
 
 class TeamFields(Struct):
-    """A team, and the turn that it is at."""
+    """A team and its current turn."""
 
     members: int
     """Address of the members."""
     count: int
     patience: int
-    """In ticks."""
+    """How long a thread polls before it sleeps, in ticks."""
     wake: int
-    """Descriptor that wakes the stepping thread, and the other end of it, to read."""
+    """Descriptors: to wake the stepping thread, and to read in it."""
     wait: int
     stop: int = starts_line()
-    """1: end."""
+    """1: the helpers end."""
     busy: int = starts_line()
-    """1: a stream has the team."""
+    """1: a stream is using the team."""
     turn: int = starts_line()
     row: int
-    """Address of the row in parts."""
+    """Address of the current row in parts."""
     bases: int
     waiting: int = starts_line()
     """1: the stepping thread sleeps."""
     rests_until: int = starts_line()
-    """In ticks: up to then all parts run on the stepping thread."""
+    """Until this time, in ticks, all parts run on the stepping thread."""
     missed: int
-    """Turns in a row in which no helper took part."""
+    """Turns in a row without a helper."""
 
 
 class Member(Struct):
     """A thread of a team; the first one is the stepping thread."""
 
     wake: int
-    """Descriptor that wakes it, and the other end of it, to read."""
+    """Descriptors: to wake it, and to read in it."""
     wait: int
     claimed: int = starts_line()
-    """The turn of which the part of this number was claimed last."""
+    """The last turn in which the part of this number was claimed."""
     finished: int = starts_line()
-    """The turn of which the part of this number was finished last."""
+    """The last turn in which the part of this number was finished."""
     sleeping: int = starts_line()
     """1: it sleeps."""
 
 
 class RowInParts(Struct):
-    """What a row in parts begins with; behind it are the rows of the parts, all of one length."""
+    """The head of a row in parts, followed by the rows of the parts, all of one length."""
 
     kernel: int
     length: int
@@ -105,10 +105,10 @@ def run_part(address: int, part: int, bases: int) -> None:
 
 @device
 def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int) -> int:
-    """Run the parts of a turn that no thread has claimed, beginning with the own one; how many there were.
+    """Run the parts of a turn that no thread has claimed, the thread's own one first; return their number.
 
-    The stepping thread goes on when all parts are finished. So what is claimed is of its turn, and a thread that
-    comes late claims nothing: its turn is not later than what was claimed last.
+    The stepping thread continues when all parts are finished. So all claims belong to its turn, and a late thread
+    claims nothing, since its turn is not later than the last claim.
     """
     members, count, ran = members_at(team.members), team.count, 0
     for i in range(count):
@@ -157,10 +157,10 @@ def wait_for(team: TeamFields, turn: int) -> None:
 
 @callback("team.run_parts", c_signature(None, "i64", "i64"))
 def run_parts(address: int, bases: int) -> None:
-    """Run a row in parts, in the place of a kernel.
+    """Run a row in parts; it has the signature of a kernel.
 
-    Where a turn takes longer than one thread would, or no helper comes in time again and again, other processes have
-    the cores: then the team rests for many times as long, so that little is lost.
+    If a turn takes longer than on one thread, or helpers are late several times in a row, other processes use the
+    cores. The team then rests for many times as long, so that little time is lost.
     """
     row = row_in_parts_at(address)
     team, start = team_at(row.team), tick_count()
@@ -182,7 +182,7 @@ def run_parts(address: int, bases: int) -> None:
 
 @entry("team.help", 2)
 def _help(address: int, number: int) -> None:
-    """A helper's life: take part in each turn until ``stop`` is set, and sleep if there is none for a while."""
+    """The loop of a helper: take part in each turn until ``stop`` is set; sleep after a while without one."""
     team = team_at(address)
     own = members_at(team.members)[number]
     mode, seen, since = flush_denormals(), 0, tick_count()
@@ -208,14 +208,14 @@ def _help(address: int, number: int) -> None:
 
 
 HELP, RUN_PARTS = _help, run_parts
-"""What a team needs."""
+"""The compiled functions that a team needs."""
 
 
 class Team(NotCopyable):
     """Threads for the long rows of a program's steps.
 
-    threads  how many, the one that steps included
-    Raises   CompileError; PulseError: not on this system
+    threads  the number of threads, including the one that steps
+    Raises   CompileError; PulseError if this system does not support it
     """
 
     why_not = "it has threads; spawn a stream, which has its own"
@@ -243,17 +243,17 @@ class Team(NotCopyable):
         for helper in helpers:
             helper.start()
         self.helpers = tuple(helper.native_id or 0 for helper in helpers)
-        """The system's numbers of the helpers."""
+        """The native thread ids of the helpers."""
         weakref.finalize(self, _end, fields, members, events, helpers)
 
     @property
     def is_here(self) -> bool:
-        """Whether the helpers are threads of this process, not of the one that it was forked from."""
+        """Whether the helpers are threads of this process, and not of the one that forked it."""
         return self._process == os.getpid()
 
     @staticmethod
     def of(threads: int) -> "Team":
-        """The team of this many threads that all streams of the process share. Raises as the class does."""
+        """The team of ``threads`` threads that all streams of the process share. Raises as the class does."""
         key = threads, os.getpid()
         team = Team._known.get(key)
         return Team._known.setdefault(key, Team(threads)) if team is None else team
@@ -262,7 +262,7 @@ class Team(NotCopyable):
 def _end(
     fields: TeamFields, members: Member, events: Sequence[NativeEvent], helpers: Sequence[threading.Thread]
 ) -> None:
-    """End the helpers, then give back what they use: ``members`` is held until then."""
+    """End the helpers, then free what they use; ``members`` stays alive until then."""
     fields.stop = 1
     for event in events:
         event.set()
@@ -282,7 +282,7 @@ def core_count() -> int:
 def require_threads(threads: int) -> None:
     """Raise InputError for threads below 1, or more than there are cores."""
     if threads < 1:
-        raise InputError(f"{spell('threads', threads)}: a step needs one thread at least")
+        raise InputError(f"{spell('threads', threads)}: a step needs at least one thread")
     if threads > core_count():
         raise InputError(
             f"{spell('threads', threads)}: this process may use {core_count()} cores, and more threads would only wait "

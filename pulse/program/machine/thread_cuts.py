@@ -1,4 +1,4 @@
-"""Which rows of a table run in parts, on several threads; the linked table that has them."""
+"""Choose the rows of a table that run in parts on several threads, and link such a table."""
 
 import numpy as np
 
@@ -11,15 +11,15 @@ from pulse.program.table.table import Table, link, row_starts
 from pulse.record import record
 
 LONG_WORK = 250_000
-"""Of a row that is cut, in the unit of ``Instruction.work``: about 8 us. To publish parts and to wait takes 1 us."""
+"""The least work of a row that is cut, in units of ``Instruction.work``: about 8 us. A turn itself costs 1 us."""
 
 
 @record
 class ThreadCuts:
     """How the rows of a table run on several threads.
 
-    rows           how each row is cut; None: it runs whole, on the thread that steps
-    scratch_bytes  scratch memory of the parts, behind the arena
+    rows           how each row is cut; None: it runs whole, on the stepping thread
+    scratch_bytes  scratch memory of the parts, after the arena
     """
 
     threads: int
@@ -32,7 +32,7 @@ class ThreadCuts:
         return sum(parts is not None for parts in self.rows)
 
     def counts(self) -> tuple[int, ...]:
-        """In how many parts each row runs."""
+        """The number of parts of each row."""
         return tuple(1 if parts is None else len(parts.bounds) - 1 for parts in self.rows)
 
 
@@ -58,7 +58,7 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
 
 
 def link_parts(table: Table, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> Table:
-    """``link``, with rows in parts; behind the arena is the scratch memory of the parts. Raises CompileError."""
+    """``link``, with rows in parts, whose scratch memory follows the arena. Raises CompileError."""
     linked, made = link(table).tolist(), list[int]()
     scratch_at = align(arena_bytes)
     for start, parts in zip(row_starts(table), thread_cuts.rows):

@@ -37,11 +37,11 @@ class NativeExecutable(Executable):
     weights          bytes that all streams share and none writes
     initial          the bytes of a stream's state before its first pulse
     arena_bytes      scratch of a step
-    received, sent   names of inputs and outputs, and where they are; ``fetched``: of further wires
-    ends             the lengths that rows ask for, and the bytes of the state that hold them
-    counters         what is looked at for faults (node, op, check), and the byte of the state that counts them
-    special_kernels  whose rows have machine code of their own, where it is on this machine
-    total_at, last_at  the bytes of the state that count all faults, and that hold the number of the last pulse
+    received, sent   names and places of inputs and outputs; ``fetched``: those of other fetched wires
+    ends             the lengths that rows read, and their byte offsets in the state
+    counters         each fault check (node, op, check), and the byte offset of its counter in the state
+    special_kernels  kernels whose rows have machine code of their own, if it is on this machine
+    total_at, last_at  byte offsets in the state of the count of all faults, and of the number of the last pulse
     """
 
     unlinked: NDArray[np.int64]
@@ -65,7 +65,7 @@ class NativeExecutable(Executable):
 
     @property
     def state_bytes(self) -> int:
-        """Memory of each stream, scratch not counted."""
+        """Bytes of memory of each stream, without scratch."""
         return self.initial.size
 
     @property
@@ -76,7 +76,7 @@ class NativeExecutable(Executable):
     @property
     @abstractmethod
     def notes(self) -> "Sequence[RowNote]":
-        """What is reported of each instruction."""
+        """The note of each instruction, for reports."""
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -92,15 +92,15 @@ class NativeExecutable(Executable):
 
     @cached_property
     def thread_cuts(self) -> "ThreadCuts":
-        """Which rows run in parts, where streams run on several threads."""
+        """How rows are cut into parts, for streams on several threads."""
         from pulse.program.machine.thread_cuts import cut_for_threads
 
         return cut_for_threads(self.unlinked, self.threads)
 
     def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
-        """What the machine runs in each step of a stream, and the team that runs rows in parts; hold on to both.
+        """The table for each step of a stream, and the team that runs its rows in parts; keep both alive.
 
-        Raises CompileError; PulseError: this system has no threads for it
+        Raises CompileError; PulseError if this system does not support teams
         """
         if self.threads == 1 or self.thread_cuts.count == 0:
             return self.table, None
@@ -118,7 +118,7 @@ class NativeExecutable(Executable):
 
     @property
     def scratch_bytes(self) -> int:
-        """Scratch memory of a step: the arena, and that of rows in parts."""
+        """Bytes of scratch memory of a step: the arena, and that of rows in parts."""
         return (
             self.arena_bytes
             if self.threads == 1
@@ -132,10 +132,10 @@ class NativeExecutable(Executable):
 
     @abstractmethod
     def listing(self) -> list[str]:
-        """The instructions as text: number, kernel, node, fields; in front of them the copies and their reasons."""
+        """The instructions as text: number, kernel, node, fields; preceded by the copies and their reasons."""
 
     def link(self) -> None:
-        """Put the addresses of the kernels into the table; they are compiled where they are missing."""
+        """Put the addresses of the kernels into the table, compiling those that are missing."""
         self.table = link(self.unlinked)
         if self.special_kernels:
             from pulse.program.table.kernel_rows import put_kept_rows
@@ -145,14 +145,16 @@ class NativeExecutable(Executable):
 
 
 def _word(memory: Array, offset: int) -> "memoryview[int]":
-    """An int64 of a memory, which costs less to read than as an array."""
+    """An int64 of a memory, as a memoryview because it is faster to read than an array."""
     return memory[offset : offset + 8].data.cast("B").cast("q")
 
 
 class NativeState(State):
     """One stream: its memory, and scratch of its own."""
 
-    pulses_worth_a_mark = 32  # one copy of the memory is nothing beside them: each pulse moves most of it
+    pulses_worth_a_mark = (
+        32  # each pulse moves most of the memory, so one copy of it costs little in comparison
+    )
 
     def __init__(
         self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array
@@ -169,7 +171,7 @@ class NativeState(State):
         self._outputs = [(name, place.view(regions[place.region])) for name, place in program.sent]
         self._fetched = [place.view(regions[place.region]) for place in program.fetched]
         self._alone = self._only_pair()
-        """Input and output, their names in front, if there are no others and nothing is fetched."""
+        """Input and output with their names, if there is one of each and nothing is fetched; else None."""
         self._ends = [
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
         ]
@@ -178,13 +180,13 @@ class NativeState(State):
         table, self._team = program.stream_table()
         self._table = table
         self.call = (table.ctypes.data, program.rows, self.bases.ctypes.data)
-        """What the machine is called with: the address of the table, its rows, the address of ``bases``."""
+        """The arguments of the machine: address of the table, number of rows, address of ``bases``."""
         self._run_machine = machine.runner()
         self._clear()
 
     @property
     def memory(self) -> Array:
-        """All that the stream remembers, as bytes; what is written there counts at once."""
+        """The stream's whole memory as bytes; writes take effect at once."""
         return self._memory
 
     def _clear(self) -> None:
@@ -204,7 +206,7 @@ class NativeState(State):
             return {to: result.copy()}
         for name, place in self._inputs:
             array = feed.get(name)
-            place[...] = self.constants[name] if array is None else array  # each pulse writes all of it anew
+            place[...] = self.constants[name] if array is None else array  # each pulse writes all of it
         self.changing = True
         self._run_machine(*self.call)
         if self._fetched:
@@ -258,7 +260,7 @@ class NativeState(State):
     def _load(self, memory: bytes) -> None:
         if len(memory) != self.memory.size:
             raise InputError(
-                f"the snapshot holds {len(memory)} bytes of memory where {self.memory.size} are needed"
+                f"the snapshot holds {len(memory)} bytes of memory, but {self.memory.size} are needed"
             )
         self.changing = True
         self.memory[:] = np.frombuffer(memory, np.uint8)
@@ -270,11 +272,11 @@ class NativeState(State):
         self.memory[:] = memory
 
     def run_machine(self) -> None:
-        """Run the table once on whatever is in the inputs; for measuring."""
+        """Run the table once on the current contents of the inputs; for measurements."""
         self._run_machine(*self.call)
 
     def pack(self) -> "Packed":
-        """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
+        """A pulse as one compiled call. The caller must increment ``clock.pulse``."""
         from pulse.program.machine.packed import pack
 
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
@@ -284,7 +286,7 @@ class NativeState(State):
         return pack(self.call, streaming, self._outputs, constants, self.constants, faults)
 
     def profile(self, steps: int = 1000) -> "Profile":
-        """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
+        """The time and cost of each instruction, over steps on noise; keeps the stream's state."""
         from pulse.program.native.profile import measure
 
         snapshot = self.snapshot()

@@ -1,10 +1,10 @@
-"""Sixteen streams of a program with interleaved memories: instructions of which a vector is one element of all.
+"""Instructions for sixteen streams with interleaved memories: a vector holds one element of each stream.
 
-A word of four bytes of a stream's state or arena becomes sixteen, one of each stream. So an instruction runs once for
-all of them with full vectors, however small its tensors are, and none waits for its own last result.
+A word of four bytes of a stream's state or arena becomes sixteen words, one of each stream. So an instruction runs
+once for all streams with full vectors, even for small tensors, and no step waits for the previous result.
 
-The instructions are those of the middle of a stream: every frame of a pulse is a frame of all streams, and states are
-not loaded. A stream that is younger than ``steady_from`` pulses, or has ended, runs by itself.
+The instructions are valid in the middle of a stream: every frame of a pulse belongs to its stream, and no state is
+loaded. A stream that is younger than ``steady_from`` pulses, or has ended, runs by itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,17 +45,17 @@ from pulse.program.table.place import Place
 from pulse.record import record
 
 MOST_GAPS = 32
-"""Runs that are filled one by one, where a copy after a fill writes the others."""
+"""The most runs that are filled one by one, if a copy after a fill writes the others."""
 
 
 @record
 class Interleaved:
-    """The instructions, their weights, and what is known about them.
+    """The instructions, their weights and where they are valid.
 
-    steady_from  from how many pulses of a stream on they hold
-    clock_at     the byte of a stream's state that counts its pulses; the instructions leave it as it is
-    inputs       for each input the byte of the arena where those of sixteen streams are expected, one after the other
-    outputs      the same of the outputs, if they are left
+    steady_from  the pulses of a stream after which they are valid
+    clock_at     the byte offset of the pulse counter in a stream's state; the instructions do not change it
+    inputs       for each input the byte offset in the arena of the sixteen streams' tensors, one after another
+    outputs      the same for the outputs
     """
 
     rows: tuple[Emitted, ...]
@@ -68,14 +68,14 @@ class Interleaved:
 
 
 class Exchange:
-    """Memory after the interleaved arena for tensors of sixteen streams, one after the other."""
+    """Memory after the interleaved arena for tensors of sixteen streams, one after another."""
 
     def __init__(self, cx: Interleaving, arena_bytes: int) -> None:
         self._cx = cx
         self.end = align(arena_bytes * LANES)
 
     def add(self, place: Place, incoming: bool) -> tuple[int, list[Instruction]]:
-        """A place for a tensor, and the copies to the interleaved memory or back."""
+        """Allocate a tensor; return its offset and the copies to the interleaved memory or back."""
         if place.region is Region.WEIGHTS or place.dtype.itemsize != WORD:
             raise NotInterleavedError("an input or output of another size than a word, or constant")
         size = prod(place.shape)
@@ -92,12 +92,12 @@ class Exchange:
 
 
 def _words(region: Region, at: int, count: int) -> Value:
-    """A tensor from a byte on."""
+    """A tensor of words from a byte on."""
     return Value(Buffer(region, count * WORD, at), 0, (count,), (1,), np.dtype(np.float32))
 
 
 def interleave(program: NativeExecutable) -> Interleaved | None:
-    """The instructions for sixteen streams; None if one of them has no such form, or they are not known."""
+    """Convert the instructions for sixteen streams; None if one of them cannot be converted, or they are unknown."""
     rows = program.emitted_instructions
     ticks = [row.instruction for row in rows if isinstance(row.instruction, Tick)]
     if len(ticks) != 1:
@@ -131,7 +131,7 @@ def interleave(program: NativeExecutable) -> Interleaved | None:
 
 
 def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
-    """The rows, of each fill only what the copy after it leaves, if that is a few runs."""
+    """Reduce each fill to the runs that the next copy does not write, if they are few."""
     for row, behind in zip(rows, (*rows[1:], None)):
         fill, copy = row.instruction, None if behind is None else behind.instruction
         if not isinstance(fill, Fill) or not isinstance(copy, Copy):

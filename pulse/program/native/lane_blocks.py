@@ -22,7 +22,7 @@ from pulse.record import record
 
 @record(eq=False)
 class BlockLanes:
-    """A block that steps: its number, and where its lanes are in the arrays of the call."""
+    """A block that steps: its number, and the indices of its lanes in the arrays of the call."""
 
     block: int
     at: "slice | NDArray[np.int64]"
@@ -30,14 +30,14 @@ class BlockLanes:
 
 @record(eq=False)
 class CallBlocks:
-    """The blocks of a call, and where its other lanes are in the arrays."""
+    """The blocks of a call, and the indices of its other lanes in the arrays."""
 
     blocks: tuple[BlockLanes, ...]
     others: NDArray[np.int64]
 
     @classmethod
     def of(cls, blocks: Iterable[BlockLanes], count: int) -> "CallBlocks":
-        """The blocks of a call of this many lanes."""
+        """The blocks of a call of ``count`` lanes."""
         found_blocks, without_block = tuple(blocks), np.ones(count, np.bool_)
         for part in found_blocks:
             without_block[part.at] = False
@@ -45,10 +45,10 @@ class CallBlocks:
 
 
 class LaneBlocks:
-    """The blocks of lanes 0 … 15, 16 … 31 and so on, as many as are whole.
+    """All whole blocks: lanes 0 … 15, 16 … 31 and so on.
 
-    The memory of a block is interleaved from a step of all of its lanes until a lane is looked at by itself; then it
-    goes back to the memories of the lanes.
+    A step of all lanes of a block interleaves its memory. An access to a single lane moves it back to the memories of
+    the lanes.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class LaneBlocks:
         self._memory = memory[:, : program.initial.size]
         count = len(memory) // LANES
         self._inside: list[bool] = [False] * count
-        """Of each block: whether its streams are in the interleaved memory."""
+        """For each block, whether its streams are in the interleaved memory."""
         self._excluded: set[int] = set()
         self._steps = [0] * count
-        """Of each block: the steps since its streams went there."""
+        """For each block, the steps since its streams were interleaved."""
         self._blocks: list[Array | None] = [None] * count
         self._addresses = [0] * count
         self._arena = aligned_bytes(interleaved.arena_bytes)
@@ -78,14 +78,14 @@ class LaneBlocks:
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
-        """The blocks of the lanes with these memories; None if there are too few, or the program has no such form."""
+        """The blocks of the lanes with these memories; None for too few lanes, or if it cannot be interleaved."""
         if len(memory) < LANES or not EIGHT or program.total_at is not None:
             return None
         interleaved = interleave(program)
         return None if interleaved is None else cls(program, interleaved, memory, constants)
 
     def parts(self, selection: LaneSelection) -> CallBlocks:
-        """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
+        """The blocks whose lanes all step in this call and are all in the middle of their streams."""
         if self._last_blocks is None or self._last_blocks[0] is not selection:
             self._last_blocks = (
                 selection,
@@ -109,7 +109,7 @@ class LaneBlocks:
             yield BlockLanes(block, run if in_order else np.array(places, np.int64))
 
     def step(self, part: BlockLanes, feed: Feed, outputs: dict[str, Array]) -> None:
-        """One pulse of a block; arrays are those of all lanes of the call."""
+        """Step a block; the arrays are those of all lanes of the call."""
         self._interleave(part.block)
         for name, array in self._inputs:
             values = feed.get(name)
@@ -123,18 +123,18 @@ class LaneBlocks:
     def _ports_of_block(
         self, ports: Sequence[tuple[str, Place]], at: Sequence[int]
     ) -> list[tuple[str, Array]]:
-        """Inputs or outputs of a block by name, [16, …]."""
+        """Inputs or outputs of a block with their names, [16, …]."""
         return [
             (name, np.ndarray((LANES, *place.shape), place.dtype, self._arena.data, begin))
             for (name, place), begin in zip(ports, at)
         ]
 
     def _lanes_of(self, block: int) -> Array:
-        """The memories of its lanes, as words."""
+        """The memories of a block's lanes, as words."""
         return self._memory[block * LANES : (block + 1) * LANES].view(np.int32)
 
     def _interleave(self, number: int) -> None:
-        """Put the streams of a block into its memory."""
+        """Interleave the streams of a block, if they are not yet."""
         if self._inside[number]:
             return
         block = self._blocks[number]

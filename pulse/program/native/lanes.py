@@ -1,5 +1,5 @@
-"""Lanes of the numba backend: blocks of sixteen with interleaved memories; of the others, kernels with weights read
-them once for a group of lanes.
+"""Lanes of the numba backend: blocks of sixteen with interleaved memories, and groups of the others, whose kernels read
+weights once for a group.
 """
 
 from collections.abc import Iterable
@@ -24,26 +24,26 @@ from pulse.program.table.table import link_lanes
 from pulse.record import record
 
 CACHE = 1 << 20
-"""Bytes of states and arenas that a core keeps in its cache, besides some weights, while a group runs."""
+"""Bytes of states and arenas that a core's cache holds, besides some weights, while a group runs."""
 FEWEST = 8
-"""Lanes of a group, if there are as many: the most whose sums a kernel has in registers at once."""
+"""The fewest lanes of a group, if there are that many: the most whose sums a kernel keeps in registers."""
 FLOAT_BYTES = 4
 
 
 @record
 class Tensors:
-    """An input or output, [lanes, …]: of all lanes if it is in their states, else of the places in a group."""
+    """An input or output, [lanes, …]: of all lanes if it is in their states, else of a group's arenas."""
 
     name: str
     array: Array
     of_all: bool
 
     def read(self, lanes: NDArray[np.int64]) -> Array:
-        """The values of a group's lanes, a copy."""
+        """A copy of the values of a group's lanes."""
         return self.array[lanes] if self.of_all else self.array[: len(lanes)].copy()
 
     def write(self, lanes: NDArray[np.int64], values: Array) -> None:
-        """Set those of a group."""
+        """Set the values of a group's lanes."""
         if self.of_all:
             self.array[lanes] = values
         else:
@@ -51,7 +51,7 @@ class Tensors:
 
 
 class LaneState(NativeState):
-    """The stream of one lane, which may lie in an interleaved block: each use takes it out."""
+    """The stream of one lane. If it is in an interleaved block, each use takes it out."""
 
     def __init__(
         self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array, number: int
@@ -61,7 +61,7 @@ class LaneState(NativeState):
         super().__init__(program, constants, memory, arena)
 
     def belong_to(self, blocks: LaneBlocks) -> None:
-        """Take note of the blocks that may hold the stream."""
+        """Set the blocks that may hold the stream."""
         self._blocks = blocks
 
     def _take_out(self) -> None:
@@ -70,7 +70,7 @@ class LaneState(NativeState):
 
     @property
     def memory(self) -> Array:
-        """All that the stream remembers, as bytes; what is written there counts, until the lanes step."""
+        """The stream's whole memory as bytes; writes take effect until the lanes step."""
         self._take_out()
         return super().memory
 
@@ -106,8 +106,8 @@ class LaneState(NativeState):
 class NativeLanes(Lanes):
     """The memories of all lanes, side by side.
 
-    Blocks of sixteen that are in the middle of their streams step with interleaved memories, where the program has such
-    a form. The others step in groups, one after the other. Arenas are scratch: they belong to the places in a group.
+    Blocks of sixteen in the middle of their streams step with interleaved memories, if the program can be interleaved.
+    The other lanes step in groups. Arenas are scratch: they belong to the places in a group.
     """
 
     def __init__(self, program: NativeExecutable, count: int, constants: Feed | None) -> None:
@@ -134,7 +134,7 @@ class NativeLanes(Lanes):
         self._bases[:, Region.WEIGHTS] = program.weights.ctypes.data
         self._bases[:, Region.ARENA] = [arena.ctypes.data for arena in arenas]
         self._based: NDArray[np.int64] | None = None
-        """The group that the bases are of: between calls of the same lanes they stay."""
+        """The group whose bases are set; they stay between calls of the same lanes."""
         table, segments, count_of_segments = link_lanes(program.unlinked)
         self._tables = program.table, table, segments
         self._call_one = (program.table.ctypes.data, program.rows)
@@ -143,7 +143,7 @@ class NativeLanes(Lanes):
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
     def _faults_of(self, total_at: int | None) -> NDArray[np.int64] | None:
-        """For each lane how many faults it had; None if there can be none."""
+        """The number of faults of each lane; None if the program cannot have faults."""
         if total_at is None:
             return None
         strides = (self._memory.strides[0],)
@@ -181,7 +181,7 @@ class NativeLanes(Lanes):
     def _step_blocks(
         self, blocks: LaneBlocks, parts: CallBlocks, feed: dict[str, Array], lanes: NDArray[np.int64]
     ) -> dict[str, Array]:
-        """One pulse of lanes of which some are whole blocks."""
+        """Step lanes, some of which form whole blocks."""
         results = {
             port.name: np.empty((len(lanes), *port.shape), port.dtype) for port in self.program.outputs
         }
@@ -194,7 +194,7 @@ class NativeLanes(Lanes):
         return results
 
     def _step_groups(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
-        """One pulse of lanes whose memories are their own, group by group."""
+        """Step lanes that are not interleaved, group by group."""
         size = self._group
         if self._blocks is not None:
             for number in lanes.tolist():
@@ -211,7 +211,7 @@ class NativeLanes(Lanes):
         return {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
 
     def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
-        """One pulse of at most as many lanes as a group has."""
+        """Step at most one group of lanes."""
         for places in self._inputs:
             array = feed.get(places.name)
             places.write(lanes, self._constants[places.name] if array is None else array)
@@ -228,13 +228,13 @@ class NativeLanes(Lanes):
         return {places.name: places.read(lanes) for places in self._outputs}
 
     def _together(self, count: int) -> int:
-        """How many of the lanes of a group share their rows; the others run alone, which a single lane always does."""
+        """How many lanes of a group share rows; the others run alone, as a single lane always does."""
         whole = count - count % BLOCK if self._reuses else count
         return 0 if whole == 1 or self.alone else whole
 
 
 def reuses_weights(rows: Iterable[RowNote]) -> bool:
-    """Whether a lane alone uses a weight more than twice in a step: lanes that fill no block then only cost time."""
+    """Whether one lane alone uses a weight more than twice in a step; then groups of lanes only cost time."""
     costs = [row.cost for row in rows if KERNELS[row.kernel].lanes]
     return sum(cost.multiply_adds for cost in costs) * FLOAT_BYTES > 2 * sum(cost.weights for cost in costs)
 
@@ -242,8 +242,9 @@ def reuses_weights(rows: Iterable[RowNote]) -> bool:
 def group_size(count: int, lane_bytes: int, weights: int) -> int:
     """How many of ``count`` lanes run the table together.
 
-    Each group reads the weights once, so it is large; but all its rows go from lane to lane, so its own memory must
-    stay in the cache, or cost no more than the weights. Groups are of equal size, of whole blocks, but for the last.
+    Each group reads the weights once, so groups should be large. But every row goes from lane to lane, so the group's
+    memory must stay in the cache, or cost no more than the weights. All groups but the last have equal size, in whole
+    blocks.
     """
     most = max(FEWEST, max(CACHE, weights) // lane_bytes)
     even = -(-count // -(-count // most))
@@ -251,7 +252,7 @@ def group_size(count: int, lane_bytes: int, weights: int) -> int:
 
 
 def _side_by_side(count: int, size: int) -> tuple[Array, list[Array]]:
-    """Zeroed bytes for each of several; no two begin at the same place of a page, so that they share the cache."""
+    """Zeroed memories that begin at different offsets within a page, so that they share the cache."""
     step = align(size)
     step += ALIGNMENT if step // ALIGNMENT % 2 == 0 else 0
     memory = aligned_bytes(count * step).reshape(count, step)

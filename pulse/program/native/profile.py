@@ -1,4 +1,4 @@
-"""A profile of a step: the time of each instruction, measured inside of the machine, beside its cost."""
+"""A profile of a step: the time of each instruction, measured inside of the machine, and its cost."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
@@ -16,14 +16,14 @@ Group = Literal["kernel", "op", "node"]
 
 @record
 class ProfileRow:
-    """What one instruction takes in a step, or several together.
+    """The time in a step of one instruction, or of several together.
 
-    node, op, kernel  whom it belongs to; the first one's where it stands for several
-    seconds_per_step  the reading of the clock not included
-    share             of the time of all instructions
+    node, op, kernel  the owner of the instruction; of several, the first one's
+    seconds_per_step  without the reading of the clock
+    share             the share of the time of all instructions
     cost              bytes and multiply-adds
-    instructions      how many these are
-    parts             in how many parts it runs, on as many threads; the most of several
+    instructions      the number of instructions
+    parts             the number of parts, on as many threads; of several, the largest
     """
 
     node: str
@@ -37,12 +37,12 @@ class ProfileRow:
 
     @property
     def gigabytes_per_s(self) -> float | None:
-        """Bytes touched a second."""
+        """Gigabytes touched per second."""
         return self._rate(lambda cost: cost.bytes)
 
     @property
     def giga_multiply_adds_per_s(self) -> float | None:
-        """Multiply-adds a second; None if there are none."""
+        """Billions of multiply-adds per second; None if there are none."""
         return self._rate(lambda cost: cost.multiply_adds)
 
     def _rate(self, count: Callable[[Cost], int]) -> float | None:
@@ -66,11 +66,11 @@ class ProfileRow:
 
 @record
 class Profile:
-    """The instructions of a program, in their order.
+    """The times of a program's instructions, in order.
 
-    steps       over how many the times are averaged
-    step_s      a whole step of the machine without any clock read, the median
-    overhead_s  what reading the clock adds to a step; it is in no row
+    steps       the number of measured steps
+    step_s      median time of a whole step without clock readings
+    overhead_s  the time that reading the clock adds to a step; not part of any row
     """
 
     rows: tuple[ProfileRow, ...]
@@ -100,11 +100,11 @@ def measure(
     steps: int,
     parts: Sequence[int] | None = None,
 ) -> Profile:
-    """Run a linked table ``steps`` times with the clock read after each row, and as often without.
+    """Run a linked table ``steps`` times with the clock read after each row, and as often without it.
 
-    parts  in how many each row runs; None: all run whole
+    parts  the number of parts of each row; None: all run whole
 
-    The times are the medians of rounds, so that what else the processor did in some of them is left out.
+    The times are medians of rounds, to exclude other work of the processor in some of them.
     """
     rounds = min(steps, MOST_ROUNDS)
     each, rows = -(-steps // rounds), len(notes)

@@ -1,1 +1,1 @@
-"""The streams of a program, whatever its backend: the protocols of states and lanes, what they take, how they end."""
+"""The streams of a program on any backend: states and lanes, their inputs, and how they end."""

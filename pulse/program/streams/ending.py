@@ -9,9 +9,9 @@ from pulse.pulsify.lengths import least_value_for
 
 
 def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol) -> int:
-    """The frames of the symbol in a stream whose inputs have that many frames, the fewest possible.
+    """The fewest frames of the symbol for which the inputs have ``totals`` frames.
 
-    Raises InputError: no length of the stream gives all of these.
+    Raises InputError if no length of the stream gives all of them.
     """
     first = max(least_value_for(port.length, totals[port.name], symbol) for port in ports)
     last = min(least_value_for(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)

@@ -1,4 +1,4 @@
-"""The part of a program that streams share: a pulsed model made ready to run."""
+"""The part of a program that its streams use."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -13,13 +13,13 @@ _WRITER = "pickled by"
 
 
 class Executable(ABC):
-    """What a program has for its streams: ports, lengths, and its identity. Immutable.
+    """The ports, lengths and identity of a program, for its streams. Immutable.
 
-    A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
+    A copy is the program itself. It pickles without addresses, and is linked again when unpickled.
     """
 
     threads: int = 1
-    """Among how many threads a step of a stream may be shared."""
+    """The number of threads that may share a step of a stream."""
 
     def __init__(self, model: Interface, form: str = "f32") -> None:
         self.model = model
@@ -31,11 +31,11 @@ class Executable(ABC):
         self.outputs = model.outputs
         self.pulse = model.pulse
         self.limit = longest_stream(model.symbol, model.assumptions)
-        """The most frames of the symbol that the model takes, None if there is no limit."""
+        """The most frames of the symbol that the model takes; None without a limit."""
 
     @property
     def helpers(self) -> tuple[int, ...]:
-        """The system's numbers of the threads that share steps with the one that calls; they begin with a stream."""
+        """The native ids of the threads that share steps with the caller's; the first stream starts them."""
         return ()
 
     def __copy__(self) -> Self:
@@ -45,11 +45,11 @@ class Executable(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """What the program means: nothing that holds in one process only."""
+        """The state without anything that is valid in one process only."""
         return {**self.__dict__, _WRITER: __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Raises LoadError: another version of pulse wrote it."""
+        """Raises LoadError if another version of pulse wrote it."""
         parts = dict(state)
         if (writer := parts.pop(_WRITER)) != __version__:
             raise LoadError(
@@ -65,7 +65,7 @@ class Executable(ABC):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """Tells snapshots of another model, pulse, backend or form of weights apart."""
+        """A digest that differs for snapshots of another model, pulse, backend or form of weights."""
         return self._digest()
 
     @abstractmethod

@@ -51,7 +51,7 @@ def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str,
 
 
 def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
-    """Copies of what inputs that do not stream are given."""
+    """Copies of the inputs that do not stream."""
     ports = {port.name: port for port in inputs if not port.streams}
     if constants.keys() != ports.keys():
         missing = "; ".join(_port_text(port) for port in ports.values()) or "none"
@@ -85,12 +85,12 @@ def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Ar
 
 
 def frame_counts(ports: Sequence[Port], arrays: Feed) -> dict[str, int]:
-    """How many frames there are for each input."""
+    """The number of frames of each input."""
     return {port.name: arrays[port.name].shape[port.axis or 0] for port in ports}
 
 
 def padded_pulses(ports: Sequence[Port], arrays: Feed, fill: float) -> list[dict[str, Array]]:
-    """Frames in whole pulses, as few as hold them, with ``fill`` after the last of each input."""
+    """Split frames into as few whole pulses as possible, with ``fill`` after the last frame of each input."""
     counts = frame_counts(ports, arrays)
     pulses = max(-(-counts[port.name] // port.frames) for port in ports)
     feeds = [filled_pulse(ports, fill) for _ in range(pulses)]

@@ -29,9 +29,8 @@ class Lanes:
     """Several streams of one program, stepped in one call. Each joins, stalls, ends and leaves by itself.
 
     ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; initially all have joined. A copy of
-    it is a stream by itself; a copy of the lanes has all of them. After an exception in ``step``, whatever it is and
-    wherever it comes, all lanes are as they were before, or those that were to step refuse until they are reset or
-    restored.
+    it is an independent stream; a copy of the lanes has all of them. After any exception in ``step``, either all lanes
+    are as before, or those that were to step refuse further calls until they are reset or restored.
     Not safe for use by two threads at once.
     """
 
@@ -43,11 +42,11 @@ class Lanes:
         self._stepping: LaneSelection | None = None
         """The lanes that a call is changing."""
         self.alone = False
-        """Whether each lane runs by itself: its results are then the same bits, whichever lanes step with it."""
+        """Whether each lane runs by itself, so that its results are identical bits whichever lanes step with it."""
         self._interrupted = False
         """Whether an exception has left some lane inside of a pulse."""
         self._any_failed = False
-        """Whether some lane ever had a value for which a node has no result."""
+        """Whether any lane has had a fault."""
         self._streaming = {port.name: port for port in program.inputs if port.streams}
 
     def __len__(self) -> int:
@@ -92,11 +91,11 @@ class Lanes:
 
         feed     input name -> array [lanes, …], a pulse of the port's shape for each lane; an array where one input
                  streams
-        lanes    their numbers, in the order of the arrays; all that have joined by default
-        returns  output name -> array [lanes, …], the caller's to keep
+        lanes    lane numbers, in the order of the arrays; default: all that have joined
+        returns  output name -> array [lanes, …], owned by the caller
         Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then.
-                 FaultError: a node has no result for some value of the lanes that the error names. They take no more,
-                 but reset and restore; the others have stepped, their results are in the error's ``outputs``
+                 FaultError: the lanes that the error names had faults, and refuse pulses until reset or restored. The
+                 others have stepped; their results are in the error's ``outputs``
         """
         selection = (self._everyone or self._all()) if lanes is None else self._some(lanes)
         inputs = self._check(feed, len(selection.numbers))
@@ -119,7 +118,7 @@ class Lanes:
             raise
 
     def _all(self) -> LaneSelection:
-        """All that have joined."""
+        """All lanes that have joined."""
         self._everyone = self._choice(self.active_lanes)
         return self._everyone
 
@@ -130,7 +129,7 @@ class Lanes:
         return self._choice(numbers)
 
     def _tell_states(self) -> None:
-        """Tell the lanes that a call was changing when an exception ended it."""
+        """Mark the lanes that a call was changing when an exception ended it."""
         if self._stepping is not None:
             self._interrupted = True
             for number in self._stepping.numbers:
@@ -138,7 +137,7 @@ class Lanes:
             self._stepping = None
 
     def _failed_lanes(self, selection: LaneSelection) -> list[int]:
-        """The lanes with values for which a node has no result."""
+        """The lanes with faults."""
         states = self._states
         return [n for n in selection.numbers if states[n].has_faulted and states[n].stops_at_faults]
 
@@ -158,7 +157,7 @@ class Lanes:
         )
 
     def _choice(self, numbers: Sequence[int]) -> LaneSelection:
-        """The numbers of lanes that exist and have joined."""
+        """Select lanes by number; they must exist and have joined."""
         return LaneSelection(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
 
     def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
@@ -186,7 +185,7 @@ class Lanes:
         }
 
     def _check_open(self, selection: LaneSelection) -> None:
-        """Raise InputError where a lane has ended, failed, was left inside of a pulse or would become too long."""
+        """Raise InputError if a lane has ended, failed, was left inside of a pulse or would become too long."""
         if self._interrupted or self._stepping is not None:
             self._tell_states()
             self._interrupted = any(state.changing for state in self._states)
@@ -240,7 +239,7 @@ def _port_text(port: Port, count: int) -> str:
 
 
 class _Spawning(Protocol):
-    """A program, as copied lanes find it."""
+    """The program of copied lanes."""
 
     def spawn_many(self, count: int, constants: Feed) -> Lanes: ...
 

@@ -37,12 +37,12 @@ StateMark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
 class State(ABC):
     """One stream. Not safe for use by two threads at once.
 
-    pulses_worth_a_mark  from how many pulses on ``mark`` takes no part of their time that can be measured
+    pulses_worth_a_mark  the number of pulses whose time makes that of one ``mark`` negligible
 
-    A copy, or what a pickle gives, is a stream of its own that goes on from here, of the same program.
+    A copied or unpickled state is an independent stream of the same program that continues from here.
 
-    After an exception in a call, also one that comes between two instructions of Python (KeyboardInterrupt), the stream
-    is as it was before, or every further call raises InputError until ``reset`` or ``restore``.
+    After an exception in a call, even an asynchronous one (KeyboardInterrupt), either the stream is as before, or every
+    further call raises InputError until ``reset`` or ``restore``.
     """
 
     pulses_worth_a_mark = 0
@@ -55,30 +55,30 @@ class State(ABC):
         self._port_types = [(port.name, port.shape, port.dtype) for port in self._streaming]
         self._output_ports = {port.name: port for port in program.outputs}
         self.stops_at_faults = True
-        """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
+        """Whether a pulse with faults raises; otherwise faults are only counted."""
         self._counting = False
-        """Whether the state looks for such values at all."""
+        """Whether the program counts faults at all."""
         self._total: memoryview[int] | None = None
-        """The word that counts them, if there is one."""
+        """The word that counts all faults, if there is one."""
         self._failed = False
         self.fetched: list[Array] = []
-        """The wires that the program was asked to fetch, in the last pulse."""
+        """The fetched wires of the last pulse."""
         self.changing = False
         """Whether a call is changing the stream, or an exception ended one that did."""
 
     @abstractmethod
     def _run(self, feed: Feed) -> dict[str, Array]:
-        """One pulse of checked inputs; sets ``changing`` before anything that the next one reads is changed."""
+        """Run one pulse on checked inputs; sets ``changing`` before it changes anything that the next pulse reads."""
 
     def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
-        """``_run``, its results into arrays of the outputs' shapes and dtypes."""
+        """``_run`` into arrays of the outputs' shapes and dtypes."""
         for name, array in self._run(feed).items():
             outputs[name][...] = array
         return outputs
 
     @cached_property
     def _array_step(self) -> ArrayStep | None:
-        """A pulse as one compiled call, if there is one."""
+        """A pulse as one compiled call, if the backend has one."""
         return None
 
     @abstractmethod
@@ -87,24 +87,24 @@ class State(ABC):
 
     @abstractmethod
     def _set_end(self) -> None:
-        """Take note that the clock knows the stream's end."""
+        """Update the memory after the clock got the stream's end."""
 
     @property
     def has_faulted(self) -> bool:
-        """Whether a node had no result for some value of the stream."""
+        """Whether the stream has had a fault."""
         return False
 
     def take_faults(self) -> int:
-        """How many values had no result since the last call of this; they no longer stop the stream."""
+        """The number of faults since the last call; they no longer stop the stream."""
         return 0
 
     def _counts(self) -> Iterable[tuple[Site, int]]:
-        """All that is looked at for faults, and how many there were."""
+        """Every fault check with its count."""
         return ()
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """The values of the stream for which nodes had no result, such as an index outside of its table."""
+        """The faults of the stream: values for which a node has no result, such as an index outside of its table."""
         return tuple(check.fault(node, op, count) for (node, op, check), count in self._counts() if count)
 
     @abstractmethod
@@ -113,24 +113,24 @@ class State(ABC):
 
     @abstractmethod
     def _load(self, memory: bytes) -> None:
-        """The reverse of ``_save``; sets ``changing``. Raises InputError if the size differs, before that."""
+        """Restore what ``_save`` returned; sets ``changing``. Raises InputError before that if the size differs."""
 
     @abstractmethod
     def _keep(self) -> Any:
-        """All memory of the stream, for ``_put_back``."""
+        """A copy of all memory of the stream, for ``_put_back``."""
 
     @abstractmethod
     def _put_back(self, memory: Any) -> None:
-        """The reverse of ``_keep``."""
+        """Restore what ``_keep`` returned."""
 
     def step(self, feed: Feed | Array) -> dict[str, Array]:
         """Run one pulse.
 
         feed     input name -> array of the port's shape and dtype; an array where one input streams
-        returns  output name -> array of the port's shape, the caller's to keep. The first ``delay`` frames of a
-                 stream are to be dropped; ``streaming.Session`` does that.
+        returns  output name -> array of the port's shape, owned by the caller. Drop the first ``delay`` frames of a
+                 stream; ``streaming.Session`` does so.
         Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
-                 FaultError: a node has no result for some value; the state then takes no more, but reset and restore
+                 FaultError: a node has no result for some value; only reset and restore are possible after it
         """
         clock = self.clock
         pulse = clock.pulse
@@ -146,11 +146,11 @@ class State(ABC):
     def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
         """``step`` that allocates no arrays.
 
-        feed     as in ``step``; not changed, unless an output lies over it
-        outputs  output name -> array of the port's shape and dtype, which is written; an array if there is one
-                 output. After an exception it may hold anything
-        returns  them by name
-        Raises   as ``step``; InputError also where ``outputs`` do not fit
+        feed     as in ``step``; not changed, unless an output overlaps it
+        outputs  output name -> array of the port's shape and dtype to write to; an array if there is one output.
+                 After an exception its contents are undefined
+        returns  the arrays by name
+        Raises   as ``step``; InputError also if ``outputs`` do not match
         """
         clock = self.clock
         pulse = clock.pulse
@@ -169,11 +169,11 @@ class State(ABC):
     def try_step(
         self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
     ) -> dict[str, Array] | None:
-        """``step``, or ``step_into``, as one compiled call; after an exception the caller looks at ``clock``.
+        """``step``, or ``step_into``, as one compiled call; after an exception the caller checks ``clock``.
 
-        refuses_nan  do nothing where an input has NaN
-        returns      None if nothing has changed: an array is not C-contiguous, or not just what its port says, or
-                     the call cannot be made at all. ``step`` and ``step_into`` then say why, or do it in another way
+        refuses_nan  do nothing if an input has NaN
+        returns      None if nothing has changed: an array is not C-contiguous or not exactly as its port requires, or
+                     the backend has no compiled call. ``step`` and ``step_into`` then give the reason, or the result
         """
         call, clock = self._array_step, self.clock
         if call is None or self.changing or self._failed or clock.end is not None:
@@ -202,16 +202,16 @@ class State(ABC):
         return results
 
     def _step(self, feed: Feed, outputs: dict[str, Array] | None) -> dict[str, Array]:
-        """``step`` of checked arrays."""
+        """``step`` with checked arrays."""
         self.check_open()
         return self.advance(feed, True, outputs)
 
     def advance(
         self, feed: Feed, raises: bool = True, outputs: dict[str, Array] | None = None
     ) -> dict[str, Array]:
-        """``step`` for a pulse that has been checked, or that ``end`` gave.
+        """``step`` for a pulse that has been checked, or that ``end`` returned.
 
-        raises   if it has faults
+        raises   whether faults raise FaultError
         outputs  arrays to write instead of new ones
         """
         result = self._run(feed) if outputs is None else self._run_into(feed, outputs)
@@ -229,7 +229,7 @@ class State(ABC):
 
     @property
     def has_failed(self) -> bool:
-        """Whether a pulse had values without a result, so that none is taken before a reset or restore."""
+        """Whether a pulse had faults, so that the state takes no more before a reset or restore."""
         return self._failed
 
     def fail(self) -> None:
@@ -254,10 +254,10 @@ class State(ABC):
     ) -> list[dict[str, Array]]:
         """End the stream after ``rest`` (less than a pulse, or nothing) and run what remains.
 
-        Of several inputs one may have more frames left, where its length says so. What is missing is padded with
+        Of several inputs one may have more frames left, if its length allows it. Missing frames are padded with
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
-        Raises InputError: ``rest`` does not fit, or the model needs another length. FaultError as in ``step``. After
-        any other exception nothing has changed.
+        Raises InputError: ``rest`` does not match the ports, or the model needs another length. FaultError as in
+        ``step``. After any other exception nothing has changed.
         """
         self._require_whole()
         mark = self.mark()
@@ -272,7 +272,7 @@ class State(ABC):
     def _run_to_end(
         self, rest: Feed | Array | None, fill: float, after: Callable[[], None] | None
     ) -> list[dict[str, Array]]:
-        """What ``flush`` does, in a call of its own: Python 3.13 moves a loop's jump out of a ``try`` around it."""
+        """The work of ``flush``, separate because Python 3.13 moves a loop's jump out of a ``try`` around it."""
         results: list[dict[str, Array]] = []
         for feed in self.end(rest, fill):
             results.append(self.advance(feed))
@@ -281,7 +281,7 @@ class State(ABC):
         return results
 
     def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
-        """Fix the end of the stream as ``flush`` does; the pulses that are still to run. Raises InputError."""
+        """Fix the end of the stream as ``flush`` does; return the remaining pulses. Raises InputError."""
         self.check_open(frames=0)
         arrays = named_rest(self._streaming, rest)
         counts, symbol = frame_counts(self._streaming, arrays), self.program.model.symbol
@@ -307,7 +307,7 @@ class State(ABC):
         self.changing = False
 
     def mark(self) -> StateMark:
-        """This moment, for ``rewind``."""
+        """Save this moment, for ``rewind``."""
         clock = self.clock
         return self._keep(), (clock.pulse, clock.end, clock.last), self.fetched
 
@@ -351,7 +351,7 @@ class State(ABC):
         return digest.digest()
 
     def check_open(self, frames: int | None = None) -> None:
-        """Raise InputError where the stream has ended, failed or was left inside of a pulse, or would be too long."""
+        """Raise InputError if the stream has ended, failed or was left inside of a pulse, or would be too long."""
         if self.changing:
             self._require_whole()
         if self._failed:
@@ -405,12 +405,12 @@ class State(ABC):
 
 
 def _only(feed: Feed | Array, name: str) -> Array:
-    """What is given alone, or as the only thing under a name; the compiled call finds out if it is no array."""
+    """The object itself, or the only value of a mapping with this name; the compiled call checks its type."""
     return cast(Array, feed.get(name) if isinstance(feed, dict) and len(feed) == 1 else feed)
 
 
 class _Spawning(Protocol):
-    """A program, as a copied stream finds it."""
+    """The program of a copied stream."""
 
     def spawn(self, constants: Feed) -> State: ...
 

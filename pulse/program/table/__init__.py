@@ -1,1 +1,1 @@
-"""The table of a program: its memories, the places of tensors in them, its rows, and their cost."""
+"""The table of a program: memories, the places of tensors in them, rows, and their cost."""

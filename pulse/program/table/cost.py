@@ -1,9 +1,8 @@
 """The cost of an instruction: bytes of each memory that it touches, and multiply-adds, both from its declaration.
 
-Bytes are counted once however often a kernel reads them, as in a run in the middle of a stream: what a kernel does at
-the first pulse only (to load a state that an input gives) or beyond the ends of the stream is left out. So they are
-the least that the memory must deliver. A multiply-add is one term of a sum of products; functions of single elements
-count none.
+Each byte counts once however often a kernel reads it, for a pulse in the middle of a stream: work of the first pulse
+only (to load a state from an input) or beyond the ends of the stream is left out. So the bytes are the least that the
+memory must deliver. A multiply-add is one term of a sum of products; elementwise functions count none.
 """
 
 from math import prod
@@ -15,9 +14,9 @@ from pulse.record import record
 
 @record
 class Cost:
-    """What one run touches and computes.
+    """The memory that one run touches, and its multiply-adds.
 
-    weights      bytes of the shared weights, read; tables of offsets count among them
+    weights      bytes of the shared weights, read; includes tables of offsets
     state        bytes of the stream's memory, read and written
     arena        bytes of scratch, read and written
     multiply_adds  terms of sums of products
@@ -44,7 +43,7 @@ class Cost:
 
 @record
 class RowNote:
-    """What is reported of an instruction: the node and the op that it belongs to, its kernel, what it costs."""
+    """An instruction in reports: its node and op, kernel and cost."""
 
     node: str
     op: str
@@ -53,7 +52,7 @@ class RowNote:
 
 
 def touched_bytes(value: Value) -> int:
-    """Bytes of the elements of a tensor, those that a stride of zero repeats once."""
+    """Bytes of a tensor's distinct elements; those repeated by a stride of zero count once."""
     sizes = [size for size, step in zip(value.shape, value.strides) if step or not size]
     return prod(sizes) * value.dtype.itemsize
 

@@ -1,4 +1,4 @@
-"""The rows of a program: as they are emitted, and what is reported of them."""
+"""The emitted rows of a program."""
 
 from collections.abc import Iterable, Iterator
 
@@ -31,7 +31,7 @@ class Emitted:
 
 
 def table_of(rows: Iterable[Emitted]) -> Table:
-    """Instructions whose tensors have their places, as an unlinked table."""
+    """An unlinked table of instructions whose tensors have been placed."""
     builder = TableBuilder()
     for row in rows:
         words = [_word_of(argument) for argument in row.instruction.arguments()]

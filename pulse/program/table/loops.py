@@ -8,19 +8,19 @@ from pulse.record import record
 
 @record
 class Loops:
-    """Sizes, outermost first, and for each tensor a stride of each loop."""
+    """Sizes, outermost first, and the strides of each tensor, one for each loop."""
 
     sizes: tuple[int, ...]
     strides: tuple[tuple[int, ...], ...]
 
     @classmethod
     def over(cls, shape: Sequence[int], strides: Iterable[Sequence[int]], order: Sequence[int]) -> "Loops":
-        """As few loops as possible over the axes of tensors in an order, outermost first."""
+        """As few loops as possible over the axes of tensors, in ``order`` from the outermost."""
         columns = (tuple(each[axis] for axis in order) for each in strides)
         return cls(tuple(shape[axis] for axis in order), tuple(columns)).merge()
 
     def merge(self) -> "Loops":
-        """As few loops as possible: neighbours become one if every tensor allows it; those of size 1 vanish."""
+        """Merge neighbouring loops if every tensor allows it, and drop those of size 1."""
         sizes: list[int] = []
         strides: list[list[int]] = [[] for _ in self.strides]
         for number, size in enumerate(self.sizes):
@@ -50,14 +50,14 @@ class Loops:
         return Loops(tuple(self.sizes[number] for number in order), tuple(strides))
 
     def pad(self, count: int) -> "Loops":
-        """At least ``count`` loops; outermost, those of size 1."""
+        """At least ``count`` loops; adds outer loops of size 1."""
         missing = max(0, count - len(self.sizes))
         return Loops((1,) * missing + self.sizes, tuple((0,) * missing + each for each in self.strides))
 
     def inside(self, most: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
-        """At most this many inner loops, for each turn of the others, with the offset of each tensor.
+        """The innermost loops for each iteration of the others, with the offset of each tensor.
 
-        The inner loops are exactly ``most``, the first of size 1 if there are fewer.
+        There are exactly ``most`` inner loops; if there are fewer, the first have size 1.
         """
         outer = max(0, len(self.sizes) - most)
         inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).pad(most)

@@ -15,7 +15,7 @@ from pulse.record import record
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
 LARGE_RUN = 1 << 18
-"""Bytes from which on a run is kept once only until the image is made."""
+"""Bytes from which on a run is released as soon as it is in the image."""
 
 
 class Region(IntEnum):
@@ -28,7 +28,7 @@ class Region(IntEnum):
 
 @record(eq=False, frozen=False)
 class Buffer:
-    """A run of bytes in one region; its place in the arena is found when all instructions are known."""
+    """A run of bytes in one region; its place in the arena is set when all instructions are known."""
 
     region: Region
     size: int
@@ -37,7 +37,7 @@ class Buffer:
     last: int = -1
 
     def touch(self, instruction: int) -> None:
-        """Tell that an instruction reads or writes it."""
+        """Record that an instruction reads or writes it."""
         self.first = min(self.first, instruction)
         self.last = max(self.last, instruction)
 
@@ -68,7 +68,7 @@ class Value:
         )
 
     def dense(self, order: Sequence[int]) -> bool:
-        """Whether the elements lie without gaps, axes in this order (axes of size one do not count)."""
+        """Whether the elements are contiguous with the axes in this order; ignores axes of size one."""
         step = 1
         for axis in reversed(order):
             if self.shape[axis] == 1:
@@ -79,7 +79,7 @@ class Value:
         return True
 
     def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> "Value":
-        """Other axes over the same buffer, starting ``offset`` elements further on."""
+        """Another shape over the same buffer, starting ``offset`` elements further on."""
         return Value(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
 
     def transpose(self, perm: Sequence[int]) -> "Value":
@@ -87,7 +87,7 @@ class Value:
         return self.view([self.shape[axis] for axis in perm], [self.strides[axis] for axis in perm])
 
     def part(self, axis: int, start: int, stop: int, step: int = 1) -> "Value":
-        """Some positions of an axis."""
+        """The positions from ``start`` to ``stop`` of an axis."""
         shape, strides = list(self.shape), list(self.strides)
         shape[axis] = max(0, -(-(stop - start) // step))
         strides[axis] *= step
@@ -133,14 +133,14 @@ class Image:
     _known: dict[bytes, Buffer] = field(default_factory=dict[bytes, Buffer])
 
     def add(self, data: Array, shared: bool) -> Buffer:
-        """Append an array; the same bytes once only if they may be shared."""
+        """Append an array; equal bytes are stored once if they may be shared."""
         raw = np.ascontiguousarray(data).view(np.uint8).ravel() if data.size else np.zeros(0, np.uint8)
         key = _identity(raw) if shared else b""
         if shared and key in self._known:
             return self._known[key]
         buffer = Buffer(self.region, raw.size, self.size)
         if raw.size >= LARGE_RUN:
-            # Memory of its own, which goes back to the system as soon as it is in the image.
+            # Separate memory, which is returned to the system as soon as it is in the image.
             mapped = np.frombuffer(mmap.mmap(-1, raw.size), np.uint8)
             mapped[:] = raw
             raw = mapped
@@ -151,7 +151,7 @@ class Image:
         return buffer
 
     def image(self) -> Array:
-        """All bytes in place, at an aligned address; only once, since the runs are let go, one by one."""
+        """All bytes in place, at an aligned address. Call it once only: it releases the runs one by one."""
         image = aligned_bytes(max(self.size, ALIGNMENT))
         start = 0
         runs, self.runs = self.runs[::-1], []
@@ -163,7 +163,7 @@ class Image:
 
 
 def _identity(raw: Array) -> bytes:
-    """What tells bytes apart: they themselves; of many, their digest."""
+    """A key of equal bytes: the bytes themselves, or the digest of many."""
     return raw.tobytes() if raw.size < LARGE_RUN else blake2b(raw.data, digest_size=32).digest()
 
 
@@ -180,9 +180,9 @@ def aligned_bytes(size: int) -> Array:
 
 
 def plan(buffers: Sequence[Buffer]) -> int:
-    """Give each arena buffer an offset so that no two that live at once overlap; the bytes that it takes.
+    """Give each arena buffer an offset so that buffers alive at the same time do not overlap; return the size in bytes.
 
-    Largest first, each at the lowest gap among those placed before it.
+    Buffers are placed largest first, each in the lowest gap.
     """
     placed: list[Buffer] = []
     total = 0

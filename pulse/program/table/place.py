@@ -9,7 +9,7 @@ from pulse.record import record
 
 @record
 class Place:
-    """A tensor of the finished program: where it is, in bytes, and how its axes lie."""
+    """A tensor of the finished program: its offset and strides in bytes."""
 
     region: Region
     offset: int
@@ -30,7 +30,7 @@ class Place:
         )
 
     def view(self, memory: Array) -> Array:
-        """The tensor in a region's bytes; an empty one has no place there."""
+        """The tensor as a view of a region's bytes; an empty tensor has no place there."""
         if 0 in self.shape:
             return np.empty(self.shape, self.dtype)
         return np.ndarray(self.shape, self.dtype, memory.data, self.offset, self.strides)

@@ -18,7 +18,7 @@ Table = NDArray[np.int64]
 
 
 class RowHead(Struct):
-    """What a row of a linked table begins with: the address of its kernel, its int64."""
+    """The head of a row in a linked table: the address of its kernel, and its length in int64."""
 
     kernel: int
     length: int
@@ -29,21 +29,21 @@ class Segment(Struct):
 
     rows: int
     together: int
-    """1: it is one row, of a kernel for several streams; 0: its rows run for one stream after the other."""
+    """1: one row, of a kernel for several streams; 0: its rows run for one stream after another."""
 
 
 row_at, segments_at = struct_at(RowHead), struct_at(Segment)
 
 
 class TableBuilder:
-    """Collects rows; ``finish`` gives the unlinked table."""
+    """Collects rows; ``finish`` returns the unlinked table."""
 
     def __init__(self) -> None:
         self._words: list[int] = []
         self._rows = 0
 
     def add(self, kernel: Kernel, *args: int) -> int:
-        """Append a row; gives its index. Floats are packed by ``real_bits``, operands by ``operand``."""
+        """Append a row; return its index. Floats are packed by ``real_bits``, operands by ``operand``."""
         self._words += [kernel.number, HEADER + len(args), *args]
         self._rows += 1
         return self._rows - 1
@@ -86,7 +86,7 @@ def link(table: Table) -> Table:
 
 
 def link_lanes(table: Table) -> tuple[Table, Segment, int]:
-    """The linked table for several streams at once, and the number of its segments; see ``machine.lanes_runner``."""
+    """The linked table for several streams, its segments and their number; see ``machine.lanes_runner``."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for single in kernels for kernel in (single, single.lanes) if kernel)
     linked = table.copy()

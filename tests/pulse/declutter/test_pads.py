@@ -3,28 +3,24 @@
 import numpy as np
 import pytest
 
-from pulse.dim import TDim
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from tests.pulse.declutter.models import Small, lean, ops
+from tests.pulse.models import pads_of
 
 W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50
 
 
-def pads(*pairs: tuple[int, int]) -> Pads:
-    return tuple((TDim.of(before), TDim.of(after)) for before, after in pairs)
-
-
-TIME = pads((0, 0), (0, 0), (2, 1))
+TIME = pads_of((0, 0), (0, 0), (2, 1))
 
 
 def test_into_a_convolution() -> None:
     small = Small()
     padded = small.add("pad", Pad(TIME), small.x)
-    y = small.add("conv", Conv((1,), (1,), pads((1, 0))), padded, W)
+    y = small.add("conv", Conv((1,), (1,), pads_of((1, 0))), padded, W)
     result, fired = lean(small.model(y))
     assert fired == {"pad_into_conv": 1}
     assert [node.name for node in result.graph.nodes] == ["x", "c", "conv"]
@@ -35,8 +31,8 @@ def test_into_a_convolution() -> None:
     (TIME, "constant", 1.0),
     (TIME, "edge", 0.0),
     (TIME, "reflect", 0.0),
-    (pads((0, 0), (1, 1), (2, 0)), "constant", 0.0),
-    (pads((1, 0), (0, 0), (2, 0)), "constant", 0.0),
+    (pads_of((0, 0), (1, 1), (2, 0)), "constant", 0.0),
+    (pads_of((1, 0), (0, 0), (2, 0)), "constant", 0.0),
 ])  # fmt: skip
 def test_not_into_a_convolution(amounts: Pads, mode: PadMode, fill: float) -> None:
     small = Small()

@@ -99,7 +99,7 @@ def test_int8_refuses_what_it_cannot_hold() -> None:
     proto = stack("conv", bad=np.inf)
     with pytest.raises(CompileError, match=r"a \(Conv\): int8 cannot hold infinities.*bf16"):
         pulse.stream(proto, weights="int8")
-    with pytest.raises(CompileError, match="no weights of 'int4'; choose f32, bf16 or int8"):
+    with pytest.raises(CompileError, match="unknown form of weights 'int4'; choose f32, bf16 or int8"):
         pulse.stream(proto, weights="int4")
 
 

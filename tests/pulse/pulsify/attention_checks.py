@@ -60,6 +60,14 @@ def check(
     return models[-1]
 
 
+def cut_to_frames(g: Graph, table: str, axes: Sequence[int]) -> str:
+    """A stored table, as long as there are frames on some axes."""
+    ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+    for axis in axes:
+        table = g.add("Slice", table, g.integers(0), ends, g.integers(axis), g.integers(1))
+    return table
+
+
 def band_of(proto: ModelProto, max_context: int | None = None) -> BandedAttention:
     """The only attention of a model."""
     typed = loaded(proto)

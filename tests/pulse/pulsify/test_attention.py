@@ -27,7 +27,7 @@ from tests.pulse.cases.attention import (
     window,
 )
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import band_of, check, example, loaded, subsampled
+from tests.pulse.pulsify.attention_checks import band_of, check, cut_to_frames, example, loaded, subsampled
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -182,11 +182,7 @@ def test_a_random_band_is_found() -> None:
     stored = op.full_bias(60).astype(np.float32)[None]
 
     def mask(g: Graph, scores: str) -> str:
-        bias = g.constant(stored)
-        ends = g.add("Unsqueeze", g.frames(), g.integers(0))
-        for axis in (2, 3):
-            bias = g.add("Slice", bias, g.integers(0), ends, g.integers(axis), g.integers(1))
-        return g.add("Add", scores, bias)
+        return g.add("Add", scores, cut_to_frames(g, g.constant(stored), (2, 3)))
 
     proto, feeds = example(mask)
     found = band_of(proto)

@@ -23,6 +23,7 @@ from tests.pulse.pulsify.attention_checks import (
     at_length,
     band_of,
     check,
+    cut_to_frames,
     example,
     loaded,
     subsampled,
@@ -140,11 +141,7 @@ def stored(values: np.ndarray) -> Mask:
     """A table that is added, cut to the frames that there are."""
 
     def mask(g: Graph, scores: str) -> str:
-        table = g.constant(values)
-        ends = g.add("Unsqueeze", g.frames(), g.integers(0))
-        for axis in (0, 1):
-            table = g.add("Slice", table, g.integers(0), ends, g.integers(axis), g.integers(1))
-        return g.add("Add", scores, table)
+        return g.add("Add", scores, cut_to_frames(g, g.constant(values), (0, 1)))
 
     return mask
 

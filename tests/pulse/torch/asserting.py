@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulse.torch.conditions import asserted
+from pulse.torch.conditions import asserted_value
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 
@@ -30,13 +30,13 @@ class Codebook(torch.nn.Module):
 
 
 class Truth:
-    """Tells what ``asserted`` says of the place where it is asked."""
+    """Tells what ``asserted_value`` says of the place where it is asked."""
 
     def __init__(self) -> None:
         self.said: list[bool | None] = []
 
     def __bool__(self) -> bool:
-        known = asserted(sys._getframe(1))
+        known = asserted_value(sys._getframe(1))
         self.said.append(known)
         return True if known is None else known
 

@@ -83,4 +83,4 @@ def test_run_takes_them_and_refuses_unknown_ones(path):
     np.testing.assert_allclose(*outputs, atol=0.05)
     assert not np.array_equal(*outputs)
     error = refused("run", path, "x.npy", "y.npy", "--weights", "f16")
-    assert "no weights of 'f16'; choose f32, bf16 or int8" in error
+    assert "unknown form of weights 'f16'; choose f32, bf16 or int8" in error

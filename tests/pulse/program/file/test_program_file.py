@@ -111,11 +111,11 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     cases = [
         (bytes(flipped), "its checksum is wrong, so it is damaged; copy it again"),
         (data[:-64], "its checksum is wrong"),
-        (data[:10], "is not the file of a program"),
+        (data[:10], "is not a program file"),
         *(
             (
                 data.replace(MAGIC, MAGIC[:-2] + number + b"\n", 1),
-                "of another format .* compile the model again",
+                "of a format that .* compile the model again",
             )
             for number in (b"1", b"9")
         ),
@@ -125,9 +125,9 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         ),
         (changed(data, pulse="4"), "no valid 'pulse'"),
         (changed(data, arena_bytes=1 << 46), "bytes of scratch memory"),
-        (changed(data, rows=3), "where its header says 3"),
-        (changed(data, {"table": np.zeros(64, np.uint8)}), "row 0 is none"),
-        (changed(data, assumptions=["T >= 0"] * 99), "assumes too much"),
+        (changed(data, rows=3), "but its header says 3"),
+        (changed(data, {"table": np.zeros(64, np.uint8)}), "row 0 is not valid"),
+        (changed(data, assumptions=["T >= 0"] * 99), "too many assumptions"),
     ]
     for content, message in cases:
         with pytest.raises(LoadError, match=message):
@@ -156,7 +156,7 @@ def test_a_kernel_that_is_not_installed_is_named() -> None:
     with pytest.raises(LoadError, match=message):
         pulse.load(changed(data, kernels=named))
     other = [{**kernels[0], "layout": "0" * 16}, *kernels[1:]]
-    with pytest.raises(LoadError, match="takes other rows in this version; compile the model again"):
+    with pytest.raises(LoadError, match="has another row layout in this version; compile the model again"):
         pulse.load(changed(data, kernels=other))
 
 

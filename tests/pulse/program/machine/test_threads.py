@@ -325,7 +325,7 @@ def test_profile_and_listing_say_what_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threads", "reason"), [(0, "one thread at least"), (-3, "one thread at least"), (5, "may use 4 cores")]
+    ("threads", "reason"), [(0, "at least one thread"), (-3, "at least one thread"), (5, "may use 4 cores")]
 )
 def test_refusals_name_the_reason(threads: int, reason: str) -> None:
     with pytest.raises(InputError, match=reason):

@@ -93,5 +93,5 @@ def test_registers_that_do_not_fit(change: dict[str, object], message: str) -> N
     cache = next(register for register in model.registers if register.name == "cache")
     with pytest.raises(PulsifyError, match=message):
         replace(model, registers=(replace(cache, **parts),))
-    with pytest.raises(PulsifyError, match="two registers have its source"):
+    with pytest.raises(PulsifyError, match="another register has the same source"):
         replace(model, registers=model.registers * 2)

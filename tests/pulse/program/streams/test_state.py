@@ -379,8 +379,8 @@ def test_what_is_no_snapshot_of_this_program_is_refused(program: Program) -> Non
         (b"", "not a snapshot"),
         (good[:20], "not a snapshot"),
         (b"x" * len(good), "not a snapshot"),
-        (good[:-1], "bytes of memory where"),
-        (good + b"\0", "bytes of memory where"),
+        (good[:-1], "bytes of memory, but"),
+        (good + b"\0", "bytes of memory, but"),
     ):
         with pytest.raises(InputError, match=message):
             state.restore(wrong)
