@@ -12,7 +12,6 @@ y       = state.step(x)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pulse.collector import fewer_collections
 from pulse.errors import (
     CompileError,
     CopyError,
@@ -28,6 +27,7 @@ from pulse.errors import (
     PulsifyError,
     WriteError,
 )
+from pulse.support.collector import fewer_collections
 from pulse.version import __version__
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.network import PulsedNetwork
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

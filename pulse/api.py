@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pulse import formats as formats  # registers them
-from pulse.collector import fewer_collections
 from pulse.errors import InputError
 from pulse.loading.load import load
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
+from pulse.support.collector import fewer_collections
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from pulse.graph import Graph, Node, OutletId
 from pulse.picture import Picture
-from pulse.printable import printable
+from pulse.support.printable import printable
 
 
 class Described(Protocol):

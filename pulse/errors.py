@@ -17,8 +17,8 @@ PulseError
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pulse.printable import printable
-from pulse.record import record
+from pulse.support.printable import printable
+from pulse.support.record import record
 
 
 def _escape(parts: Iterable[Any]) -> Iterator[Any]:

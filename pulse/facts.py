@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError
-from pulse.record import record
+from pulse.support.record import record
 
 Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]

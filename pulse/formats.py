@@ -10,10 +10,10 @@ from pulse.onnx.registry import COVERING
 from pulse.program.file.container import is_program
 from pulse.program.file.stored_program import StoredProgram, read_program
 from pulse.recipes.recognition import holds_recipe, is_recipe
+from pulse.support.wording import spell
 from pulse.tensorflow.recognition import is_tensorflow
 from pulse.tensorflow.registry import DOMAIN
 from pulse.tflite.recognition import is_tflite
-from pulse.wording import spell
 
 
 def _program(content: Content, reading: Reading) -> StoredProgram:

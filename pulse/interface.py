@@ -9,7 +9,7 @@ import numpy as np
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
 from pulse.facts import DType, PulsedFact, StreamFact, dtype_name, shape_text
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

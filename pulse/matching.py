@@ -17,8 +17,8 @@ from typing import TypeAlias, TypeVar
 from pulse.dump import Described
 from pulse.errors import InputError
 from pulse.graph import Graph, OutletId
-from pulse.printable import printable
-from pulse.record import record
+from pulse.support.printable import printable
+from pulse.support.record import record
 
 F = TypeVar("F")
 O = TypeVar("O", bound=Described)

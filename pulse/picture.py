@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import field
 
-from pulse.printable import printable
-from pulse.record import record
+from pulse.support.printable import printable
+from pulse.support.record import record
 
 SCOPE = "/"
 """The separator of the name scopes of a node."""

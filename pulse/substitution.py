@@ -7,12 +7,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.op import Op, numbers_if_constant
 from pulse.ops.source import Source
+from pulse.support.budget import current_spending
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 

@@ -30,7 +30,7 @@ import numpy as np
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, Perturbed, Recording, is_floating, unit_roundoff
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 CLOSE = 8

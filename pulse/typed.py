@@ -8,7 +8,6 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from pulse.budget import Spending, current_spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
@@ -17,8 +16,9 @@ from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.check import replace_all_failing, tally_in_use
 from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.budget import Spending, current_spending
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]

@@ -5,7 +5,6 @@ That keeps within the budget of the file.
 
 from collections.abc import Callable, Sequence
 
-from pulse.budget import Spending, current_spending
 from pulse.errors import DimError, FactError
 from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
@@ -14,7 +13,8 @@ from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op, known_inputs, symbolic_eval
 from pulse.ops.source import Const
 from pulse.ops.work import CALL_S
-from pulse.record import record
+from pulse.support.budget import Spending, current_spending
+from pulse.support.record import record
 from pulse.typed import TypedGraph
 from pulse.wiring_sizes import integer_sizes
 

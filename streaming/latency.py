@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.record import record
-from pulse.report import duration
+from pulse.support.record import record
+from pulse.support.report import duration
 
 FINE_BITS = 6
 """A bucket is a power of two in this many parts, as a power of two."""

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pulse.bounds import FAR
 from pulse.errors import InputError
 from pulse.facts import Array, DType
 from pulse.interface import Port
 from pulse.ops.clock import frames_at, most_frames
 from pulse.program.streams.executable import Executable
 from pulse.pulsify.lengths import lag
+from pulse.support.bounds import FAR
 
 TrimMark = tuple[int, int | None, Mapping[str, int], dict[str, Array], dict[str, Array]]
 

@@ -5,7 +5,7 @@ from io import FileIO
 from pathlib import Path
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.atomic_files import publish, temporary_file, write_error
 
 

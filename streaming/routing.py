@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.sound.channels import Channels
 
 _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)

@@ -7,7 +7,7 @@ from pulse.errors import FaultError, InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.program.streams.state import State, StateMark
-from pulse.record import record
+from pulse.support.record import record
 from streaming.input_blocks import InputBlocks
 from streaming.output_trim import OutputTrim, TrimMark
 from streaming.snapshot import pack, unpack

@@ -9,8 +9,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text as RichText
 
-from pulse.printable import printable, printable_lines
-from pulse.report import Pairs, Section, Text
+from pulse.support.printable import printable, printable_lines
+from pulse.support.report import Pairs, Section, Text
 
 
 class Terminal(Console):

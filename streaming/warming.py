@@ -20,14 +20,14 @@ from pulse.jit.cache import cache_location, cannot_keep, warn_if_nothing_is_kept
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
-from pulse.plugins import load_plugins
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
 from pulse.program.machine import team as team
 from pulse.program.machine.array_step import STEPPING
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, duration
+from pulse.support.plugins import load_plugins
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, duration
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import pipeline as pipeline

@@ -10,12 +10,12 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from pulse.bounds import FAR_END
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.initial import initial_value
 from pulse.loading.load import load
 from pulse.models import PulsedModel
 from pulse.onnx.metadata import Notes
+from pulse.support.bounds import FAR_END
 
 Array = NDArray[np.generic]
 

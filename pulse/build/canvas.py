@@ -16,8 +16,8 @@ from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.infer.op import ModelOp
 from pulse.onnx.read.node import OnnxOp
-from pulse.record import record
 from pulse.substitution import Terms
+from pulse.support.record import record
 
 
 @record(eq=False)

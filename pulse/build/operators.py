@@ -17,7 +17,7 @@ from pulse.onnx import operators as operators
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.registry import DEFAULT_DOMAINS, operator_name
 from pulse.ops.op import Env, Op, Relation, Whole
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedNetwork
 from pulse.wiring import wire
 

@@ -15,8 +15,8 @@ from pulse.models import TypedModel
 from pulse.ops.op import unify
 from pulse.ops.source import Source
 from pulse.substitution import Terms
+from pulse.support.wording import spell
 from pulse.typed import TypedGraph
-from pulse.wording import spell
 
 if TYPE_CHECKING:
     from pulse.chains.stage import StageSource

@@ -8,7 +8,7 @@ from pulse.facts import TypedFact
 from pulse.loading.load import is_module, load
 from pulse.models import Sketch, TypedModel
 from pulse.onnx.metadata import is_exported
-from pulse.record import record
+from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable

@@ -5,7 +5,7 @@ from dataclasses import field, fields
 from typing import Any
 
 from pulse.chunks.states import Pair
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunks, PortAxis
 from pulse.chunks.scanned import ChunkTiming, scan_over_calls
 from pulse.chunks.states import Pair
@@ -22,6 +21,7 @@ from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedNetwork
 from pulse.pulsify.registers import Register
 from pulse.pulsify.wiring import Wiring
+from pulse.support.budget import count_spending
 from pulse.typed import TypedNetwork
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -10,8 +10,8 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
+from pulse.support.wording import spell
 from pulse.typed import TypedNetwork, Variable
-from pulse.wording import spell
 
 
 def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Candidates:

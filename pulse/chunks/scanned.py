@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
 from pulse.chunks.plan import plan_chunks
@@ -24,9 +23,10 @@ from pulse.ops.source import Source
 from pulse.ops.time_length import StreamEnd
 from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
+from pulse.support.budget import count_spending
+from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
-from pulse.wording import spell
 
 SYMBOL = "T"
 """The frames of a chunk model's stream, where its file has no name for them."""

@@ -5,8 +5,8 @@ from typing import NoReturn
 
 from pulse.chunks.names import NameRule, next_names, says_state
 from pulse.errors import PulsifyError
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 
 @record

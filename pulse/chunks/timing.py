@@ -6,7 +6,7 @@ from fractions import Fraction
 from pulse.chunks.chunking import Chunking, Chunks
 from pulse.dim import Symbol, SymbolScope, TDim, ge
 from pulse.errors import PulsifyError
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

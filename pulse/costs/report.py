@@ -7,8 +7,8 @@ import numpy as np
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError
 from pulse.ops.work import Work
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, Table, Text
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, Table, Text
 
 COLUMNS = ("node", "op", "output", "parameters", "multiply-adds", "elementwise")
 

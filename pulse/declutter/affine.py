@@ -13,7 +13,7 @@ from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.patch import Patch
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
 Wide = NDArray[np.float64]

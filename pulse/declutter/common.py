@@ -3,12 +3,12 @@
 from collections.abc import Hashable
 from weakref import WeakKeyDictionary
 
-from pulse.blake2 import blake2b
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
+from pulse.support.blake2 import blake2b
 from pulse.typed import TypedGraph
 
 

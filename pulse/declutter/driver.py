@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from pulse.budget import count_spending
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.broadcasts import BROADCASTS
 from pulse.declutter.caches import CACHES
@@ -24,6 +23,7 @@ from pulse.ops.op import Op
 from pulse.ops.scan import Scan
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
+from pulse.support.budget import count_spending
 from pulse.typed import TypedGraph, TypedNetwork
 
 N = TypeVar("N", bound=TypedNetwork)

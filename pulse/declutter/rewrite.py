@@ -7,7 +7,7 @@ from pulse.facts import TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.op import Op
 from pulse.patch import Patch, bypass_wire
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedGraph
 
 TypedNode: TypeAlias = Node[TypedFact, Op]

@@ -16,7 +16,7 @@ from pulse.program.program import Program
 from pulse.program.table.memory import ALIGNMENT, Region, align
 from pulse.program.table.place import Place
 from pulse.program.table.table import kernels_of, row_starts
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -1,9 +1,9 @@
 """Lengths as expressions of C, and how long a stream may be so that they fit into 64 bits."""
 
-from pulse.bounds import FAR, FAR_FRAMES
 from pulse.dim.atoms import Div, Eq, Ge, Max, Min
 from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import WriteError
+from pulse.support.bounds import FAR, FAR_FRAMES
 
 
 def expression(length: TDim, variable: str = "n") -> str:

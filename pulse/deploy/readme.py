@@ -5,8 +5,8 @@ from pulse.deploy.texts import fill
 from pulse.deploy.vector import Vector
 from pulse.facts import dtype_name, shape_text
 from pulse.interface import Port
-from pulse.printable import printable
-from pulse.report import byte_size
+from pulse.support.printable import printable
+from pulse.support.report import byte_size
 
 LIBC = ("memcpy", "memmove", "memset")
 JUDGED = "It compares every frame with the offline model, and allows what rounding can do to this model."

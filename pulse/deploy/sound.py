@@ -11,7 +11,7 @@ from pulse.deploy.deployed import Deployed
 from pulse.deploy.texts import fill
 from pulse.errors import WriteError
 from pulse.interface import Port
-from pulse.record import record
+from pulse.support.record import record
 
 BLOCKS = "blocks/blocks.c"
 

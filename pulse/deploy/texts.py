@@ -12,9 +12,9 @@ import numpy as np
 from pulse.deploy.deployed import Deployed
 from pulse.deploy.expressions import expression, longest
 from pulse.interface import Port
-from pulse.printable import printable
 from pulse.program.table.memory import align
 from pulse.program.table.place import Place
+from pulse.support.printable import printable
 from pulse.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"

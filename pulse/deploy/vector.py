@@ -20,7 +20,7 @@ from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.pulsify.lengths import least_value_for
 from pulse.pulsify.limit import allows_length
 from pulse.pulsify.network import PulsedNetwork
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tolerance import Oracle, Reference
 
 PULSES = 5

@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 
 from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import DimError
-from pulse.record import record
+from pulse.support.record import record
 
 
 @final

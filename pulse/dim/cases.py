@@ -22,7 +22,7 @@ from pulse.dim.interval import interval
 from pulse.dim.linear import Row, value_range
 from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import DimError
-from pulse.record import record
+from pulse.support.record import record
 
 BRANCH_LIMIT = 64
 CASE_LIMIT = 2048

@@ -9,7 +9,7 @@ from math import gcd
 from pulse.dim.canonical import ceil_div, dim_max, dim_min
 from pulse.dim.tdim import DimLike, TDim
 from pulse.errors import DimError
-from pulse.record import record
+from pulse.support.record import record
 
 LARGEST = 1 << 12
 """A constant with a larger numerator or denominator counts as rounded, such as 0.1, not as an exact fraction."""

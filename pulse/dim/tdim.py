@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, final
 
 from pulse.dim.names import quote
 from pulse.errors import DimError
-from pulse.record import record
+from pulse.support.record import record
 
 Interval: TypeAlias = tuple[int | None, int | None]
 Verdict: TypeAlias = Literal["yes", "no", "unknown"]

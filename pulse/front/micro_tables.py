@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.facts import Array
-from pulse.record import record
+from pulse.support.record import record
 
 WINDOW_BITS = 12
 FILTER_BITS = 12

@@ -11,7 +11,7 @@ from pulse.infer.forward import Outcome, conclude, translate_node
 from pulse.infer.holes import prepare_holes
 from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 Facts: TypeAlias = dict[OutletId, InferenceFact]
 Statement: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]

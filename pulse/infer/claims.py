@@ -13,7 +13,7 @@ from pulse.errors import PulseError, PulseWarning
 from pulse.facts import DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 Claim: TypeAlias = tuple[OutletId, InferenceFact]
 

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
-from pulse.record import record
+from pulse.support.record import record
 
 Dim: TypeAlias = TDim | None
 """A size; None if it is not known."""

@@ -19,7 +19,7 @@ from pulse.infer.holes import Holes, Places
 from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.ops.source import Source
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNetwork, constant
 
 

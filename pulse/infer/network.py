@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import field, replace
 from typing import Self, TypeAlias
 
-from pulse.budget import Spending, count_spending, current_spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array
@@ -15,11 +14,12 @@ from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfo
 from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
-from pulse.printable import printable
-from pulse.record import record
 from pulse.substitution import Terms
+from pulse.support.budget import Spending, count_spending, current_spending
+from pulse.support.printable import printable
+from pulse.support.record import record
+from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNetwork, Variable, constant
-from pulse.wording import spell
 
 
 @record

@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.infer.equation import quotient
 from pulse.infer.fact import Dims, InferenceFact
 from pulse.infer.wire_facts import Axis, WireFacts
-from pulse.record import record
+from pulse.support.record import record
 
 
 class Relation(Protocol):

@@ -8,7 +8,7 @@ from pulse.graph import OutletId
 from pulse.infer.relations import HasRank
 from pulse.infer.wire_facts import Axis, WireFacts
 from pulse.ops.shape import single_quotient
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

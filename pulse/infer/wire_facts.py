@@ -7,7 +7,7 @@ from pulse.errors import FactError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim, InferenceFact, has_gaps, meet
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

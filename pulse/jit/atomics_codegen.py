@@ -8,7 +8,7 @@ from numba.core import types
 from pulse.jit import atomics
 from pulse.jit.pointer_codegen import INT64, WORDS, means
 from pulse.jit.structs_codegen import StructType, place_of
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

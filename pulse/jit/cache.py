@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pulse.jit.notice import warn_once
-from pulse.record import record
+from pulse.support.record import record
 from pulse.version import __version__
 
 PROBE_BYTES = 1 << 17

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pulse.jit.library import library
 from pulse.jit.python_call import CallForm
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ takes what is left over.
 from collections.abc import Mapping
 from dataclasses import field
 
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from pulse.jit.fields import Fields
 from pulse.jit.instruction import RowFields
-from pulse.record import record
+from pulse.support.record import record
 
 Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)

@@ -13,7 +13,7 @@ from pulse.jit.foreign import c_function, c_signature
 from pulse.jit.registry import device
 from pulse.jit.stack import stack_i64
 from pulse.jit.structs import Struct, struct_at
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 
 EVENT_BYTES = 8
 

@@ -8,7 +8,7 @@ from dataclasses import field, fields
 from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, TypeAlias, get_args, get_type_hints
 
-from pulse.record import record
+from pulse.support.record import record
 
 Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
 Count: TypeAlias = "int | str"

@@ -44,7 +44,7 @@ from pulse.jit.cut import Cut
 from pulse.jit.fields import Count, Element, Field, Fields, Spec, fields_of, words_of
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
 from pulse.jit.span import Reach
-from pulse.record import record
+from pulse.support.record import record
 
 DTYPES: dict[str, type[np.generic]] = {
     "f32": np.float32,

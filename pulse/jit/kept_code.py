@@ -13,7 +13,7 @@ from pulse.jit.kernel_file import DamagedError, NativeCode
 from pulse.jit.levels import named_level
 from pulse.jit.notice import warn_once
 from pulse.jit.python_call import CallForm
-from pulse.record import record
+from pulse.support.record import record
 
 DIGITS = 32
 """Of a fingerprint, in names."""

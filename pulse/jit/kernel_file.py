@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pulse.jit.cache import distrust, is_shared, make_folder
-from pulse.record import record
+from pulse.support.record import record
 
 KIND = b"pulse kernel "
 MAGIC = KIND + b"1\n"

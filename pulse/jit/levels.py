@@ -6,7 +6,7 @@ import sys
 from functools import cache
 
 from pulse.errors import CompileError
-from pulse.record import record
+from pulse.support.record import record
 
 NATIVE = "native"
 """This very processor, with all that it has."""

@@ -12,10 +12,10 @@ from dataclasses import asdict
 from functools import cache
 from os import PathLike
 
-from pulse.blake2 import blake2b
 from pulse.jit.levels import Level, runnable_level
 from pulse.jit.notice import warn_once
-from pulse.record import record
+from pulse.support.blake2 import blake2b
+from pulse.support.record import record
 
 FORMAT = 1
 FOLDER = f"{os.path.dirname(__file__)}/libraries"

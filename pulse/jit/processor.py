@@ -7,7 +7,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from pulse.jit.levels import named_level
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

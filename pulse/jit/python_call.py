@@ -7,7 +7,7 @@ ctypes and cffi do the same through libffi and take three times as long.
 import ctypes
 from collections.abc import Callable
 
-from pulse.record import record
+from pulse.support.record import record
 
 METH_FASTCALL = 0x80
 

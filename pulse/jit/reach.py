@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.bounds import FAR
 from pulse.jit.instruction import DTYPES, FORMS, Field, Form, Instruction, RowFields, fields_of, words_of
 from pulse.jit.pointer import ARENA, HEADER, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.span import LARGEST_NUMBER, Located, Span, UnsafeRowError, run
-from pulse.record import record
+from pulse.support.bounds import FAR
+from pulse.support.record import record
 
 MOST_LOOPS = 1 << 32
 """Of all rows together: some seconds."""

@@ -10,7 +10,7 @@ from pulse.jit.fields import LINE, WORD, fields_of, words_of
 from pulse.jit.instruction import DTYPES, FORMS, RowFields
 from pulse.jit.pointer import ARENA, REGION_SHIFT
 from pulse.jit.registry import Kernel
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

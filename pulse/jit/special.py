@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pulse.jit.compiled import COMPILING
 from pulse.jit.registry import Kernel
-from pulse.record import record
+from pulse.support.record import record
 
 _linked: dict[str, "SpecialFunctions"] = {}
 

@@ -10,10 +10,10 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
-from pulse.printable import is_title
 from pulse.program.file.stored_program import StoredProgram
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.printable import is_title
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 if TYPE_CHECKING:
     from onnx import ModelProto

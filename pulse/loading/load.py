@@ -14,7 +14,7 @@ from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -48,9 +48,9 @@ def load(
     chunking  how a model of chunks is called, if that is not found
     ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
              only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
-    budget   other limits of the analysis than those of ``pulse.budget.Budget``: ``{"nodes": 1000000}`` of nodes that
-             loops, branches and functions unfold to, ``elements`` of constants that are computed before running, and
-             ``seconds`` that this takes, all of them counted for the whole file
+    budget   other limits of the analysis than those of ``pulse.support.budget.Budget``: ``{"nodes": 1000000}`` of nodes
+             that loops, branches and functions unfold to, ``elements`` of constants that are computed before running,
+             and ``seconds`` that this takes, all of them counted for the whole file
     signature  which function of a SavedModel or a TFLite file; of a SavedModel ``serving_default`` if it has that,
              else the first
     Raises   LoadError: it cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it;

@@ -10,8 +10,8 @@ from pulse.errors import CompileError, LoadError, PulsifyError
 from pulse.onnx.metadata import is_exported
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 if TYPE_CHECKING:
     from pulse.loading.resolution import ResolvedModel

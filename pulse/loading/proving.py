@@ -36,6 +36,6 @@ def prove_file(
     long: bool = False,
 ) -> ProofReport:
     """The proof of a file written from the pulsed model, run in another runtime. Raises PulsifyError."""
-    from pulse.onnx.write.check import check
+    from pulse.runtimes.onnx_check import check
 
     return check(proto, pulsed, loaded.with_pulse(pulsed.pulse).analyse(), lengths, seed, long)

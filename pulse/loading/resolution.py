@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
-from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunking, Chunks
 from pulse.chunks.plan import find_candidates
 from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
@@ -13,8 +12,9 @@ from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import ChunkCall, call_of, stream_counts, symbols_of
 from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.budget import count_spending
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 
 @record

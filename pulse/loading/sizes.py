@@ -9,8 +9,8 @@ from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
 from pulse.models import Model, TypedModel
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 _COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 """Names of dims that count streams, not frames."""

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.nnef.recognition import GRAPH, TENSOR
 from pulse.nnef.syntax import Call, Document
 from pulse.nnef.tensors import dump_tensor
-from pulse.record import record
+from pulse.support.record import record
 
 ARCHIVES = (".tgz", ".tar.gz", ".tar")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias, Union
 
-from pulse.record import record
+from pulse.support.record import record
 
 WIDTH = 110
 

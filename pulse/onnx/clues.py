@@ -11,7 +11,7 @@ from pulse.infer.fact import Dims, InferenceFact
 from pulse.infer.relations import Relation, SameRank, SameShape, SameType
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.filenode import FileNode
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

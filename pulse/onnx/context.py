@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, symbolic_text
@@ -15,7 +14,8 @@ from pulse.onnx.filenode import FileNode
 from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.record import record
+from pulse.support.budget import current_spending
+from pulse.support.record import record
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 

@@ -10,7 +10,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.op import normal_axis
-from pulse.record import record
+from pulse.support.record import record
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.record import record
+from pulse.support.record import record
 
 FORMAT = "1"
 RECIPE = "pulse_recipe"

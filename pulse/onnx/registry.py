@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pulse.errors import LoadError
 from pulse.graph import OutletId
-from pulse.plugins import load_plugins
+from pulse.support.plugins import load_plugins
 from pulse.translators import Translators
 
 if TYPE_CHECKING:

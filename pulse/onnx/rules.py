@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from pulse.infer.relations import Relation
-from pulse.record import record
+from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.onnx.clues import Clues

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
-from pulse.budget import current_spending
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.network import FileNetwork, InferenceFact, ModelGraph
 from pulse.onnx.proto import AttributeProto, GraphProto
 from pulse.ops.source import Const, Source
-from pulse.record import record
+from pulse.support.budget import current_spending
+from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
 

@@ -15,7 +15,7 @@ from pulse.ops.norm import SOFTMAX_STEPS
 from pulse.ops.op import Banded, Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
 from pulse.ops.stateful import OnPulses
 from pulse.ops.work import ELEMENT_S, Work, numpy_seconds
-from pulse.record import record
+from pulse.support.record import record
 
 PAIR_STEPS = 40
 """What numpy does with each pair of frames."""

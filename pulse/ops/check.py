@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pulse.errors import Fault
 from pulse.facts import Array, DType, dtype_name
-from pulse.record import record
+from pulse.support.record import record
 
 Result = TypeVar("Result")
 

@@ -1,9 +1,9 @@
 """The clock of a stream, and which frames of a wire belong to it."""
 
-from pulse.bounds import FAR
 from pulse.dim import Symbol, TDim, cache_in_scope
 from pulse.facts import Array
-from pulse.record import record
+from pulse.support.bounds import FAR
+from pulse.support.record import record
 
 
 @cache_in_scope

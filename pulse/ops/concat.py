@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

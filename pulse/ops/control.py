@@ -11,7 +11,7 @@ from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.control_iterations import iteration_counter
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.ops.work import Work, graph_work, iteration_seconds
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 MOST_ITERATIONS = 1 << 20

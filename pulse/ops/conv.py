@@ -14,7 +14,7 @@ from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Trimmed, Whole, Window, unify
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 Pads = tuple[tuple[TDim, TDim], ...]
 NO_PAD = ZERO, ZERO

@@ -12,7 +12,7 @@ from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.stateful import Carried
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 
 def sum_dtype(dtype: DType) -> DType:

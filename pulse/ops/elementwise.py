@@ -17,7 +17,7 @@ from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, conversion_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 Result = Literal["same", "bool"]
 

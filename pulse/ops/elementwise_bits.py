@@ -9,7 +9,7 @@ from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.elementwise import broadcast_relation
 from pulse.ops.op import Env, Op, Relation
 from pulse.ops.work import NO_WORK, Work
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

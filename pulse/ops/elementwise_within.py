@@ -6,7 +6,7 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.ops.check import Check
 from pulse.ops.elementwise import broadcast_relation
 from pulse.ops.op import Env, Op, Relation
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -11,7 +11,7 @@ from pulse.ops.check import Check
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.stateful import Stateful
 from pulse.ops.work import NO_WORK, Work
-from pulse.record import record
+from pulse.support.record import record
 
 COUNT = np.dtype(np.int64)
 NOTHING = TDim.of(0)

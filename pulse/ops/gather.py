@@ -9,7 +9,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -16,7 +16,7 @@ from pulse.ops.scatter import (
     index_depth,
     wrap_index,
 )
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from pulse.errors import InputError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Relation, Whole
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

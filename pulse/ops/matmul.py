@@ -10,7 +10,7 @@ from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 ATTENTION_HELP = (
     "limit the reach of each frame (a window of past frames), or compute it outside of the stream"

@@ -9,7 +9,7 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 SOFTMAX_STEPS = 5
 """Of each element: maximum, difference, exponential, sum, quotient."""

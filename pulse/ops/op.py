@@ -25,7 +25,7 @@ from pulse.facts import Array, DType, PulsedFact, Shape, TypedFact, is_symbolic
 from pulse.ops.check import Check
 from pulse.ops.weight_units import UnitLayout
 from pulse.ops.work import NO_WORK, Work, numpy_seconds
-from pulse.record import record
+from pulse.support.record import record
 
 Env: TypeAlias = Mapping[Symbol, int]
 PadMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]

@@ -9,7 +9,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import Pads, pads_text, without_pad
 from pulse.ops.op import Ends, Env, Op, PadMode, Pointwise, Relation, Window, dims_value, require_at_least
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

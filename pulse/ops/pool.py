@@ -14,7 +14,7 @@ from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.conv import Pads, pad_spatial, pads_text, windows, without_pad
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 PoolKind = Literal["max", "average", "sum", "lp"]
 

@@ -14,7 +14,7 @@ from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATES, Cell, Wide
 from pulse.ops.stateful import Carried
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

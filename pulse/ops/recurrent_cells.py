@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pulse.ops.arithmetic import round_inside
 from pulse.ops.quantize_rows import round_rows
-from pulse.record import record
+from pulse.support.record import record
 
 Wide: TypeAlias = NDArray[np.float64]
 CellKind: TypeAlias = Literal["rnn", "gru", "lstm"]

@@ -11,7 +11,7 @@ from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 ReduceKind: TypeAlias = Literal[
     "sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum", "log_sum_exp"

@@ -11,7 +11,7 @@ from pulse.facts import Array, TypedFact, volume
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, require_at_least
 from pulse.ops.resize_sampling import Sampling
 from pulse.ops.work import NO_WORK, Work
-from pulse.record import record
+from pulse.support.record import record
 
 Taps: TypeAlias = tuple[tuple[int, float], ...]
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pulse.facts import Array
-from pulse.record import record
+from pulse.support.record import record
 
 Coordinates: TypeAlias = Literal[
     "asymmetric",

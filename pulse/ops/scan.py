@@ -12,7 +12,7 @@ from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
 from pulse.ops.stateful import Carried
 from pulse.ops.work import Work, graph_work, iteration_seconds
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 

@@ -9,7 +9,7 @@ from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
 from pulse.ops.work import NO_WORK, Work
-from pulse.record import record
+from pulse.support.record import record
 
 COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,

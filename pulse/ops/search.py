@@ -9,7 +9,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -21,7 +21,7 @@ from pulse.ops.op import (
     dims_value,
     unify,
 )
-from pulse.record import record
+from pulse.support.record import record
 
 INFERRED = -1
 """The entry of a target shape that takes what the others leave."""

@@ -8,7 +8,7 @@ from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Tail, Whole, Window
 from pulse.ops.time_position import TableRows
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

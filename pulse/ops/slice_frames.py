@@ -9,7 +9,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import windows
 from pulse.ops.op import Env, Op, Pointwise, Relation, Window
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.ops.op import Env, Op
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

@@ -9,7 +9,7 @@ from pulse.ops.clock import Clock
 from pulse.ops.op import Env, Op
 from pulse.ops.weight_units import UnitLayout
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 
 class Stateful(Op):

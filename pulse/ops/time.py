@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.stateful import Stateful
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

@@ -9,7 +9,7 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import PadMode
 from pulse.ops.stateful import Stateful
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

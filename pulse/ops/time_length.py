@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pulse.bounds import FAR_END
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.clock import Clock
 from pulse.ops.op import Env
 from pulse.ops.stateful import Stateful
 from pulse.ops.work import NO_WORK, Work
-from pulse.record import record
+from pulse.support.bounds import FAR_END
+from pulse.support.record import record
 
 
 @record

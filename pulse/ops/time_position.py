@@ -10,7 +10,7 @@ from pulse.ops.clock import Clock
 from pulse.ops.op import Env, Op, Positional, Relation
 from pulse.ops.stateful import Stateful
 from pulse.ops.work import Work
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

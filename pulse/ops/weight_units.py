@@ -1,6 +1,6 @@
 """Weights: constant operands of products, which a program may store in fewer bits."""
 
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

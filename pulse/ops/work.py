@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulse.dim import ZERO, TDim
 from pulse.facts import TypedFact, volume
-from pulse.record import record
+from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.graph import Graph

@@ -23,8 +23,8 @@ from pulse.ops.quantize_rows import LARGEST_ROW, RoundRows
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.program.weights import are_codes, stored_operand
 from pulse.pulsify.network import PulsedNetwork
+from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
-from pulse.wording import spell
 
 ACTIVATIONS = ("f32", "int8")
 SMALLEST_ROW = SMALLEST_COLUMNS = 16

@@ -7,11 +7,11 @@ from typing import TypeGuard
 
 import numpy as np
 
-from pulse.blake2 import blake2b
 from pulse.facts import Array
 from pulse.jit.simd import LANES
 from pulse.ops.spectral import unit_circle
-from pulse.record import record
+from pulse.support.blake2 import blake2b
+from pulse.support.record import record
 
 SMALLEST = 2048
 """The fewest elements of a matrix for which a transform is faster than a product."""

@@ -5,7 +5,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from pulse.bounds import FAR_FRAMES
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction, number_fields
 from pulse.jit.simd import LANES
@@ -14,6 +13,7 @@ from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, Finish
 from pulse.program.kernels.matmul_windows import WindowRows
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value
+from pulse.support.bounds import FAR_FRAMES
 
 WORD = 4
 """The bytes of an interleaved unit."""

@@ -10,18 +10,18 @@ from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
 from pulse.jit.instruction import Instruction, number_fields
-from pulse.mapping import let_pages_go
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
-from pulse.plugins import load_plugins
 from pulse.program.kernels.copy import COPY_LOOPS, Copy
 from pulse.program.step_builder import StepBuilder
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Value
 from pulse.pulsify.network import PulsedGraph
-from pulse.wording import spell
+from pulse.support.mapping import let_pages_go
+from pulse.support.plugins import load_plugins
+from pulse.support.wording import spell
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[Value]]

@@ -9,7 +9,7 @@ from pulse.errors import InputError, PulseError, WriteError
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 if TYPE_CHECKING:
     from pulse.program.native.special_rows import Specialisation

@@ -10,7 +10,7 @@ from pulse.program.step_builder import StepBuilder
 from pulse.program.table.memory import Region, Value
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -5,13 +5,13 @@ from math import prod
 
 import numpy as np
 
-from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.facts import Array, DType
 from pulse.ops.check import Check
 from pulse.ops.clock import most_frames
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, plan
+from pulse.support.bounds import FAR
 
 
 class StepBuilder:

@@ -19,8 +19,8 @@ from pulse.facts import Array, PulsedFact
 from pulse.ops.op import Op
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.dft_basis import find_dft_basis
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 FORMS = ("f32", "bf16", "int8")
 SMALLEST_BYTES = 4096

@@ -1,8 +1,8 @@
 """An estimate of numpy's time for an offline model: counted, not measured, so that it is always the same."""
 
-from pulse.bounds import MOST_FRAMES
 from pulse.dim import TDim
 from pulse.pulsify.network import PulsedNetwork
+from pulse.support.bounds import MOST_FRAMES
 
 
 class Effort:

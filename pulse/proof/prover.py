@@ -17,8 +17,8 @@ from pulse.proof.report import Coverage, Divergence, LargestError, ProofReport, 
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.trials import LONG_S, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
+from pulse.support.wording import spell
 from pulse.tolerance import Feeds, Oracle, Reference
-from pulse.wording import spell
 
 
 def prove(

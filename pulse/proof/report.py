@@ -11,9 +11,9 @@ from pulse.ops.arithmetic import is_floating
 from pulse.proof.signals import SIGNALS, Signal
 from pulse.proof.trials import Trials
 from pulse.pulsify.network import PulsedNetwork
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, Text
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, Text
+from pulse.support.wording import spell
 
 Outcome = Literal["equal", "diverged", "not proved"]
 

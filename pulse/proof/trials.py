@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from math import ceil
 
-from pulse.bounds import FAR_FRAMES
 from pulse.ops.time import Delay
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
@@ -11,7 +10,8 @@ from pulse.proof.signals import PURE, Signal
 from pulse.pulsify.lengths import least_value_for
 from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.pulsify.network import PulsedNetwork
-from pulse.record import record
+from pulse.support.bounds import FAR_FRAMES
+from pulse.support.record import record
 
 CONSECUTIVE = 8
 """This many lengths in a row: what is wrong only at multiples of a small number shows."""

@@ -15,8 +15,8 @@ from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
 from pulse.pulsify.schedule import Scheduler, Wire
 from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wiring
+from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
-from pulse.wording import spell
 
 
 def pulsify(
@@ -40,7 +40,7 @@ def pulsify(
         raise PulsifyError(f"{spell('max_context', max_context)} is not a positive number of frames")
     typed, refused = prepare_model(model, stream), dict[str, Refusal | None]()
     if any(isinstance(node.op, Softmax) for node in typed.graph.nodes):
-        from pulse.pulsify.attention import band_attention
+        from pulse.pulsify.bands.attention import band_attention
 
         banded = band_attention(typed, stream, max_context)
         typed, refused = banded.model, banded.refused

@@ -24,7 +24,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Const, Source
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 

@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from pulse.bounds import FAR, FAR_FRAMES
 from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope, dim_max, never_falls
 from pulse.ops.clock import most_frames
+from pulse.support.bounds import FAR, FAR_FRAMES
 
 
 def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:

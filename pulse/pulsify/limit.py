@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pulse.bounds import FAR_FRAMES
 from pulse.dim import Symbol, SymbolScope, TDim
+from pulse.support.bounds import FAR_FRAMES
 
 
 def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:

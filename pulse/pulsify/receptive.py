@@ -6,7 +6,7 @@ from fractions import Fraction
 from pulse.graph import OutletId
 from pulse.ops.op import Banded, Cumulative, Ends, Relation, Window
 from pulse.pulsify.relate import Related
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 

@@ -8,7 +8,7 @@ from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
-from pulse.bounds import MOST_FRAMES
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
@@ -28,9 +27,10 @@ from pulse.ops.op import (
 )
 from pulse.ops.source import Const, Source
 from pulse.pulsify.lengths import grows, tells_length
-from pulse.record import record
+from pulse.support.bounds import MOST_FRAMES
+from pulse.support.record import record
+from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNetwork
-from pulse.wording import spell
 
 TypedNode = Node[TypedFact, Op]
 

@@ -42,7 +42,7 @@ from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Related, WireFlow
 from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
 from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wire, Wiring, evaluate_prefix, static_outlet
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pulse.blake2 import blake2b
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, shape_text
@@ -19,7 +18,8 @@ from pulse.ops.op import Ends, Op
 from pulse.ops.slice import Slice
 from pulse.ops.time import Delay
 from pulse.pulsify.network import PulsedGraph
-from pulse.record import record
+from pulse.support.blake2 import blake2b
+from pulse.support.record import record
 
 
 @record

@@ -4,7 +4,7 @@ from pulse.errors import LoadError
 from pulse.loading.format import Content, Reading
 from pulse.models import TypedModel
 from pulse.recipes.whole import recipe_model
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 
 def read_recipe_content(content: Content, reading: Reading) -> TypedModel:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pulse.loading.loaded import Loaded
 from pulse.recipes.guessing import Guess, frames_of
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

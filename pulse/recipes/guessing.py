@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pulse.facts import Shape, TypedFact
-from pulse.record import record
+from pulse.support.record import record
 
 SPECTRA = {
     129: 16_000,

@@ -18,7 +18,7 @@ from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
 from pulse.recipes.values import Value, describe_type, fits, quote, require_known
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource

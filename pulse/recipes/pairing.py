@@ -7,7 +7,7 @@ from pulse.errors import LoadError
 from pulse.facts import TypedFact, shape_text
 from pulse.recipes.guessing import Guess, is_sound
 from pulse.recipes.rates import growth
-from pulse.record import record
+from pulse.support.record import record
 
 SPECTRAL = ("spectra", "magnitudes")
 

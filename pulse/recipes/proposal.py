@@ -25,8 +25,8 @@ from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.spelling import recipe_spelling, toml_text
 from pulse.recipes.whole import join_stages
-from pulse.record import record
-from pulse.wording import current_spelling, use_spelling
+from pulse.support.record import record
+from pulse.support.wording import current_spelling, use_spelling
 
 CHUNKS = (1, 512, 256, 160, 480, 1024)
 """New frames in a call that are tried, where a model takes any number of them."""

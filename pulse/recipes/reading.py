@@ -7,10 +7,10 @@ from typing import cast
 
 from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
-from pulse.printable import LONGEST_TITLE, is_title
 from pulse.recipes import functions, models
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
 from pulse.recipes.values import Value, fits, get_value, quote, require_known
+from pulse.support.printable import LONGEST_TITLE, is_title
 
 LARGEST_FILE = 1 << 20
 """Bytes; a recipe of a hundred stages has some thousand."""

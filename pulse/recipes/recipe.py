@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulse.errors import LoadError
-from pulse.record import record
+from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from pulse.recipes.models import OPTIONS
-from pulse.wording import Spelling
+from pulse.support.wording import Spelling
 
 KEYS = {"reads": "from", "gives": "as", **{option: option for option in OPTIONS}}
 """Parameter -> key."""

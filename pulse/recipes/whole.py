@@ -19,7 +19,7 @@ from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
 from pulse.recipes.recognition import is_recipe_file, path_of
 from pulse.recipes.spelling import recipe_spelling
-from pulse.wording import current_spelling, use_spelling
+from pulse.support.wording import current_spelling, use_spelling
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource

@@ -13,7 +13,7 @@ from pulse.onnx.registry import TRANSLATORS
 from pulse.ops.elementwise import Cast
 from pulse.ops.shape import RemoveAxis, Transpose
 from pulse.ops.slice import Slice
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tensorflow.nodes import Function
 from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in
 from pulse.typed import TypedNetwork

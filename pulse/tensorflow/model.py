@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from pulse.budget import Budget, Spending, count_spending
 from pulse.errors import LoadError
 from pulse.models import Model
 from pulse.onnx.read.inputs import check_given
+from pulse.support.budget import Budget, Spending, count_spending
 from pulse.tensorflow.picture import picture
 from pulse.tensorflow.read.file import Contents, read_contents
 from pulse.tensorflow.read.flat import FlatGraph

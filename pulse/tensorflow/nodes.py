@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tensorflow.messages import Proto
 from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in, dims_of, tensor_value
 

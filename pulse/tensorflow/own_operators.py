@@ -16,7 +16,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import operator
 from pulse.ops.op import Env, Op, Relation, Whole, dims_value
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tensorflow.registry import own_name
 from pulse.wiring import wire
 

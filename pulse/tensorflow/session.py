@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from pulse.budget import Spending, count_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array, dtype_name, numbers_of
 from pulse.infer.fact import InferenceFact
+from pulse.support.budget import Spending, count_spending
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun

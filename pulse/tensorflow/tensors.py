@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.errors import LoadError
 from pulse.facts import Array, DType
-from pulse.record import record
+from pulse.support.budget import current_spending
+from pulse.support.record import record
 from pulse.tensorflow.messages import Proto
 
 _TYPES: dict[int, DType] = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tflite.verify import verify
 
 Floats: TypeAlias = NDArray[np.float32]

@@ -10,7 +10,7 @@ from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tflite import operators as operators
 from pulse.tflite.file import Tensor
 from pulse.tflite.node import F32, I64, Body, TfliteNode

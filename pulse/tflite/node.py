@@ -16,7 +16,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tflite.file import Quantization, Tensor
 from pulse.typed import TypedNetwork
 from pulse.wiring import wire

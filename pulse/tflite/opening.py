@@ -6,9 +6,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pulse.budget import Budget, Spending, count_spending
 from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
+from pulse.support.budget import Budget, Spending, count_spending
 
 LARGEST_FILE = 2**31 - 1
 """Bytes: the offsets of a FlatBuffer reach no further."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, helper
 
-from pulse.budget import current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
@@ -16,13 +15,14 @@ from pulse.infer.codes import Codes, codes_entry
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
 from pulse.onnx.read.inputs import input_facts
+from pulse.support.budget import current_spending
+from pulse.support.wording import spell
 from pulse.tflite.dilation import merge_dilation
 from pulse.tflite.file import Operator, Signature, Subgraph, Tensor, TfliteFile, parse
 from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, subtract_zero
 from pulse.tflite.registry import STATES
 from pulse.typed import TypedNetwork, known_value
-from pulse.wording import spell
 
 BATCH, TIME = "N", "T"
 """Names of sizes that a file leaves open: of the batch, and of the first one after it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pulse.errors import LoadError
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tflite.recognition import IDENTIFIER, is_tflite
 
 WIDEST = 8

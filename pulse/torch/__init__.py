@@ -10,8 +10,8 @@ from typing import Any
 
 from pulse.errors import InputError, PulseWarning
 from pulse.loading.format import read_onnx
-from pulse.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.models import Model
+from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, ModuleCall, read_call
 from pulse.torch.axes import Axes, describe_time, find_time

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 from pulse.torch.lengths import Lengths
 
 Axes: TypeAlias = Mapping[int, str]

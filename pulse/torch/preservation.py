@@ -10,8 +10,8 @@ import numpy as np
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.mapping import LARGE as ENOUGH
-from pulse.mapping import map_arrays
+from pulse.support.mapping import LARGE as ENOUGH
+from pulse.support.mapping import map_arrays
 from pulse.torch.arguments import ModuleCall
 
 Restore: TypeAlias = Callable[[], None]

@@ -10,7 +10,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.builtin import SAMPLE_RATE_HZ, clean_path, noisy_path
 
 SNR_DB = 3.0

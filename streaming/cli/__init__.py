@@ -2,7 +2,7 @@
 
 import gc
 
-from pulse.collector import collect_rarely
+from pulse.support.collector import collect_rarely
 
 
 def main() -> None:

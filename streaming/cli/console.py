@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pulse.report import Report
+    from pulse.support.report import Report
 
 CHECK_FAILED = 1
 BAD_USE = 2
@@ -92,7 +92,7 @@ def documents() -> int:
 def print_json(values: Mapping[str, Any]) -> None:
     """One JSON document, nothing else on stdout."""
     _documents.set(_documents.get() + 1)
-    from pulse.report import json_text
+    from pulse.support.report import json_text
 
     sys.stdout.write(json_text(values) + "\n")
 

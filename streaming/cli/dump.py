@@ -151,7 +151,7 @@ def _text(
     """A model on its way to a program."""
     from pulse import dump as dumps
     from pulse.errors import InputError
-    from pulse.printable import printable
+    from pulse.support.printable import printable
     from streaming.cli.model import compile_model
 
     show = dumps.dot if dot else dumps.text

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pulse.record import record
+from pulse.support.record import record
 
 if TYPE_CHECKING:
     from streaming.events.choice import DetectorChoice

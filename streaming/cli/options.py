@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.cli.spelling import as_options
 
 if TYPE_CHECKING:
-    from pulse.report import Report
+    from pulse.support.report import Report
 
 ModelPath = Annotated[
     Path | None,
@@ -231,7 +231,7 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     def wrapper(**values: Any) -> None:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        from pulse.wording import use_spelling
+        from pulse.support.wording import use_spelling
 
         with use_spelling(as_options):
             command(**values)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.cli.console import CHECK_FAILED, NOT_PROVED, print_error
 
 if TYPE_CHECKING:

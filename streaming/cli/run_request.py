@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.record import record
+from pulse.support.record import record
 from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.live.options import LiveOptions

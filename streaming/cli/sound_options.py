@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

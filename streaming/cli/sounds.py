@@ -8,7 +8,7 @@ from pathlib import Path
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
-from pulse.record import record
+from pulse.support.record import record
 from streaming.routing import Route, channels_in_order, parse_routes, sound_inputs
 from streaming.sound.aligned_sounds import RoutedSound
 from streaming.sound.channels import Channels

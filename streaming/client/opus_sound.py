@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.wire.opus import RATE_HZ, OpusDecoder, OpusEncoder
 from streaming.wire.ports import WirePort
 

@@ -11,8 +11,8 @@ from anyio.abc import TaskGroup
 
 from pulse.errors import InputError
 from pulse.facts import DTYPES, Array
-from pulse.not_copyable import NotCopyable
 from pulse.ops.clock import frames_at
+from pulse.support.not_copyable import NotCopyable
 from streaming.client.errors import ClientError
 from streaming.client.opus_sound import OpusSound
 from streaming.client.resend_buffer import ResendBuffer

@@ -15,7 +15,7 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.client.errors import ClientError
 from streaming.wire import SUBPROTOCOL
 

@@ -13,8 +13,8 @@ from pulse.deploy.texts import fill, header, source
 from pulse.deploy.vector import Vector
 from pulse.errors import CompileError, WriteError
 from pulse.jit.levels import Level
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, byte_size
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, byte_size
 from streaming.deploy.objects import Compiled, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain

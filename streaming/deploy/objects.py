@@ -16,7 +16,7 @@ from pulse.jit.levels import Level
 from pulse.jit.registry import Kernel
 from pulse.program.file.program_file import encode_program
 from pulse.program.file.stored_program import read_program
-from pulse.record import record
+from pulse.support.record import record
 from streaming.deploy.resampler import RESAMPLE
 
 CONSTANTS = "constants.o"

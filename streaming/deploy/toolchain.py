@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pulse.errors import CompileError
 from pulse.jit.levels import Level
-from pulse.record import record
+from pulse.support.record import record
 
 GNU = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "armv7": "arm-linux-gnueabihf"}
 """What Debian's compilers for an architecture begin with."""

@@ -9,7 +9,7 @@ from pulse.deploy.deployed import Deployed
 from pulse.deploy.sound import sound_ports, takes_sound
 from pulse.deploy.texts import fill
 from pulse.errors import CompileError
-from pulse.printable import printable
+from pulse.support.printable import printable
 from streaming.deploy.objects import Compiled
 from streaming.deploy.sound import write_sound
 from streaming.deploy.toolchain import Toolchain

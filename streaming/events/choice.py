@@ -9,8 +9,8 @@ from typing import Any
 
 from pulse.errors import InputError
 from pulse.interface import Port
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.events.argmax import Argmax
 from streaming.events.clock import FrameClock
 from streaming.events.ctc import Ctc

@@ -5,7 +5,7 @@ from math import ceil
 
 from pulse.errors import InputError
 from pulse.interface import Port
-from pulse.record import record
+from pulse.support.record import record
 
 NEAR = 1e-6
 """The part of a frame by which seconds may differ from a whole number of frames and still mean it."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.record import record
+from pulse.support.record import record
 from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector
 from streaming.events.event import Event

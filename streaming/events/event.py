@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

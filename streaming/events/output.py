@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.events.detector import Detector
 from streaming.events.event import Event
 from streaming.events.writers import EventsFile, EventsStream

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector, only_column, pick
 from streaming.events.event import Event

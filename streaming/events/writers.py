@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.events.event import Event
 from streaming.events.formats import EventFormat, event_format
 from streaming.partial_file import PartialFile, write_all

@@ -11,8 +11,8 @@ from anyio.abc import TaskGroup
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program, require_program
+from pulse.support.not_copyable import NotCopyable
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Engine
 from streaming.executor.engines import engine_for

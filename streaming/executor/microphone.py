@@ -6,7 +6,7 @@ import anyio
 import anyio.to_thread
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
 from streaming.hosts.default import default_host

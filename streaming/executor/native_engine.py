@@ -9,12 +9,12 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.events import NativeEvent
-from pulse.not_copyable import NotCopyable
 from pulse.program.machine.packed import Packed, Slot
 from pulse.program.native.executable import NativeState
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.program.table.memory import aligned_bytes
+from pulse.support.not_copyable import NotCopyable
 from streaming.executor.engine import Result
 from streaming.executor.worker import EngineThread
 from streaming.native import slots

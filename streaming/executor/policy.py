@@ -4,7 +4,7 @@
 """
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -15,8 +15,8 @@ from anyio.abc import ByteSendStream, ObjectSendStream
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
+from pulse.support.not_copyable import NotCopyable
 from streaming.executor.sources import SoundSource, require_rate
 from streaming.routing import sound_inputs
 from streaming.sound.encodings import Encoding

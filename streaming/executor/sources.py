@@ -16,8 +16,8 @@ import numpy as np
 from anyio.abc import ByteReceiveStream
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
+from pulse.support.not_copyable import NotCopyable
 from streaming.executor.stream_steps import Block
 from streaming.routing import channels_in_order, sound_inputs
 from streaming.sound.channels import Channels, Samples

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from pulse.record import record
-from pulse.report import field_values, json_value
+from pulse.support.record import record
+from pulse.support.report import field_values, json_value
 from streaming.latency import Latency
 
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
 from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import Flow

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from pulse.facts import Array
 from pulse.jit.events import NativeEvent
-from pulse.not_copyable import NotCopyable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
+from pulse.support.not_copyable import NotCopyable
 from streaming.executor.engine import Result
 from streaming.executor.worker import EngineThread
 from streaming.realtime import Realtime, RealtimeSetting

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 
 from pulse.jit.events import NativeEvent
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 

@@ -6,8 +6,8 @@ from collections import Counter, deque
 from dataclasses import replace
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
-from pulse.record import record
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus

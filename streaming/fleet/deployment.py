@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 from streaming.fleet.stream_name import VERSION
 from streaming.serve.settings import ServerSettings, read_table
 

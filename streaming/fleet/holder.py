@@ -4,7 +4,7 @@ import time
 from typing import Literal
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 
 Saved = Literal["saved", "newer", "full"]
 

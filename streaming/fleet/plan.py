@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.table import WorkerEntry
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, Table, Text, byte_size, field_values
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, Table, Text, byte_size, field_values
 from streaming.fleet.control import FleetStatus
 
 SHOWN = 5

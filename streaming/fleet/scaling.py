@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
 
 LEAST_WITH_STREAMS = 2

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.fleet.membership import Membership
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName

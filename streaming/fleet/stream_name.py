@@ -3,7 +3,7 @@
 import re
 import secrets
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.wire.errors import WireError
 
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")

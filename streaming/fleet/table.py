@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
 
 Phase = Literal["starting", "live", "draining"]

@@ -8,8 +8,8 @@ from concurrent.futures import Future
 import anyio
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
-from pulse.record import record
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.membership import Membership
 from streaming.fleet.store import Holders, HolderStore

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from pulse.errors import InputError
-from pulse.record import record
-from pulse.report import Report, Section, Table, Text, field_values
+from pulse.support.record import record
+from pulse.support.report import Report, Section, Table, Text, field_values
 
 Kind = Literal["input", "output"]
 COMMON_RATES_HZ = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 176400, 192000)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Protocol
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.hosts.devices import Kind
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.jit.events import NativeEvent
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
 from streaming.live.memory import ring_frames
 from streaming.live.watchdog import TEARDOWN_S, stall_s

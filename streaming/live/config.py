@@ -1,8 +1,8 @@
 """Configuration of a live run: what it connects, and how it computes."""
 
 from pulse.errors import InputError
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.native import control_block as cb
 from streaming.native.filters import QUALITIES
 from streaming.sound.channels import Channels

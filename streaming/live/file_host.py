@@ -11,8 +11,8 @@ from types import TracebackType
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
-from pulse.wording import spell
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import spell
 from streaming.atomic_files import refuse_same
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Kind

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pulse.errors import InputError
 from pulse.program.program import Program
-from pulse.record import record
+from pulse.support.record import record
 from streaming.hosts.host import Endpoint, Host
 from streaming.live.instances import live_inputs
 from streaming.routing import Route, channels_in_order

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.bounds import FAR
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.not_copyable import NotCopyable
 from pulse.program.machine.packed import Packed, pack
 from pulse.program.native.executable import NativeState
 from pulse.program.program import Program
 from pulse.program.streams.state import State
+from pulse.support.bounds import FAR
+from pulse.support.not_copyable import NotCopyable
 from streaming.native.control_block import Instance
 from streaming.routing import is_playable
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program, require_program
+from pulse.support.not_copyable import NotCopyable
 from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
 from streaming.live.config import EngineConfig

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.jit.structs import S
-from pulse.not_copyable import NotCopyable
 from pulse.program.table.memory import align
-from pulse.record import record
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.jit.events import NativeEvent
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.instances import Instances, live_inputs, sound_output
 from streaming.live.memory import PipelineMemory

@@ -2,7 +2,7 @@
 
 from pulse.errors import InputError
 from pulse.program.program import Program
-from pulse.record import record
+from pulse.support.record import record
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, StreamRequest
 from streaming.live.config import StreamConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
 from streaming.sound.files import AudioWriter

@@ -6,7 +6,7 @@ from math import ceil, floor, gcd, lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.record import record
+from pulse.support.record import record
 
 HEADROOM_S = 0.005
 """What a worker has by default to answer, rounded up to whole blocks."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.native import positions
 from streaming.native.control_block import ControlBlock
 from streaming.sound.channels import Samples

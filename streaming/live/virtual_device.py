@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.hosts.host import StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.native.control_block import control_at

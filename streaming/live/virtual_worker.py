@@ -3,7 +3,7 @@
 import ctypes
 from typing import Protocol
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
 from streaming.native.pipeline import pump
 

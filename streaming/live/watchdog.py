@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from pulse.errors import PulseError
-from pulse.wording import spell
+from pulse.support.wording import spell
 from streaming.errors import DeviceError
 from streaming.live.control import Control
 from streaming.live.pipeline import Pipeline

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pulse.errors import InputError
 from pulse.jit.simd import LANES
 from pulse.program.table.memory import aligned_bytes
-from pulse.record import record
+from pulse.support.record import record
 
 LARGEST_RATIO = 256
 

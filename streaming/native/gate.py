@@ -16,7 +16,7 @@ from pulse.jit.fields import starts_line
 from pulse.jit.foreign import c_function_at, c_signature
 from pulse.jit.raw import fill_bytes
 from pulse.jit.structs import Struct, struct_at
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.native.callback_signature import ABORT, CONTINUE, SIGNATURE
 
 POLL_S = 0.0005

@@ -18,8 +18,8 @@ from pulse.jit.raw import as_u8, move_bytes
 from pulse.jit.registry import device, exact
 from pulse.jit.simd import LANES, vfma, vload, vsum, vzero
 from pulse.jit.structs import Struct, struct_at
-from pulse.not_copyable import NotCopyable
 from pulse.program.table.memory import aligned_bytes
+from pulse.support.not_copyable import NotCopyable
 from streaming.native.filters import design
 from streaming.snapshot import pack, unpack_parts
 

@@ -3,7 +3,7 @@
 import os
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 
 LOWEST, HIGHEST = 1, 99
 """Priorities of SCHED_FIFO on Linux."""

@@ -10,8 +10,8 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.native.profile import Profile
 from pulse.program.program import Program
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, Table, Text, duration
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, Table, Text, duration
 from streaming.latency import Latency
 from streaming.reports.opened_model import OpenedModel, backend_text
 from streaming.reports.profile import profile_dict, profile_sections

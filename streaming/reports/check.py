@@ -9,8 +9,8 @@ from pulse.models import PulsedModel
 from pulse.program.activations import check_activations
 from pulse.program.compiler import Prepare
 from pulse.program.weights import check_form
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, byte_size
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, byte_size
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 

@@ -17,8 +17,8 @@ from pulse.program.native.special_rows import Specialisation
 from pulse.program.program import Program
 from pulse.proof import ProofReport
 from pulse.proof.prover import compare
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, byte_size
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.version import __version__
 from streaming.atomic_files import kind_of
 from streaming.reports.opened_model import OpenedModel, backend_text

@@ -4,8 +4,8 @@ from typing import Any
 
 from pulse.interface import Port
 from pulse.models import PulsedModel
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, Table, byte_size
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, Table, byte_size
 from streaming.reports.exporting import Exported
 from streaming.reports.opened_model import OpenedModel
 

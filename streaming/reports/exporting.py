@@ -9,11 +9,11 @@ from pulse.errors import InputError
 from pulse.loading.proving import prove_file
 from pulse.models import PulsedModel
 from pulse.nnef.archive import ARCHIVES, Archive
-from pulse.nnef.check import check
-from pulse.nnef.tract import has_tract
 from pulse.onnx.write.model import to_onnx
-from pulse.record import record
-from pulse.report import byte_size
+from pulse.runtimes.nnef_check import check
+from pulse.runtimes.tract import has_tract
+from pulse.support.record import record
+from pulse.support.report import byte_size
 from streaming.atomic_files import kind_of, publish, temporary_file
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof

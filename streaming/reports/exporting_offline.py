@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from pulse.errors import NotProvedError
-from pulse.nnef.check import OfflineProof, check_offline
-from pulse.nnef.tract import has_tract
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, byte_size
+from pulse.runtimes.nnef_check import OfflineProof, check_offline
+from pulse.runtimes.tract import has_tract
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, byte_size
 from streaming.reports.exporting import save_nnef
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice

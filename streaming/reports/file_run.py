@@ -8,8 +8,8 @@ import numpy as np
 import soundfile
 
 from pulse.program.program import Program
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, duration
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, duration
 from streaming.builtin import clean_path, noisy_path
 from streaming.reports.opened_model import OpenedModel, backend_text
 from streaming.sound.aligned_sounds import RoutedSound

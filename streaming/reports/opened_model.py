@@ -7,7 +7,7 @@ from pulse.errors import PulsifyError
 from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
 from pulse.program.program import Program
-from pulse.record import record
+from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.models import PulsedModel, TypedModel

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pulse.program.native.profile import Profile, ProfileRow
-from pulse.report import Section, Table, Text, byte_size, duration
+from pulse.support.report import Section, Table, Text, byte_size, duration
 
 RATES = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/s", "GMAC/s")
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from pulse.program.file.stored_program import StoredProgram
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, Text, byte_size
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, Text, byte_size
 from streaming.reports.opened_model import OpenedModel, backend_text
 
 UNPROVED = "nothing was proved when it was compiled (--no-check): compile the model again, or check the model"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pulse.proof import ProofReport
-from pulse.record import record
-from pulse.report import Section, Text, duration
+from pulse.support.record import record
+from pulse.support.report import Section, Text, duration
 
 
 @record

@@ -4,9 +4,9 @@ import hmac
 from collections import Counter
 from collections.abc import Sequence
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.serve.hosted_model import HostedModel
-from streaming.serve.lane_worker import LaneWorker
+from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ServerSettings
 from streaming.wire.errors import WireError
 from streaming.wire.messages import Hello

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
-from pulse.record import record
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 from streaming.atomic_files import temporary_file
 from streaming.wire.errors import WireError
 

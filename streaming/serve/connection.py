@@ -11,16 +11,16 @@ import anyio
 import anyio.to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import Checkpoint
-from streaming.serve.lane_stream import Answer, Message
+from streaming.serve.lanes.stream import Answer, Message
+from streaming.serve.lanes.turn import Step
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.pace import Pace
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
-from streaming.serve.turn import Step
 from streaming.wire import SUBPROTOCOL, VERSION
 from streaming.wire.errors import WireError
 from streaming.wire.messages import REQUESTS, Hello, read_message, write_message

@@ -9,13 +9,13 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, numbers_of
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
+from pulse.support.not_copyable import NotCopyable
 from streaming.events.choice import DetectorChoice
 from streaming.serve.checkpoints import Checkpoint
-from streaming.serve.lane_group import MOST_LANES, LaneGroup
-from streaming.serve.lane_stream import Answer, LaneStream, Saving
-from streaming.serve.lane_worker import LaneWorker
+from streaming.serve.lanes.group import MOST_LANES, LaneGroup
+from streaming.serve.lanes.stream import Answer, LaneStream, Saving
+from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ModelSettings
 from streaming.serve.sound_form import SoundForm, SoundModel
 from streaming.serve.stream_events import StreamEvents

@@ -6,12 +6,12 @@ from typing import Any
 import anyio
 
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
 from pulse.ops.clock import frames_at
+from pulse.support.not_copyable import NotCopyable
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.hosted_model import HostedModel
-from streaming.serve.lane_stream import Answer, Block, Flush, LaneStream, Message
-from streaming.serve.lane_worker import UNSENT_BYTES, LaneWorker
+from streaming.serve.lanes.stream import Answer, Block, Flush, LaneStream, Message
+from streaming.serve.lanes.worker import UNSENT_BYTES, LaneWorker
 from streaming.serve.settings import LimitSettings
 from streaming.serve.sound_form import SoundForm
 from streaming.serve.stream_times import StreamTimes

@@ -12,14 +12,14 @@ import anyio
 import anyio.to_thread
 from starlette.websockets import WebSocket
 
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
+from pulse.support.not_copyable import NotCopyable
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
 from streaming.serve.hosted_model import HostedModel
-from streaming.serve.lane_worker import LaneWorker
-from streaming.serve.loop_pacing import LoopPacing
+from streaming.serve.lanes.loop_pacing import LoopPacing
+from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.serve.stream_times import StreamTimes

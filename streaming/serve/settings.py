@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 
 SCRIPT, MODULE = "worklet.js", "module.wasm"
 """What runs a model in a browser."""

@@ -7,8 +7,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
-from pulse.record import record
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 from streaming.native.resample import NativeResampler
 from streaming.snapshot import pack, unpack, unpack_parts
 from streaming.wire.errors import WireError

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.sound.channels import Channels, Samples
 from streaming.sound.resampling import Resampler, resampled_length
 from streaming.sound.sound import BLOCK_S, SoundReader

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 
 Samples = NDArray[np.float32]
 

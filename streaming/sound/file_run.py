@@ -14,7 +14,7 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.ops.clock import frames_at
 from pulse.program.program import Program
-from pulse.record import record
+from pulse.support.record import record
 from streaming.latency import Latency
 from streaming.session import Session
 from streaming.sound.aligned_sounds import AlignedSounds, RoutedSound

@@ -12,7 +12,7 @@ import numpy as np
 import soundfile
 
 from pulse.errors import InputError, PulseWarning
-from pulse.wording import spell
+from pulse.support.wording import spell
 from streaming.atomic_files import publish, temporary_file, write_error
 from streaming.partial_file import write_all
 from streaming.sound.channels import Samples

@@ -9,8 +9,8 @@ from typing import cast
 import soundfile
 
 from pulse.errors import InputError
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.sound.encodings import ENCODINGS
 
 SUFFIXES = {

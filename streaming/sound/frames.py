@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.atomic_files import kind_of
 from streaming.partial_file import PartialFile
 from streaming.sound.frame_formats import FrameFormat, NpyFormat, TableFormat

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.record import record
+from pulse.support.record import record
 from streaming.sound.resampling import Resampler
 from streaming.sound.sound import Clipping, SoundReader
 from streaming.sound.target import Target, event_count

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.native.filters import require_rates
 from streaming.sound.channels import Samples
 

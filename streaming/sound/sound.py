@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.sound.channels import Samples
 
 BLOCK_S = 0.5

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.partial_file import write_all
 from streaming.sound.channels import Samples
 from streaming.sound.formats import UNLIMITED

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pulse.errors import InputError
 from pulse.interface import Port
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.atomic_files import kind_of
 from streaming.sound.encodings import ENCODINGS, Encoding
 from streaming.sound.files import AudioWriter

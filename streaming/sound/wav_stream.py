@@ -7,8 +7,8 @@ from collections.abc import Callable
 from struct import pack, unpack
 
 from pulse.errors import InputError
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.sound.encodings import ENCODINGS, Encoding
 
 PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE

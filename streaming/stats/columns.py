@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.stats.lines import Interval
 from streaming.stats.problems import GROUPS, count_of, group_count
 from streaming.stats.reader import Stats

@@ -6,7 +6,7 @@ Times are in the unit that their names end with, frames are the device's. ``line
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from pulse.record import record
+from pulse.support.record import record
 from pulse.version import __version__
 from streaming.latency import Latency, LatencySummary
 from streaming.stats.setup import Setup

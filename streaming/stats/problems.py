@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, StatisticsSummary
 

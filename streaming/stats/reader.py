@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from pulse.errors import InputError, PulseWarning
-from pulse.record import record
+from pulse.support.record import record
 from streaming.latency import Latency
 from streaming.stats.decoding import MisfitError, decoder
 from streaming.stats.lines import (

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, Table, duration
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, Table, duration
 from streaming.latency import LatencySummary
 from streaming.stats.lines import Interval
 from streaming.stats.problems import GROUPS, describe_counters, find_problems, group_count

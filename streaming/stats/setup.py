@@ -1,6 +1,6 @@
 """The settings with which a live run was started."""
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.realtime.options import RealtimeSetting
 from streaming.stats.statistics import DelayBreakdown
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.latency import Latency, LatencySummary
 
 

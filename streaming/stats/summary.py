@@ -1,7 +1,7 @@
 """A live run in words: what it was, how late it was, and where something went wrong, why and what to do."""
 
-from pulse.record import record
-from pulse.report import Pairs, Report, Section, duration
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, duration
 from streaming.stats.problems import find_problems
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import StatisticsSummary

@@ -3,7 +3,7 @@
 from math import floor, isfinite
 
 from pulse.errors import InputError
-from pulse.record import record
+from pulse.support.record import record
 
 EARLY = 0.05
 """A look that comes by this part of an interval too early still ends it."""

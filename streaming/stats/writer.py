@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pulse.errors import InputError
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.atomic_files import write_error
 from streaming.latency import Latency
 from streaming.stats.lines import (

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.wire import VERSION
 from streaming.wire.errors import WireError
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.wire.errors import WireError
 
 RATE_HZ = 48_000

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, dtype_name
 from pulse.interface import Port
-from pulse.record import record
+from pulse.support.record import record
 from streaming.wire.errors import WireError
 
 PCM16 = np.float32(1 << 15)

@@ -12,9 +12,9 @@ import pulse
 from bench.models import FEATURES, tcn
 from pulse.facts import Array
 from pulse.models import TypedModel
-from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
+from pulse.runtimes.onnxruntime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
 from tests.pulse.onnx.write.streams import notes_of, reopened
 from tests.shared import ROOT, shared

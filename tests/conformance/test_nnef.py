@@ -10,8 +10,8 @@ import pytest
 
 import pulse
 from pulse.errors import PulseError, WriteError
-from pulse.nnef.check import check, check_offline
-from pulse.nnef.tract import has_tract
+from pulse.runtimes.nnef_check import check, check_offline
+from pulse.runtimes.tract import has_tract
 from tests.shared import shared
 
 pytestmark = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")

@@ -10,10 +10,10 @@ import pytest
 from onnx import ModelProto
 
 import pulse
-from pulse import plugins
 from pulse.errors import FaultError, LoadError
 from pulse.models import TypedModel
 from pulse.onnx import registry
+from pulse.support import plugins
 from streaming import Session
 from tests.conformance.node_cases import node_cases
 from tests.conformance.node_outcomes import attempt, failed

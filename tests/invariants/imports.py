@@ -11,8 +11,7 @@ from tests.sources import tree_of
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
 LAYERS: Mapping[str, str] = {
-    "base": "pulse: version blake2 record printable report wording errors not_copyable collector plugins budget bounds "
-    "mapping",
+    "base": "pulse: version errors support",
     "jit": "pulse: jit",
     "dims": "pulse: dim",
     "graphs": "pulse: facts interface graph picture dump matching",
@@ -20,8 +19,7 @@ LAYERS: Mapping[str, str] = {
     "formats": "pulse: translators infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
-    "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime "
-    "onnx.write.check onnx.write.backend nnef",
+    "proofs": "pulse: oracle proof accuracy onnx.write.model nnef runtimes",
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",
     "pulse": "pulse: costs extend torch deploy formats api __init__",

@@ -25,10 +25,10 @@ import numpy as np
 
 import pulse
 from pulse import dump
-from pulse.budget import Budget
 from pulse.errors import PulseError, PulseWarning
-from pulse.plugins import load_plugins
 from pulse.program.file.stored_program import StoredProgram
+from pulse.support.budget import Budget
+from pulse.support.plugins import load_plugins
 from streaming import Session
 from tests.invariants.mutations import models_in, mutated, small_models
 from tests.invariants.nnef_mutations import mutated_archive

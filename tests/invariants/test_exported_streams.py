@@ -8,9 +8,9 @@ from onnx import ModelProto
 
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
-from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
+from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.graphs import feeds, random_pulsed, shortest
 from tests.invariants.operator_cases import compared, fuzz
 from tests.invariants.test_fuzzed_pulsify import backends

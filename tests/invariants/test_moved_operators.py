@@ -8,10 +8,10 @@ import pytest
 
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
-from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
+from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.fronts import FRONTS, Front
 from tests.invariants.moved_cases import Streaming, assignments, attempt, movable_cases, streaming
 from tests.invariants.operator_cases import Runners

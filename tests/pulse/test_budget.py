@@ -8,9 +8,9 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import pulse
-from pulse.budget import Budget, Spending, count_spending, current_spending
 from pulse.errors import LoadError, PulseWarning
 from pulse.ops.control import Loop
+from pulse.support.budget import Budget, Spending, count_spending, current_spending
 from tests.invariants.hostile import counting_loop, model
 from tests.pulse.cases.build import node
 

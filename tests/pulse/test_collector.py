@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from pulse.collector import OBJECTS, fewer_collections
+from pulse.support.collector import OBJECTS, fewer_collections
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto
 
 import pulse
-from pulse.collector import OBJECTS, fewer_collections
+from pulse.support.collector import OBJECTS, fewer_collections
 from tests.invariants.hostile import model
 from tests.pulse.cases.build import node
 

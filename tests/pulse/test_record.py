@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

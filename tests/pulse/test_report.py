@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from pulse.report import Pairs, Report, Section, Table, Text, byte_size, duration, json_text, json_value
+from pulse.support.report import (
+    Pairs,
+    Report,
+    Section,
+    Table,
+    Text,
+    byte_size,
+    duration,
+    json_text,
+    json_value,
+)
 
 
 @dataclass(frozen=True)

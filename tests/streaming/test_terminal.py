@@ -14,8 +14,8 @@ from onnx import ModelProto, helper
 import pulse
 from pulse import dump
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError, Refusal
-from pulse.printable import printable, printable_lines
-from pulse.report import Pairs, Report, Section, Table, Text, json_text
+from pulse.support.printable import printable, printable_lines
+from pulse.support.report import Pairs, Report, Section, Table, Text, json_text
 from streaming.cli.commands import app
 from streaming.cli.console import print_report, stderr
 from streaming.terminal import Terminal

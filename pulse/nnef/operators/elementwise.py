@@ -9,7 +9,7 @@ from pulse.nnef.read.node import SINGLE, TRUTH, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import NodeWriter
-from pulse.printable import printable
+from pulse.support.printable import printable
 
 SAME: Mapping[str, str] = {
     "Add": "add",

@@ -4,7 +4,7 @@ from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import NodeWriter
-from pulse.printable import printable
+from pulse.support.printable import printable
 
 
 @writes("MatMul")

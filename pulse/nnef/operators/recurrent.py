@@ -11,7 +11,7 @@ from pulse.errors import WriteError
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
-from pulse.record import record
+from pulse.support.record import record
 
 USUAL: Mapping[str, Sequence[str]] = {
     "RNN": ("Tanh",),

@@ -7,7 +7,7 @@ from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import NodeWriter
-from pulse.printable import printable
+from pulse.support.printable import printable
 
 
 @writes("ScatterElements")

@@ -8,7 +8,7 @@ from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.bounds import ARITHMETIC
 from pulse.nnef.write.node import NodeWriter
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 END = (1 << 63) - 1
 FAR = 1 << 31

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pulse.budget import Spending
 from pulse.dim import TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
@@ -18,8 +17,9 @@ from pulse.nnef.read.scan import read_scan
 from pulse.nnef.read.signatures import SIGNATURES, OperatorSignature, signature_of
 from pulse.nnef.registry import READERS
 from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Target
-from pulse.printable import printable
-from pulse.record import record
+from pulse.support.budget import Spending
+from pulse.support.printable import printable
+from pulse.support.record import record
 
 EXTERNALS = ("external", "tract_core_external")
 

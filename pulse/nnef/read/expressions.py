@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from pulse.budget import Spending
 from pulse.dim import TDim
 from pulse.errors import DimError
 from pulse.nnef.read.arithmetic import compute
@@ -20,7 +19,8 @@ from pulse.nnef.syntax import (
     Subscript,
     Unary,
 )
-from pulse.printable import printable
+from pulse.support.budget import Spending
+from pulse.support.printable import printable
 
 BINARY_OPERATORS: Mapping[str, str] = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",

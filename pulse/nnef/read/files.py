@@ -11,8 +11,8 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.nnef.recognition import GRAPH, GZIP, TENSOR
 from pulse.nnef.tensors import load_tensor
-from pulse.printable import printable
-from pulse.record import record
+from pulse.support.printable import printable
+from pulse.support.record import record
 
 QUANTISATION = "graph.quant"
 TEXT_BYTES = 1 << 26

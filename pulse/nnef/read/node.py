@@ -14,7 +14,7 @@ from pulse.onnx.proto import TensorProto
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter, Names
-from pulse.record import record
+from pulse.support.record import record
 
 SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_)
 

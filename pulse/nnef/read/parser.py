@@ -21,8 +21,8 @@ from pulse.nnef.syntax import (
     Target,
     Unary,
 )
-from pulse.printable import printable
-from pulse.record import record
+from pulse.support.printable import printable
+from pulse.support.record import record
 
 DEPTH = 60
 """How deep brackets and fragments may be nested."""

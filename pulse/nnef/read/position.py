@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pulse.errors import LoadError
 from pulse.nnef.read.node import GraphReader, Value
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

@@ -22,7 +22,7 @@ from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
 from pulse.nnef.syntax import Document
 from pulse.onnx.metadata import StateNote
 from pulse.onnx.tensors import element_type
-from pulse.printable import printable
+from pulse.support.printable import printable
 
 
 class StreamTiming:

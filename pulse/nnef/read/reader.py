@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper
 
-from pulse.budget import Budget, Spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import DType
@@ -19,7 +18,8 @@ from pulse.nnef.read.pulses import timing_of
 from pulse.nnef.read.standard import standard_fragments
 from pulse.nnef.syntax import Assignment, Call, Document
 from pulse.onnx.tensors import element_type
-from pulse.printable import printable
+from pulse.support.budget import Budget, Spending
+from pulse.support.printable import printable
 
 OPSET = 17
 ELEMENT_TYPES: Mapping[str, type[np.generic]] = {
@@ -35,7 +35,7 @@ SUPPORTED_EXTENSIONS = ("KHR_enable_fragment_definitions", "KHR_enable_operator_
 def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelProto:
     """The model of files as ONNX.
 
-    budget  limits of what fragments and lists unfold to; see ``pulse.budget``
+    budget  limits of what fragments and lists unfold to; see ``pulse.support.budget``
     Raises  LoadError, naming the line and the operator
     """
     title = f"{files.title}: graph.nnef"

@@ -10,7 +10,7 @@ from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
 from pulse.nnef.read.pulses import StreamTiming
 from pulse.nnef.syntax import Fragment
 from pulse.onnx.tensors import element_type
-from pulse.record import record
+from pulse.support.record import record
 
 Run = Callable[[dict[str, Value], GraphReader], dict[str, Value]]
 

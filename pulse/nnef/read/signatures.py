@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pulse.errors import LoadError
 from pulse.nnef.syntax import Expression, Fragment, Unary
-from pulse.record import record
+from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.nnef.read.node import Value

@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 from pulse.facts import Array
 from pulse.onnx.proto import AttributeProto
 from pulse.onnx.write.graph import Names, form
-from pulse.record import record
+from pulse.support.record import record
 
 Expander: TypeAlias = "Callable[[Expansion, NodeProto], None]"
 EXPANDERS: dict[str, Expander] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from pulse.errors import WriteError
 from pulse.facts import Array, DType
 from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Name, Parameter
-from pulse.record import record
+from pulse.support.record import record
 
 Sizes: TypeAlias = "tuple[int | str, ...]"
 """Text of an axis whose size depends on a symbol; empty if it is not known."""

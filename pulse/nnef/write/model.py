@@ -24,8 +24,8 @@ from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.model import offline_to_onnx, to_onnx
 from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
+from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
-from pulse.wording import spell
 
 SHORTEST = 1 << 12
 """Up to which length one is looked for of which no wire is empty."""

@@ -9,8 +9,8 @@ from pulse.errors import WriteError
 from pulse.facts import Array, DType, dtype_name
 from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.graph import INTEGERS, Scope, Sizes
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 SINGLE = np.dtype(np.float32)
 

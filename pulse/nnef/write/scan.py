@@ -4,7 +4,7 @@ from dataclasses import field
 
 from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.graph import Scope
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

@@ -15,7 +15,7 @@ from pulse.ops.op import Op
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
 from pulse.ops.source import Source
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 

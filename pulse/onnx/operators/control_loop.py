@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.errors import LoadError, PulseError
 from pulse.facts import Array, TypedFact
@@ -22,7 +21,8 @@ from pulse.onnx.write.walk import write_nodes
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
-from pulse.record import record
+from pulse.support.budget import current_spending
+from pulse.support.record import record
 from pulse.typed import TypedNetwork, known_value
 from pulse.wiring import wire
 

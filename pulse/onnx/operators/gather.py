@@ -25,8 +25,8 @@ from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.scatter import index_depth, wrap_index
 from pulse.ops.shape import RemoveAxis, Reshape
 from pulse.ops.slice import Slice
+from pulse.support.wording import spell
 from pulse.typed import known_value
-from pulse.wording import spell
 
 
 @onnx_op("GatherElements")

@@ -15,7 +15,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
 MOST_SLICES = 64

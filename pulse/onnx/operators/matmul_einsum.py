@@ -13,7 +13,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
-from pulse.record import record
+from pulse.support.record import record
 
 DOTS = "..."
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.facts import volume
 from pulse.graph import OutletId
@@ -25,7 +24,8 @@ from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape, exact_quotient
 from pulse.ops.slice import Slice
-from pulse.record import record
+from pulse.support.budget import current_spending
+from pulse.support.record import record
 
 
 @onnx_op("Softmax", "LogSoftmax")

@@ -20,8 +20,8 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
+from pulse.support.wording import spell
 from pulse.typed import known_value
-from pulse.wording import spell
 
 EXACT = 1 << 24
 """Integers up to here are exact in f32."""

@@ -11,7 +11,7 @@ from pulse.onnx.write.scan import ScanWriter
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import PARAMETERS, Activation
 from pulse.ops.scan import ScanAxis
-from pulse.record import record
+from pulse.support.record import record
 
 SPELLED: Mapping[str, str] = {
     "sigmoid": "Sigmoid",

@@ -21,7 +21,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.resize import Interpolate, Polyphase
 from pulse.ops.resize_sampling import ROUNDING, WHOLE, Coordinates, Crop, Rounding, Sampling
 from pulse.ops.shape import Expand, Transpose, with_dim
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 COORDINATES: dict[str, Coordinates] = {name: name for name in get_args(Coordinates)}
 

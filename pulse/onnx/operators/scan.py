@@ -16,8 +16,8 @@ from pulse.ops.concat import Concat
 from pulse.ops.scan import Scan, ScanAxis, ScanStream
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
+from pulse.support.wording import spell
 from pulse.wiring import wire
-from pulse.wording import spell
 
 
 @onnx_op("Scan")

@@ -29,7 +29,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
 from pulse.ops.shape import AddAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
-from pulse.record import record
+from pulse.support.record import record
 
 MOST_ROUNDS = 64
 """Updates of one place that are combined one after the other by ops of their own."""

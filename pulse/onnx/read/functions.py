@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from pulse.budget import current_spending
 from pulse.errors import LoadError
 from pulse.onnx.proto import FunctionProto, ModelProto, NodeProto
+from pulse.support.budget import current_spending
 
 Key: TypeAlias = tuple[str, str, str]
 

@@ -22,7 +22,7 @@ from pulse.onnx.read.stated import is_stated, stated_facts
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
 from pulse.onnx.rules import DEFAULT, RULES, Rule
 from pulse.ops.generic import Generic
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 _OWN = f"{Path(__file__).parents[2]}{os.sep}"

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pulse.budget import Budget, Spending, count_spending, current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
@@ -23,6 +22,7 @@ from pulse.onnx.read.opsets import opsets
 from pulse.onnx.registry import DEFAULT_DOMAINS, GIVEN
 from pulse.onnx.subgraph import BodyGraph, free_names
 from pulse.onnx.tensors import tensor_value
+from pulse.support.budget import Budget, Spending, count_spending, current_spending
 
 
 def load(

@@ -8,7 +8,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import WriteError
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 PULSES, END = "pulses", "end"
 """The names of the two registers, i64 scalars."""

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pulse.bounds import FAR_END
 from pulse.dim import TDim
 from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
 from pulse.dim.tdim import Atom, Symbol
 from pulse.errors import WriteError
 from pulse.onnx.write.graph import GraphWriter
+from pulse.support.bounds import FAR_END
 
 
 class DimWriter:

@@ -10,7 +10,7 @@ from pulse.errors import WriteError
 from pulse.facts import Array, DType, is_symbolic
 from pulse.onnx.proto import NodeProto, TensorProto, ValueInfoProto
 from pulse.onnx.tensors import element_type, onnx_dtype
-from pulse.record import record
+from pulse.support.record import record
 
 
 def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:

@@ -11,8 +11,8 @@ from pulse.facts import Array, DType, TypedFact, is_symbolic
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 
 @record(eq=False)

@@ -11,7 +11,7 @@ from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.ops.scan import ScanAxis
-from pulse.record import record
+from pulse.support.record import record
 
 BOOL = np.dtype(np.bool_)
 

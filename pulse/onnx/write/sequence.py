@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from pulse.errors import WriteError
 from pulse.onnx.metadata import Notes
 from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
-from pulse.record import record
+from pulse.support.record import record
 
 START = "START"
 """The input that says that a sequence starts: bool [1]."""

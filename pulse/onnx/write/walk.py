@@ -13,7 +13,7 @@ from pulse.onnx.write.registry import WRITERS
 from pulse.ops.bodies import bodies
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 F = TypeVar("F", bound=TypedFact)
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from pulse.blake2 import blake2b
 from pulse.errors import PulseError
 from pulse.ops.bodies import nodes_within
 from pulse.ops.op import Op
@@ -15,7 +14,8 @@ from pulse.program.backends.implementations import ImplementationChoice
 from pulse.program.program import Program
 from pulse.program.weights import check_form
 from pulse.pulsify.network import PulsedNetwork
-from pulse.record import record
+from pulse.support.blake2 import blake2b
+from pulse.support.record import record
 
 
 @record(eq=False)

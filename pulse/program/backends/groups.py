@@ -12,7 +12,7 @@ from pulse.interface import Port
 from pulse.ops.source import Const, Source
 from pulse.program.backends.implementations import ImplementationChoice, choose
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

@@ -10,8 +10,8 @@ from typing import TypeAlias, TypeVar
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.op import Op
-from pulse.plugins import load_plugins
-from pulse.record import record
+from pulse.support.plugins import load_plugins
+from pulse.support.record import record
 
 GROUP = "pulse.implementations"
 """The entry points of plugins: importing what they name registers implementations."""

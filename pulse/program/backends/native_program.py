@@ -11,9 +11,7 @@ from pulse.jit.registry import (
     modules_of,
     require_kernels,
 )
-from pulse.mapping import LARGE, let_heap_go
 from pulse.ops.op import Op
-from pulse.plugins import load_plugins
 from pulse.program import lower as lower
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.file.program_file import encode_program, write_file
@@ -29,7 +27,9 @@ from pulse.program.table.memory import Value, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
-from pulse.report import json_value
+from pulse.support.mapping import LARGE, let_heap_go
+from pulse.support.plugins import load_plugins
+from pulse.support.report import json_value
 
 _MODULES = "kernels"
 SHOWN = 12

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from pulse.blake2 import blake2b
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.record import record
+from pulse.support.blake2 import blake2b
+from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from pulse.errors import LoadError
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pulse.blake2 import blake2b
 from pulse.errors import WriteError
 from pulse.facts import dtype_name
 from pulse.jit.instruction import RowFields, fields_of
@@ -22,6 +21,7 @@ from pulse.program.file.stored_interface import write_interface
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
+from pulse.support.blake2 import blake2b
 from pulse.version import __version__
 
 LONGEST_TEXT = 4096

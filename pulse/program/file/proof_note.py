@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pulse.program.file.json_object import JsonObject
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

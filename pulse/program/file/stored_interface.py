@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from pulse.bounds import FAR, FAR_FRAMES
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MOST_AXES, dtype_name
 from pulse.interface import AwaitedWire, Interface, Port, find_port
-from pulse.printable import is_title
 from pulse.program.file.json_object import JsonObject
-from pulse.record import record
+from pulse.support.bounds import FAR, FAR_FRAMES
+from pulse.support.printable import is_title
+from pulse.support.record import record
 
 MOST_TAIL_PULSES = 1 << 20
 """The most pulses that a stream may take after its last frame."""

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.bounds import FAR, FAR_FRAMES
-from pulse.collector import fewer_collections
 from pulse.dim import Symbol, TDim, scope_of
 from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MOST_AXES
 from pulse.interface import Port
 from pulse.jit.registry import KERNELS, Kernel
 from pulse.ops.check import Check, Site
-from pulse.plugins import load_plugins
 from pulse.program.file.container import Container, open_container
 from pulse.program.file.json_object import JsonObject
 from pulse.program.file.program_file import layout, write_file
@@ -29,6 +26,9 @@ from pulse.program.file.stored_interface import read_interface
 from pulse.program.native.streams import NativeStreams
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
+from pulse.support.bounds import FAR, FAR_FRAMES
+from pulse.support.collector import fewer_collections
+from pulse.support.plugins import load_plugins
 from pulse.version import __version__
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pulse.ops.conv import Conv, is_depthwise
 from pulse.program.table.memory import Value
-from pulse.record import record
+from pulse.support.record import record
 
 WORTH = 512
 """The elements of an input from which on a padded copy costs as much as another instruction."""

@@ -17,7 +17,7 @@ from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
-from pulse.record import record
+from pulse.support.record import record
 
 WIDE = 16
 """The columns from which on a product applies the following elementwise steps to its own rows."""

@@ -10,7 +10,7 @@ from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 SUMMED = "f32", "f64", "i64", "i32"
 

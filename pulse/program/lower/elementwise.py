@@ -24,7 +24,7 @@ from pulse.program.kernels.elementwise import (
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 MAX_INPUTS = 8
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.jit.instruction import number_fields
@@ -14,7 +13,8 @@ from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import LookForFaults, Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
-from pulse.record import record
+from pulse.support.bounds import FAR
+from pulse.support.record import record
 
 LOOPS = 3
 

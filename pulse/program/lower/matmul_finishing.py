@@ -12,7 +12,7 @@ from pulse.ops.slice import Slice
 from pulse.program.kernels import matmul_finish as finish
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
-from pulse.record import record
+from pulse.support.record import record
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
 MOST = 6

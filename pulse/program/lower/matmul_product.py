@@ -20,7 +20,7 @@ from pulse.program.kernels.spectral import Fourier
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.program.weights import Stored, stored_operand
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 
 def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:

@@ -30,7 +30,7 @@ from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 
 @lowers(Recurrent)

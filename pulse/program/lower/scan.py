@@ -11,7 +11,7 @@ from pulse.program.lowering import LookForFaults, Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 MOST_INSTRUCTIONS = 4096
 """The most instructions of a scan; each frame adds the whole body to the table."""

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pulse.bounds import FAR_FRAMES
 from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
 from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, interleaves
 from pulse.program.kernels.copy import Move
 from pulse.program.kernels.scan import KeepFrame
 from pulse.program.table.memory import Region
+from pulse.support.bounds import FAR_FRAMES
 
 
 @interleaves(KeepFrame)

@@ -9,7 +9,7 @@ from pulse.program.kernels.scatter import ScatterRows
 from pulse.program.lower.gather import element_places, row_places
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 
 @lowers(ScatterElements)

@@ -7,7 +7,7 @@ from pulse.graph import OutletId
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value, dense_strides
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -1,9 +1,9 @@
 """The timing of an op with a state: over a stream, or restarted in every pulse."""
 
-from pulse.bounds import FAR
 from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
-from pulse.record import record
+from pulse.support.bounds import FAR
+from pulse.support.record import record
 
 
 @record

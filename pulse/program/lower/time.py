@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pulse.bounds import FAR_END
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
@@ -15,7 +14,8 @@ from pulse.program.kernels.copy import Move
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Region, Value
-from pulse.wording import spell
+from pulse.support.bounds import FAR_END
+from pulse.support.wording import spell
 
 
 def outermost(cx: Lowering, value: Value, axis: int) -> Value:

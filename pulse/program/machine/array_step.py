@@ -23,9 +23,9 @@ from pulse.jit.python_call import addresses
 from pulse.jit.raw import as_i16
 from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
-from pulse.not_copyable import NotCopyable
 from pulse.program.machine.machine import RUN, run_rows
 from pulse.program.machine.packed import Packed, boxes_at, call_at, copy_box
+from pulse.support.not_copyable import NotCopyable
 
 RAN, DIFFERS, HAS_NAN = 0, 1, 2
 """Results of a call: it ran; or nothing has changed, because an array is not as above or an input has NaN."""

@@ -16,10 +16,10 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.raw import move_bytes
 from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
-from pulse.not_copyable import NotCopyable
 from pulse.program.machine.machine import run_rows
 from pulse.program.table.memory import align
-from pulse.record import record
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 
 
 class MachineCall(Struct):

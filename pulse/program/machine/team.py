@@ -27,10 +27,10 @@ from pulse.jit.fields import WORD, starts_line, words_of
 from pulse.jit.foreign import c_signature
 from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
-from pulse.not_copyable import NotCopyable
 from pulse.program.machine.machine import run_row, ticks_per_second
 from pulse.program.table.table import row_at
-from pulse.wording import spell
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import spell
 
 PATIENCE_S = 100e-6
 """Seconds that a thread polls for work before it sleeps."""

@@ -8,7 +8,7 @@ from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.program.machine.team import HEAD_WORDS, RUN_PARTS, Team
 from pulse.program.table.memory import align
 from pulse.program.table.table import Table, link, row_starts
-from pulse.record import record
+from pulse.support.record import record
 
 LONG_WORK = 250_000
 """The least work of a row that is cut, in units of ``Instruction.work``: about 8 us. A turn itself costs 1 us."""

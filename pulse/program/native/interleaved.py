@@ -42,7 +42,7 @@ from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Region, Value, align
 from pulse.program.table.place import Place
-from pulse.record import record
+from pulse.support.record import record
 
 MOST_GAPS = 32
 """The most runs that are filled one by one, if a copy after a fill writes the others."""

@@ -17,7 +17,7 @@ from pulse.program.table.emitted import table_of
 from pulse.program.table.memory import Region, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.program.table.table import link
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record(eq=False)

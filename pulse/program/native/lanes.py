@@ -21,7 +21,7 @@ from pulse.program.table.cost import RowNote
 from pulse.program.table.memory import ALIGNMENT, Region, align, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.program.table.table import link_lanes
-from pulse.record import record
+from pulse.support.record import record
 
 CACHE = 1 << 20
 """Bytes of states and arenas that a core's cache holds, besides some weights, while a group runs."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.program.machine import machine
 from pulse.program.table.cost import Cost, RowNote
-from pulse.record import record
+from pulse.support.record import record
 
 MOST_ROUNDS = 100
 

@@ -16,7 +16,7 @@ from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.special_trial import Trial
 from pulse.program.table.kernel_rows import KernelRows, put, rows_by_kernel
 from pulse.program.table.table import Table, link
-from pulse.record import record
+from pulse.support.record import record
 
 LEAST_GAIN = 1.1
 """Of a step; below, special rows are not worth their memory."""

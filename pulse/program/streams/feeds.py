@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.interface import Port
 from pulse.ops.clock import frames_at
-from pulse.wording import spell
+from pulse.support.wording import spell
 
 Feed = Mapping[str, Array]
 """Arrays by the names of ports."""

@@ -13,7 +13,7 @@ from pulse.ops.clock import Clock
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -8,7 +8,6 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from pulse.blake2 import blake2b
 from pulse.errors import Fault, FaultError, InputError
 from pulse.facts import Array
 from pulse.ops.check import Site
@@ -26,6 +25,7 @@ from pulse.program.streams.feeds import (
     named_rest,
     padded_pulses,
 )
+from pulse.support.blake2 import blake2b
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"

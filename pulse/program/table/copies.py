@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pulse.program.table.cost import cost_of
 from pulse.program.table.emitted import Emitted
-from pulse.record import record
+from pulse.support.record import record
 
 REASONS = {
     "Concat": "parts are put side by side",

@@ -9,7 +9,7 @@ from math import prod
 
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Region, Value
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

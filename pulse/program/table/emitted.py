@@ -8,7 +8,7 @@ from pulse.jit.registry import KERNELS
 from pulse.program.table.memory import Value
 from pulse.program.table.place import Place
 from pulse.program.table.table import Table, TableBuilder
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

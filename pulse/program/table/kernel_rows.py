@@ -6,7 +6,7 @@ from pulse.jit.pointer import HEADER
 from pulse.jit.registry import Kernel
 from pulse.jit.special import SpecialFunctions, special_functions
 from pulse.program.table.table import Table, kernels_of, row_starts
-from pulse.record import record
+from pulse.support.record import record
 
 BATCH = 24
 """Rows that are compiled together."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
-from pulse.blake2 import blake2b
 from pulse.facts import Array, DType
-from pulse.record import record
+from pulse.support.blake2 import blake2b
+from pulse.support.record import record
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""

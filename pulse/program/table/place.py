@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.program.table.memory import Region, Value
-from pulse.record import record
+from pulse.support.record import record
 
 
 @record

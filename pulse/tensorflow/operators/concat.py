@@ -5,9 +5,9 @@ from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
+from pulse.support.wording import spell
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.wording import spell
 
 
 @tensorflow_op("ConcatV2", "Concat")

@@ -17,7 +17,7 @@ from pulse.ops.gather import Gather
 from pulse.ops.op import Env, Op, dims_value
 from pulse.ops.shape import RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.tensorflow.tensors import Dims

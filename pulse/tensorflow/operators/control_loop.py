@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
@@ -20,6 +19,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.ops.time_position import Range
+from pulse.support.budget import current_spending
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Function, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved

@@ -8,7 +8,7 @@ from pulse.graph import OutletId
 from pulse.onnx.operators.control_loop import UnsureError
 from pulse.onnx.operators.slice import at_least, at_most
 from pulse.ops.elementwise import Elementwise
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tensorflow.operators.control_loop_parts import uncast
 from pulse.typed import TypedNetwork, known_value
 

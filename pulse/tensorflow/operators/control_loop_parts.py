@@ -7,7 +7,7 @@ from pulse.graph import OutletId
 from pulse.onnx.operators.control_loop import UnsureError
 from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.shape import AddAxis, Expand, Reshape
+from pulse.support.budget import current_spending
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 

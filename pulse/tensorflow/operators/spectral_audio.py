@@ -4,10 +4,10 @@ from pulse.errors import InputError
 from pulse.graph import OutletId
 from pulse.ops.shape import Transpose
 from pulse.substitution import Terms
+from pulse.support.wording import spell
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedNetwork
-from pulse.wording import spell
 
 
 def _graft(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:

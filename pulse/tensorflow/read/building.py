@@ -5,14 +5,14 @@ from dataclasses import field
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
-from pulse.record import record
+from pulse.support.budget import current_spending
+from pulse.support.record import record
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput, declared_type, tensor_of
 from pulse.tensorflow.read.assignments import ASSIGNMENTS

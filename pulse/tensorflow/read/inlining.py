@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from pulse.budget import current_spending
+from pulse.support.budget import current_spending
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput
 from pulse.tensorflow.tensors import FunctionName

@@ -10,7 +10,7 @@ from pulse.infer.op import ModelOp
 from pulse.infer.relations import Relation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import translator_of
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tensorflow import operators as operators
 from pulse.tensorflow import rules
 from pulse.tensorflow.context import Functions, TensorflowNode

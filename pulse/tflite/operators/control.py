@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.subgraph import inline
 from pulse.ops.control import Loop
 from pulse.ops.source import Source
+from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.control_counted import scan
 from pulse.tflite.registry import tflite_op

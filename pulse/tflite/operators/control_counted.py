@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from pulse.budget import current_spending
 from pulse.dim import Symbol, TDim, ge
 from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import Array, TypedFact, is_symbolic
@@ -24,6 +23,7 @@ from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
+from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire

@@ -16,7 +16,7 @@ from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.quantize import CodeTable
 from pulse.ops.slice import Slice
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import code_range, exact_sum, largest_code
 from pulse.tflite.multipliers import shift_right, times

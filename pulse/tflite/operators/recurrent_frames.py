@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from pulse.budget import current_spending
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.source import Source
+from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire

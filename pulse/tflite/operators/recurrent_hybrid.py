@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.slice import Slice
-from pulse.record import record
+from pulse.support.record import record
 from pulse.tflite.hybrid import frame_codes
 from pulse.tflite.node import TfliteNode, subtract_zero
 from pulse.tflite.operators.conv import numbers

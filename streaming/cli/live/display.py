@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.cli.live.scene import Peak, Scene
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pulse.record import record
+from pulse.support.record import record
 
 PANEL = "Live"
 

@@ -3,7 +3,7 @@
 from dataclasses import field
 from math import inf, isnan, log10, nan
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.stats.statistics import LiveStatistics
 from streaming.stats.ticks import Ticks
 

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 
 Result = TypeVar("Result")
 

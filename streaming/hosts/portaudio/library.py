@@ -10,7 +10,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 
 FLOAT32 = 1

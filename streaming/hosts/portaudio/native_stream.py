@@ -4,7 +4,7 @@ import ctypes
 import time
 from ctypes import c_void_p
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.stream_spec import StreamSide, StreamSpec

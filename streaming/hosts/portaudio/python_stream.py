@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind
 from streaming.hosts.host import StreamRequest

@@ -2,7 +2,7 @@
 
 from ctypes import byref
 
-from pulse.record import record
+from pulse.support.record import record
 from streaming.hosts.devices import Device, Kind
 from streaming.hosts.portaudio import library as c
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from ctypes import byref, c_void_p
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device
 from streaming.hosts.portaudio import library as c

@@ -3,9 +3,9 @@
 import gc
 import weakref
 
-from pulse.bounds import FAR
 from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope
 from pulse.ops.clock import most_frames
+from pulse.support.bounds import FAR
 
 
 def test_once_for_equal_dims_and_arguments() -> None:

@@ -12,7 +12,7 @@ import pytest
 import pulse
 from pulse import front
 from pulse.models import TypedModel
-from pulse.onnx.write.check import check
+from pulse.runtimes.onnx_check import check
 
 PAGE = Path(__file__).parents[3] / "docs" / "front.md"
 FRAMES = 16

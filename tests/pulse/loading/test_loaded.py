@@ -16,7 +16,7 @@ from pulse.loading import format as formats
 from pulse.loading.format import Content, Format
 from pulse.program.whole import stream_whole
 from pulse.recipes.models import OPTIONS
-from pulse.wording import OF_CHUNKING
+from pulse.support.wording import OF_CHUNKING
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import build, loop, node, noise, pieces
 from tests.pulse.recipes.recipe_files import spectral

@@ -13,7 +13,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.models import TypedModel
-from pulse.nnef.tract import has_tract
+from pulse.runtimes.tract import has_tract
 from tests.pulse.nnef.folders import archive, graph
 from tests.pulse.nnef.test_write import BEYOND, STREAMS, conv, pulsed, recurrent
 

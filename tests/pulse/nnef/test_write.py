@@ -12,9 +12,9 @@ import pulse
 from pulse.errors import InputError, WriteError
 from pulse.models import PulsedModel, TypedModel
 from pulse.nnef.archive import Archive
-from pulse.nnef.check import check, check_offline
-from pulse.nnef.tract import TractProcess, has_tract
 from pulse.nnef.write.model import to_nnef
+from pulse.runtimes.nnef_check import check, check_offline
+from pulse.runtimes.tract import TractProcess, has_tract
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import all_cases

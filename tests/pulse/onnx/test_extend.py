@@ -13,13 +13,13 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import pulse
-from pulse import plugins
 from pulse.errors import CompileError, InputError, LoadError, PulsifyError
 from pulse.extend import NodeContext, OutletId
 from pulse.jit.registry import KERNELS
 from pulse.onnx import registry
 from pulse.program import lowering
 from pulse.program.whole import run_whole
+from pulse.support import plugins
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "extend.md"
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 24)

@@ -13,7 +13,7 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation
 from pulse.ops.stateful import OnPulses
-from pulse.record import record
+from pulse.support.record import record
 from tests.pulse.models import Sketch
 
 Lie = Callable[[Array, Array, int, Clock, TDim], Array]

@@ -10,7 +10,7 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.ops.attention import BandedAttention
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
-from pulse.pulsify.attention import band_attention
+from pulse.pulsify.bands.attention import band_attention
 from tests.pulse.cases.attention import (
     WIDTH,
     Graph,

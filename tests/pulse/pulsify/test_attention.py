@@ -8,7 +8,7 @@ import pulse
 from pulse.errors import PulsifyError
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.program.compiler import compile_model
-from pulse.pulsify.attention import band_attention
+from pulse.pulsify.bands.attention import band_attention
 from tests.pulse.cases.attention import (
     HEADS,
     MASKS,

@@ -9,8 +9,8 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.time_position import Range
-from pulse.pulsify.mask_proof import MaskProof
-from pulse.pulsify.pattern import Extent, Interval, Pattern
+from pulse.pulsify.bands.mask_proof import MaskProof
+from pulse.pulsify.bands.pattern import Extent, Interval, Pattern
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 

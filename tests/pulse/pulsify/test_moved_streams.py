@@ -12,11 +12,11 @@ from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
-from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.ops.op import Env, Op, Relation, Window
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
+from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.operator_cases import compared
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.models import Sketch

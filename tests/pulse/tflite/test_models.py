@@ -9,7 +9,7 @@ import pytest
 import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
-from pulse.onnx.write.check import check
+from pulse.runtimes.onnx_check import check
 from tests.pulse.tflite.litert import calls, check_equal
 from tests.pulse.tflite.models import (
     averaged,

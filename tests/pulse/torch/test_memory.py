@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.mapping import let_pages_go, map_arrays
+from pulse.support.mapping import let_pages_go, map_arrays
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

@@ -10,8 +10,8 @@ import pytest
 import soundfile
 from onnx import helper, numpy_helper
 
-from pulse.nnef.tract import has_tract
-from pulse.onnx.write.runtime import RuntimeProgram
+from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.tract import has_tract
 from streaming.builtin import model_path, noisy_path
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report

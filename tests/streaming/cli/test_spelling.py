@@ -7,7 +7,7 @@ import pytest
 
 import pulse as package
 from pulse.errors import PulseError, PulseWarning
-from pulse.wording import spell, use_spelling
+from pulse.support.wording import spell, use_spelling
 from streaming.cli.commands import app
 from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models

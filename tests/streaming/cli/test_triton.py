@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 import pulse
-from pulse.bounds import FAR_END
+from pulse.support.bounds import FAR_END
 from streaming.builtin import model_path
 from streaming.session import Session
 from tests.streaming.command import pulse as command

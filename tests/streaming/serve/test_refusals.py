@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from streaming.serve.lane_group import StepCost
+from streaming.serve.lanes.group import StepCost
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from streaming.wire.errors import STATUSES

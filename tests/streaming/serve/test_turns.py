@@ -13,9 +13,9 @@ from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.servers import running  # skips without the extra serve
 
 from streaming.serve.hosted_model import HostedModel  # isort: skip
-from streaming.serve.lane_stream import Block  # isort: skip
-from streaming.serve.lane_worker import LaneWorker  # isort: skip
-from streaming.serve.loop_pacing import LoopPacing  # isort: skip
+from streaming.serve.lanes.stream import Block  # isort: skip
+from streaming.serve.lanes.worker import LaneWorker  # isort: skip
+from streaming.serve.lanes.loop_pacing import LoopPacing  # isort: skip
 from streaming.serve.settings import ModelSettings  # isort: skip
 from streaming.session import Session  # isort: skip
 from streaming.wire.frames import HEADER, unpack_header  # isort: skip

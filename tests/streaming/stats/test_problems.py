@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from pulse.wording import use_spelling
+from pulse.support.wording import use_spelling
 from streaming.cli.spelling import as_options
 from streaming.realtime.options import RealtimeSetting
 from streaming.stats.problems import GROUPS, count_of, describe_counters, find_problems, group_count

@@ -7,7 +7,7 @@ import pytest
 import pulse
 from pulse.errors import WriteError
 from pulse.onnx.write.model import to_onnx
-from pulse.onnx.write.runtime import runner
+from pulse.runtimes.onnxruntime import runner
 from tests.agreement import Expected
 from tests.pulse.cases.families import all_cases
 from tests.pulse.program.static_models import fixed, static_model

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pulse.errors import PulsifyError
-from pulse.onnx.write.check import check
-from pulse.onnx.write.runtime import runner
 from pulse.ops.elementwise import Elementwise
+from pulse.runtimes.onnx_check import check
+from pulse.runtimes.onnxruntime import runner
 from tests.pulse.onnx.write.test_model import causal, chain
 
 

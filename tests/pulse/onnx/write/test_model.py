@@ -19,13 +19,13 @@ from pulse.onnx.metadata import Notes, StateNote
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
 from pulse.onnx.write.model import OPSETS, to_onnx
-from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.ops.elementwise import ELEMENTWISE, Elementwise
 from pulse.ops.norm import LayerNorm
 from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.reduce import Reduce
 from pulse.ops.source import Source
 from pulse.ops.spectral import Dft
+from pulse.runtimes.onnxruntime import RuntimeProgram
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pulse.bounds import FAR
 from pulse.dim import SymbolScope, TDim
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
 from pulse.program.kernels.attention import band_attention
+from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import At, run_both
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.bounds import FAR
 from pulse.jit.pointer import real_bits
 from pulse.jit.registry import Kernel
 from pulse.jit.simd import LANES
@@ -21,6 +20,7 @@ from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import gru
 from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
 from pulse.program.kernels.recurrent_interleaved import gates_by_unit, interleaved_gru, small_gates_by_unit
+from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compared, floats, same
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.bounds import FAR
 from pulse.jit.pointer import real_bits
 from pulse.jit.simd import LANES
 from pulse.program.dft_basis import find_dft_basis, tables
@@ -24,6 +23,7 @@ from pulse.program.kernels.reduce_interleaved import interleaved_reduce_rows
 from pulse.program.kernels.spectral import fourier
 from pulse.program.kernels.spectral_interleaved import angles_last, interleaved_fourier
 from pulse.program.lower.matmul_product import neighbours_from
+from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.interleaved_rows import RNG, compared, floats, same
 from tests.pulse.program.kernels.rows import At, run_both
 from tests.pulse.program.test_dft_basis import arranged, dft_matrix

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.bounds import FAR
 from pulse.jit.instruction import Form
 from pulse.jit.registry import Kernel
 from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
@@ -16,6 +15,7 @@ from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import gru, gru_reset
 from pulse.program.kernels.recurrent_lstm import lstm
 from pulse.program.weights import Stored, store
+from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import At, run_both
 
 GAP = 3

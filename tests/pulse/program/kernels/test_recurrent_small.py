@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pulse.bounds import FAR
 from pulse.jit.registry import Kernel
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
+from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import At, run_both
 
 RNG = np.random.default_rng(3)

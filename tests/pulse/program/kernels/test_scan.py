@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulse.bounds import FAR
 from pulse.dim import SymbolScope, TDim
 from pulse.ops.clock import Clock
 from pulse.program.kernels.scan import keep_frame
+from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import At, run_both
 
 SYMBOL = SymbolScope().symbol("S")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulse.bounds import FAR
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import TypedFact
 from pulse.ops.clock import Clock
@@ -15,6 +14,7 @@ from pulse.ops.time import LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels.time import fill_ends, last_frames, positions, table_rows, tick
+from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import At, run_both
 
 SYMBOL = SymbolScope().symbol("S")

@@ -11,9 +11,9 @@ import pytest
 
 from pulse.errors import CopyError, InputError
 from pulse.facts import Array
-from pulse.onnx.write.runtime import RuntimeProgram, runner
 from pulse.program.program import Program
 from pulse.program.streams.state import State
+from pulse.runtimes.onnxruntime import RuntimeProgram, runner
 from streaming import Session
 from tests.interruption import Unit, everywhere, interrupted
 from tests.pulse.program.custom_ops import TooLoudError

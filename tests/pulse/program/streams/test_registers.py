@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pulse.bounds import FAR_END
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact
@@ -14,6 +13,7 @@ from pulse.models import PulsedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.time_length import StreamEnd
 from pulse.program.compiler import BACKENDS, compile_model
+from pulse.support.bounds import FAR_END
 from tests.pulse.chunks import models
 
 F = np.float32

@@ -17,7 +17,7 @@ from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const
 from pulse.ops.time_position import Range
-from pulse.pulsify.pattern import (
+from pulse.pulsify.bands.pattern import (
     ANYTHING,
     LENGTH,
     ONE,
@@ -33,8 +33,8 @@ from pulse.pulsify.pattern import (
     function,
     is_true,
 )
-from pulse.pulsify.pattern_elementwise import elementwise, whole_part
-from pulse.pulsify.pattern_table import stored_pattern
+from pulse.pulsify.bands.pattern_elementwise import elementwise, whole_part
+from pulse.pulsify.bands.pattern_table import stored_pattern
 from pulse.typed import TypedGraph
 
 

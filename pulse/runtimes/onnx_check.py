@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
-from pulse.onnx.write.runtime import EVALUATOR, Run, RuntimeProgram, evaluator
 from pulse.oracle import oracle_of
 from pulse.proof import ProofReport, compare
 from pulse.pulsify.network import PulsedNetwork
+from pulse.runtimes.onnxruntime import EVALUATOR, Run, RuntimeProgram, evaluator
 from pulse.typed import TypedNetwork
 
 

@@ -7,16 +7,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import ModelProto
 
-from pulse.bounds import FAR_END
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
+from pulse.support.bounds import FAR_END
+from pulse.support.not_copyable import NotCopyable
 
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""

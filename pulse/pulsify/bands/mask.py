@@ -13,13 +13,13 @@ from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.source import Const
-from pulse.pulsify.attention_refusals import BOTH_DIRECTIONS, both_directions_help
+from pulse.pulsify.bands.attention_refusals import BOTH_DIRECTIONS, both_directions_help
+from pulse.pulsify.bands.mask_proof import MaskProof
+from pulse.pulsify.bands.pattern import PatternExtent
 from pulse.pulsify.limit import allows_length, longest_stream
-from pulse.pulsify.mask_proof import MaskProof
-from pulse.pulsify.pattern import PatternExtent
-from pulse.record import record
+from pulse.support.record import record
+from pulse.support.wording import spell
 from pulse.typed import TypedGraph
-from pulse.wording import spell
 
 MASKED = -1e4
 """A score counts as masked if a number at or below this is added to it or replaces it.

@@ -1,4 +1,4 @@
-"""A process that runs one NNEF file in tract, and may abort there: ``python -m pulse.nnef.tract_worker PATH``.
+"""A process that runs one NNEF file in tract, and may abort there: ``python -m pulse.runtimes.tract_worker PATH``.
 
 It says first how many inputs the model has. A request is a number of a stream, the number of arrays, and the arrays as
 .npy, each behind its length; streams begin with their first request. An answer is + and arrays, or - and a text.

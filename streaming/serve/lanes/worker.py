@@ -9,10 +9,10 @@ from queue import SimpleQueue
 
 from pulse.errors import InputError
 from pulse.jit.events import NativeEvent
-from pulse.not_copyable import NotCopyable
-from streaming.serve.lane_group import LaneGroup
-from streaming.serve.lane_stream import Answer, LaneStream
-from streaming.serve.loop_pacing import LoopPacing
+from pulse.support.not_copyable import NotCopyable
+from streaming.serve.lanes.group import LaneGroup
+from streaming.serve.lanes.loop_pacing import LoopPacing
+from streaming.serve.lanes.stream import Answer, LaneStream
 
 UNSENT_BYTES = 1 << 20
 """A lane stalls while more than this waits to be sent to its client."""

@@ -7,8 +7,8 @@ from datetime import datetime
 from math import isfinite
 from typing import Any, TypeAlias, cast
 
-from pulse.printable import printable, printable_lines
-from pulse.record import record
+from pulse.support.printable import printable, printable_lines
+from pulse.support.record import record
 
 
 @record

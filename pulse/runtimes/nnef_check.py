@@ -7,11 +7,11 @@ import numpy as np
 from pulse.errors import InputError, NotProvedError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
-from pulse.nnef.tract import TractProcess, TractProgram
 from pulse.oracle import oracle_of
 from pulse.proof import ProofReport, compare
 from pulse.pulsify.network import PulsedNetwork
-from pulse.record import record
+from pulse.runtimes.tract import TractProcess, TractProgram
+from pulse.support.record import record
 from pulse.tolerance import Reference, offline
 from pulse.typed import TypedNetwork
 

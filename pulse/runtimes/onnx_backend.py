@@ -29,7 +29,7 @@ def compile_for_runtime(model: PulsedNetwork, weights: str) -> Program:
     if weights != "f32":
         raise CompileError(f"the backend onnxruntime keeps weights as they are, not as {weights}")
     from pulse.onnx.write.model import to_onnx
-    from pulse.onnx.write.runtime import RuntimeProgram
+    from pulse.runtimes.onnxruntime import RuntimeProgram
 
     return RuntimeProgram(model, to_onnx(model, OPSET))
 

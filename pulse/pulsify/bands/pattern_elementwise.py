@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.facts import TypedFact
-from pulse.pulsify.pattern import (
+from pulse.pulsify.bands.pattern import (
     ANYTHING,
     NEVER,
     ONE,

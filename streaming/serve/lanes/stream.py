@@ -6,14 +6,14 @@ from typing import Any, Literal, NamedTuple
 
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
-from pulse.record import record
+from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 from streaming.serve.checkpoints import Checkpoint
-from streaming.serve.lane_session import LaneSession
+from streaming.serve.lanes.session import LaneSession
+from streaming.serve.lanes.turn import Step, TurnResults
 from streaming.serve.sound_form import Coded, SoundForm
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
-from streaming.serve.turn import Step, TurnResults
 from streaming.wire.errors import WireError
 from streaming.wire.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
 from streaming.wire.ports import WirePort

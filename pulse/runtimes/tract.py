@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from pulse.bounds import FAR_END
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
-from pulse.nnef.tract_worker import pack, receive, send, unpack
-from pulse.not_copyable import NotCopyable
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
+from pulse.runtimes.tract_worker import pack, receive, send, unpack
+from pulse.support.bounds import FAR_END
+from pulse.support.not_copyable import NotCopyable
 
 
 def has_tract() -> bool:
@@ -40,7 +40,7 @@ class TractProcess:
         self._folder = tempfile.TemporaryDirectory()
         path = Path(self._folder.name) / "model"
         archive.save(path)
-        command = [sys.executable, "-m", "pulse.nnef.tract_worker", str(path)]
+        command = [sys.executable, "-m", "pulse.runtimes.tract_worker", str(path)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from pulse.facts import Array
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from pulse.program.streams.state import State
+from pulse.support.not_copyable import NotCopyable
 from streaming.session import Session
 
 

@@ -17,7 +17,7 @@ from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
-from pulse.record import record
+from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
 MOVES = (Pad, Reshape, Slice, AddAxis, RemoveAxis)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from pulse.facts import Array
-from pulse.record import record
+from pulse.support.record import record
 
 Exact: TypeAlias = Array
 """Fractions and infinities; axes of the stream have size 1."""

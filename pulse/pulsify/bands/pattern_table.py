@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.facts import Array
-from pulse.pulsify.pattern import NEVER, Interval, Pattern, affine, exact
+from pulse.pulsify.bands.pattern import NEVER, Interval, Pattern, affine, exact
 
 SMALL = 1 << 12
 """The most elements of a constant that are examined one by one."""

@@ -17,15 +17,21 @@ from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
-from pulse.pulsify.attention_refusals import refuse_attention, refuse_unknown_scores
-from pulse.pulsify.attention_sums import join_products
+from pulse.pulsify.bands.attention_refusals import refuse_attention, refuse_unknown_scores
+from pulse.pulsify.bands.attention_sums import join_products
+from pulse.pulsify.bands.mask import MASKED, Band, Mask, NoBandError, ScoreStep
+from pulse.pulsify.bands.relative_pairs import find_pairs, pairs_near
+from pulse.pulsify.bands.relative_shift import (
+    SHORT,
+    RelativeScores,
+    find_shift,
+    join_positions,
+    positions_near,
+)
 from pulse.pulsify.limit import longest_stream
-from pulse.pulsify.mask import MASKED, Band, Mask, NoBandError, ScoreStep
-from pulse.pulsify.relative_pairs import find_pairs, pairs_near
-from pulse.pulsify.relative_shift import SHORT, RelativeScores, find_shift, join_positions, positions_near
-from pulse.record import record
+from pulse.support.record import record
+from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNetwork
-from pulse.wording import spell
 
 AFFINE = ("add", "sub", "mul", "div", "where")
 REGROUPED = (Reshape, AddAxis, RemoveAxis)

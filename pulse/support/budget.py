@@ -10,10 +10,10 @@ from contextvars import ContextVar
 from dataclasses import field, fields, replace
 from typing import Any, cast
 
-from pulse.collector import fewer_collections
 from pulse.errors import LoadError
-from pulse.record import record
-from pulse.wording import spell
+from pulse.support.collector import fewer_collections
+from pulse.support.record import record
+from pulse.support.wording import spell
 
 STORED_TIMES = 4
 """Computed constants may have this many times the elements that the file stores, beyond the budget: weights are

@@ -9,10 +9,10 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
-from pulse.pulsify.mask import LARGEST, MASKED, Mask
-from pulse.pulsify.mask_proof import MaskProof
-from pulse.pulsify.pattern import PatternExtent
-from pulse.pulsify.relative_shift import TRIED, RelativeScores, find_moved, length_with_rows
+from pulse.pulsify.bands.mask import LARGEST, MASKED, Mask
+from pulse.pulsify.bands.mask_proof import MaskProof
+from pulse.pulsify.bands.pattern import PatternExtent
+from pulse.pulsify.bands.relative_shift import TRIED, RelativeScores, find_moved, length_with_rows
 from pulse.typed import TypedGraph
 
 MOVES = (Transpose, Reshape, AddAxis, RemoveAxis)

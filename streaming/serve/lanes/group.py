@@ -9,12 +9,12 @@ import numpy as np
 from pulse.errors import FaultError
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
+from pulse.support.not_copyable import NotCopyable
 from streaming.latency import Latency
-from streaming.serve.lane_session import LaneSession
-from streaming.serve.lane_stream import Answer, LaneStream
-from streaming.serve.turn import Step, TurnResults
+from streaming.serve.lanes.session import LaneSession
+from streaming.serve.lanes.stream import Answer, LaneStream
+from streaming.serve.lanes.turn import Step, TurnResults
 
 MOST_LANES = 128
 """Lanes of a group. Pulses come at any time: in a large group, enough come to share a step while one waits."""

@@ -11,9 +11,9 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.record import record
+from pulse.support.record import record
+from pulse.support.wording import spell
 from pulse.typed import TypedGraph
-from pulse.wording import spell
 
 BOTH_DIRECTIONS = (
     "every frame meets frames up to the end of the stream: attention in both directions is exact only when all of it "

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from pulse.not_copyable import NotCopyable
+from pulse.support.not_copyable import NotCopyable
 
 APART_S = 0.001
 """The longest that a round waits after the one before."""

@@ -1,0 +1,1 @@
+"""Written models in other runtimes: onnxruntime and tract."""

@@ -1,0 +1,1 @@
+"""The streams of a model that are stepped together."""
