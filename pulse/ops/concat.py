@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, is_symbolic
-from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, require_at_least, unify
 from pulse.support.record import record
 
 
@@ -36,6 +36,8 @@ class Concat(Op):
                 shape[axis] = (
                     shape[axis] + dim if axis == self.axis else unify(shape[axis], dim, f"axis {axis}")
                 )
+        for fact in inputs if len(inputs) > 1 else ():
+            require_at_least(fact.shape[self.axis], TDim.of(0), "a part of a join")
         return [TypedFact(first.dtype, tuple(shape))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -34,10 +34,11 @@ class Pad(Op):
         if len(self.pads) != x.rank:
             raise FactError(f"{len(self.pads)} pairs of pads for rank {x.rank}")
         for axis, (dim, (before, after)) in enumerate(zip(x.shape, self.pads)):
-            if (before, after) != (0, 0) and self.mode != "constant":
-                most = dim_max(before, after) + (self.mode == "reflect")
-                least = TDim.of(1) if self.mode == "edge" else most
-                require_at_least(dim, least, f"{self.mode} padding {before}:{after} of axis {axis}")
+            if (before, after) == (0, 0):
+                continue
+            most = dim_max(before, after) + (self.mode == "reflect")
+            least = {"constant": TDim.of(0), "edge": TDim.of(1)}.get(self.mode, most)
+            require_at_least(dim, least, f"{self.mode} padding {before}:{after} of axis {axis}")
         return [TypedFact(x.dtype, tuple(b + dim + a for dim, (b, a) in zip(x.shape, self.pads)))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -73,7 +73,7 @@ class Front:
 
     build   adds its nodes
     frames  of its output, for so many of its input
-    floats  whether it needs f32
+    floats  whether it needs finite numbers of f32: a convolution, whose taps of weight 0 need not read what they see
     """
 
     name: str
@@ -88,7 +88,8 @@ class Front:
 
     def suits(self, array: Array) -> bool:
         """Whether it can stand in front of such an input."""
-        return (not self.floats or array.dtype == np.float32) and array.size > 0
+        finite = array.dtype == np.float32 and bool(np.isfinite(array).all())
+        return (finite or not self.floats) and array.size > 0
 
     def then(self, other: "Front") -> "Front":
         """Both, one after the other."""
