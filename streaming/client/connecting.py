@@ -201,6 +201,7 @@ async def connect(
         "token": token,
         "skip": SKIP_SAMPLES if format == "opus" else None,
         "follows": True,
+        "confirms": patience_s > 0,
     }
     hello = Hello.of_message({"type": "hello", **fields})
     servers = Servers([url] if isinstance(url, str) else url, hello, tls, patience_s, silence_s)

@@ -67,6 +67,8 @@ class RemoteStream(NotCopyable):
         self.taken = [0] * len(self.inputs)
         """Frames of each input that the server has stepped."""
         self._epoch = 0
+        self._safe: list[int] = []
+        """Frames of each input that a checkpoint has."""
         self._first: list[int] = list(ready["received"])
         self._answers: deque[Message] = deque()
         self._outputs: deque[Outputs] = deque()
@@ -159,6 +161,10 @@ class RemoteStream(NotCopyable):
     async def ask_for_life(self) -> None:
         """Have the server say something; ``answered_s`` tells that it did."""
         await self._send({"type": "ping", "for_life": True})
+
+    async def _confirm(self, epoch: int, safe: list[int]) -> None:
+        """Tell the server that all outputs before a checkpoint are here."""
+        await self._send({"type": "confirm", "epoch": epoch, "safe": safe})
 
     async def cut(self) -> None:
         """Take the connection for lost."""
@@ -270,9 +276,14 @@ class RemoteStream(NotCopyable):
             return
         number = self._streaming.index(port)
         had = self._frames_received[number] - header.first
-        if had < header.frames:  # else it came over the connection before
+        if had < 0:
+            lost = (
+                f"output {port.name}: frames {self._frames_received[number]} to {header.first - 1} are lost"
+            )
+            self.give_up(ClientError("gap", lost, "begin a new stream"))
+        elif had < header.frames:  # else it came over the connection before
             self._frames_received[number] = header.first + header.frames
-            frames = frames_at(frames, port.axis or 0, max(0, had), header.frames)
+            frames = frames_at(frames, port.axis or 0, had, header.frames)
             self._outputs.append({port.name: frames})
 
     def _note(self, message: Message) -> None:
@@ -283,6 +294,9 @@ class RemoteStream(NotCopyable):
             self.events.append(message)
         elif kind == "ack" and current:
             self.taken = message["taken"]
+            if self.resume is not None and message["safe"] != self._safe:
+                self._safe = message["safe"]
+                self._tasks.start_soon(self._confirm, self._epoch, self._safe)
             for buffer, first in zip(self._resend, message["safe"]):
                 buffer.forget(first)
         elif kind == "servers":

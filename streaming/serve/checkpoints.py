@@ -6,6 +6,7 @@ import re
 import secrets
 import struct
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.atomic_files import temporary_file
 from streaming.wire.errors import WireError
+from streaming.wire.frames import HEADER
 
-MAGIC = b"pulse/checkpoint/2\n"
+MAGIC = b"pulse/checkpoint/3\n"
 NAME = re.compile(r"[0-9a-f]{32}")
 LENGTH = struct.Struct("<I")
 LONGEST_HEAD = 1 << 16
@@ -32,6 +34,7 @@ class Checkpoint:
     sent      frames that each output has given up to then
     snapshot  of the session
     sound     of what is resampled; empty: nothing is
+    outputs   the messages before it that the client may not have received
     """
 
     model: str
@@ -40,12 +43,14 @@ class Checkpoint:
     sent: tuple[int, ...]
     snapshot: bytes
     sound: bytes = b""
+    outputs: tuple[bytes, ...] = ()
 
     def as_bytes(self) -> bytes:
         """A file of it."""
         fields = {"model": self.model, "epoch": self.epoch, "received": self.received, "sent": self.sent}
-        head = json.dumps({**fields, "sound": len(self.sound)}).encode()
-        return MAGIC + LENGTH.pack(len(head)) + head + self.sound + self.snapshot
+        outputs = b"".join(LENGTH.pack(len(each)) + each for each in self.outputs)
+        head = json.dumps({**fields, "sound": len(self.sound), "outputs": len(outputs)}).encode()
+        return MAGIC + LENGTH.pack(len(head)) + head + self.sound + outputs + self.snapshot
 
     @classmethod
     def of_bytes(cls, data: bytes) -> "Checkpoint":
@@ -59,13 +64,26 @@ class Checkpoint:
                 raise ValueError("too long a head")
             head: dict[str, Any] = json.loads(data[at : at + size])
             received, sent = tuple(map(int, head["received"])), tuple(map(int, head["sent"]))
-            epoch, begin = int(head["epoch"]), at + size + int(head["sound"])
-            if min(epoch, *received, *sent) < 0 or not at + size <= begin <= len(data):
+            epoch, lengths = int(head["epoch"]), (int(head["sound"]), int(head["outputs"]))
+            begin = at + size + sum(lengths)
+            if min(epoch, *received, *sent, *lengths) < 0 or begin > len(data):
                 raise ValueError("a number that cannot be")
-            sound, snapshot = data[at + size : begin], data[begin:]
-            return cls(str(head["model"]), epoch, received, sent, snapshot, sound)
+            at += size
+            sound, outputs = data[at : at + lengths[0]], tuple(_messages(data[at + lengths[0] : begin]))
+            return cls(str(head["model"]), epoch, received, sent, data[begin:], sound, outputs)
         except (ValueError, KeyError, TypeError, struct.error, RecursionError) as error:
             raise InputError(f"not a checkpoint of a stream: {error}") from None
+
+
+def _messages(data: bytes) -> Iterator[bytes]:
+    """The messages that lie in a row, each behind its length. Raises ValueError, struct.error."""
+    at = 0
+    while at < len(data):
+        (size,) = LENGTH.unpack_from(data, at)
+        at += LENGTH.size + size
+        if size < HEADER.size or at > len(data):
+            raise ValueError("a message that cannot be")
+        yield data[at - size : at]
 
 
 class CheckpointFolder(NotCopyable):

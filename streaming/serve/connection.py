@@ -21,9 +21,10 @@ from streaming.serve.pace import Pace
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
+from streaming.serve.unconfirmed import Unconfirmed
 from streaming.wire import SUBPROTOCOL, VERSION
 from streaming.wire.errors import WireError
-from streaming.wire.messages import REQUESTS, Hello, read_message, write_message
+from streaming.wire.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 
 LEAVE_S = 1.0
 """How long the last message may take."""
@@ -75,6 +76,7 @@ class Connection(NotCopyable):
         self._resume = ""
         self._generation = 0
         self._unsaved: Checkpoint | None = None
+        self._unconfirmed = Unconfirmed(confirms=False)
         self._scope = anyio.CancelScope()
         self._ending: WireError | None = None
         self._outbox: deque[tuple[bytes | str | WireError, Step | None]] = deque()
@@ -154,7 +156,10 @@ class Connection(NotCopyable):
             self._pace = Pace(self._limits, form.wire_hz)
             stream = model.open_stream(worker, hello, form, self._deliver, checkpoint)
             self.open = OpenStream(model, stream, worker, form, self._limits, checkpoint)
+            self._unconfirmed = Unconfirmed(hello.confirms, checkpoint)
             self._push(self._ready(self.open))
+            for message in () if checkpoint is None else checkpoint.outputs:
+                self._push(message)
             reason = "lost"
             try:
                 async with anyio.create_task_group() as tasks:
@@ -258,6 +263,8 @@ class Connection(NotCopyable):
             self._push({**message, "type": "pong", "server_ns": time.monotonic_ns()})
         elif kind == "stats":
             self._push({"type": "stats", **stream.times.as_dict()})
+        elif kind == "confirm":
+            self._unconfirmed.confirm(*read_confirmation(message))
         else:
             raise WireError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
 
@@ -266,6 +273,8 @@ class Connection(NotCopyable):
         stream = self.open
         if stream is None:
             return
+        if self._checkpoints is not None:
+            self._unconfirmed.add(answer.epoch, answer.messages)
         acks = stream.note(answer)
         self._send([*answer.messages, *acks] if acks else answer.messages, answer.step)
         if self._is_held:
@@ -273,7 +282,7 @@ class Connection(NotCopyable):
         if answer.error is not None:
             self._push(answer.error)
         if answer.checkpoint is not None:
-            self._unsaved = answer.checkpoint
+            self._unsaved = self._unconfirmed.complete(answer.checkpoint)
             self._to_save.set()
 
     def _send(self, messages: Sequence[Message], step: Step | None) -> None:

@@ -9,7 +9,7 @@ from streaming.wire import VERSION
 from streaming.wire.errors import WireError
 
 FORMATS = ("pcm16", "f32", "opus")
-REQUESTS = ("flush", "reset", "ping", "stats")
+REQUESTS = ("flush", "reset", "ping", "stats", "confirm")
 """What a client may send after its hello."""
 ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
 """What a server sends."""
@@ -30,6 +30,16 @@ def read_message(text: str) -> Message:
     return message
 
 
+def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
+    """The epoch and the frames of each input of a checkpoint. Raises WireError."""
+    epoch, safe = message.get("epoch"), message.get("safe")
+    numbers = [epoch, *cast("list[object]", safe)] if isinstance(safe, list) else [None]
+    if not all(type(each) is int and each >= 0 for each in numbers):
+        raise WireError("message", "a wrong confirmation", 'send "epoch" and "safe" of the acknowledgement')
+    first, *others = cast("list[int]", numbers)
+    return first, tuple(others)
+
+
 def write_message(message: Mapping[str, Any]) -> str:
     """The text of a message."""
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
@@ -46,6 +56,7 @@ class Hello:
     resume   the name of a stream that goes on
     stream   the name of a new stream, as another server of the fleet gave it
     follows  the client connects elsewhere if the fleet wants it to
+    confirms  the client confirms checkpoints
     """
 
     model: str | None = None
@@ -58,6 +69,7 @@ class Hello:
     skip: int | None = None
     stream: str | None = None
     follows: bool = False
+    confirms: bool = False
 
     @classmethod
     def of_message(cls, message: Message) -> "Hello":
@@ -83,6 +95,7 @@ class Hello:
             _count(message, "skip"),
             _text(message, "stream"),
             _flag(message, "follows"),
+            _flag(message, "confirms"),
         )
 
     def as_message(self) -> Message:
@@ -98,6 +111,7 @@ class Hello:
             "skip": self.skip,
             "stream": self.stream,
             "follows": self.follows or None,
+            "confirms": self.confirms or None,
         }
         values = {name: value for name, value in fields.items() if value is not None}
         return {"type": "hello", "version": VERSION, **values}

@@ -83,7 +83,7 @@ export class PulseStream {
     this._on = { frames: onframes, event: onevent, ack: onack, resume: onresume, close: onclose };
     for (const name of Object.keys(this._on)) this._on[name] ??= nothing;
     this._urls = [url].flat().map((each) => withPath(String(each)));
-    this._hello = hello;
+    this._hello = { ...hello, confirms: patience > 0 };
     this._patience = patience ?? 0;
     this._waiting = { flushed: [], reset: [], pong: [], stats: [] };
     this._error = null;
@@ -193,6 +193,7 @@ export class PulseStream {
     this._got = ready.sent.slice(); // of each streaming output, the next frame
     this._streaming = ready.outputs.filter(({ kind }) => kind !== "final").map(({ port }) => port);
     this._resend = ready.inputs.map(() => []); // blocks that no checkpoint has
+    this._safe = [];
     this._forgot = false;
     this._use(socket, ready);
   }
@@ -329,6 +330,10 @@ export class PulseStream {
   }
 
   _acknowledge(message) {
+    if (this._resume !== null && String(message.safe) !== String(this._safe)) {
+      this._safe = message.safe; // all outputs before this checkpoint are here
+      this._say({ type: "confirm", epoch: this.epoch, safe: this._safe });
+    }
     for (const [port, blocks] of this._resend.entries()) {
       while (blocks.length && blocks[0].first + blocks[0].frames <= message.safe[port]) {
         blocks.shift();
@@ -347,7 +352,13 @@ export class PulseStream {
     const kind = view.getUint8(0) === FINAL ? "final" : output.kind, place = this._streaming.indexOf(port);
     let coded = new array(message, HEADER_BYTES), first = Number(view.getBigUint64(8, true)), frames = view.getUint32(4, true);
     if (kind !== "final") {
-      const had = Math.max(0, this._got[place] - first); // came over the connection before
+      const had = this._got[place] - first; // came over the connection before
+      if (had < 0) {
+        this._resume = null;
+        this._error = new StreamError("gap", `output ${output.name}: frames ${this._got[place]} to ${first - 1} are lost`, "begin a new stream");
+        this._socket.close(1000);
+        return;
+      }
       if (had >= frames) return;
       this._got[place] = first + frames;
       coded = had ? coded.slice(had * valuesInFrame(output)) : coded;

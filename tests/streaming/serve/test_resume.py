@@ -1,11 +1,13 @@
 """A server that is gone: another one goes on from the checkpoint, and the client has the same bits as without it."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from functools import cache
 
@@ -17,8 +19,10 @@ import pulse
 from pulse.client import ClientError, connect
 from streaming.builtin import model_path
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
+from streaming.serve.unconfirmed import Unconfirmed
 from streaming.session import Session
 from streaming.wire.errors import WireError
+from streaming.wire.frames import HEADER, OUTPUT, Header, pack_frames, unpack_header
 from tests.streaming.executor.streams import joined, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw
@@ -203,17 +207,143 @@ async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path):
             (port,) = stream.inputs
             await stream.send(np.ones([99 if size is None else size for size in port.shape], np.float32))
             await stream.flush()
-        for _ in range(100):
-            if not list(tmp_path.iterdir()):
-                break
-            await anyio.sleep(0.05)
+        with anyio.fail_after(20):
+            while one.service.connections:
+                await anyio.sleep(0.05)
         assert not list(tmp_path.iterdir())
+
+
+def outputs_by_number(messages):
+    """Each output's frames of binary messages, at their numbers: port -> values, and the first number that came."""
+    values, begins = {}, {}
+    for message in messages:
+        if isinstance(message, bytes):
+            header = unpack_header(message)
+            begins.setdefault(header.port, header.first)
+            values.setdefault(header.port, {})[header.first] = np.frombuffer(message[HEADER.size :], "<f4")
+    return values, begins
+
+
+@pytest.mark.parametrize("confirms", [False, True])
+async def test_outputs_that_never_came_are_sent_again(tmp_path, confirms):
+    """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
+    x = np.random.default_rng(3).standard_normal(60 * PULSE).astype(np.float32)
+    with servers(tmp_path, 2) as (one, two):
+        with raw(one) as client:
+            ready_message = client.hello(confirms=confirms)
+            for number in range(1, 6):  # checkpoints, each of three pulses
+                begin, end = 3 * (number - 1) * PULSE, 3 * number * PULSE
+                client.frames(x[begin:end], begin)
+                with anyio.fail_after(20):
+                    while one.service.counts["checkpoints"] < number:
+                        await anyio.sleep(0.01)
+            cut_all(one)
+        with raw(two) as client:
+            again = client.hello(confirms=confirms, resume=ready_message["resume"])
+            (received,) = again["received"]
+            assert received >= 6 * PULSE and received % (3 * PULSE) == 0
+            client.frames(x[received:], received)
+            client.send({"type": "flush"})
+            values, begins = outputs_by_number(client.until("flushed"))
+        whole = session_outputs(ready("filtered", PULSE), {"x": x[None]})
+    streaming = [port for port in again["outputs"] if port["kind"] != "final"]
+    assert len(streaming) == 2
+    for port in streaming:
+        begin, parts = begins[port["port"]], values[port["port"]]
+        assert begin == 0 if confirms else 0 < begin <= again["sent"][0]
+        joined_values = np.concatenate([parts[first] for first in sorted(parts)])
+        np.testing.assert_array_equal(joined_values, whole[port["name"]].reshape(-1)[begin:])
+
+
+def test_confirmed_outputs_are_forgotten():
+    message = pack_frames(Header(OUTPUT, 0, 0, 1, 0), bytes(4))
+    outputs = Unconfirmed(confirms=True)
+    outputs.add(0, [message, {"type": "event"}])
+    first = outputs.complete(Checkpoint("m", 0, (6,), (1,), b""))
+    outputs.add(0, [message, message])
+    second = outputs.complete(Checkpoint("m", 0, (12,), (3,), b""))
+    assert (len(first.outputs), len(second.outputs)) == (1, 3)
+    outputs.confirm(0, (7,))  # of no checkpoint
+    outputs.confirm(1, (6,))  # of another epoch
+    assert len(outputs.complete(second).outputs) == 3
+    outputs.confirm(0, (6,))
+    assert len(outputs.complete(second).outputs) == 2
+    resumed = Unconfirmed(True, second)
+    assert resumed.complete(second).outputs == second.outputs
+    resumed.add(1, [message])
+    assert resumed.complete(second).outputs == (message,)
+
+
+def test_of_outputs_that_nobody_confirms_some_are_kept():
+    message = pack_frames(Header(OUTPUT, 0, 0, 1 << 18, 0), bytes(1 << 20))
+    outputs = Unconfirmed(confirms=True)
+    outputs.add(0, [message] * 6)
+    assert len(outputs.complete(Checkpoint("m", 0, (6,), (6 << 18,), b"")).outputs) == 3
+
+
+async def test_a_gap_in_an_output_ends_the_stream():
+    """A server that lost frames; its client does not join what lies around them."""
+    from websockets.sync.server import serve
+
+    def answer(socket):
+        socket.recv()
+        port = {
+            "port": 0,
+            "name": "x",
+            "kind": "sound",
+            "dtype": "f32",
+            "shape": [1, None],
+            "axis": 1,
+            "rate": 1.0,
+        }
+        about = {
+            "stream": "s",
+            "model": "m",
+            "rate": 1,
+            "format": "f32",
+            "pulse": 1,
+            "epoch": 0,
+            "resume": "r",
+        }
+        ports = {
+            "inputs": [port],
+            "outputs": [{**port, "name": "y", "delay": 0}],
+            "received": [0],
+            "sent": [0],
+        }
+        limits = {"message_bytes": 1024, "window": 9, "idle_s": 9.0}
+        socket.send(
+            json.dumps({"type": "ready", "version": 1, **about, **ports, "events": [], "limits": limits})
+        )
+        for first in (0, 3):
+            socket.send(pack_frames(Header(OUTPUT, 0, 0, 1, first), bytes(4)))
+        socket.recv()
+
+    with serve(answer, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        address = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        async with connect(address, patience_s=5) as stream:
+            assert (await anext(stream))["y"].shape == (1, 1)
+            with pytest.raises(ClientError, match="output y: frames 1 to 2 are lost"):
+                await anext(stream)
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("safe", [None, 3, [-1], [1.0], ["6"]])
+def test_a_wrong_confirmation_is_refused(tmp_path, safe):
+    with servers(tmp_path, 1) as (server,), raw(server) as client:
+        client.hello(confirms=True)
+        client.send({"type": "confirm", "epoch": 0, "safe": safe})
+        assert client.until("error")[-1]["code"] == "message"
 
 
 def test_checkpoints_that_are_none(tmp_path):
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
-    saved = Checkpoint("filtered", 2, (12,), (3, 4), b"snapshot")
+    output = pack_frames(Header(OUTPUT, 0, 2, 1, 2), bytes(4))
+    saved = Checkpoint("filtered", 2, (12,), (3, 4), b"snapshot", b"sound", (output, output))
     folder.save(name, 1, saved)
     folder.save(name, 0, Checkpoint("filtered", 0, (6,), (0, 0), b"of a server that writes late"))
     assert folder.load(name) == (saved, 1)
