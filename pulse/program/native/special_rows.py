@@ -82,13 +82,15 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
         nbytes += functions.nbytes
         put(special, batch, functions)
     _take_back_slow_rows(trial, generic, special, hot)
+    changed = np.flatnonzero(special != generic)
     before_s, after_s = trial.step_seconds([generic, special])
+    if not changed.size:
+        after_s = before_s
     reason = ""
     if not trial.agree(generic, special):
         reason = "they do not give the same bits"
     elif before_s < LEAST_GAIN * after_s:
         reason = f"a step is {before_s / after_s:.2f} times as fast; less than {LEAST_GAIN} is not worth it"
-    changed = np.flatnonzero(special != generic)
     used = tuple(
         rows.kernel.name
         for rows in hot

@@ -33,7 +33,7 @@ def test_every_parameter_has_an_option():
     """All that ``pulse.load``, ``Chunking`` and ``pulse.stream`` take, but what is about the call and not the model."""
     calls = (package.load, package.Chunking, package.stream)
     parameters = {name for call in calls for name in inspect.signature(call).parameters}
-    parameters -= {"source", "chunking", "prepare", "align"}
+    parameters -= {"source", "chunking", "prepare", "align", "specialise"}
     assert parameters <= OPTIONS.keys()
     shown = RUNNER.invoke(app, ["bench", "--help"]).stdout
     assert all(OPTIONS[name] in shown for name in parameters)

@@ -67,7 +67,7 @@ def test_activations_that_cannot_be_are_refused(path):
         (("--weights", "int8", "--activations", "int4"), "no activations of 'int4'; choose f32 or int8"),
         (
             ("--weights", "int8", "--activations", "int8", "--backend", "onnxruntime"),
-            "nothing computes it with onnxruntime",
+            "no implementation for onnxruntime",
         ),
     ):
         for command in ("bench", "check"):

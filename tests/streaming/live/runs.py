@@ -56,12 +56,17 @@ def meter(frames=8):
     )
 
 
+NOTHING = 1e-30
+"""A weight that changes no sound; a tap of weight 0 would not be waited for."""
+
+
 def late(delay=5, weight=1.0):
     """Of x [1, T]: y [1, T], x times a weight; it needs to hear ``delay`` frames more."""
     sketch = Sketch()
     x = sketch.source("x", "1,T,f32")
     taps = np.zeros((1, 1, delay + 1))
     taps[0, 0, 0] = weight
+    taps[0, 0, -1] += NOTHING
     deep = sketch.wire("deep", AddAxis(1), x)
     y = sketch.wire("conv", Conv((1,), (1,), pads(0, delay)), deep, sketch.constant("w", taps))
     return sketch.finish(y=sketch.wire("flat", RemoveAxis(1), y))
