@@ -10,7 +10,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.time_position import Range
 from pulse.pulsify.bands.mask_proof import MaskProof
-from pulse.pulsify.bands.pattern import Extent, Interval, Pattern
+from pulse.pulsify.bands.pattern import Interval, Pattern, PatternExtent
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
@@ -113,7 +113,9 @@ def test_what_is_proved_is_so(seed: int) -> None:
         for _ in range(25):
             made.grow()
         values, longer = made.run(FRAMES), made.run(FRAMES + 7)
-        proof = MaskProof(made.graph, made.symbol, TDim.of(made.symbol), Extent(PERIOD, DISTANCE, -1e4))
+        proof = MaskProof(
+            made.graph, made.symbol, TDim.of(made.symbol), PatternExtent(PERIOD, DISTANCE, -1e4)
+        )
         for outlet in (*made.numbers, *made.truths):
             pattern = proof.pattern(outlet)
             if check(values[outlet], pattern):
