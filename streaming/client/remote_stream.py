@@ -67,6 +67,8 @@ class RemoteStream(NotCopyable):
         self.taken = [0] * len(self.inputs)
         """Frames of each input that the server has stepped."""
         self._epoch = 0
+        self._confirms = keeps and ready.get("confirms", False)
+        """Whether the server wants to know which checkpoints the client knows of."""
         self._safe: list[int] = []
         """Frames of each input that a checkpoint has."""
         self._first: list[int] = list(ready["received"])
@@ -246,6 +248,7 @@ class RemoteStream(NotCopyable):
         """Another connection: send again what its server does not have."""
         async with self._sending:
             self._socket, self.resume, self._error = socket, ready["resume"], None
+            self._confirms = ready.get("confirms", False)
             self.connections += 1
             self.successors = ready.get("urls", [])
             self.answered_s = time.monotonic()
@@ -294,7 +297,7 @@ class RemoteStream(NotCopyable):
             self.events.append(message)
         elif kind == "ack" and current:
             self.taken = message["taken"]
-            if self.resume is not None and message["safe"] != self._safe:
+            if self._confirms and message["safe"] != self._safe:
                 self._safe = message["safe"]
                 self._tasks.start_soon(self._confirm, self._epoch, self._safe)
             for buffer, first in zip(self._resend, message["safe"]):

@@ -195,7 +195,7 @@ class Connection(NotCopyable):
             "version": VERSION,
             "stream": self.id,
             **stream.as_dict(),
-            **({"resume": self._resume} if self._resume else {}),
+            **({"resume": self._resume, "confirms": True} if self._resume else {}),
             **({} if self._placement is None else self._successors(self._placement)),
             "limits": {
                 "message_bytes": self._limits.message_bytes,

@@ -202,6 +202,7 @@ export class PulseStream {
     this._socket = socket;
     this._isLost = false;
     this._resume = this._patience > 0 ? ready.resume ?? null : null;
+    this._confirms = this._resume !== null && ready.confirms === true;
     this._successors = ready.urls ?? [];
     socket.onmessage = ({ data }) => (typeof data === "string" ? this._text(JSON.parse(data)) : this._frames(data));
     socket.onclose = ({ code, reason }) => this._end(code, reason);
@@ -330,7 +331,7 @@ export class PulseStream {
   }
 
   _acknowledge(message) {
-    if (this._resume !== null && String(message.safe) !== String(this._safe)) {
+    if (this._confirms && String(message.safe) !== String(this._safe)) {
       this._safe = message.safe; // all outputs before this checkpoint are here
       this._say({ type: "confirm", epoch: this.epoch, safe: this._safe });
     }
