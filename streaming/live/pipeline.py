@@ -177,7 +177,7 @@ class Pipeline(NotCopyable):
                     self.run_pulse()
 
     def take_pulse(self) -> bool:
-        """Take the next pulse into the slots; returns whether there is one. The measured time of ``run_pulse`` begins."""
+        """Take the next pulse into the slots; returns whether there is one. The time of ``run_pulse`` begins here."""
         return bool(next_pulse.call(self.address))
 
     def run_pulse(self) -> None:
