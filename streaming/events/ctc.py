@@ -81,7 +81,7 @@ class Ctc(Detector[_State]):
         return _State(self._blank)
 
     def _copy(self, state: _State) -> _State:
-        """Copy the list of tokens only, which do not change."""
+        """Copy the state; tokens are immutable."""
         return _State(state.last, list(state.tokens))
 
     def _check_classes(self, classes: int) -> None:
