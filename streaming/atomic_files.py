@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are complete."""
+"""Files that appear only when they are complete."""
 
 import os
 import tempfile
@@ -10,7 +10,7 @@ from pulse.errors import InputError
 
 
 def refuse_same(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:
-    """Raises InputError if an output is one of the inputs, or two outputs are one file; None stands for no file."""
+    """Raise InputError if an output is one of the inputs, or two outputs are the same file; None for no file."""
     files = [path for path in outputs if path is not None]
     for number, path in enumerate(files):
         if any(_is_same(path, other) for other in inputs if other is not None):
@@ -31,9 +31,9 @@ def kind_of(path: Path) -> str:
 
 
 def temporary_file(path: Path) -> Path:
-    """A new empty file beside ``path`` to write to first.
+    """Create an empty file in the folder of ``path`` to write to first.
 
-    Raises InputError if the folder refuses, and where ``path`` is a folder, a device or a pipe.
+    Raises InputError if the folder cannot be written to, or ``path`` is a folder, a device or a pipe.
     """
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
@@ -46,7 +46,7 @@ def temporary_file(path: Path) -> Path:
 
 
 def unused_name(path: Path, word: str) -> Path:
-    """A name beside ``path`` that says what is in it, and that no file has."""
+    """Return an unused name in the folder of ``path``, which contains ``word``."""
     candidate = path.with_stem(f"{path.stem}-{word}")
     for number in count(2):
         if not candidate.exists():
@@ -61,7 +61,7 @@ def write_error(path: Path, reason: str | None) -> InputError:
 
 
 def publish(part: Path, path: Path) -> None:
-    """Give a complete file its name, with the permissions of a new file. Raises InputError."""
+    """Rename a complete file to its final name, with the permissions of a new file. Raises InputError."""
     mask = os.umask(0)
     os.umask(mask)
     try:

@@ -1,4 +1,4 @@
-"""Exceptions that only running has; the rest of the tree is in ``pulse.errors``."""
+"""Exceptions of running streams; the rest of the hierarchy is in ``pulse.errors``."""
 
 from typing import cast
 
@@ -6,15 +6,15 @@ from pulse.errors import PulseError
 
 
 class DeviceError(PulseError):
-    """An audio device, or the system that it belongs to, that cannot be used now."""
+    """An audio device, or its audio system, cannot be used now."""
 
 
 class ExecutorError(PulseError):
-    """An executor, or a stream of one, that was late and may not be, that has been closed, or that is used twice."""
+    """An executor, or one of its streams, was late under the policy ``abort``, has been closed, or is used twice."""
 
 
 def only_one(error: BaseException) -> BaseException:
-    """The one error that a group of errors holds, however deep; the group itself if it holds several."""
+    """Return the only error in nested groups of errors, or the group itself if it holds several."""
     single = error
     while isinstance(single, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", single)

@@ -1,4 +1,4 @@
-"""InputBlocks: re-blocks the input before the machine. Blocks of any size in, checked and counted; pulses out."""
+"""InputBlocks: checks and counts input blocks of any size, and re-blocks them into pulses for the machine."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -18,11 +18,11 @@ _empty = attrgetter("empty")
 class InputBlocks:
     """The streaming inputs of one stream.
 
-    program       whose inputs they are
-    check_finite  refuse NaN in a block; infinities pass
+    program       the program of the stream
+    check_finite  refuse NaN in a block; infinities are accepted
 
     A block goes through ``check``, which changes nothing, then ``feed``; its pulses are taken, then the rest is
-    kept and the block is the caller's again. Until the next ``mark``, ``undo`` goes back to the last one.
+    copied so that the caller may reuse the block. ``undo`` returns to the last ``mark``.
     """
 
     def __init__(self, program: Executable, check_finite: bool = True) -> None:
@@ -39,9 +39,9 @@ class InputBlocks:
         self._marked: tuple[Mapping[str, int], int] | None = None
         self._received: Mapping[str, int] = dict.fromkeys(self._queues, 0)
         self._passed_pulses = 0
-        """Pulses that have gone past the queues and are not in ``_received`` yet."""
+        """Pulses that bypassed the queues and are not yet counted in ``_received``."""
         self.dropped_pulses = 0
-        """Pulses that were taken and that the model does not get."""
+        """Pulses that were taken but not run."""
 
     @property
     def received_frames(self) -> Mapping[str, int]:
@@ -66,7 +66,7 @@ class InputBlocks:
         return min(int(queue.pending_frames / queue.port.rate) for queue in self._queues.values())
 
     def check(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
-        """A block by input name. Raises InputError: a name, shape or dtype that does not fit, NaN, too many frames."""
+        """Return a block by input name. Raises InputError: a wrong name, shape or dtype, NaN, or too many frames."""
         blocks = self._by_name(x)
         for name, block in blocks.items():
             queue = self._queues.get(name)
@@ -88,7 +88,7 @@ class InputBlocks:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits."""
+        """Whether no frame waits."""
         return all(map(_empty, self._all))
 
     def is_pulse(self, blocks: Mapping[str, Array]) -> bool:
@@ -100,11 +100,11 @@ class InputBlocks:
         return True
 
     def count_pulse(self) -> None:
-        """A pulse that has gone past the queues, and is not undone."""
+        """Count a pulse that bypassed the queues and will not be undone."""
         self._passed_pulses += 1
 
     def mark(self) -> None:
-        """Remember this moment, between two blocks."""
+        """Remember the present state, between two blocks."""
         for queue in self._queues.values():
             queue.mark()
         self._marked = self.received_frames, self.dropped_pulses
@@ -119,7 +119,7 @@ class InputBlocks:
         (self._received, self.dropped_pulses), self._passed_pulses = self._marked, 0
 
     def feed(self, blocks: Mapping[str, Array]) -> int:
-        """Add checked blocks; how many pulses can be taken. Take them all, then ``keep``."""
+        """Add checked blocks. Returns how many pulses to take; take them all, then ``keep``."""
         received = dict(self.received_frames)
         for name, block in blocks.items():
             queue = self._queues[name]
@@ -130,7 +130,7 @@ class InputBlocks:
         return min([queue.pending_frames // queue.frames for queue in self._queues.values()])
 
     def take(self, pulses: int = 1) -> dict[str, Array]:
-        """The next pulses, joined, valid until the next call."""
+        """Return the next pulses, joined, valid until the next call."""
         return {name: queue.take(pulses) for name, queue in self._queues.items()}
 
     def keep(self) -> None:
@@ -140,11 +140,11 @@ class InputBlocks:
         self._fed_queues.clear()
 
     def rest(self) -> dict[str, Array]:
-        """All frames that wait, views."""
+        """Return views of all waiting frames."""
         return {name: queue.rest() for name, queue in self._queues.items()}
 
     def clear(self) -> None:
-        """Forget the frames that wait."""
+        """Forget the waiting frames."""
         for queue in self._queues.values():
             queue.clear()
 
@@ -160,11 +160,11 @@ class InputBlocks:
         return [queue.pending_frames for queue in self._queues.values()]
 
     def dump(self) -> list[bytes]:
-        """The frames that wait, for each input."""
+        """Return the waiting frames of each input as bytes."""
         return [queue.dump() for queue in self._queues.values()]
 
     def nbytes(self, pending: Sequence[int]) -> list[int]:
-        """The sizes that ``dump`` gives where this many frames of each input wait."""
+        """The sizes of ``dump`` if this many frames of each input wait."""
         return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), pending)]
 
     def load(self, received: Sequence[int], pending: Sequence[int], chunks: Sequence[bytes]) -> None:

@@ -14,14 +14,14 @@ from pulse.support.record import record
 from pulse.support.report import duration
 
 FINE_BITS = 6
-"""A bucket is a power of two in this many parts, as a power of two."""
+"""The logarithm to base 2 of the number of buckets per power of two."""
 BUCKETS = 41 << FINE_BITS
-"""Up to 2**46 ns, 19 hours; longer ones count as that."""
+"""The number of buckets, up to 2**46 ns (19 hours); longer times count in the last one."""
 
 
 @record
 class Bin:
-    """A class of a histogram: how many took from ``from_s`` to ``to_s`` seconds."""
+    """A class of a histogram: the number of times from ``from_s`` to ``to_s`` seconds."""
 
     from_s: float
     to_s: float
@@ -32,7 +32,7 @@ class Bin:
 class LatencySummary:
     """Percentiles of a latency in microseconds, exact to 1.6 %; ``max_us`` is exact.
 
-    missed  how many took longer than the deadline; None without one
+    missed  the number of times beyond the deadline; None without one
     """
 
     count: int
@@ -70,7 +70,7 @@ class Latency:
         self.deadline_s = deadline_s
         self._deadline_ns = float("inf") if deadline_s is None else deadline_s * 1e9
         self.counts = [0] * BUCKETS
-        """How many fell into each bucket."""
+        """The number of times in each bucket."""
         self.clear()
 
     @classmethod
@@ -82,7 +82,7 @@ class Latency:
         missed: int,
         deadline_s: float | None = None,
     ) -> "Latency":
-        """A latency of counts that were taken elsewhere in the same buckets.
+        """Create a latency from counts taken elsewhere in the same buckets.
 
         counts  [BUCKETS]; the sum of all times and the longest, and how many missed the deadline, beside them
         """
@@ -110,7 +110,7 @@ class Latency:
         return cls.of_counts(counts, total_ns, max_ns, missed, deadline_s)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Reset all counts."""
         self.counts[:] = [0] * len(self.counts)
         self.count = 0
         self.missed = 0
@@ -118,7 +118,7 @@ class Latency:
         self._max_ns = 0
 
     def record_ns(self, ns: int, times: int = 1) -> None:
-        """Count one that took ``ns`` nanoseconds, or several."""
+        """Count a time of ``ns`` nanoseconds, once or several times."""
         shift = ns.bit_length() - FINE_BITS - 1
         if shift <= 0:
             self.counts[ns if ns > 0 else 0] += times
@@ -133,7 +133,7 @@ class Latency:
             self.missed += times
 
     def merge(self, other: "Latency") -> None:
-        """Add what another has counted, against its own deadline."""
+        """Add the counts of another, whose misses are of its own deadline."""
         for place, count in enumerate(other.counts):
             self.counts[place] += count
         self.count += other.count
@@ -142,7 +142,7 @@ class Latency:
         self._max_ns = max(self._max_ns, other._max_ns)
 
     def since(self, earlier: "Latency") -> "Latency":
-        """The counts after ``earlier``, a copy of this one at that time.
+        """Return the counts since ``earlier``, an earlier copy of this latency.
 
         The longest is exact if it is the longest of all, else to 1.6 %.
         """
@@ -162,7 +162,7 @@ class Latency:
         return [(_upper_ns(place), self.counts[place]) for place in np.flatnonzero(self.counts).tolist()]
 
     def percentile_s(self, percent: float) -> float:
-        """The smallest time that ``percent`` of all did not exceed, in seconds; 0 if there are none."""
+        """The smallest time that ``percent`` of all times did not exceed, in seconds; 0 if there are none."""
         return self._percentiles_s([percent])[0]
 
     def _percentiles_s(self, percents: Sequence[float]) -> list[float]:
@@ -174,7 +174,7 @@ class Latency:
 
     @property
     def total_ns(self) -> int:
-        """The sum of all, in nanoseconds."""
+        """The sum of all times in nanoseconds."""
         return self._total_ns
 
     @property
@@ -193,7 +193,7 @@ class Latency:
         return self._total_ns / self.count / 1e9 if self.count else 0.0
 
     def summary(self) -> LatencySummary:
-        """The percentiles at this moment."""
+        """Return the present percentiles."""
         p50, p90, p99, p999 = (seconds * 1e6 for seconds in self._percentiles_s((50, 90, 99, 99.9)))
         deadline = None if self.deadline_s is None else self.deadline_s * 1e6
         missed = None if self.deadline_s is None else self.missed

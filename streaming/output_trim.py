@@ -1,4 +1,4 @@
-"""OutputTrim: trims the output behind the machine. Results of pulses in, valid frames out, without the delay."""
+"""OutputTrim: trims the machine's results to valid frames, without the delay."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
@@ -20,9 +20,9 @@ TrimMark = tuple[int, int | None, Mapping[str, int], dict[str, Array], dict[str,
 class OutputTrim:
     """The outputs of one stream.
 
-    program  whose outputs they are
-    pulses   whose results have come
-    end      frames of the symbol in the whole stream; None as long as it has not ended
+    program  the program of the stream
+    pulses   the number of pulses whose results have been taken
+    end      frames of the symbol in the whole stream; None until it has ended
     """
 
     def __init__(self, program: Executable) -> None:
@@ -34,7 +34,7 @@ class OutputTrim:
         self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
         late = [-(-port.delay // port.frames) for port in self._streaming]
         self._plain_from = None if self._unsure or self._final else max(late, default=0)
-        """From which pulse on the results are what is delivered."""
+        """The number of the pulse from which on results are delivered unchanged."""
         self.reset()
 
     def reset(self) -> None:
@@ -43,25 +43,25 @@ class OutputTrim:
         self.end: int | None = None
         self._sent: Mapping[str, int] = {port.name: 0 for port in self._streaming}
         self._plain_pulses = 0
-        """Pulses whose results were delivered unchanged and are not in ``_sent`` yet."""
+        """Pulses whose results were delivered unchanged and are not yet counted in ``_sent``."""
         self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
 
     @property
     def sent_frames(self) -> Mapping[str, int]:
-        """Output name -> valid frames given."""
+        """Output name -> valid frames returned."""
         if not self._plain_pulses:
             return self._sent
         return {name: self._sent[name] + self._plain_pulses * frames for name, frames in self._frames}
 
     def begin_at(self, pulses: int) -> None:
-        """Begin in the middle of a stream, of which this many pulses have been delivered."""
+        """Begin within a stream, after this many delivered pulses."""
         self.reset()
         self.pulses = pulses
         self._sent = {port.name: max(pulses * port.frames - port.delay, 0) for port in self._streaming}
 
     def mark(self) -> TrimMark:
-        """This moment, for ``undo``; no array or dictionary of it is changed later."""
+        """Return the present state for ``undo``; its arrays and dictionaries are not changed later."""
         return self.pulses, self.end, self.sent_frames, self._kept, self._last
 
     def undo(self, mark: TrimMark) -> None:
@@ -70,10 +70,10 @@ class OutputTrim:
         self._plain_pulses = 0
 
     def valid(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
-        """The frames that the next ``count`` pulses make ready.
+        """Return the frames that the next ``count`` pulses make ready.
 
         results  output name -> array of the port's shape, each valid until the next
-        returns  every streaming output: frames that are surely of the stream, maybe 0, the caller's to keep
+        returns  every streaming output: frames known to be in the stream, perhaps 0, which the caller owns
         """
         blocks = _Gathered(self._layouts, self.pulses, count)
         result: Mapping[str, Array] = {}
@@ -101,7 +101,7 @@ class OutputTrim:
         self.pulses += pulses
 
     def check_end(self, frames: int) -> None:
-        """Raise InputError where a stream of this many frames leaves an output unknown."""
+        """Raise InputError if a stream of this many frames leaves an output undefined."""
         if self._final and self.program.steps(frames) == 0:
             names = ", ".join(port.name for port in self._final)
             raise InputError(f"{names}: not known in a stream of 0 frames; push some first")
@@ -111,12 +111,12 @@ class OutputTrim:
         return {port.name: self._whole(port) for port in self._final}
 
     def silence(self) -> dict[str, Array]:
-        """The output of a pulse that was lost: zeros."""
+        """Return zeros for the output of a lost pulse."""
         return {port.name: np.zeros(port.shape, port.dtype) for port in self.program.outputs}
 
     @property
     def held_frames(self) -> list[int]:
-        """Frames that are held back since they may lie after the end, for each output that has such."""
+        """The number of frames held back because they may be after the end, for each output that has any."""
         return [array.shape[self._unsure[name].axis or 0] for name, array in self._kept.items()]
 
     def dump(self) -> list[bytes]:
@@ -143,7 +143,7 @@ class OutputTrim:
         }
 
     def _sure(self, port: Port, array: Array) -> Array:
-        """The next frames that surely belong to the stream; it keeps the rest."""
+        """Return the next frames known to be in the stream; keep the rest."""
         axis, unsure = port.axis or 0, port.name in self._unsure
         if unsure:
             array = np.concatenate([self._kept[port.name], array], axis)
@@ -156,7 +156,7 @@ class OutputTrim:
         return array
 
     def _total(self, port: Port) -> int:
-        """The frames of an output that surely exist, after what the model has had."""
+        """The number of frames of an output known to exist, given the input so far."""
         frames = self.pulses * self.program.pulse if self.end is None else self.end
         return max(0, port.length.eval({self.program.model.symbol: frames}))
 
@@ -169,7 +169,7 @@ class OutputTrim:
 
 
 class _Layout(NamedTuple):
-    """The form of a streaming output in each call: shapes and slices of the axes in front of time, and shape behind."""
+    """The layout of a streaming output: shapes and slices of axes before the stream axis, and the shape after it."""
 
     name: str
     delay: int
@@ -200,7 +200,7 @@ class _Gathered:
             self._places.append((name, frames, -drop, array, axes))
 
     def add(self, number: int, result: Mapping[str, Array]) -> None:
-        """The outputs of a pulse, counted from 0."""
+        """Add the outputs of a pulse, counted from 0."""
         for name, frames, first, array, before in self._places:
             start, valid = first + number * frames, result[name]
             if start < 0:
@@ -209,7 +209,7 @@ class _Gathered:
 
 
 def _surely_there(port: Port, program: Executable) -> bool:
-    """Whether every frame after the delay exists, whatever the length of the stream turns out to be."""
+    """Whether every frame after the delay exists, whatever the length of the stream."""
     sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
     return sure is not None and sure <= port.delay and most_frames(port.length) == FAR
 

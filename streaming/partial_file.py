@@ -1,4 +1,4 @@
-"""Part: a file that grows by whole pieces, and appears under its name only when it is complete."""
+"""PartialFile: a file that grows by whole pieces, and appears only when it is complete."""
 
 from collections.abc import Callable
 from io import FileIO
@@ -19,9 +19,9 @@ def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
 
 
 class PartialFile(NotCopyable):
-    """A file to be, beside ``path``.
+    """A temporary file that becomes ``path``, in the same folder.
 
-    Raises  InputError: a folder that refuses, and whatever the disk refuses, at once
+    Raises  InputError: a folder that cannot be written to, or a disk error
     """
 
     why_not = "it has an open file; make another one"
@@ -29,7 +29,7 @@ class PartialFile(NotCopyable):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.place = temporary_file(path)
-        """Where it is meanwhile."""
+        """Its temporary path."""
         self._file = FileIO(self.place, "r+b")
         self._size = 0
 
@@ -42,19 +42,19 @@ class PartialFile(NotCopyable):
         self._size += len(data)
 
     def amend(self, data: bytes, position: int = 0) -> None:
-        """Overwrite bytes from a place on; the file may become longer."""
+        """Overwrite bytes from a position on; the file may grow."""
         try:
             self._write(position, data)
         except OSError as error:
             raise write_error(self.path, error.strerror) from error
 
     def publish(self, path: Path | None = None) -> None:
-        """End the file; it gets its name, or another one. Raises InputError; the file is gone then."""
+        """End the file and rename it to its name, or another one. Raises InputError; the file is then removed."""
         self._file.close()
         publish(self.place, path or self.path)
 
     def discard(self) -> None:
-        """End the file; it is taken away."""
+        """End and remove the file."""
         self._file.close()
         self.place.unlink(missing_ok=True)
 
@@ -63,7 +63,7 @@ class PartialFile(NotCopyable):
         write_all(self._file.write, data)
 
     def _cut(self, error: OSError) -> InputError:
-        """Remove an incomplete piece; gives the error to raise."""
+        """Remove an incomplete piece. Returns the error to raise."""
         reason = error.strerror
         try:
             self._file.truncate(self._size)

@@ -1,4 +1,4 @@
-"""A bar for what takes long."""
+"""A progress bar for long operations."""
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 Progress = Callable[[int, int], None]
-"""Called with how much is done and how much there is."""
+"""Called with the amount done and the total."""
 
 
 LATE_S = 0.3
-"""What takes no longer shows no bar, and does not wait for what draws it."""
+"""Operations of at most this many seconds show no bar, and do not import what draws it."""
 
 
 @contextmanager
 def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | None], None]]:
-    """A bar on stderr, if stderr is a terminal; it moves to and fro if the amount is unknown.
+    """Show a bar on stderr, if stderr is a terminal; it moves to and fro if the total is unknown.
 
     shown  False: no bar, since something else is written to the terminal meanwhile
     """

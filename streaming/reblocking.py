@@ -1,4 +1,4 @@
-"""Blocks of any size in, pulses of constant size out."""
+"""Re-blocking: blocks of any size in, pulses of constant size out."""
 
 from math import prod
 
@@ -12,11 +12,11 @@ from pulse.ops.clock import frames_at
 class Reblocker:
     """The frames of one input that wait for a pulse to fill.
 
-    A pulse that lies whole within the block at hand is a view of it; only the frames of a pulse that spans
-    two blocks are copied. The buffer holds one pulse and grows where another input lags behind.
+    A pulse that lies within the current block is a view of it; only the frames of a pulse that spans
+    two blocks are copied. The buffer holds one pulse and grows if another input lags behind.
 
-    What waits at a ``mark`` is not written over until the next one, so that ``undo`` costs nothing before it is called:
-    where a buffer would begin anew, the spare one takes its place.
+    Frames that wait at a ``mark`` are not overwritten until the next one, so that ``undo`` has no cost unless called:
+    if a buffer would restart, the spare one replaces it.
     """
 
     def __init__(self, port: Port) -> None:
@@ -36,7 +36,7 @@ class Reblocker:
 
     @property
     def pending_frames(self) -> int:
-        """Frames that wait, those of the block at hand too."""
+        """The number of waiting frames, including those of the current block."""
         return self._stop - self._start + self._block.shape[self.axis] - self._taken
 
     @property
@@ -45,7 +45,7 @@ class Reblocker:
         return self._stop == self._start
 
     def mark(self) -> None:
-        """Remember what waits, for ``undo``. The block must be kept."""
+        """Remember the waiting frames, for ``undo``. The block must be kept."""
         self._mark = self._buffer, self._start, self._stop
 
     def undo(self) -> None:
@@ -63,7 +63,7 @@ class Reblocker:
         self._block, self._taken = block, 0
 
     def take(self, pulses: int = 1) -> Array:
-        """The next pulses, joined, valid until the next call. As many frames must be held."""
+        """Return the next pulses, joined, valid until the next call. There must be enough frames."""
         buffered, frames = self._stop - self._start, pulses * self.frames
         if buffered == 0:
             if self._block.shape[self.axis] == frames:
@@ -90,7 +90,7 @@ class Reblocker:
         self._block, self._taken = self._nothing, 0
 
     def rest(self) -> Array:
-        """All frames that wait, a view. The block must be kept."""
+        """Return a view of all waiting frames. The block must be kept."""
         return frames_at(self._buffer, self.axis, self._start, self._stop)
 
     def clear(self) -> None:

@@ -17,9 +17,9 @@ _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
 class Route:
     """The source of one input, as requested.
 
-    name     of the input
-    place    a file or a device; empty: the one that the other inputs share
-    channel  counted from 0; None if it is not said
+    name     the name of the input
+    place    a file or a device; empty for the one that the other inputs share
+    channel  the channel, counted from 0; None if not given
     """
 
     name: str
@@ -28,7 +28,7 @@ class Route:
 
     @classmethod
     def parse(cls, text: str) -> "Route":
-        """``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError."""
+        """Parse ``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError."""
         name, source, place = text.partition("=")
         if not (name and source and place):
             raise InputError(
@@ -38,7 +38,7 @@ class Route:
 
     @property
     def channels(self) -> Channels:
-        """The channel; the mean of all if none is said."""
+        """The channel; the mean of all if none is given."""
         return Channels(self.channel)
 
     def __str__(self) -> str:
@@ -93,8 +93,8 @@ def channels_in_order(
 ) -> dict[str, Channels]:
     """One channel of a sound for each input, in their order.
 
-    way     what else can be done
-    Raises  InputError: not as many channels as inputs
+    way     an alternative to suggest to the user
+    Raises  InputError: the numbers of channels and inputs differ
     """
     if len(names) == channels:
         return {name: Channels(number) for number, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Session: one stream that takes any number of frames and gives all frames that are ready."""
+"""Session: a stream that takes any number of frames and returns all frames that are ready."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,19 +32,19 @@ class SessionStatistics:
 
 
 class Session:
-    """One stream of a program: any number of frames in, all valid frames that are ready out.
+    """A stream of a program: any number of frames in, all valid frames that are ready out.
 
     program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
     constants     the inputs that do not stream, by name
-    check_finite  refuse NaN in what is pushed; infinities pass
+    check_finite  refuse NaN in pushed arrays; infinities are accepted
     Raises        InputError: constants that do not fit
 
-    Not safe for use by two threads at once. A copy, or what a pickle gives, is a session of its own that goes on from
-    here, of the same program.
+    Not safe for use by two threads at once. A copy, or an unpickled one, is an independent session of the same program
+    that continues from the same state.
 
     ``push`` and ``flush`` are all or nothing: after any exception, KeyboardInterrupt too, the session is as it was
-    before, or every further call raises InputError until ``reset`` or ``restore``. The latter holds after a FaultError:
-    a node had no result for some value.
+    before, or every further call raises InputError until ``reset`` or ``restore``. The latter applies after a
+    FaultError: a node had no result for some value.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class Session:
         self._settle()
 
     def _settle(self) -> None:
-        """Take note that the stream is whole."""
+        """Note that the stream is in a consistent state."""
         self._is_direct = self._output_trim.is_plain and self._input_blocks.is_empty
-        """Whether a block of one pulse passes both by: nothing waits, and results are delivered as they are."""
+        """Whether a block of one pulse bypasses both: no frame waits, and results are delivered unchanged."""
         self._changing = False
 
     def _unsettle(self) -> None:
-        """Take note that a call begins to change the stream, or an exception ended one that did."""
+        """Note that a call begins to change the stream, or that an exception ended such a call."""
         self._is_direct, self._changing = False, True
 
     def __getstate__(self) -> dict[str, Any]:
-        """The program, the stream as a snapshot, and what a subclass has added."""
+        """Return the program, a snapshot of the stream, and attributes of a subclass."""
         attributes = {name: value for name, value in self.__dict__.items() if name not in _OWN}
         return {
             "program": self.program,
@@ -102,7 +102,7 @@ class Session:
         return self._output_trim.pulses
 
     def statistics(self) -> SessionStatistics:
-        """The counters at this moment."""
+        """Return the present counters."""
         return SessionStatistics(
             self.frames_in, self.pending_frames, self.pulses, dict(self._output_trim.sent_frames)
         )
@@ -112,8 +112,8 @@ class Session:
 
         x        an array where one input streams, else input name -> array: the port's shape and dtype, any
                  number of frames (0 too) along its stream axis. An input that is left out gets none.
-        returns  every streaming output: the valid frames that are ready, maybe 0, the caller's to keep
-        Raises   InputError: a name, shape or dtype that does not fit, NaN, or the stream has been flushed
+        returns  every streaming output: the valid frames that are ready, perhaps 0, which the caller owns
+        Raises   InputError: a wrong name, shape or dtype, NaN, or the stream has been flushed
         """
         input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
         if self._is_direct:
@@ -160,12 +160,12 @@ class Session:
         self._input_blocks.check(x)
 
     def flush(self, fill: float = 0.0) -> dict[str, Array]:
-        """End the stream: the frames that are still to come, and the outputs that are known only now.
+        """End the stream. Returns the remaining frames, and the outputs that are known only now.
 
-        fill     pads the last pulse; no frame that is returned depends on it
+        fill     the value that pads the last pulse; no returned frame depends on it
         returns  every output: the rest of those that stream, the whole of those that do not
-        Raises   InputError: the inputs end at different moments, or the model needs another length; then the
-                 stream goes on. Also if it has been flushed before.
+        Raises   InputError: the inputs end at different times, or the model does not take this length; then the
+                 stream continues. Also if it has already been flushed.
         """
         self._check_open("flush")
         input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
@@ -204,7 +204,7 @@ class Session:
         self._settle()
 
     def snapshot(self) -> bytes:
-        """All of the stream, the frames that wait included. Raises InputError: an exception has left it in a pulse."""
+        """Return a snapshot, waiting frames included. Raises InputError: an exception has left it in a pulse."""
         self._require_whole()
         input_blocks, output_trim = self._input_blocks, self._output_trim
         counters = [
@@ -216,7 +216,7 @@ class Session:
         return pack([*counters, *input_blocks.pending_by_input, *output_trim.held_frames], chunks)
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""
+        """Restore a snapshot of the same model, pulse and backend. Raises InputError: nothing has changed."""
         numbers, (state, *chunks) = unpack(snapshot)
         input_blocks, output_trim = self._input_blocks, self._output_trim
         inputs, outputs = len(input_blocks.received_frames), len(output_trim.sent_frames)

@@ -1,4 +1,4 @@
-"""Packs numbers and pieces of bytes into one snapshot, and unpacks them."""
+"""Packs numbers and chunks of bytes into a snapshot, and unpacks them."""
 
 import struct
 import zlib
@@ -11,7 +11,7 @@ _SIZES = struct.Struct("<8sIII")
 
 
 def pack(numbers: Sequence[int], chunks: Sequence[bytes]) -> bytes:
-    """Magic, how many of both there are, a checksum of the rest: the numbers, sizes of chunks, the chunks."""
+    """Pack the magic number, both counts, a checksum of the rest, the numbers, sizes of chunks, and the chunks."""
     values = [*numbers, *(len(chunk) for chunk in chunks)]
     rest = struct.pack(f"<{len(values)}q", *values) + b"".join(chunks)
     return _SIZES.pack(_MAGIC, len(numbers), len(chunks), zlib.crc32(rest)) + rest
@@ -38,7 +38,7 @@ def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
 
 
 def unpack_parts(snapshot: bytes, numbers: int, chunks: int) -> tuple[list[int], list[bytes]]:
-    """The same, with as many of both. Raises InputError: there are more or fewer."""
+    """Unpack, and check the number of both. Raises InputError: there are more or fewer."""
     parts = unpack(snapshot)
     if (len(parts[0]), len(parts[1])) != (numbers, chunks):
         raise InputError("this is a snapshot of something else")

@@ -14,7 +14,7 @@ from pulse.support.report import Pairs, Section, Text
 
 
 class Terminal(Console):
-    """A console that escapes control characters in whatever it prints; styles and lines are its own.
+    """A console that escapes control characters in all text; styles and lines are its own.
 
     Columns are as wide as the text in them only if it was ``printable`` before.
     """
@@ -25,17 +25,17 @@ class Terminal(Console):
 
 
 def terminal(stderr: bool = False, width: int | None = None, soft_wrap: bool = True) -> Terminal:
-    """A console on stdout or stderr: text as it is, without markup."""
+    """Create a console on stdout or stderr, which prints text unchanged, without markup."""
     return Terminal(stderr=stderr, highlight=False, markup=False, soft_wrap=soft_wrap, width=width)
 
 
 def write_text(text: str, file: TextIO | None = None) -> None:
-    """Write lines of text as they are, but for control characters."""
+    """Write lines of text unchanged, except for control characters."""
     (file or sys.stdout).write(printable_lines(text))
 
 
 def show_sections(console: Console, sections: Iterable[Section]) -> None:
-    """The sections of a report, an empty line between them."""
+    """Print the sections of a report, separated by empty lines."""
     for number, section in enumerate(sections):
         if number:
             console.print()

@@ -1,4 +1,4 @@
-"""Kernels compiled ahead of their first use, by several processes at once."""
+"""Compile kernels ahead of their first use, in several processes."""
 
 import json
 import os
@@ -37,10 +37,10 @@ from streaming.progress import Progress, progress
 
 DEAREST = 5
 FEW = 2
-"""Functions for which starting processes is not worth it."""
+"""The most functions for which starting processes is not worthwhile."""
 MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
 LIVE = (
-    "pipeline.run_pulse",  # takes the longest
+    "pipeline.run_pulse",  # takes longest
     *(
         "pipeline.pump",
         "pipeline.work",
@@ -59,11 +59,11 @@ EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
 class WarmReport(Report):
     """The report of ``warm``.
 
-    folder      where compiled functions are kept
-    compiled_s  name -> seconds that it took in its process, the longest first
-    present     what was there
-    jobs        how many processes compiled
-    seconds     that it took in all
+    folder      the folder of compiled functions
+    compiled_s  name -> seconds that it took in its process, longest first
+    present     the functions that were already compiled
+    jobs        the number of processes
+    seconds     the total time in seconds
     """
 
     folder: Path
@@ -97,8 +97,8 @@ def warm(
     """Compile the functions that are not on the disk yet.
 
     only      names; all by default
-    jobs      processes at once; one for each core that this process may use by default
-    progress  called with how many are done and how many there are to compile
+    jobs      the number of processes; by default one for each core that this process may use
+    progress  called with the number done and the total to compile
     Raises    CompileError: no such name, or the compiled functions cannot be kept
     """
     start_s = time.perf_counter()
@@ -134,7 +134,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
     A bar on stderr shows it, if stderr is a terminal. Processes begin only where they save time, and never where
     their work cannot be kept; where the disk is full in the middle, this process compiles the rest.
 
-    entries  what is needed besides: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``
+    entries  further entry points that are needed: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``
     """
 
     def prepare(kernels: Sequence[str]) -> None:
@@ -151,7 +151,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
 
 
 def _each(missing: Sequence[str]) -> Generator[str]:
-    """Each name when it is compiled and on the disk, or in this process at least."""
+    """Yield each name when it is compiled and on the disk, or at least in this process."""
     ahead = dict.fromkeys(missing)
     if len(missing) > FEW and processors() > 1 and _is_python() and not why_not_kept():
         with closing(_compile_all(missing, min(processors(), len(missing)))) as each:
@@ -175,7 +175,7 @@ class _Compiled:
 
 
 def _compile_all(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
-    """Each name when it is compiled."""
+    """Yield each result when it is compiled."""
     here = [name for name in missing if _place(name) == "__main__"]  # no other process has it
     yield from map(_compile, here)
     others = [name for name in missing if name not in here]
@@ -205,7 +205,7 @@ def _compile_all(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
 
 
 def begin_process() -> "subprocess.Popen[bytes]":
-    """A process in ``serve``, with the paths and the folder for kernels that this one has."""
+    """Start a process in ``serve``, with the paths and the kernel folder of this one."""
     code = f"import sys; sys.path[:] = {sys.path!r}; from streaming.warming import serve; serve()"
     command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code]
     environment = {**os.environ, "PULSE_CACHE": str(cache_location().path)}
@@ -215,7 +215,7 @@ def begin_process() -> "subprocess.Popen[bytes]":
 
 
 def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
-    """Let a process compile what has that name. Raises CompileError."""
+    """Let a process compile the function of that name. Raises CompileError."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(BrokenPipeError):
         process.stdin.write(f"{_place(name)} {name}\n".encode())
@@ -231,9 +231,9 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
 
 
 def serve() -> None:
-    """The loop of a process that compiles: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the one that asks says so
-    warnings.simplefilter("ignore", PulseWarning)  # that one looks at the same files
+    """Run the loop of a compiling process: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the parent reports it
+    warnings.simplefilter("ignore", PulseWarning)  # the parent looks at the same files
     load_plugins(GROUP)
     answers, sys.stdout = sys.stdout, sys.stderr
     for request in sys.stdin:
@@ -257,7 +257,7 @@ def _is_python() -> bool:
 
 
 def why_not_kept() -> str | None:
-    """Why what is compiled would not be on the disk, or None."""
+    """The reason why compiled functions would not be kept on the disk, or None."""
     folder = cache_location().folder
     return cannot_keep(folder) if folder else "no folder"
 
@@ -268,12 +268,12 @@ def _reason_not_kept(name: str, reason: str) -> str:
 
 
 def function_of(name: str) -> CompiledFunction:
-    """The kernel or entry of a name."""
+    """Return the kernel or entry of a name."""
     return KERNELS[name] if name in KERNELS else ENTRIES[name]
 
 
 def _place(name: str) -> str:
-    """The module that declares it."""
+    """The module that declares the function of a name."""
     return function_of(name).function.__module__
 
 
@@ -282,7 +282,7 @@ def is_kept(name: str) -> bool:
 
 
 def _compile(name: str) -> _Compiled:
-    """Compile it here, or load it."""
+    """Compile the function in this process, or load it."""
     one, start_s = function_of(name), time.perf_counter()
     one.prepare()
     return _Compiled(name, time.perf_counter() - start_s, one.unkept)

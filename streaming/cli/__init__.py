@@ -7,7 +7,7 @@ from pulse.support.collector import collect_rarely
 
 def main() -> None:
     """The entry point of ``pulse``."""
-    collect_rarely()  # before the imports, of whose objects nearly all stay
+    collect_rarely()  # before the imports, whose objects nearly all stay alive
     from streaming.cli.commands import app
     from streaming.cli.signals import end_on_signals
     from streaming.cli.standard_output import show_any_name
@@ -17,4 +17,4 @@ def main() -> None:
     try:
         app()
     finally:
-        gc.freeze()  # else the interpreter looks through all objects once more before it ends
+        gc.freeze()  # else the interpreter traverses all objects once more before it exits

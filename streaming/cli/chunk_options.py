@@ -1,4 +1,4 @@
-"""The options of models that take chunks and states, read."""
+"""Parse the options of models that take chunks and states."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> dict[str, str]:
-    """``["x=1,80,T"]`` as a mapping. Raises InputError."""
+    """Parse ``["x=1,80,T"]`` to a mapping. Raises InputError."""
     values: dict[str, str] = {}
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -32,7 +32,7 @@ def constants(options: ModelOptions) -> Mapping[str, Any]:
 
 
 def budget(options: ModelOptions) -> Mapping[str, float]:
-    """The limits of reading a file that differ from the usual ones. Raises InputError."""
+    """The limits of reading a file that differ from the defaults. Raises InputError."""
     return _read("--budget", options.budget, "a number", "nodes=1000000", float)
 
 
@@ -74,7 +74,7 @@ def _number(text: str) -> int:
 
 
 def _value(text: str) -> Any:
-    """A number or a list as JSON has them, or the array of a .npy file."""
+    """Parse a JSON number or list, or load the array of a .npy file."""
     path = Path(text)
     if path.suffix.lower() == ".npy":
         return read_arrays(path, [text])[text]

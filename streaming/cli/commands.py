@@ -1,4 +1,4 @@
-"""The group of all commands. A command is imported and its options are declared when it is asked for."""
+"""The group of all commands. A command is imported, and its options declared, on demand."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ COMMANDS = (
     "report",
     "devices",
 )
-"""In the order of the help; each is a function of its name in a module of its name."""
+"""The commands in the order of the help; each is a function in a module of the same name."""
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
-"""What a wrong option raises."""
+"""The error for a wrong option."""
 
 
 class Command(TyperCommand):
-    """A command with its options. Texts, paths and defaults go without typer's converters, whose import takes 0.1 s."""
+    """A command with its options. Texts, paths and defaults bypass typer's converters, whose import takes 0.1 s."""
 
     def __init__(self, *others: Any, **keywords: Any) -> None:
         super().__init__(*others, **keywords)
@@ -53,7 +53,7 @@ class Command(TyperCommand):
 
 
 def _hide_type(param: Any) -> Any:
-    """Let the help show no type of Python: an option has a metavar, a flag and an argument explain themselves."""
+    """Hide Python types in the help: an option has a metavar, flags and arguments are self-explanatory."""
     if param is None:
         return None
     if param.param_type_name == "argument":
@@ -64,15 +64,15 @@ def _hide_type(param: Any) -> Any:
 
 
 def _no_type(ctx: Any) -> None:
-    """The text that help shows for the type of an argument: none."""
+    """Return the text in the help for the type of an argument, which is empty."""
 
 
 def _leave_default(param: Any) -> Any:
-    """Let a parameter take its default as it is, and a text or path that is given; none of several are no values."""
+    """Let a parameter take its default, text or path unchanged; a repeatable one without values is empty."""
     if param is None or param.required or param.nargs != 1:
         return param
     process, several = param.process_value, getattr(param, "multiple", False)
-    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # of typer from 0.26 on
+    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # typer from 0.26 on
 
     def convert(ctx: Any, value: Any) -> Any:
         if several and not value:
@@ -93,7 +93,7 @@ def _leave_default(param: Any) -> Any:
 
 @cache
 def _command(name: str) -> TyperCommand:
-    """The command of that name with its options."""
+    """Create the command of that name with its options."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(name, cls=Command)(getattr(import_module(f"streaming.cli.{name}"), name))
     command: Any = typer.main.get_command(alone)
@@ -116,7 +116,7 @@ class _AllCommands(Mapping[str, TyperCommand]):
 
 
 class Commands(TyperGroup):
-    """Turns what a user can cause into one line on stderr, JSON on stdout if requested, and an exit code."""
+    """Reports errors that a user can cause: one line on stderr, JSON on stdout if requested, and an exit code."""
 
     def __init__(self, *others: Any, **keywords: Any) -> None:
         super().__init__(*others, **keywords)
@@ -137,7 +137,7 @@ class Commands(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *others: Any, **keywords: Any) -> Any:
         try:
             return self._main(args, *others, **keywords)
-        except OSError as error:  # of what is printed before a command is invoked
+        except OSError as error:  # from output printed before a command is invoked
             fail(error, f"standard output: {error.strerror}")
             sys.exit(BAD_USE)
 

@@ -20,7 +20,7 @@ PIPE_COLUMNS = 240
 
 
 def stdout() -> "Console":
-    """The console of standard output, for reports."""
+    """Return the console of standard output, for reports."""
     from streaming.terminal import terminal
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
@@ -28,14 +28,14 @@ def stdout() -> "Console":
 
 
 def stderr() -> "Console":
-    """The console of standard error, for errors and messages."""
+    """Return the console of standard error, for errors and messages."""
     from streaming.terminal import terminal
 
     return terminal(stderr=True)
 
 
 def print_error(message: str) -> None:
-    """``error: …``, its first line in red."""
+    """Print ``error: …`` with its first line in red."""
     first, _, rest = message.partition("\n")
     console = stderr()
     console.print(f"error: {first}", style="bold red")
@@ -44,18 +44,18 @@ def print_error(message: str) -> None:
 
 
 def print_warning(message: object) -> None:
-    """``warning: …`` in yellow where errors go."""
+    """Print ``warning: …`` in yellow on standard error."""
     stderr().print(f"warning: {message}", style="yellow")
 
 
 def print_note(message: str) -> None:
-    """``note: …`` where errors go."""
+    """Print ``note: …`` on standard error."""
     stderr().print(f"note: {message}")
 
 
 @contextmanager
 def plain_warnings() -> Generator[None]:
-    """Shows what is wrong in a file as one line, ``warning: …``, and other warnings as Python does."""
+    """Show warnings about files as one line, ``warning: …``, and other warnings as Python does."""
     import warnings
 
     def show(message: Any, category: type[Warning], *place: Any) -> None:
@@ -76,7 +76,7 @@ _documents: ContextVar[int] = ContextVar("documents", default=0)
 
 @contextmanager
 def counting_documents() -> Generator[None]:
-    """Let ``documents`` count from here on."""
+    """Restart the count of ``documents``."""
     token = _documents.set(0)
     try:
         yield
@@ -90,7 +90,7 @@ def documents() -> int:
 
 
 def print_json(values: Mapping[str, Any]) -> None:
-    """One JSON document, nothing else on stdout."""
+    """Print one JSON document, which is all of stdout."""
     _documents.set(_documents.get() + 1)
     from pulse.support.report import json_text
 
@@ -98,7 +98,7 @@ def print_json(values: Mapping[str, Any]) -> None:
 
 
 def print_report(report: "Report", json: bool = False, markdown: bool = False) -> None:
-    """A report on stdout: for reading, as JSON, or as Markdown. Raises InputError: it cannot be both."""
+    """Print a report on stdout as text, JSON or Markdown. Raises InputError: both JSON and Markdown."""
     if json and markdown:
         from pulse.errors import InputError
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DumpStage(StrEnum):
-    """The stages of a model, in their order."""
+    """The stages of a model, in order."""
 
     LOAD = "load"
     TYPED = "typed"
@@ -89,7 +89,7 @@ def dump(
 def _costs(
     opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None, activations: str | None
 ) -> "CostReport":
-    """The cost of the model, with its pulses and its program if it has them."""
+    """Compute the cost of the model, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
     from streaming.cli.model import compile_model
@@ -110,7 +110,7 @@ def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> 
 def _matches(
     query: str, stage: DumpStage, opened: "OpenedModel | None", loaded: "Loaded | None", pulse: int | None
 ) -> str:
-    """The parts of a stage's graph that fit a query, one a line."""
+    """List the parts of a stage's graph that match a query, one per line."""
     from pulse.matching import matches_text
     from pulse.models import Model
 
@@ -126,7 +126,7 @@ def _matches(
 
 
 def _read(stage: DumpStage, loaded: "Loaded", dot: bool) -> str:
-    """A model as it was read: its own nodes, or its typed ones; of a model of chunks one call."""
+    """Show a model as read: its own nodes, or its typed ones; for a model of chunks, one call."""
     from pulse import dump as dumps
     from pulse.models import Model
 
@@ -148,7 +148,7 @@ def _text(
     dot: bool,
     activations: str | None,
 ) -> str:
-    """A model on its way to a program."""
+    """Show a model at one of the stages towards a program."""
     from pulse import dump as dumps
     from pulse.errors import InputError
     from pulse.support.printable import printable

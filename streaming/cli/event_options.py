@@ -1,4 +1,4 @@
-"""The options of events: what is read off the frames of an output."""
+"""The options of events, which are detected in the frames of an output."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ PANEL = "Events"
 
 @record
 class EventOptions:
-    """Which events, as it is written."""
+    """The options that choose and configure a detector, as typed by the user."""
 
     events: Annotated[
         str | None,
@@ -40,7 +40,7 @@ class EventOptions:
     ] = None
 
     def choice(self) -> "DetectorChoice | None":
-        """Which detector; None: frames are wanted. Raises InputError."""
+        """The chosen detector; None if frames are wanted. Raises InputError."""
         if self.events is None and not self.event:
             return None
         from pulse.errors import InputError

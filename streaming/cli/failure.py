@@ -12,7 +12,7 @@ _as_json: ContextVar[bool] = ContextVar("errors_as_json", default=False)
 
 @contextmanager
 def errors_as_json() -> Generator[None]:
-    """Errors inside are printed as JSON too."""
+    """Print errors inside as JSON, too."""
     token = _as_json.set(True)
     try:
         with counting_documents():
@@ -22,7 +22,7 @@ def errors_as_json() -> Generator[None]:
 
 
 def fail(error: BaseException, message: str) -> None:
-    """Print what went wrong: in JSON ``{"error": {"type", "message", "refusals"}}``, unless a report was printed."""
+    """Print an error; in JSON as ``{"error": {"type", "message", "refusals"}}``, unless a report was printed."""
     print_error(message)
     if not _as_json.get() or documents():
         return

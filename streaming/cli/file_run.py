@@ -1,4 +1,4 @@
-"""A file through a model."""
+"""Run a file through a model."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -92,7 +92,7 @@ def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
 
 
 def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[OutputRoute]:
-    """Which outputs go where. Raises InputError."""
+    """The target of each output. Raises InputError."""
     sound_input, sound, events = sound_inputs(program)[0], request.sound, request.events
     if sound.written:
         return _named_routes(program, sound_input, sound.written, request)
@@ -130,7 +130,7 @@ def _named_routes(
 
 
 def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunRequest) -> OutputRoute:
-    """A file of outputs. Raises InputError: the file is for sound, and an output is not sound."""
+    """Route outputs to a file. Raises InputError: the file is for sound, and an output is not sound."""
     usual = "wav" if is_playable(ports[0], sound_input) else "csv"
     target = Target.of(path, usual, request.sound.form, request.sound.subtype)
     for port in ports:
@@ -142,5 +142,5 @@ def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunR
 
 
 def _with_stdout(target: Target, text: bool) -> Target:
-    """The target, with the descriptor of standard output if it goes there."""
+    """Return the target, with the descriptor of standard output if it writes there."""
     return replace(target, descriptor=take_stdout(text=text)) if str(target.path) in OUTPUT_NAMES else target

@@ -94,7 +94,7 @@ def fleet(
 
 
 def open_fleet(name: str, address: str | None) -> "Fleet":
-    """A fleet of a cluster. Raises InputError: no Ray, or no cluster."""
+    """Open a fleet of a cluster. Raises InputError: no Ray, or no cluster."""
     from pulse.errors import InputError
 
     try:
@@ -107,14 +107,14 @@ def open_fleet(name: str, address: str | None) -> "Fleet":
 
 
 def read_file(path: Path | None) -> "Deployment":
-    """The deployment in a file; without a file, that with the built-in denoiser. Raises InputError."""
+    """Read the deployment in a file; without a file, return one with the built-in denoiser. Raises InputError."""
     from streaming.fleet.deployment import Deployment, read_deployment
 
     return Deployment() if path is None else read_deployment(path.resolve())
 
 
 def deploy(handle: "Fleet", deployment: "Deployment", wait_s: float) -> None:
-    """Begin a version, and wait until its workers are live. Raises InputError."""
+    """Deploy a version, and wait until its workers are live. Raises InputError."""
     from streaming.cli.serve import open_programs
 
     handle.deploy(deployment, open_programs)

@@ -13,15 +13,15 @@ _MARGIN = 2
 _INDENT = 2
 _GAP = 3
 _WIDEST_COMMAND = 46
-"""Columns of a command beyond which its description stands below it."""
+"""The widest command, in columns, whose description is beside it; those of wider ones are below."""
 
 
 @contextmanager
 def laid_out(command: Any) -> Generator[None]:
-    """While this lasts, the help of ``command`` fits into the terminal: paragraphs are wrapped, lists have two columns.
+    """Lay out the help of ``command`` for the terminal while open: paragraphs are wrapped, lists have two columns.
 
-    A list begins with a line that ends in a colon; in its indented lines, two spaces or more stand between a command
-    and what it does.
+    A list begins with a line that ends in a colon; in its indented lines, two or more spaces separate a command from
+    its description.
     """
     text = command.help
     command.help = _lay_out_text(text)
@@ -32,7 +32,7 @@ def laid_out(command: Any) -> Generator[None]:
 
 
 def _lay_out_text(text: str) -> str:
-    """In rich's markup."""
+    """Return the text in rich's markup."""
     width = min(shutil.get_terminal_size().columns, _WIDEST) - _MARGIN
     first, *paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join(
@@ -65,5 +65,5 @@ def _lay_out_commands(lines: list[str], width: int) -> list[str]:
 
 
 def _escape(text: str) -> str:
-    """Text in which brackets are no markup."""
+    """Escape brackets, so that they are not markup."""
     return text.replace("[", r"\[")

@@ -1,4 +1,4 @@
-"""The model that a command is about: opened, its pulse chosen, compiled."""
+"""Open and compile the model of a command, and choose its pulse."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ DEFAULT_RATE_HZ = 16_000
 
 
 def load_model(path: Path | None, options: ModelOptions) -> Loaded:
-    """Load, with what the options say; a program without what reads models. Raises PulseError."""
+    """Load a model with its options; for a program, without importing readers of models. Raises PulseError."""
     inputs, constant, chunks, limits = (
         parse_inputs(options.inputs),
         constants(options),
@@ -72,7 +72,7 @@ def open_or_carried(
     weights: str | None,
     activations: str | None = None,
 ) -> OpenedModel:
-    """The model as ``open_model`` does; the built-in one as the program that a wheel carries, if that is asked for."""
+    """Like ``open_model``, but return the built-in model as the program in the wheel, if the options match."""
     is_plain = backend == "numba" and {weights, activations} <= {None, "f32"}
     if path is None and options == ModelOptions() and is_plain:
         program = carried_program()
@@ -87,7 +87,7 @@ def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
-    """The rate and who says it; warns if ``rate_hz`` contradicts the model."""
+    """Return the rate and its source; warn if ``rate_hz`` contradicts the model."""
     model_rate_hz, origin = (
         (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated_rate(model, rate_hz), "model")
     )
@@ -118,7 +118,7 @@ def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
 
 
 def takes_sound(model: Loaded) -> bool:
-    """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
+    """Whether all streaming inputs are f32 with one value per frame of the symbol; states do not count."""
     if model.defines_pulse:
         program = model.pulsify() if model.program is None else model.program
         ports = [port for port in program.inputs if port.streams]
@@ -146,7 +146,7 @@ def compile_model(
     threads: int = 1,
     activations: str | None = None,
 ) -> Program:
-    """A program, and what else a live run needs, compiled with a bar at the first time. Raises PulseError."""
+    """Compile a program, and what else a live run needs, with a progress bar the first time. Raises PulseError."""
     program = opened.compile(pulse, backend, weights, kernel_preparation(live), activations)
     return program.with_threads(threads)
 

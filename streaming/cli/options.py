@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options shared by several commands."""
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -67,7 +67,7 @@ class ReportOptions:
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the report as Markdown.")] = False
 
     def print(self, report: "Report") -> None:
-        """Print a report on stdout. Raises InputError: both forms are wanted."""
+        """Print a report on stdout. Raises InputError: both forms are requested."""
         from streaming.cli.console import print_report
 
         print_report(report, self.json, self.markdown)
@@ -75,7 +75,7 @@ class ReportOptions:
 
 @record
 class ModelOptions:
-    """Options that describe a model, as the user typed them; from ``constant`` on, of a model of chunks and states."""
+    """Options that describe a model, as typed by the user; from ``constant`` on, for models of chunks and states."""
 
     pulse: Annotated[
         int | None,
@@ -216,7 +216,7 @@ class ModelOptions:
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of the dataclasses among its parameters; it has each of them as one argument.
+    """Add to a command the options of the dataclasses among its parameters, each of which it receives as one argument.
 
     While the command runs, messages name options instead of the parameters of Python.
     """

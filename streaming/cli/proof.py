@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @record
 class ProofOptions:
-    """Which streams a proof runs."""
+    """The options that choose the streams of a proof."""
 
     length: Annotated[
         list[int] | None,
@@ -38,9 +38,9 @@ class ProofOptions:
 
 
 def require_proof(timed: "TimedProof", then: str = "") -> None:
-    """End the command with the verdict where the outcome is not ``equal``.
+    """End the command with the verdict if the outcome is not ``equal``.
 
-    then   what follows from a divergence
+    then   the consequence of a divergence
     """
     require_outcome(timed.proof.outcome, timed.proof.verdict, then)
 

@@ -40,10 +40,10 @@ def describe_models(
 ) -> "tuple[str, Sequence[str], RecipeContext]":
     """A recipe of models, for a file in a folder: its text, remarks for the user, and its path.
 
-    hop      samples from one frame to the next, where it is known
+    hop      samples from one frame to the next, if known
     Raises PulseError
     """
-    from pulse import formats as formats  # registers them
+    from pulse import formats as formats  # registers the formats
     from pulse.recipes.embedded import embedded_recipe, embedded_text
     from pulse.recipes.proposal import propose_recipe
     from pulse.recipes.reading import read_text

@@ -23,8 +23,8 @@ class RunRequest:
     """A run as the command line requests it.
 
     model           None: the built-in one
-    source, target  IN and OUT; None if they are not given
-    events          what is read off the output; None: nothing
+    source, target  IN and OUT; None if not given
+    events          the events to detect in the output; None for none
     """
 
     model: Path | None
@@ -35,17 +35,17 @@ class RunRequest:
 
     @property
     def read(self) -> Path | None:
-        """The file of the inputs that no ``--in`` names: the built-in sound if nothing is given."""
+        """The file for inputs that no ``--in`` names: the built-in sound if none is given."""
         return self.source if self.source is not None or self.sound.in_routes else noisy_path()
 
     @property
     def has_frames(self) -> bool:
-        """Whether frames are read, not sound."""
+        """Whether frames are read instead of sound."""
         path = self.read
         return path is not None and path.suffix.lower() in READABLE and not self.sound.in_routes
 
     def refuse_live(self, live: LiveOptions) -> None:
-        """Raise InputError for what does not go with --live."""
+        """Raise InputError for options that exclude --live."""
         self._refuse_events()
         for path in (self.source, self.target):
             if path is not None and is_stream(path):
@@ -63,7 +63,7 @@ class RunRequest:
             )
 
     def refuse_file(self, live: LiveOptions) -> None:
-        """Raise InputError for what does not go with files."""
+        """Raise InputError for options that need --live."""
         self._refuse_events()
         sound = self.sound
         if live != LiveOptions():
@@ -87,7 +87,7 @@ class RunRequest:
 def sort_paths(
     model: Path | None, source: Path | None, target: Path | None, sound: SoundOptions, live: bool
 ) -> tuple[Path | None, Path | None, Path | None]:
-    """MODEL, IN and OUT: a sound in place of MODEL is IN, and one file behind ``--in`` is OUT. Raises InputError."""
+    """Sort MODEL, IN and OUT: a sound in place of MODEL is IN; one file after ``--in`` is OUT. Raises InputError."""
     if model is not None and is_sound_source(model):
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")

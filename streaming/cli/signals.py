@@ -1,7 +1,7 @@
 """The signals that end a command.
 
-They raise where the command is; inside of ``gather_signals`` they are only noted. A compiler calls Python back in
-places that no exception can leave: there it would be lost, or end the process with a crash. A signal that comes in such
+They raise wherever the command is; inside ``gather_signals`` they are only recorded. A compiler calls back into
+Python from places that no exception can leave: it would be lost, or crash the process. A signal that arrives in such
 a place is sent again a moment later.
 """
 
@@ -16,12 +16,12 @@ COMPILER = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
 AGAIN_S = 0.01
 ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Ctrl-C, the end of a service, and a terminal that is closed."""
+"""The signals of Ctrl-C, of the end of a service, and of a closed terminal."""
 
 
 @contextmanager
 def watch_interrupts() -> Generator[list[int]]:
-    """Gathers the interrupts of the block, each raised as KeyboardInterrupt too.
+    """Gather the interrupts of the block, which are also raised as KeyboardInterrupt.
 
     A compiler may lose that exception and raise another one later; the list still has it.
     """
@@ -44,11 +44,10 @@ def watch_interrupts() -> Generator[list[int]]:
 
 @contextmanager
 def gather_signals() -> Generator[list[int]]:
-    """Gathers the signals of the block; none raises. The block looks at the list, and ends it soon.
+    """Gather the signals of the block without raising. The block checks the list, and ends soon after a signal.
 
-    Nothing that is being written is torn then, however often Ctrl-C is pressed. Where a disk hangs, SIGQUIT and SIGKILL
-    end the process at once, as ever. A signal that is ignored stays ignored; outside of the main thread nothing is
-    gathered.
+    No write is interrupted, however often Ctrl-C is pressed. If a disk hangs, SIGQUIT and SIGKILL still end the process
+    at once. A signal that is ignored stays ignored; outside of the main thread, nothing is gathered.
     """
     numbers: list[int] = []
 
@@ -83,12 +82,12 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def _in_main_thread() -> bool:
-    """Nowhere else does Python set handlers, or call them."""
+    """Whether this is the main thread, the only one in which Python sets and calls signal handlers."""
     return threading.current_thread() is threading.main_thread()
 
 
 def postpone(number: int, frame: FrameType | None) -> bool:
-    """Whether a signal came inside of the compiler; it comes again then."""
+    """Return whether a signal arrived inside the compiler; if so, it is sent again."""
     while frame is not None and not str(frame.f_globals.get("__name__")).startswith(COMPILER):
         frame = frame.f_back
     if frame is None:

@@ -22,8 +22,8 @@ class Sounds:
     """The open sounds, in the order of the model's inputs.
 
     routed  the sounds
-    arrays  what the other inputs get
-    paths   of all
+    arrays  the arrays for the other inputs
+    paths   the paths of all files
     """
 
     routed: list[RoutedSound]
@@ -101,7 +101,7 @@ def open_sounds(
 
 
 def _file(route: Route, source: Path | None) -> tuple[Path, int | None]:
-    """The file of a route, and its channel; a file whose name ends as a channel does is that file."""
+    """The file of a route, and its channel; an existing file whose name ends like a channel takes precedence."""
     if route.channel is not None and Path(f"{route.source}:{route.channel}").exists():
         return Path(f"{route.source}:{route.channel}"), None
     if route.source:

@@ -1,4 +1,4 @@
-"""The spelling of the parameters of ``pulse.stream``, and of live runs, on the command line."""
+"""The command-line options of the parameters of ``pulse.stream`` and of live runs."""
 
 from collections.abc import Mapping
 from shlex import quote

@@ -1,4 +1,4 @@
-"""Standard output as a target of data: what the command prints goes to standard error then."""
+"""Standard output as a target of data; the command then prints to standard error."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ _at_end: ContextVar[ExitStack | None] = ContextVar("standard_output", default=No
 
 @contextmanager
 def lend_stdout() -> Generator[None]:
-    """Commands inside may take standard output; at the end it is as before."""
+    """Allow commands inside to take standard output, which is restored at the end."""
     with ExitStack() as stack:
         token = _at_end.set(stack)
         try:
@@ -21,9 +21,9 @@ def lend_stdout() -> Generator[None]:
 
 
 def take_stdout(text: bool = False) -> int:
-    """A descriptor of standard output for data alone. Raises InputError: it is closed, or a terminal and this not text.
+    """Return a descriptor of standard output for data alone. Raises InputError: closed, or a terminal and not text.
 
-    What is written to the usual descriptor from here on, by Python or by libraries in C, is on standard error.
+    Anything written to the usual descriptor afterwards, by Python or by C libraries, goes to standard error.
     """
     from pulse.errors import InputError
 
@@ -42,7 +42,7 @@ def take_stdout(text: bool = False) -> int:
 
 
 def show_any_name() -> None:
-    """Let names of files that are no UTF-8 be printed: their bytes as escapes, which JSON understands too."""
+    """Allow printing file names that are not UTF-8: their bytes as escapes, which JSON accepts, too."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -18,20 +18,20 @@ from streaming.wire.messages import Hello, Message, read_message, write_message
 from streaming.wire.opus import SKIP_SAMPLES
 
 PAUSE_S = 0.05
-"""Between two attempts of a lost stream."""
+"""The seconds between two attempts to reconnect a lost stream."""
 ANSWER_S = 10.0
-"""How long a server may take to answer a hello."""
+"""The seconds that a server may take to answer a hello."""
 ATTEMPT_S = 2.0
-"""How long a server may take to go on with a lost stream, before the next one is asked."""
+"""The seconds that a server may take to resume a lost stream before the next one is asked."""
 CHECKS_PER_SILENCE = 4
-"""How often in ``silence_s`` a client looks whether its server has said something."""
+"""The number of times in ``silence_s`` that a client checks whether its server has sent something."""
 
 
 class Servers:
-    """The servers that a client may use, and what it says to each.
+    """The servers that a client may use, and its hello to each.
 
-    patience_s  how long a lost stream looks for a server that goes on with it
-    silence_s   after which a server that says nothing is lost; None: only a connection that ends is
+    patience_s  seconds to look for a server that resumes a lost stream
+    silence_s   seconds after which a silent server counts as lost; None: only a closed connection does
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Servers:
         self._refusals: dict[str, str] = {}
 
     async def open(self, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
-        """A stream of the first server that takes it. Raises ClientError of the last server if none does."""
+        """Open a stream on the first server that accepts it. Raises the last server's ClientError if none does."""
         for number, url in enumerate(self._urls):
             try:
                 return await self._try(until, url, self._hello)
@@ -58,7 +58,7 @@ class Servers:
         raise ClientError("hello", "no server", "give the address of one")
 
     async def run(self, stream: RemoteStream, until: AsyncExitStack) -> None:
-        """Read a stream to its end, over as many connections as it takes."""
+        """Read a stream to its end, over as many connections as needed."""
         while True:
             await self._read(stream)
             await until.aclose()
@@ -79,7 +79,7 @@ class Servers:
         stream.fail(ClientError("drain", "the server has closed the connection", "connect again"))
 
     async def _find(self, stream: RemoteStream, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
-        """A server that goes on with a lost stream, however long it takes; its successors in a fleet come first."""
+        """Find a server that resumes a lost stream, without a time limit; its successors in a fleet are asked first."""
         hello = replace(self._hello, resume=stream.resume)
         successors = [_with_path(url) for url in stream.successors]
         while True:
@@ -97,7 +97,7 @@ class Servers:
     async def _go_on(
         self, until: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
     ) -> tuple[ClientSocket, Message]:
-        """A server that goes on with a lost stream, or begins it again if all of it is here. Raises ClientError."""
+        """Resume a lost stream on a server, or restart it if all its frames are still here. Raises ClientError."""
         try:
             return await self._try(until, url, hello)
         except ClientError as error:
@@ -107,7 +107,7 @@ class Servers:
         return await self._try(until, url, again)
 
     async def _try(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
-        """A stream of this server, or of those that it names. Raises ClientError."""
+        """Open a stream on this server, or on those that it names. Raises ClientError."""
         try:
             return await self._connect(until, url, hello)
         except ClientError as error:
@@ -134,7 +134,7 @@ class Servers:
         return socket, ready
 
     async def _read(self, stream: RemoteStream) -> None:
-        """Receive until the connection ends, or its server is silent for too long."""
+        """Receive until the connection ends or its server is silent for too long."""
         if self._silence_s is None:
             await stream.read()
             return
@@ -144,7 +144,7 @@ class Servers:
             tasks.cancel_scope.cancel()
 
     async def _end_silence(self, stream: RemoteStream, silence_s: float, tasks: TaskGroup) -> None:
-        """Ask a server that is quiet, and cut the connection if it stays so."""
+        """Ping a silent server, and cut the connection if it stays silent."""
         pinged = False
         while (quiet_s := time.monotonic() - stream.answered_s) < silence_s or not pinged:
             if quiet_s < silence_s / 2:
@@ -170,22 +170,22 @@ async def connect(
     patience_s: float = 0.0,
     silence_s: float | None = None,
 ) -> AsyncGenerator[RemoteStream]:
-    """A stream of a server, on asyncio or trio.
+    """Open a stream of a server, on asyncio or trio.
 
-    url         ws://HOST:PORT or wss://HOST:PORT, the path may be left out; several: the first that takes the stream
-    model       its name in the server; the first one by default
-    rate_hz     that of the samples, in and out: the server resamples if it is not the model's
-    format      f32; pcm16: half the bytes, samples of 16 bits; opus: packets of 10 ms at 48 kHz, which need PyAV here
-                and there
-    block       samples that are sent at once, a hint
+    url         ws://HOST:PORT or wss://HOST:PORT, path optional; of several, the first that accepts the stream
+    model       its name in the server; the server's first model by default
+    rate_hz     the rate of the samples, in and out: the server resamples if it is not the model's
+    format      f32; pcm16: samples of 16 bits, half the bytes; opus: packets of 10 ms at 48 kHz, for which client
+                and server need PyAV
+    block       the number of samples sent at once, a hint
     outputs     the names of the outputs to send
-    token       if the server has tokens
-    tls         for wss: what is trusted; the system's authorities by default
-    patience_s  above 0: if the connection is lost, go on over another one, for which this long is looked, with the same
-                bits as a result. The server must keep checkpoints; what is not in one is kept here and sent again
-    silence_s   with patience: a server that does not answer a ping for this long is lost too, as when its machine loses
-                power. None: only a connection that ends
-    Raises      ClientError: the server cannot be reached or refuses; ``code`` says why
+    token       a token, if the server has tokens
+    tls         for wss, the trusted certificates; the system's authorities by default
+    patience_s  above 0: if the connection is lost, try for this many seconds to resume over another one, with the same
+                bits as a result. The server must keep checkpoints; frames not in one are kept here and sent again
+    silence_s   with patience, a server that does not answer a ping for this long counts as lost, as when its machine
+                loses power. None: only a closed connection does
+    Raises      ClientError: the server cannot be reached or refuses; ``code`` is the reason
 
         async with connect("ws://localhost:8080", "denoiser") as stream:
             await stream.send(samples)

@@ -1,4 +1,4 @@
-"""The sound of a stream in packets of Opus, on the side of a client: every sample in, every sample out."""
+"""The sound of a stream in Opus packets, on the client's side: without a lost or added sample."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from streaming.wire.ports import WirePort
 
 
 class OpusSound(NotCopyable):
-    """Encoders of the inputs and decoders of the outputs.
+    """The encoders of the inputs and the decoders of the outputs.
 
-    skip    samples that decoders leave out in front, as the server says
+    skip    samples that decoders skip at the start, as stated by the server
     Raises  InputError: PyAV is not installed
     """
 
@@ -30,26 +30,26 @@ class OpusSound(NotCopyable):
         self._decoders = {port.number: _HeldDecoder(port, self._skip) for port in self._outputs}
 
     def encode(self, port: WirePort, array: Array) -> list[tuple[int, bytes]]:
-        """The packets that are full, each with its number of samples."""
+        """Return the full packets, each with its number of samples."""
         return self._encoders[port.number].encode(array.ravel())
 
     def flush(self, port: WirePort) -> list[tuple[int, bytes]]:
-        """The last packets of an input."""
+        """Return the last packets of an input."""
         return self._encoders[port.number].flush()
 
     def decode(self, port: WirePort, packet: bytes) -> Array | None:
-        """More of an output, in its shape; None if it is not sound. Raises WireError: no packet."""
+        """Decode more of an output, in its shape; None if it is not sound. Raises WireError: not a packet."""
         decoder = self._decoders.get(port.number)
         return None if decoder is None else decoder.push(packet)
 
     def ends(self, totals_sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
-        """The last samples of each output without the padding; ``totals_sent`` counts all samples of the sound."""
+        """Return the last samples of each output without padding; ``totals_sent`` counts all samples of the sound."""
         totals = {port.number: total for port, total in zip(streaming, totals_sent)}
         return [(port, self._decoders[port.number].end(totals[port.number])) for port in self._outputs]
 
 
 class _HeldDecoder:
-    """Delays samples by one packet: only the next packet shows that a packet was not the last."""
+    """Delays samples by one packet, since only the next packet shows that a packet was not the last."""
 
     def __init__(self, port: WirePort, skip: int) -> None:
         self._shape = [-1 if size is None else size for size in port.shape]

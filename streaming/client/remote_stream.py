@@ -1,4 +1,4 @@
-"""RemoteStream: a stream of a server, as a client uses it."""
+"""RemoteStream: the client's side of a stream of a server."""
 
 import time
 from collections import deque
@@ -24,21 +24,22 @@ from streaming.wire.ports import WirePort
 Block = Array | Mapping[str, Array]
 Outputs = dict[str, Array]
 RETRYABLE_CODES = ("connection", "drain", "busy", "address")
-"""Errors after which another connection may go on."""
+"""Errors after which another connection may resume the stream."""
 
 
 class RemoteStream(NotCopyable):
-    """A stream of a model in a server: blocks of any size in, valid frames out, as a ``Session`` gives them.
+    """A stream of a model in a server: blocks of any size in, valid frames out, like a ``Session``.
 
-    model     its name
-    rate_hz   of the model; None if unknown
+    model     the name of the model
+    rate_hz   the rate of the model; None if unknown
     pulse     frames of a step
     inputs, outputs  ports, in the order of their numbers
-    events    messages of events that have come, the oldest first; the caller takes them out
+    events    event messages received, oldest first; the caller removes them
     last      the header of the last output: its number, and how long its pulse waited and took
 
     Outputs wait in memory until they are taken: ``async for outputs in stream``, or ``flush``. One task may send while
-    another one takes. What a server refuses is raised as ClientError where outputs are taken, or by the next ``send``.
+    another takes outputs. A refusal of the server is raised as ClientError where outputs are taken, or by the next
+    ``send``.
     """
 
     why_not = "it is an open connection; connect again"
@@ -48,7 +49,7 @@ class RemoteStream(NotCopyable):
     ) -> None:
         self._socket, self._format, self._tasks = socket, format, tasks
         self.resume: str | None = ready.get("resume") if keeps else None
-        """The name under which another connection goes on; None: none does."""
+        """The name under which another connection resumes the stream; None if it cannot."""
         self._resend = [ResendBuffer(port) for port in map(WirePort.of_dict, ready["inputs"])]
         self._frames_received: list[int] = list(ready["sent"])
         self._sending = anyio.Lock()
@@ -79,17 +80,17 @@ class RemoteStream(NotCopyable):
         self._error: Exception | None = None
         self._changed = anyio.Event()
         self.connections = 1
-        """Over how many connections the stream has gone so far."""
+        """The number of connections that the stream has used so far."""
         self.successors: list[str] = ready.get("urls", [])
-        """Addresses at which a fleet goes on with the stream, the best first."""
+        """Addresses at which a fleet would resume the stream, best first."""
         self.answered_s = time.monotonic()
-        """When the server has said something for the last time, by ``time.monotonic``."""
+        """The time of the server's last message, by ``time.monotonic``."""
 
     def __aiter__(self) -> "RemoteStream":
         return self
 
     async def __anext__(self) -> Outputs:
-        """Output name -> the next frames; after a flush the last item has the final outputs."""
+        """Return output name -> the next frames; after a flush, the last item has the final outputs."""
         while not self._outputs:
             if self._ended:
                 finals, self._finals = self._finals, {}
@@ -100,7 +101,7 @@ class RemoteStream(NotCopyable):
         return self._outputs.popleft()
 
     async def send(self, block: Block) -> None:
-        """More of the stream: an array for the only input, or input name -> array.
+        """Send more of the stream: an array for the only input, or input name -> array.
 
         Raises  InputError: an array that does not fit. ClientError: the server has ended the stream
         """
@@ -116,7 +117,7 @@ class RemoteStream(NotCopyable):
                 await self._send_frames(port, array, first)
 
     async def end(self) -> None:
-        """No input comes any more; the iteration ends with the last outputs."""
+        """End the input; the iteration ends with the last outputs."""
         async with self._sending:
             self._flushing = True
             if self._opus is not None:
@@ -125,7 +126,7 @@ class RemoteStream(NotCopyable):
             await self._send({"type": "flush"})
 
     async def flush(self) -> Outputs:
-        """End the stream. For every output all frames that have not been taken, joined; and the final outputs."""
+        """End the stream. Returns all frames of each output that have not been taken, joined, and the final outputs."""
         await self.end()
         while not self._ended:
             await self._wait()
@@ -135,7 +136,7 @@ class RemoteStream(NotCopyable):
         return {**frames, **finals}
 
     async def reset(self) -> None:
-        """Begin a new stream; what has not been taken is dropped."""
+        """Begin a new stream; outputs that have not been taken are dropped."""
         async with self._sending:
             self._epoch += 1
             self._first = [0] * len(self.inputs)
@@ -151,17 +152,17 @@ class RemoteStream(NotCopyable):
         await self._answer("reset")
 
     async def statistics(self) -> Message:
-        """The latencies of this stream: ``queue_us``, ``step_us``, ``answer_us``."""
+        """Request the latencies of this stream: ``queue_us``, ``step_us``, ``answer_us``."""
         await self._send({"type": "stats"})
         return await self._answer("stats")
 
     async def ping(self) -> Message:
-        """Wait for an answer of the server, which does not wait for the model."""
+        """Ping the server and return its answer, which does not wait for the model."""
         await self._send({"type": "ping"})
         return await self._answer("pong")
 
     async def ask_for_life(self) -> None:
-        """Have the server say something; ``answered_s`` tells that it did."""
+        """Ask the server for any message, which updates ``answered_s``."""
         await self._send({"type": "ping", "for_life": True})
 
     async def _confirm(self, epoch: int, safe: list[int]) -> None:
@@ -169,11 +170,11 @@ class RemoteStream(NotCopyable):
         await self._send({"type": "confirm", "epoch": epoch, "safe": safe})
 
     async def cut(self) -> None:
-        """Take the connection for lost."""
+        """Cut the connection and treat it as lost."""
         await self._socket.cut()
 
     async def process(self, blocks: Iterable[Block] | AsyncIterable[Block]) -> AsyncGenerator[Outputs]:
-        """All outputs of blocks, flush included; what the blocks raise comes out here.
+        """Send blocks and yield all outputs, flush included. Errors of the blocks are raised here.
 
         A source for an executor: ``executor.stream(remote.process(blocks))``.
         """
@@ -196,7 +197,7 @@ class RemoteStream(NotCopyable):
             yield outputs
 
     def sink(self, output: str | None = None) -> Callable[[Mapping[str, Array]], Awaitable[None]]:
-        """A sink for an executor: sends one of its outputs, the only one by default, to the only input here."""
+        """Return a sink for an executor: it sends one output, by default the only one, to this stream's only input."""
 
         async def write(outputs: Mapping[str, Array]) -> None:
             name = next(iter(outputs)) if output is None else output
@@ -220,24 +221,24 @@ class RemoteStream(NotCopyable):
             self._changed.set()
 
     def fail(self, error: Exception) -> None:
-        """No connection any more: raise this where outputs are taken, or by the next ``send``."""
+        """End the stream with an error, raised where outputs are taken, or by the next ``send``."""
         self._error = self._error or error
         self._changed.set()
 
     def give_up(self, error: ClientError) -> None:
-        """No server goes on."""
+        """End the stream, because no server resumes it."""
         self.resume = None
         self._error = error
         self._changed.set()
 
     @property
     def is_whole(self) -> bool:
-        """Whether no frame was ever forgotten, so that a new stream can begin from the start."""
+        """Whether all frames are still in memory, so that a new stream can begin from the start."""
         return not any(buffer.has_checkpoint for buffer in self._resend)
 
     @property
     def lost(self) -> bool:
-        """Whether a lost connection is to be followed by another one."""
+        """Whether the connection is lost and another one should follow."""
         return self.resume is not None and (self._error is None or self._error_code in RETRYABLE_CODES)
 
     @property
@@ -245,7 +246,7 @@ class RemoteStream(NotCopyable):
         return self._error.code if isinstance(self._error, ClientError) else ""
 
     async def go_on(self, socket: ClientSocket, ready: Message) -> None:
-        """Another connection: send again what its server does not have."""
+        """Continue over another connection: resend the frames that its server does not have."""
         async with self._sending:
             self._socket, self.resume, self._error = socket, ready["resume"], None
             self._confirms = ready.get("confirms", False)
@@ -284,7 +285,7 @@ class RemoteStream(NotCopyable):
                 f"output {port.name}: frames {self._frames_received[number]} to {header.first - 1} are lost"
             )
             self.give_up(ClientError("gap", lost, "begin a new stream"))
-        elif had < header.frames:  # else it came over the connection before
+        elif had < header.frames:  # else it came over the previous connection
             self._frames_received[number] = header.first + header.frames
             frames = frames_at(frames, port.axis or 0, had, header.frames)
             self._outputs.append({port.name: frames})
@@ -324,7 +325,7 @@ class RemoteStream(NotCopyable):
             await self._wait()
 
     async def _wait(self) -> None:
-        """Until something comes. Raises ClientError: nothing will."""
+        """Wait until something arrives. Raises ClientError: nothing will."""
         if self._error is not None and not self.lost:
             raise self._error
         self._changed = anyio.Event()
@@ -338,13 +339,13 @@ class RemoteStream(NotCopyable):
             await self._socket.send(message)
         except ClientError as error:
             if self.lost:
-                return  # what is not safe is sent again by the next connection
+                return  # frames that are not safe are sent again over the next connection
             while self._error is None:
                 await self._wait()
             raise self._error from error
 
     async def _send_frames(self, port: WirePort, array: Array, begin: int) -> None:
-        """In messages that are not too long."""
+        """Send frames, in messages within the size limit."""
         axis = port.axis or 0
         most = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._format))
         for first in range(0, array.shape[axis], most):
@@ -378,7 +379,7 @@ class RemoteStream(NotCopyable):
 
 
 def _fit(port: WirePort, array: Array) -> Array:
-    """The array in the port's shape; samples alone are made to fit. Raises InputError."""
+    """Return the array in the port's shape; plain samples are reshaped. Raises InputError."""
     if port.kind == "sound" and array.ndim == 1:
         array = array.reshape([-1 if size is None else size for size in port.shape])
     shape = tuple(None if axis == port.axis else size for axis, size in enumerate(array.shape))

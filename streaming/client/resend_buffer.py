@@ -1,4 +1,4 @@
-"""ResendBuffer: the frames of an input that a server may still lose."""
+"""ResendBuffer: the frames of an input that a lost server would lose."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -9,26 +9,26 @@ from streaming.wire.ports import WirePort
 
 
 class ResendBuffer:
-    """Blocks of one input by the number of their first frame, until a checkpoint has them."""
+    """Blocks of one input by the number of their first frame, kept until a checkpoint includes them."""
 
     def __init__(self, port: WirePort) -> None:
         self._axis = port.axis or 0
         self.has_checkpoint = False
-        """Whether a server has said that frames are safe."""
+        """Whether a server has acknowledged a checkpoint."""
         self._blocks: deque[tuple[int, Array]] = deque()
 
     def add(self, first: int, frames: Array) -> None:
-        """The next block; it is copied."""
+        """Add a copy of the next block."""
         self._blocks.append((first, frames.copy()))
 
     def forget(self, first: int) -> None:
-        """All frames before this one are safe."""
+        """Forget all frames before this one, which are safe."""
         self.has_checkpoint = self.has_checkpoint or first > 0
         while self._blocks and self._end(*self._blocks[0]) <= first:
             self._blocks.popleft()
 
     def since(self, first: int) -> Iterator[tuple[int, Array]]:
-        """The frames from this one on, in blocks with their numbers."""
+        """Yield the frames from this one on, in blocks with their numbers."""
         for begin, frames in list(self._blocks):
             skipped = max(0, first - begin)
             count = frames.shape[self._axis]

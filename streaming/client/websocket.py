@@ -20,7 +20,7 @@ from streaming.client.errors import ClientError
 from streaming.wire import SUBPROTOCOL
 
 LARGEST = 1 << 26
-"""Bytes of a message of a server."""
+"""The most bytes of a message of a server."""
 CHUNK = 1 << 16
 CLOSE_S = 2.0
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
@@ -49,7 +49,7 @@ class ClientSocket(NotCopyable):
         await self._send_bytes()
 
     async def receive(self) -> bytes | str | None:
-        """The next message; None if the server closed the connection."""
+        """Return the next message; None if the server closed the connection."""
         while not self._messages:
             try:
                 data = await self._stream.receive(CHUNK)
@@ -67,7 +67,7 @@ class ClientSocket(NotCopyable):
         return self._messages.popleft()
 
     async def shake_hands(self) -> None:
-        """Ask for the WebSocket. Raises ClientError: the server refuses."""
+        """Perform the opening handshake. Raises ClientError: the server refuses."""
         self._protocol.send_request(self._protocol.connect())
         await self._send_bytes()
         while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
@@ -89,13 +89,13 @@ class ClientSocket(NotCopyable):
                 self._take(event)
 
     async def close(self) -> None:
-        """Say goodbye."""
+        """Close the connection with a closing handshake."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(1000)
             await self._try_to_send()
 
     async def cut(self) -> None:
-        """End at once, without a word."""
+        """Cut the connection at once, without a closing handshake."""
         await anyio.aclose_forcefully(self._stream)
 
     def _take(self, frame: Frame) -> None:
@@ -109,12 +109,12 @@ class ClientSocket(NotCopyable):
             self._messages.append(data.decode() if self._is_text else data)
 
     async def _send_bytes(self) -> None:
-        """Send what waits. Raises ClientError: the connection is gone."""
+        """Send waiting bytes. Raises ClientError: the connection is lost."""
         if not await self._try_to_send():
             raise self._end_error()
 
     async def _try_to_send(self) -> bool:
-        """Send all waiting bytes; gives whether the connection still exists."""
+        """Send all waiting bytes. Returns whether the connection still exists."""
         async with self._sending:
             data = b"".join(self._protocol.data_to_send())
             try:
@@ -132,7 +132,7 @@ class ClientSocket(NotCopyable):
 
 @asynccontextmanager
 async def open_socket(url: str, context: ssl.SSLContext | None) -> AsyncGenerator[ClientSocket]:
-    """A WebSocket to ws://… or wss://…. Raises ClientError: no answer, or the server refuses."""
+    """Open a WebSocket to ws://… or wss://…. Raises ClientError: no answer, or the server refuses."""
     try:
         uri = parse_uri(url)
     except InvalidURI as error:

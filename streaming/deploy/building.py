@@ -1,4 +1,4 @@
-"""From an opened model to its library."""
+"""Build the library of an opened model."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from streaming.reports.opened_model import OpenedModel
 
 
 def find_target(name: str | None) -> Level:
-    """The target of that name; without one the best level that this machine has. Raises InputError."""
+    """The target of that name; by default the best level that this machine supports. Raises InputError."""
     if name is None:
         target = next((level for level in LEVELS.values() if not level.missing_features), None)
         if target is None:
@@ -50,7 +50,7 @@ def build_model(
         network = program.network
         if program.activations == "f32":
             original = opened.model.with_pulse(program.pulse).analyse()
-        else:  # what rounding may do to rounded rows, where the library runs on another processor
+        else:  # the effect of rounding on rounded rows if the library runs on another processor
             original = round_offline(network.typed, program.form, program.activations)
         offline = network, oracle_of(network, original)
     return build_library(deployed, target, make_vector(program, offline), folder, checks, plugins)

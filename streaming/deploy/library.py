@@ -1,4 +1,4 @@
-"""A library of a program: compiled, linked, tried where this machine can run it, and written to a folder."""
+"""A library of a program: compiled, linked, tested if this machine can run it, and written to a folder."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ from streaming.deploy.web import check_module, write_web
 
 PROVIDED = frozenset(("memcpy", "memmove", "memset"))
 ABI = "__"
-"""What the names of a compiler's own helpers begin with: they come with it."""
+"""The prefix of a compiler's own helper functions, which come with it."""
 
 
 @record
@@ -30,13 +30,13 @@ class Library(Report):
     """A library that was written.
 
     deployed   the model, prepared for C
-    target     what it is compiled for
-    toolchain  what linked it
-    folder     where it is
+    target     the target that it is compiled for
+    toolchain  the toolchain that linked it
+    folder     its folder
     sizes      file -> bytes
     needs      the functions of libm that it calls
     vector     its test vector
-    outcome    what the vector said here; why it was not run otherwise
+    outcome    the result of the vector here, or why it was not run
     """
 
     deployed: Deployed
@@ -88,7 +88,7 @@ def build_library(
     """Build the library of a program in a folder, which is made if it is missing.
 
     checks  run the test vector, if this machine has the processor
-    plugins what to make of it for hosts of sound: ``ladspa``, ``lv2``, ``clap``
+    plugins the plug-ins to build: ``ladspa``, ``lv2``, ``clap``
     Raises  CompileError: it cannot be compiled or linked, or the test vector fails; WriteError
     """
     if plugins:
@@ -154,7 +154,7 @@ def _write_texts(
 def _try(
     deployed: Deployed, target: Level, toolchain: Toolchain, result: Path, work: Path, checks: bool
 ) -> str:
-    """Run the test vector; what it says, or why it was not run. Raises CompileError: it fails."""
+    """Run the test vector. Returns its result, or why it was not run. Raises CompileError: it fails."""
     if not checks:
         return "not run (--no-check)"
     if target.machine == "wasm32":

@@ -27,9 +27,9 @@ CONSTANTS = "constants.o"
 class Compiled:
     """The machine code of a library.
 
-    symbols  kernel -> what its function is called
+    symbols  kernel -> the name of its function
     needs    the C functions that kernels call
-    objects  the files
+    objects  the object files
     resampler, resampler_symbol  the resampler, which only hosts of sound need
     """
 
@@ -71,7 +71,7 @@ def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled
 
 
 def write_objects(deployed: Deployed, folder: Path) -> None:
-    """Compile for the processor that PULSE_LEVEL names; a line for each function says its symbol and needs."""
+    """Compile for the processor that PULSE_LEVEL names; print a line per function with its symbol and needs."""
     from pulse.jit.constants import constants_object
 
     applied = deployed.applied_rows
@@ -92,7 +92,7 @@ def write_objects(deployed: Deployed, folder: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The program file, the name of the library, the folder, whether the weights are external."""
+    """Run with arguments: the program file, the library's name, the folder, whether weights are external."""
     program, name, folder, external = arguments
     deployed = prepare_deployment(read_program(Path(program)), name, name, None, external == str(True))
     write_objects(deployed, Path(folder))

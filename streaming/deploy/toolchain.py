@@ -13,19 +13,19 @@ from pulse.jit.levels import Level
 from pulse.support.record import record
 
 GNU = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "armv7": "arm-linux-gnueabihf"}
-"""What Debian's compilers for an architecture begin with."""
+"""The prefixes of Debian's compilers for an architecture."""
 ZIG = {
     "x86_64": "x86_64-linux-gnu.2.17",
     "aarch64": "aarch64-linux-gnu.2.17",
     "armv7": "arm-linux-gnueabihf.2.17",
     "wasm32": "wasm32-freestanding",
 }
-"""What zig calls them, with the oldest glibc that a shared library may meet."""
+"""zig's names of architectures, with the oldest glibc that a shared library supports."""
 CPUS = {
     "armv7": "-mcpu=generic+v7a+neon+vfp4",
     "wasm32": "-mcpu=generic+simd128+bulk_memory+bulk_memory_opt+sign_ext+nontrapping_fptoint",
 }
-"""Processors that are more than the least of their architecture, as zig calls them."""
+"""zig's names of processors above the baseline of their architecture."""
 WARNINGS = ("-Wall", "-Wextra", "-pedantic")
 OPTIMISED = ("-O2", "-fPIC", "-fvisibility=hidden")
 
@@ -34,9 +34,9 @@ OPTIMISED = ("-O2", "-fPIC", "-fvisibility=hidden")
 class Toolchain:
     """The compiler and archiver that make libraries of C for a target.
 
-    name      for reports
-    compiler  the command
-    archiver  the command
+    name      the name in reports
+    compiler  the command of the compiler
+    archiver  the command of the archiver
     """
 
     name: str
@@ -54,7 +54,7 @@ class Toolchain:
         _run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
 
     def share(self, objects: Sequence[Path], target: Path, needs_math: bool, only: str | None = None) -> None:
-        """Make a shared library, which needs nothing but memcpy and its like. Raises CompileError.
+        """Make a shared library, which needs only memcpy and the like. Raises CompileError.
 
         only    the one exported symbol; None: all with default visibility
         """

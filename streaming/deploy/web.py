@@ -33,15 +33,15 @@ BLOCKS = (
     "stream",
     "counters",
 )
-"""What JavaScript calls."""
+"""The functions that JavaScript calls."""
 _MATH = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh exp expm1 fabs floor fmod hypot",
     "log log10 log1p log2 pow sin sinh sqrt tan tanh trunc",
 )
 IN_BROWSERS = frozenset(" ".join(_MATH).split())
-"""Functions of libm that JavaScript has; each of float32 too."""
+"""Functions of libm that JavaScript has, including their float32 variants."""
 SCRIPTS = {"worklet.js": "worklet.js", "pulse.d.ts": "pulse.d.ts", "check.mjs": "test/check.mjs"}
-"""Templates, and where they belong."""
+"""Template -> file."""
 
 
 def write_web(
@@ -82,7 +82,7 @@ def write_web(
 
 
 def check_module(deployed: Deployed, result: Path) -> str:
-    """Run the test vector in Node.js; what it says, or why it was not run. Raises CompileError: it fails."""
+    """Run the test vector in Node.js. Returns its result, or why it was not run. Raises CompileError: it fails."""
     node = shutil.which("node")
     if node is None:
         return "not run: Node.js is missing"

@@ -1,4 +1,4 @@
-"""Argmax: which class is the most probable, from when to when."""
+"""Argmax: intervals in which a class is the most probable."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from streaming.events.parameters import class_names, require_seconds
 
 @dataclass
 class _State:
-    """The current class, and another one that is the best just now.
+    """The current class, and another one that is the best at present.
 
     first, total           the frame where the class began, and the sum of its values since
-    other_first, others    the same of the other one
+    other_first, others    the same for the other class
     total_before           ``total`` at ``other_first``
     """
 
@@ -29,16 +29,16 @@ class _State:
 
 
 class Argmax(ClassDetector[_State]):
-    """Changes of the best class: an event for each class, from its start to that of the next.
+    """Detects changes of the best class: an event for each class, from its start to that of the next.
 
-    clock       of the output, or its frames a second
-    min_s       a class counts from the first frame of a run, at least this long, in which it is the best
+    clock       the clock of the output, or its frames per second
+    min_s       a class starts at the first frame of a run, at least this long, in which it is the best
     labels      names of the classes; their numbers by default
-    background  the class that gives no events; None: all are
+    background  the class that makes no events; None for none
     Raises      InputError
 
-    Of equal values the first is the best. A shorter run changes nothing: the class before goes on. The last class
-    goes on to the end of the sound. The score is the mean value of the class.
+    Of equal values, the first is the best. Shorter runs are ignored: the previous class continues. The last class
+    lasts to the end of the sound. The score is the mean value of the class.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Choice: which detector is to read an output, as it is written on a command line."""
+"""Choice: the detector for an output, as given on a command line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -36,8 +36,8 @@ class DetectorChoice:
     """A detector and its parameters, as text.
 
     kind      a name in ``KINDS``
-    settings  values of parameters, such as threshold: 0.5; a list has commas
-    Raises    InputError: no such detector or parameter, or one that is missing or no such value
+    settings  values of parameters, such as threshold: 0.5; items of a list are separated by commas
+    Raises    InputError: no such detector or parameter, a missing parameter, or an invalid value
     """
 
     kind: str
@@ -48,7 +48,7 @@ class DetectorChoice:
 
     @classmethod
     def parse(cls, kind: str, settings: Sequence[str]) -> "DetectorChoice":
-        """A choice from settings that are written ``name=value``. Raises InputError."""
+        """Parse settings written as ``name=value``. Raises InputError."""
         pairs: dict[str, str] = {}
         for text in settings:
             name, equals, value = text.partition("=")
@@ -60,11 +60,11 @@ class DetectorChoice:
         return cls(kind, pairs)
 
     def detector(self, clock: FrameClock) -> Detector[Any]:
-        """A detector for an output with this clock. Raises InputError."""
+        """Create a detector for an output with this clock. Raises InputError."""
         return self._make()(clock)
 
     def _make(self) -> Callable[[FrameClock], Detector[Any]]:
-        """The function that makes the detector, after a check of the parameters."""
+        """Check the parameters and return the function that creates the detector."""
         make = KINDS.get(self.kind)
         if make is None:
             raise InputError(f"{spell('events', self.kind)}: the kinds are {', '.join(KINDS)}")
@@ -83,7 +83,7 @@ class DetectorChoice:
         return lambda clock: make(clock, **values)
 
     def of_port(self, port: Port, rate_hz: float | None) -> Detector[Any]:
-        """A detector for an output of a model; ``rate_hz`` counts frames of the model's symbol. Raises InputError."""
+        """Create a detector for an output; ``rate_hz`` is in frames of the model's symbol. Raises InputError."""
         if rate_hz is None:
             raise InputError(
                 f"{port.name}: events have times; give the model's samples or frames a second with "
@@ -93,7 +93,7 @@ class DetectorChoice:
 
 
 def _value(name: str, text: str, kind: Any) -> Any:
-    """The value that a text is of a parameter. Raises InputError."""
+    """Parse the value of a parameter. Raises InputError."""
     try:
         if kind is bool:
             return TRUTH[text.lower()]

@@ -1,4 +1,4 @@
-"""Clock: at what time of the sound a frame of an output is, and when it is known."""
+"""Clock: the time of an output's frame in the sound, and when the frame is known."""
 
 from fractions import Fraction
 from math import ceil
@@ -8,17 +8,17 @@ from pulse.interface import Port
 from pulse.support.record import record
 
 NEAR = 1e-6
-"""The part of a frame by which seconds may differ from a whole number of frames and still mean it."""
+"""Seconds that differ from a whole number of frames by at most this part of a frame are taken as that number."""
 
 
 @record
 class FrameClock:
     """The times of the frames of one output.
 
-    rate_hz       frames a second
-    delay_frames  frames of the output that a stream gives before its first one; they are cut off
-    pulse_frames  frames of the output that a stream gives at once
-    Raises        InputError: no rate
+    rate_hz       frames per second
+    delay_frames  leading frames of the output that are removed as delay
+    pulse_frames  frames of the output in a pulse
+    Raises        InputError: an invalid rate
     """
 
     rate_hz: Fraction
@@ -31,7 +31,7 @@ class FrameClock:
 
     @classmethod
     def of(cls, clock: "FrameClock | float") -> "FrameClock":
-        """A clock, or frames a second. Raises InputError."""
+        """Return a clock, given one or frames per second. Raises InputError."""
         if isinstance(clock, FrameClock):
             return clock
         try:
@@ -51,10 +51,10 @@ class FrameClock:
         return float(Fraction(frame) / self.rate_hz)
 
     def known_s(self, frame: int) -> float:
-        """The length of sound that a stream has received when it gives this frame; frames count from 0."""
+        """The length of sound that a stream has received when it returns this frame; frames count from 0."""
         pulses = -(-(frame + 1 + self.delay_frames) // self.pulse_frames)
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 
     def frames(self, seconds: float) -> int:
-        """The least whole number of frames that lasts this long, and at least one."""
+        """The least number of frames, at least one, that lasts this long."""
         return max(1, ceil(seconds * float(self.rate_hz) - NEAR))

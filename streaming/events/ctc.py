@@ -32,21 +32,21 @@ class _Token:
 
 @dataclass
 class _State:
-    """The tokens of the text that has begun; and the best class of the frame before, the blank at the start."""
+    """The tokens of the current text, and the best class of the previous frame, initially the blank."""
 
     last: int
     tokens: list[_Token] = field(default_factory=list[_Token])
 
 
 class Ctc(Detector[_State]):
-    """Greedy decoding: the best class of each frame, repeated ones once, without blanks.
+    """Greedy decoding: the best class of each frame, without repetitions and blanks.
 
-    clock    of the output, or its frames a second
+    clock    the clock of the output, or its frames per second
     tokens   a file of lines ``token id``, as sherpa and icefall have it, or the texts in order
     unit     of events: ``token``, ``word`` or ``phrase``
     pause_s  without a new token for this long, a word or phrase has ended; None: 0.6 s for phrases, never for words
     blank    the class of the blank; None: the token of a usual name, such as <blk>, else 0
-    values   what the model gives: ``logits``, or their log-softmax; ``probabilities``
+    values   the model's output: ``logits``, or their log-softmax; ``probabilities``
     Raises   InputError
 
     A word begins with a token that has a space in front (SentencePiece's U+2581), or after a token that is a space
@@ -81,7 +81,7 @@ class Ctc(Detector[_State]):
         return _State(self._blank)
 
     def _copy(self, state: _State) -> _State:
-        """A text may be long, and its tokens do not change."""
+        """Copy the state; tokens are immutable."""
         return _State(state.last, list(state.tokens))
 
     def _check_classes(self, classes: int) -> None:
@@ -89,7 +89,7 @@ class Ctc(Detector[_State]):
             raise InputError(f"{len(self._tokens)} tokens for {classes} classes; give the file of this model")
 
     def _prepare(self, rows: Array) -> Iterable[list[float]]:
-        """The best class of each frame, and its probability."""
+        """Return the best class of each frame, and its probability."""
         for row in rows:
             best = int(np.argmax(row))
             value = float(row[best])
@@ -118,7 +118,7 @@ class Ctc(Detector[_State]):
         return self._event(state, self._known_at_end(frames))
 
     def _event(self, state: _State, known_s: float) -> Iterator[Event]:
-        """The event with the text of the tokens, if that is more than a space."""
+        """Yield the event with the text of the tokens, if that is more than a space."""
         text = join([token.text for token in state.tokens])
         if text:
             tokens = [token for token in state.tokens if join([token.text])]

@@ -1,4 +1,4 @@
-"""Detector: what all detectors have in common. They go from frame to frame, so blocks leave no trace."""
+"""Detector: the base of all detectors. They process single frames, so blocks do not affect results."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -28,10 +28,10 @@ class Snapshot(Generic[State]):
 
 
 class Detector(ABC, Generic[State]):
-    """Detects events in frames: the events do not depend on how the frames are cut into blocks.
+    """Detects events in frames, independently of how the frames are split into blocks.
 
-    clock   of the output, or its frames a second
-    Raises  InputError: parameters that do not fit
+    clock   the clock of the output, or its frames per second
+    Raises  InputError: invalid parameters
 
     ``push`` and ``flush`` are all or nothing: after an exception the detector is as it was before. It may be copied
     and pickled at any time.
@@ -45,7 +45,7 @@ class Detector(ABC, Generic[State]):
         self.reset()
 
     def push(self, probabilities: Array | Sequence[float]) -> list[Event]:
-        """The events that are known with these frames, [frames] or [frames, classes]. Raises InputError."""
+        """Return the events that these frames, [frames] or [frames, classes], complete. Raises InputError."""
         if self._at.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         rows = self._rows(np.asarray(probabilities))
@@ -61,7 +61,7 @@ class Detector(ABC, Generic[State]):
         return events
 
     def flush(self) -> list[Event]:
-        """The events that are known now that no frame follows. Raises InputError: it was called before."""
+        """Return the events that only the end completes. Raises InputError: already called."""
         if self._at.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         at = deepcopy(self._at)
@@ -71,47 +71,47 @@ class Detector(ABC, Generic[State]):
         return events
 
     def reset(self) -> None:
-        """Begin again."""
+        """Restart for a new output."""
         self._at = Snapshot(0, None, False, self._begin())
 
     def snapshot(self) -> Snapshot[State]:
-        """Its state, for ``restore`` of a detector with the same parameters."""
+        """Return the state, for ``restore`` of a detector with the same parameters."""
         return deepcopy(self._at)
 
     def restore(self, snapshot: Snapshot[State]) -> None:
-        """Go on from a snapshot. Raises InputError: it is of another kind of detector, or of something else."""
+        """Restore a snapshot. Raises InputError: it is not of this kind of detector."""
         if type(snapshot.state) is not type(self._at.state):
             raise InputError("this is a snapshot of another kind of detector, or of something else")
         self._at = deepcopy(snapshot)
 
     @abstractmethod
     def _begin(self) -> State:
-        """The state before the first frame."""
+        """Return the state before the first frame."""
 
     @abstractmethod
     def _frame(self, state: State, frame: int, row: list[float]) -> Iterable[Event]:
-        """The events that are known with a frame; ``state`` moves on."""
+        """Yield the events that a frame completes, and update ``state``."""
 
     @abstractmethod
     def _end(self, state: State, frames: int) -> Iterable[Event]:
-        """The events that are known when there were this many frames."""
+        """Yield the events that the end completes, after this many frames."""
 
     def _copy(self, state: State) -> State:
-        """A state that changes without this one."""
+        """Return an independent copy of a state."""
         return deepcopy(state)
 
     def _prepare(self, rows: Array) -> Iterable[list[float]]:
-        """The values of each frame for ``_frame``. Each depends on its own frame alone."""
+        """Return the values of each frame for ``_frame``, which depend on that frame alone."""
         return rows.tolist()
 
     def _check_classes(self, classes: int) -> None:
-        """Raises InputError if the parameters do not suit this many classes."""
+        """Raise InputError if the parameters do not match this number of classes."""
 
     def _known_at_end(self, frames: int) -> float:
         return self.clock.time_s(frames)
 
     def _rows(self, frames: Array) -> Array:
-        """The frames as an array [frames, classes] of f64. Raises InputError."""
+        """Convert frames to an array [frames, classes] of f64. Raises InputError."""
         if frames.ndim not in (1, 2) or frames.dtype.kind not in "fiub":
             form = f"{frames.dtype} {list(frames.shape)}"
             raise InputError(f"{form}: probabilities are numbers [frames] or [frames, classes]")
@@ -130,7 +130,7 @@ class Detector(ABC, Generic[State]):
 
 
 def only_column(column: int | None, classes: int) -> None:
-    """Raises InputError if it is not said, or not there, which column of several counts."""
+    """Raise InputError if there are several columns and none is chosen, or the chosen one does not exist."""
     if column is None and classes > 1:
         raise InputError(f"{classes} classes where one probability belongs; give column=0 … {classes - 1}")
     if column is not None and not -classes <= column < classes:
@@ -138,12 +138,12 @@ def only_column(column: int | None, classes: int) -> None:
 
 
 def pick(row: list[float], column: int | None) -> float:
-    """The column of a row that counts."""
+    """Return the value of the chosen column of a row."""
     return row[0 if column is None else column]
 
 
 class ClassDetector(Detector[State]):
-    """A detector of classes, which have names; ``background`` is the class that means nothing, None: there is none."""
+    """A detector of named classes; ``background`` is the class without meaning, None if there is none."""
 
     def __init__(self, clock: FrameClock | float, labels: Sequence[str], background: int | None) -> None:
         self._labels, self._background = tuple(labels), background

@@ -7,12 +7,12 @@ from pulse.support.record import record
 
 @record
 class Event:
-    """Something that was found between two times of the sound.
+    """An event between two times of the sound.
 
-    start_s  in the sound of the model's input: frame j of an output begins at j/rate
+    start_s  seconds in the sound of the model's input: frame j of an output begins at j/rate
     end_s    likewise; None if only the start is known yet
-    label    what it is: speech, a keyword, a class, text
-    score    mean probability, or what the detector says of it
+    label    speech, a keyword, a class, or text
+    score    the mean probability, or a score defined by the detector
     known_s  seconds of sound that a stream needs before the event is known, the model's delay and the rest of a pulse
              included
     """

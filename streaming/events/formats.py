@@ -1,4 +1,4 @@
-"""Forms of events as text: each event is written as it comes, after those before it."""
+"""Text formats of events, written one event at a time."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ class EventFormat:
 
     source  the name of the sound, if the format contains it
 
-    An event of which only the start is known is written by forms that are for programs, .csv and .jsonl.
+    Events of which only the start is known are written only by the formats for programs, .csv and .jsonl.
     """
 
     open_events = False
@@ -28,11 +28,11 @@ class EventFormat:
         return ""
 
     def text(self, event: Event, number: int) -> str:
-        """An event; the first one has number 1."""
+        """Format an event; the first one has number 1."""
         raise NotImplementedError
 
     def body(self, events: Sequence[Event], number: int) -> tuple[str, int]:
-        """Events after this many others; and how many there are then."""
+        """Format events after this many others; returns the new number, too."""
         parts: list[str] = []
         for event in events:
             if event.end_s is not None or self.open_events:
@@ -57,7 +57,7 @@ class CsvFormat(EventFormat):
 
 
 class JsonLinesFormat(EventFormat):
-    """An object a line, with all fields of the event; nothing is rounded."""
+    """One object per line, with all fields of the event; nothing is rounded."""
 
     open_events = True
 
@@ -112,7 +112,7 @@ FORMATS: dict[str, type[EventFormat]] = {
 
 
 def event_format(name: str, word: str) -> type[EventFormat]:
-    """The form that a suffix, without its dot, stands for. Raises InputError."""
+    """The format of a suffix, without its dot. Raises InputError."""
     try:
         return FORMATS[word.lower()]
     except KeyError:
@@ -133,17 +133,17 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _line(label: str) -> str:
-    """On one line, control characters as spaces."""
+    """Return a label as one line, with spaces for control characters."""
     return "".join(each if each.isprintable() else " " for each in label).strip()
 
 
 def _word(label: str) -> str:
-    """Without white space and control characters."""
+    """Return a label without white space and control characters."""
     return "_".join(_line(label).split()) or "<NA>"
 
 
 def _clock(seconds: float, point: str) -> str:
-    """00:01:02,345."""
+    """Format a time such as 00:01:02,345."""
     rest, thousandths = divmod(round(seconds * 1000), 1000)
     minutes, whole = divmod(rest, 60)
     hours, minutes = divmod(minutes, 60)

@@ -5,13 +5,13 @@ from math import fsum
 
 
 class TrailingMean:
-    """The mean of the last ``frames`` values, or of those that are there; the sum is rounded once."""
+    """The mean of the last ``frames`` values, or of all if there are fewer; the sum is rounded once."""
 
     def __init__(self, frames: int) -> None:
         self._last: deque[float] = deque(maxlen=frames)
 
     def of(self, value: float) -> float:
-        """The mean with one more value."""
+        """Add a value and return the mean."""
         if self._last.maxlen == 1:
             return value
         self._last.append(value)

@@ -1,4 +1,4 @@
-"""EventsOutput: frames of an output in, events out, to a file or a pipe."""
+"""EventsOutput: writes the events in an output's frames to a file or a pipe."""
 
 from types import TracebackType
 from typing import Any
@@ -15,9 +15,9 @@ from streaming.events.writers import EventsFile, EventsStream
 class EventsOutput(NotCopyable):
     """Takes the frames of an output block by block, and writes the events in them.
 
-    detector  what reads them
-    axis      that of frames
-    sink      where events go; it is open as long as the ``with`` block
+    detector  the detector
+    axis      the axis of frames
+    sink      the writer of events, open as long as the ``with`` block
     """
 
     why_not = "it writes one file; make another one"
@@ -25,15 +25,15 @@ class EventsOutput(NotCopyable):
     def __init__(self, detector: Detector[Any], axis: int, sink: EventsFile | EventsStream) -> None:
         self._detector, self._axis, self._sink = detector, axis, sink
         self.found = 0
-        """How many events there were so far."""
+        """The number of events so far."""
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name in messages."""
         return self._sink.name
 
     def write(self, frames: Array) -> None:
-        """More frames; all other axes together are the classes. Raises InputError."""
+        """Write the events in more frames; all other axes together are the classes. Raises InputError."""
         rows = np.moveaxis(frames, self._axis, 0)
         classes = int(np.prod(rows.shape[1:]))
         self._put(self._detector.push(rows.reshape(len(rows), classes)))
@@ -44,7 +44,7 @@ class EventsOutput(NotCopyable):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The last events, too, if nothing went wrong."""
+        """Write the last events, unless there was an error, and close."""
         try:
             if error is None:
                 self._put(self._detector.flush())

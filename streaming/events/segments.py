@@ -1,4 +1,4 @@
-"""Segments: from where to where something is there, by a threshold with hysteresis and least durations."""
+"""Segments: intervals of activity, by a threshold with hysteresis and least durations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ ONSETS = ("length", "run")
 
 @record
 class _Gap:
-    """A silence inside of a segment: frames ``first`` to ``behind - 1``; sums of probabilities up to both."""
+    """A silence inside a segment: frames ``first`` to ``behind - 1``, and sums of probabilities up to both."""
 
     first: int
     behind: int
@@ -27,15 +27,15 @@ class _Gap:
 
 @dataclass
 class _State:
-    """The segment under way.
+    """The current segment.
 
-    start      its first frame; None: there is none
+    start      its first frame; None if there is no segment
     silence    the first frame of a silence that may end it
-    total      the sum of all probabilities so far, and what it was at ``start`` and ``silence``
+    total      the sum of all probabilities so far, also as it was at ``start`` and ``silence``
     certain    whether it is long enough
     reported   whether its start was reported
-    cut        whether it goes on from one that was cut
-    last_end   where the segment before ended, in frames
+    cut        whether it continues one that was cut
+    last_end   the end of the previous segment, in frames
     """
 
     mean: TrailingMean
@@ -52,23 +52,23 @@ class _State:
 
 
 class Segments(Detector[_State]):
-    """Segments of speech, or of whatever the probability is of.
+    """Detects segments of speech, or of another class with a probability.
 
-    clock            of the output, or its frames a second
+    clock            the clock of the output, or its frames per second
     threshold        a frame at or above it is speech
-    off_threshold    a frame below it is silence, one between both is as before; ``threshold`` by default
+    off_threshold    a frame below it is silence, one between both is as the previous; ``threshold`` by default
     min_speech_s     a shorter segment is dropped
     min_silence_s    a shorter silence does not end a segment
-    onset            what ``min_speech_s`` is of: ``length``, the segment; ``run``, its first frames, all of them speech
-    pad_before_s     is added in front, up to the segment before and the start of the sound
-    pad_after_s      is added behind; no longer than ``min_silence_s``
+    onset            what ``min_speech_s`` measures: ``length``, the segment; ``run``, its first frames, all speech
+    pad_before_s     padding before, limited by the previous segment and the start of the sound
+    pad_after_s      padding after; at most ``min_silence_s``
     max_s            a segment that is this long, without padding, is cut; None: never
     split_silence_s  it is cut in its longest silence of at least this length, which is left out; None, or if there
                      is none: after the frame that makes it this long
-    smooth_s         the mean over this time counts in place of each probability
-    column           of several classes, the one that counts
-    label            of the events
-    starts           also give an event without an end as soon as a start is certain
+    smooth_s         each probability is replaced by the mean over this time
+    column           the class to use, if there are several
+    label            the label of the events
+    starts           also return an event without an end as soon as a start is certain
     Raises           InputError
 
     A silence begins with a frame below ``off_threshold``, ends with one at or above ``threshold``, and ends the
@@ -229,7 +229,7 @@ class Segments(Detector[_State]):
             self._forget(state)
 
     def _resume(self, state: _State, frame: int, before: float) -> None:
-        """A frame of speech ends a silence."""
+        """End a silence at a frame of speech."""
         if state.silence is None:
             return
         if self._split is not None and frame - state.silence >= self._split:
@@ -263,7 +263,7 @@ class Segments(Detector[_State]):
     def _segment(
         self, state: _State, behind: int, total: float, end: Fraction, known_s: float
     ) -> Iterator[Event]:
-        """From the start up to a frame, if it is long enough, with an end that may be padded."""
+        """Yield the segment up to a frame, if it is long enough, with an end that may be padded."""
         start = state.start or 0
         if state.certain and behind > start:
             score = (total - state.start_total) / (behind - start)
@@ -283,5 +283,5 @@ class Segments(Detector[_State]):
 
 
 def _in_frames(clock: FrameClock, seconds: float) -> Fraction:
-    """Seconds in frames, as near as decimals are."""
+    """Convert seconds to frames, treating the seconds as an exact decimal."""
     return Fraction(seconds).limit_denominator(10**9) * clock.rate_hz

@@ -7,14 +7,14 @@ from pathlib import Path
 from pulse.errors import InputError
 
 BOUNDARY = "\u2581"
-"""What SentencePiece writes for a space."""
+"""SentencePiece's character for a space."""
 SPACES = ("<space>", "|", " ", "")
 BLANKS = ("<blk>", "<blank>", "<pad>", "<eps>", "[PAD]")
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 def read_tokens(path: str | Path) -> tuple[str, ...]:
-    """The texts of a file of lines ``token id``, in the order of their numbers. Raises InputError."""
+    """Read the texts of a file of lines ``token id``, in the order of their numbers. Raises InputError."""
     path = Path(path)
     try:
         lines = path.read_text("utf-8").split("\n")
@@ -48,12 +48,12 @@ def blank_of(tokens: Sequence[str]) -> int:
 
 
 def begins_word(text: str) -> bool:
-    """Whether a space stands before a token."""
+    """Whether a token begins with a space."""
     return text in SPACES or text.startswith(BOUNDARY)
 
 
 def join(texts: Sequence[str]) -> str:
-    """The text of tokens. Bytes, written <0xE4>, are decoded together; invalid UTF-8 becomes U+FFFD."""
+    """Join tokens to text. Bytes, written <0xE4>, are decoded together; invalid UTF-8 becomes U+FFFD."""
     data = b"".join(_bytes(text) for text in texts)
     return " ".join(data.decode("utf-8", "replace").replace(BOUNDARY, " ").split())
 

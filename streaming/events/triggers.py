@@ -12,7 +12,7 @@ from streaming.events.parameters import class_names, require_number, require_sec
 
 @dataclass
 class _State:
-    """A mean for each class; and the first frame that may trigger again."""
+    """The means of the classes, and the first frame that may trigger again."""
 
     means: list[TrailingMean] = field(default_factory=list[TrailingMean])
     again: int = 0
@@ -21,15 +21,15 @@ class _State:
 class Triggers(ClassDetector[_State]):
     """Keyword spotting: one event where the mean probability of a class reaches a threshold.
 
-    clock         of the output, or its frames a second
+    clock         the clock of the output, or its frames per second
     threshold     a mean at or above it triggers; of several classes the one with the highest, or the first of equals
     smooth_s      the mean is over this time, at the start over the frames that exist
-    refractory_s  from one event to the next it is at least this long
+    refractory_s  the least time between two events
     labels        names of the classes; their numbers by default
-    background    the class that means nothing; None: there is none
+    background    the class without meaning; None if there is none
     Raises        InputError
 
-    An event is as long as the mean; its score is the mean. It is known with its last frame.
+    An event is as long as the smoothing; its score is the mean. It is known with its last frame.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Writers of events: to a file that is complete when it appears, to a pipe as they come."""
+"""Writers of events: to a file that is complete when it appears, or to a pipe as events occur."""
 
 import os
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from streaming.partial_file import PartialFile, write_all
 
 
 class EventsFile(NotCopyable):
-    """A file of events, written one by one; it appears under its name only when the ``with`` block ends well.
+    """A file of events, written one by one; it appears only when the ``with`` block ends without error.
 
     path    .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl
     source  the name of the sound, which .rttm contains
-    Raises  InputError: another suffix, or a folder that cannot be written to
+    Raises  InputError: an unknown suffix, or a folder that cannot be written to
     """
 
     why_not = "it writes one file; make another one with another path"
@@ -33,7 +33,7 @@ class EventsFile(NotCopyable):
         self._part.append(self._form.head().encode())
 
     def write(self, events: Sequence[Event]) -> None:
-        """Append events. Raises InputError: the disk is full, for one; nothing of these is written then."""
+        """Append events. Raises InputError: for instance, the disk is full; then none of these are written."""
         text, number = self._form.body(events, self._number)
         self._part.append(text.encode())
         self._number = number
@@ -53,9 +53,9 @@ class EventsFile(NotCopyable):
 class EventsStream(NotCopyable):
     """A stream of events, each written at once.
 
-    name        for messages
+    name        the name in messages
     descriptor  is closed at the end of the ``with`` block
-    form        how they are written
+    form        the format of events
     """
 
     why_not = "it writes one stream; make another one"

@@ -11,7 +11,7 @@ from streaming.realtime import RealtimeSetting
 
 
 class Result(NamedTuple):
-    """A pulse that has run: output name -> array, valid until the next; and when, by ``time.monotonic_ns``."""
+    """A finished pulse: output name -> array, valid until the next result, and times by ``time.monotonic_ns``."""
 
     outputs: Mapping[str, Array]
     started_ns: int
@@ -19,11 +19,11 @@ class Result(NamedTuple):
 
 
 class Slots(Protocol):
-    """The place of one stream in an engine: space for this many pulses, which come out in the order they went in.
+    """A queue of pulses of one stream in an engine; results come in the order of submission.
 
     event    set when a pulse has run after ``listen``, and when one fails
-    failure  why no more pulses will come; None if all is well
-    free     pulses for which there is space
+    failure  the error after which no more pulses run; None if there is none
+    free     the number of pulses that can be submitted now
     """
 
     event: NativeEvent
@@ -35,22 +35,22 @@ class Slots(Protocol):
     def free(self) -> int: ...
 
     def submit(self, pulse: Feed) -> None:
-        """Have a checked pulse run; its arrays are copied. There must be space."""
+        """Submit a checked pulse; its arrays are copied. The queue must not be full."""
         ...
 
     def drop(self) -> int | None:
-        """Take back the oldest pulse that is not begun.
+        """Withdraw the oldest pulse that has not started.
 
-        returns  its place among those that were submitted and not collected; None if all are begun
+        returns  its position among those submitted and not collected; None if all have started
         """
         ...
 
     def ready(self) -> int:
-        """How many pulses can be collected."""
+        """The number of pulses that can be collected."""
         ...
 
     def listen(self) -> int:
-        """How many pulses can be collected; ``event`` is set at the next one."""
+        """The number of pulses that can be collected; ``event`` is set when there is another."""
         ...
 
     def clear(self) -> None:
@@ -58,20 +58,20 @@ class Slots(Protocol):
         ...
 
     def collect(self, count: int) -> Iterator[Result]:
-        """The oldest pulses that are ready; the place of each is free when the next is requested."""
+        """Yield the oldest finished pulses; the slot of each is free when the next is requested."""
         ...
 
     def end(self, rest: Feed) -> list[dict[str, Array]]:
-        """The pulses of ``State.end``, to submit; earlier results must have been collected. Raises InputError."""
+        """Return the pulses of ``State.end``, to be submitted. Earlier results must be collected. Raises InputError."""
         ...
 
     def close(self) -> None:
-        """Forget all; a pulse that runs is not waited for."""
+        """Discard all pulses, without waiting for one that runs."""
         ...
 
 
 class Engine(Protocol):
-    """Runs pulses of any number of streams, one of each in turn, in one thread."""
+    """Runs pulses of any number of streams in one thread, one of each in turn."""
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
@@ -79,13 +79,13 @@ class Engine(Protocol):
         ...
 
     def start(self) -> None:
-        """Begin; all is compiled then."""
+        """Compile everything and start the thread."""
         ...
 
     def open(self, state: State, depth: int) -> Slots:
-        """Space for ``depth`` pulses of a new stream."""
+        """Create slots for ``depth`` pulses of a new stream."""
         ...
 
     async def stop(self) -> None:
-        """End the thread, after the pulse that it runs. All slots must be closed. Raises ExecutorError."""
+        """End the thread after its current pulse. All slots must be closed. Raises ExecutorError."""
         ...

@@ -7,7 +7,7 @@ from streaming.realtime import Realtime
 
 
 def engine_for(program: Program, realtime: Realtime | None) -> Engine:
-    """The engine of a program's backend."""
+    """Create the engine for a program's backend."""
     if program.backend == "numba":
         from streaming.executor.native_engine import NativeEngine
 

@@ -8,10 +8,10 @@ from streaming.errors import only_one
 
 
 def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -> BaseException | None:
-    """The one error to raise for several.
+    """Return one error to raise in place of several.
 
-    error   what was on its way; None if all went well
-    others  take its place if it is a cancellation or nothing; else it has them as notes
+    error   the error being raised; None if there is none
+    others  replace it if it is a cancellation or None; otherwise added to it as notes
     """
     if not others:
         return error

@@ -31,21 +31,21 @@ class Executor(NotCopyable):
     """Runs any number of streams of a program at once, on asyncio or trio.
 
     program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
-    policy        what is done when a source is faster than the engine: ``wait``, ``drop_oldest``,
+    policy        what to do when a source is faster than the engine: ``wait``, ``drop_oldest``,
                   ``silence_then_catch_up`` or ``abort``; see ``streaming.executor.policy``
-    depth         pulses of each stream that may be under way, outputs that have not been taken included
+    depth         pulses of each stream that may be in flight, including outputs that have not been taken
     constants     the inputs that do not stream, by name, for all streams
-    realtime      what the engine's thread requests of the system; None for nothing
-    rate_hz       frames of the symbol a second; sound needs it
-    deadline_s    when an output is late, from the arrival of its pulse's last sample; a pulse's duration by default,
-                  if the rate is known
-    check_finite  refuse NaN in blocks; infinities pass
-    engine        what runs pulses; one that suits the program by default
+    realtime      the real-time settings that the engine's thread requests; None for none
+    rate_hz       frames of the symbol per second; required for sound
+    deadline_s    the time from the arrival of a pulse's last sample after which its output is late; by default, a
+                  pulse's duration if the rate is known
+    check_finite  refuse NaN in blocks; infinities are accepted
+    engine        the engine that runs pulses; by default one for the program's backend
     Raises        InputError: a policy, depth, constants or deadline that do not fit
 
-    One executor has one engine, and that has one thread, in which streams take turns, a pulse each. Leaving the
-    ``async with`` ends the thread; streams that still run fail, and what they had accepted is counted as discarded.
-    What a source raises comes out where its outputs are taken, or, if they are no longer taken, here.
+    An executor has one engine with one thread, in which streams take turns, a pulse each. Leaving the ``async with``
+    ends the thread; streams that still run fail, and frames that they had accepted count as discarded. An error of a
+    source is raised where its outputs are taken or, if they are no longer taken, at the end of the ``async with``.
 
         async with Executor(program) as executor:
             async for outputs in executor.stream(source):
@@ -95,37 +95,37 @@ class Executor(NotCopyable):
         self._ended = False
 
     def statistics(self) -> ExecutorStatistics:
-        """Counts of all frames, and durations of pulses: of all streams, also of those that have ended."""
+        """Return counts of frames and durations of pulses, of all streams, including those that have ended."""
         running = [flow.counters for flow in self._flows if not flow.closed]
         notes = [str(setting) for setting in self.realtime_settings if not setting.is_granted]
         return total_statistics([self._past, *running], len(running), self.deadline_s, notes)
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
-        """The settings of ``realtime`` that the system granted, to the process and to the engine."""
+        """The settings of ``realtime`` that the system granted to the process and to the engine."""
         return [
             *self._realtime_settings,
             *(self._engine.realtime_settings if self._engine is not None else []),
         ]
 
     def stream(self, source: Any, channel: str = "mix") -> Stream:
-        """A new stream.
+        """Create a stream.
 
-        source   blocks: arrays, or input name -> array, from an iterable or an async one, such as a memory stream;
+        source   an iterable or async iterable of blocks (arrays, or input name -> array), such as a memory stream;
                  one array; a ``SoundSource``, or the path of a sound file. It is closed with the stream. A block may
-                 be changed as soon as the next one is asked for.
-        channel  of sound: ``mix`` for the mean of all, or the number of one
+                 be modified as soon as the next one is requested.
+        channel  for sound, ``mix`` for the mean of all channels, or the number of one
         Raises   InputError: no source, or sound that the model does not take
         """
         return Stream(partial(self._begin, blocks_of(source, self.program, self.rate_hz, channel)))
 
     async def run(self, source: Any, sink: Any, channel: str = "mix") -> None:
-        """All outputs of a source into a sink, which sets the pace.
+        """Send all outputs of a source to a sink, at the pace of the sink.
 
         source, channel  as for ``stream``
         sink             a function or coroutine function that takes outputs, a memory stream, the path of a file, or
                          a ``Sink``
-        Raises           what source or sink raise; InputError; ExecutorError
+        Raises           any error of the source or sink; InputError; ExecutorError
         """
         source = source_of(source)
         sound = source if isinstance(source, SoundSource) else None
@@ -160,7 +160,7 @@ class Executor(NotCopyable):
             await flow.wait_until_gone()
         leaving, failed = error, isinstance(error, Exception)
         try:
-            # No task is left, so the group need not hear of an error of the body, which it would wrap.
+            # No task is left, so the group need not see an error of the body, which it would wrap.
             await self._until_the_end.__aexit__(*((None, None, None) if failed else (kind, error, trace)))
         except BaseException as other:
             single = only_one(other)
@@ -173,7 +173,7 @@ class Executor(NotCopyable):
         return False
 
     def _begin(self, blocks: AsyncGenerator[Block]) -> Flow:
-        """Run a stream's pulses from here on. Raises ExecutorError: the executor is not open."""
+        """Start to run a stream's pulses. Raises ExecutorError: the executor is not open."""
         if self._tasks is None or self._engine is None or self._ended:
             raise ExecutorError(
                 CLOSED if self._ended else "the executor is not open: async with Executor(…) as executor"
@@ -188,7 +188,7 @@ class Executor(NotCopyable):
         return flow
 
     def _sweep(self) -> None:
-        """Forget flows that are gone, except for what their sources raised."""
+        """Drop flows that have ended, but keep the errors of their sources."""
         for flow in [flow for flow in self._flows if flow.is_gone]:
             self._errors += flow.errors()
             self._flows.remove(flow)

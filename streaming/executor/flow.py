@@ -18,13 +18,13 @@ CLOSED = "the executor has been closed; what was under way is counted as discard
 
 
 class Flow:
-    """Moves the steps of a stream on: ``feed`` from the side of the source, ``next`` from the side of the outputs.
+    """Drives the steps of a stream: ``feed`` from its source, ``next`` for the reader of its outputs.
 
-    ``feed`` is a task of its own. ``next`` is called by the reader of the outputs; when the source has ended it has
-    what remains run. Both are of one event loop, so what happens between two awaits is one step for the other, and for
-    the statistics.
+    ``feed`` is a separate task. ``next`` is called by the reader of the outputs; when the source has ended, it runs
+    what remains. Both are in one event loop, so what happens between two awaits is atomic for the other, and for the
+    statistics.
 
-    closing  called once, when the flow takes and gives no more
+    closing  called once, when the flow neither accepts blocks nor returns outputs any more
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Flow:
 
     @property
     def counters(self) -> StreamCounters:
-        """The counters at this moment."""
+        """The present counters."""
         return self._steps.counters
 
     async def feed(self) -> None:
-        """Take all blocks of the source; what it raises is for the reader of the outputs."""
+        """Take all blocks of the source. Its errors are passed to the reader of the outputs."""
         try:
             with self._feeding:
                 async with aclosing(self._blocks) as blocks:
@@ -76,7 +76,7 @@ class Flow:
             self._wake()
 
     async def next(self) -> Outputs:
-        """The valid frames that are ready, at least one; the last item has the final outputs.
+        """Return the valid frames that are ready, at least one; the last item has the final outputs.
 
         Raises StopAsyncIteration, what the source raised, InputError, ExecutorError
         """
@@ -105,7 +105,7 @@ class Flow:
             self._busy = False
             if self.closed:
                 self._leave()
-        await anyio.lowlevel.checkpoint()  # what cancelled the source may be meant for this task too
+        await anyio.lowlevel.checkpoint()  # a cancellation of the source may be meant for this task too
         if self._refusal is not None:
             raise ExecutorError(self._refusal)
         raise StopAsyncIteration
@@ -124,11 +124,11 @@ class Flow:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it is closed and no pulse of it runs."""
+        """Whether the flow is closed and none of its pulses runs."""
         return self._feeding_ended.is_set() and self._slots_released.is_set()
 
     async def wait_until_gone(self) -> None:
-        """Wait, when it is closed, until nothing of it runs; whatever is cancelled meanwhile."""
+        """Wait until no pulse of a closed flow runs, even if cancelled meanwhile."""
         with anyio.CancelScope(shield=True):
             await self._feeding_ended.wait()
             await self._slots_released.wait()
@@ -139,7 +139,7 @@ class Flow:
         return [] if error is None else [error]
 
     async def _accept(self, block: Block) -> None:
-        """Submit the pulses that a block completes, each when there is space."""
+        """Submit the pulses that a block completes, as the queue has space."""
         if self.closed:
             return
         steps = self._steps
@@ -168,7 +168,7 @@ class Flow:
     def _outputs(self) -> Outputs | None:
         """The outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
-        failure = self._slots.failure  # before all that ran before it is taken: the engine goes on meanwhile
+        failure = self._slots.failure  # read before the results: the engine goes on meanwhile
         outputs = steps.ready()
         if steps.has_space:
             self._space.set()
@@ -188,7 +188,7 @@ class Flow:
         return outputs
 
     async def _wait(self) -> None:
-        """Until there may be something to give."""
+        """Wait until there may be outputs."""
         if self._slots.listen():
             return
         self._listening = True
@@ -211,7 +211,7 @@ class Flow:
             self._slots.event.set()
 
     def _leave(self) -> None:
-        """The reader no longer waits for outputs."""
+        """Note that the reader no longer waits for outputs."""
         if not self._slots_released.is_set():
             self._slots_released.set()
             self._slots.close()

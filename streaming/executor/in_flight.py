@@ -1,4 +1,4 @@
-"""The pulses of a stream that are in flight: submitted, and not taken yet."""
+"""The pulses of a stream in flight: submitted, but not yet taken."""
 
 import time
 from collections import deque
@@ -14,11 +14,11 @@ from streaming.executor.statistics import StreamCounters
 
 
 class Arrival(NamedTuple):
-    """A pulse, as far as time is concerned.
+    """The times of a pulse.
 
-    at_ns   when its last sample was there, by ``time.monotonic_ns``
-    due_s   when its outputs are late, by the loop's clock
-    frames  of the symbol that it holds; the last one may hold fewer than others
+    at_ns   the arrival time of its last sample, by ``time.monotonic_ns``
+    due_s   the time after which its outputs are late, by the loop's clock
+    frames  its frames of the symbol; the last pulse may have fewer than others
     """
 
     at_ns: int
@@ -27,9 +27,9 @@ class Arrival(NamedTuple):
 
 
 class InFlight:
-    """Pulses in slots with their times of arrival, the oldest first; counts results and losses.
+    """The submitted pulses with their arrival times, oldest first; counts results and losses.
 
-    Silence may be given for the oldest ones. They are *owed* then: their results are thrown away when they come.
+    Silence may be returned for the oldest pulses. Those are *owed*: their results are discarded when they arrive.
     """
 
     def __init__(self, slots: Slots, counters: StreamCounters) -> None:
@@ -43,28 +43,28 @@ class InFlight:
 
     @property
     def frames(self) -> int:
-        """Frames of the symbol for which nothing was given yet."""
+        """The frames of the symbol for which nothing was returned yet."""
         return sum(arrival.frames for arrival in self._waiting_arrivals())
 
     @property
     def due_s(self) -> float:
-        """When the oldest that is wanted is late, by the loop's clock."""
+        """The time after which the oldest wanted pulse is late, by the loop's clock."""
         return next((arrival.due_s for arrival in self._waiting_arrivals()), inf)
 
     def submit(self, pulse: Feed, arrival: Arrival) -> None:
-        """Have a pulse run; there must be space."""
+        """Submit a pulse; the queue must not be full."""
         self._slots.submit(pulse)
         self._arrivals.append(arrival)
 
     def drop(self) -> bool:
-        """Discard the oldest pulse that has not begun; gives whether there was one."""
+        """Discard the oldest pulse that has not started. Returns whether there was one."""
         place = self._slots.drop()
         if place is not None:
             del self._arrivals[place]
         return place is not None
 
     def ready(self) -> tuple[int, int]:
-        """The number of pulses that have run, and the number of them whose results are wanted."""
+        """The number of finished pulses, and the number of them whose results are wanted."""
         count = self._slots.ready()
         return count, max(0, count - self._owed)
 
@@ -85,14 +85,14 @@ class InFlight:
         return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._waiting_arrivals()))
 
     def add_silence(self, count: int) -> None:
-        """Silence is given for the oldest that are wanted."""
+        """Count silence as the result of the oldest wanted pulses."""
         frames = sum(arrival.frames for arrival in islice(self._waiting_arrivals(), count))
         self._counters.frames_silent += frames
         self._counters.frames_out += frames
         self._owed += count
 
     def clear(self) -> None:
-        """Forget all."""
+        """Discard all pulses."""
         self._arrivals.clear()
 
     def _waiting_arrivals(self) -> Iterator[Arrival]:

@@ -17,18 +17,18 @@ from streaming.sound.channels import Samples
 
 
 class Microphone(NotCopyable, SoundSource):
-    """Sound from a device, as it comes.
+    """Live sound from an input device.
 
-    device        its number or a part of its name, see ``pulse devices``; the system's usual one where None
-    rate_hz       that it is to run at; its usual one where None. The executor resamples to the model's rate.
-    channels      how many of its are opened; two, or the one that there is, where None
-    block_frames  device frames that come at once; 0 lets the device choose
-    latency       of the device: ``low``, ``high`` or seconds
-    host          who has the devices; PortAudio where None. A ``FileHost`` plays a file in place of a microphone.
-    Raises        InputError, DeviceError: no such device; later DeviceError: it went away
+    device        its number or a part of its name, see ``pulse devices``; the system's default if None
+    rate_hz       the rate to open it at; its default if None. The executor resamples to the model's rate.
+    channels      the number of channels to open; if None, two, or one if it has only one
+    block_frames  device frames in a block; 0 lets the device choose
+    latency       the latency to request: ``low``, ``high`` or seconds
+    host          the audio system; PortAudio if None. A ``FileHost`` plays a file in place of a microphone.
+    Raises        InputError, DeviceError: no such device; later DeviceError: it disappeared
 
-    The device is open while a stream runs, and is given back when that is closed or cancelled. Its callback is
-    compiled and keeps about 4 s; what the executor does not take in time is lost, and counted in ``frames_lost``.
+    The device is open while a stream runs, and is released when the stream is closed or cancelled. Its compiled
+    callback buffers about 4 s; frames that the executor does not take in time are lost, and counted in ``frames_lost``.
     """
 
     why_not = "it has a device; open another one"
@@ -58,12 +58,12 @@ class Microphone(NotCopyable, SoundSource):
 
     @property
     def frames_in(self) -> int:
-        """Frames that the device has given to the last stream."""
+        """The number of frames that the device has delivered to the last stream."""
         return 0 if self._capture is None else self._capture.frames_in
 
     @property
     def frames_lost(self) -> int:
-        """Frames that did not fit, because earlier ones were not taken in time."""
+        """The number of frames lost because earlier ones were not taken in time."""
         return 0 if self._capture is None else self._capture.frames_lost
 
     async def blocks(self) -> AsyncGenerator[Samples]:
@@ -92,7 +92,7 @@ class Microphone(NotCopyable, SoundSource):
             self._open = False
 
     async def _wait(self, capture: Capture) -> None:
-        """Until there is something to read. Raises DeviceError: the device does not call any more."""
+        """Wait until there are frames to read. Raises DeviceError: the device makes no more calls."""
         limit_s = float("inf") if self._host.virtual_clock or self._host.is_finite else capture.limit_s
         with anyio.move_on_after(limit_s) as waiting:
             await anyio.wait_readable(capture.event.to_read)

@@ -21,7 +21,7 @@ from streaming.native import slots
 from streaming.realtime import Realtime, RealtimeSetting
 
 FEWEST = 8
-"""Queues of the first table that has some."""
+"""The size of the first table that is not empty."""
 ENTRIES = (
     slots.work,
     slots.join,
@@ -37,7 +37,7 @@ ENTRIES = (
 
 
 class NativeEngine(NotCopyable):
-    """For programs of the numba backend."""
+    """The engine for programs of the numba backend."""
 
     why_not = "it has a thread; make another one"
 
@@ -77,20 +77,20 @@ class NativeEngine(NotCopyable):
         self._wake.close()
 
     def leave(self, leaving: "NativeSlots", place: int) -> None:
-        """Take slots out of the table; their memory stays as long as the worker is at them."""
+        """Remove slots from the table; their memory is kept while the worker uses them."""
         if slots.leave.call(self.address, place, leaving.address):
             self._leaving_slots.append(leaving)
         else:
             leaving.event.close()
 
     def _sweep(self) -> None:
-        """Forget what has left, where the worker is not at it any more."""
+        """Free the removed slots that the worker no longer uses."""
         for one in [one for one in self._leaving_slots if not slots.is_at.call(self.address, one.address)]:
             self._leaving_slots.remove(one)
             one.event.close()
 
     def _grow(self, table: slots.QueueTable) -> slots.QueueTable:
-        """A table for twice the queues; the worker may still be at the one before, which stays."""
+        """Return a table for twice the queues; the previous one is kept, since the worker may still use it."""
         count = max(FEWEST, 2 * table.count)
         larger = slots.QueueTable.new(more=count)
         larger.queues[: table.count] = table.queues
@@ -106,7 +106,7 @@ class NativeEngine(NotCopyable):
 
 
 class NativeSlots(NotCopyable):
-    """Slots of a ``NativeEngine``: all memory that the worker touches for a stream."""
+    """Slots of a ``NativeEngine``: all memory that the worker uses for a stream."""
 
     why_not = "it holds addresses of this process; make another one"
 

@@ -9,16 +9,16 @@ from pulse.support.record import record
 
 @record
 class Policy:
-    """The rules for a full engine: at its input and at its output.
+    """The rules for an engine that is too slow, at its input and at its output.
 
     drops    if the queue is full, the oldest pulse that has not started is dropped; if there is none, the new one.
              Otherwise the source waits.
-    silent   where an output is wanted and late, silence of the same length goes out, and the output is thrown away
-             when it comes
-    aborts   where an output is wanted and late, the stream fails
+    silent   if an output is requested and late, silence of the same length is returned, and the output is discarded
+             when it arrives
+    aborts   if an output is requested and late, the stream fails
 
-    An output is *late* if it is not there when a reader waits for it ``deadline_s`` after the last sample of its
-    pulse has arrived, or later. What is there is never thrown away, however long it took.
+    An output is *late* if it is not ready when a reader waits for it ``deadline_s`` or more after the arrival of the
+    last sample of its pulse. Outputs that are ready are never discarded, however long they took.
     """
 
     name: str
@@ -28,12 +28,12 @@ class Policy:
 
     @property
     def needs_deadline(self) -> bool:
-        """Whether it checks if an output is late."""
+        """Whether the policy checks if an output is late."""
         return self.silent or self.aborts
 
     @classmethod
     def of_name(cls, name: str) -> "Policy":
-        """One of ``POLICIES``. Raises InputError."""
+        """Return the one of ``POLICIES`` with this name. Raises InputError."""
         if name not in POLICIES:
             raise InputError(f"no policy is called {name!r}; the policies are {', '.join(POLICIES)}")
         return POLICIES[name]
@@ -48,4 +48,4 @@ POLICIES = {
         Policy("abort", aborts=True),
     )
 }
-"""By name. All but ``drop_oldest`` let the source wait where ``depth`` pulses are under way."""
+"""The policies by name. All but ``drop_oldest`` make the source wait while ``depth`` pulses are in flight."""

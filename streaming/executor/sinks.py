@@ -30,28 +30,28 @@ Write = Callable[[Mapping[str, Array]], Awaitable[None]]
 BATCH_S = 0.5
 """Sound is resampled and written in pieces of this length, in a helper thread."""
 BATCH_BYTES = 1 << 16
-"""Frames are written in pieces of this size, there too."""
+"""Frames are written in pieces of this many bytes, also in a helper thread."""
 ARRAY_BYTES = 128
-"""What an array needs beside its values: those without any count, too."""
+"""The bytes that an array needs in addition to its values, so that empty ones count, too."""
 
 
 class Sink(ABC):
-    """Something that takes the outputs of one stream."""
+    """Takes the outputs of one stream."""
 
     @abstractmethod
     def open(
         self, program: Program, rate_hz: int | None, source: SoundSource | None
     ) -> AbstractAsyncContextManager[Write]:
-        """Ready to take outputs, until the stream has ended or failed.
+        """Open the sink, until the stream has ended or failed.
 
-        rate_hz  of the model; None if unknown
+        rate_hz  the rate of the model; None if unknown
         source   the sound of the model's input; None if it is not sound
         Raises   InputError: the program has no output that the sink can take
         """
 
 
 class CallSink(Sink):
-    """A function, or a coroutine function, that is called with the outputs each time."""
+    """Calls a function, or a coroutine function, with the outputs."""
 
     def __init__(self, function: Callable[[Mapping[str, Array]], Any]) -> None:
         self._function = function
@@ -69,7 +69,7 @@ class CallSink(Sink):
 
 
 class PcmSink(NotCopyable, Sink):
-    """Raw samples of one output, little-endian, into a byte stream, which stays open.
+    """Writes raw little-endian samples of one output to a byte stream, which stays open.
 
     encoding  u8, s16, s24, s32, f32 or f64
     output    its name; the first that is sound by default
@@ -83,7 +83,7 @@ class PcmSink(NotCopyable, Sink):
         self._encoding = Encoding.of_name(encoding)
         self._output = output
         self.clipping = Clipping(1)
-        """What the encoding has cut off so far."""
+        """The samples that the encoding has clipped so far."""
 
     @asynccontextmanager
     async def open(
@@ -102,10 +102,10 @@ class PcmSink(NotCopyable, Sink):
 
 
 class SoundFileSink(NotCopyable, Sink):
-    """A sound file of one output; it appears under its name when the stream has ended well.
+    """Writes one output to a sound file, which appears when the stream has ended without error.
 
-    path      the suffix says the format: .wav, .flac, .mp3 and whatever else libsndfile writes
-    rate_hz   of the file; that of the source if it is sound, else that of the model
+    path      the suffix selects the format: .wav, .flac, .mp3 and any other that libsndfile writes
+    rate_hz   the rate of the file; that of the source if it is sound, else that of the model
     output    its name; the first that is sound by default
     encoding  see ``streaming.sound.files``
     Raises    InputError: a suffix that is not sound
@@ -113,7 +113,7 @@ class SoundFileSink(NotCopyable, Sink):
 
     why_not = "it writes one file; make another one with another path"
     clipping: Clipping | None = None
-    """What the encoding has cut off; None before there is a file."""
+    """The samples that the encoding has clipped; None until there is a file."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class SoundFileSink(NotCopyable, Sink):
 
 
 class FramesFileSink(NotCopyable, Sink):
-    """Frames of one output as .npy or .csv; the file appears under its name when the stream has ended well.
+    """Writes frames of one output as .npy or .csv; the file appears when the stream has ended without error.
 
     output  its name; the first by default
     """
@@ -200,9 +200,9 @@ class FramesFileSink(NotCopyable, Sink):
 
 
 class Waiting:
-    """Arrays that are to be written together.
+    """Arrays to be written together.
 
-    size  of all of them, in the unit of the caller
+    size  their total size, in the caller's unit
     """
 
     def __init__(self) -> None:
@@ -210,18 +210,18 @@ class Waiting:
         self._pieces: list[Array] = []
 
     def add(self, piece: Array, size: int) -> None:
-        """One more."""
+        """Add an array of this size."""
         self._pieces.append(piece)
         self.size += size
 
     def take(self) -> list[Array]:
-        """Take all that wait."""
+        """Remove and return all arrays."""
         pieces, self._pieces, self.size = self._pieces, [], 0
         return pieces
 
 
 def sink_of(sink: Any) -> Sink:
-    """Anything that takes outputs, as a sink. Raises InputError."""
+    """Convert anything that takes outputs to a sink. Raises InputError."""
     if isinstance(sink, Sink):
         return sink
     if isinstance(sink, str | os.PathLike):
@@ -261,7 +261,7 @@ def _names(program: Program) -> str:
 
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
-    """The samples of a file that is as long as its source; None if the length is not known."""
+    """The samples of a file as long as its source; None if the length is unknown."""
     sound_input = next(iter(sound_inputs(program)), None)
     same = source is not None and sound_input is not None and port.length == sound_input.length
     return source.samples if source is not None and same and source.rate_hz == file_hz else None

@@ -1,7 +1,7 @@
 """Sources of blocks: anything that can be iterated, and sound in files and byte streams.
 
-What gives sound is a ``SoundSource``; the executor takes the channel that it is to hear, resamples, and gives the
-samples the shape of the model's input.
+Sound comes from a ``SoundSource``; the executor selects the channel, resamples, and shapes the samples as the
+model's input.
 """
 
 import os
@@ -26,16 +26,16 @@ from streaming.sound.files import AudioReader
 from streaming.sound.resampling import Resampler
 
 LONG_S = 0.05
-"""Longer blocks are resampled in a helper thread, so that the event loop goes on."""
+"""Blocks longer than this are resampled in a helper thread, to keep the event loop responsive."""
 
 
 class SoundSource(ABC):
     """Sound that comes in blocks.
 
-    rate_hz  samples a second
-    channels of every block
-    samples  of the whole sound; None if unknown
-    quality  of the resampler to the model's rate; see ``streaming.sound.resampling``
+    rate_hz  samples per second
+    channels the channels of every block
+    samples  the length of the whole sound; None if unknown
+    quality  the quality of the resampler to the model's rate; see ``streaming.sound.resampling``
     """
 
     rate_hz: int
@@ -45,11 +45,11 @@ class SoundSource(ABC):
 
     @abstractmethod
     def blocks(self) -> AsyncGenerator[Samples]:
-        """Float32 [samples, channels], any number of samples; to be closed by the reader."""
+        """Yield float32 [samples, channels], any number of samples at a time; the reader closes the generator."""
 
 
 class SoundFile(NotCopyable, SoundSource):
-    """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound."""
+    """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound file."""
 
     why_not = "it has an open file; give the path to each stream"
 
@@ -68,10 +68,10 @@ class SoundFile(NotCopyable, SoundSource):
 
 
 class PcmSource(NotCopyable, SoundSource):
-    """Raw samples, little-endian and interleaved, out of a byte stream, which is closed at the end.
+    """Raw samples, little-endian and interleaved, from a byte stream, which is closed at the end.
 
     encoding  u8, s16, s24, s32, f32 or f64
-    Raises    InputError: no such encoding, rate or channels; later: the bytes end inside of a sample
+    Raises    InputError: no such encoding, rate or channels; later: the bytes end within a sample
     """
 
     why_not = "it has an open stream of bytes; make another one"
@@ -99,14 +99,14 @@ class PcmSource(NotCopyable, SoundSource):
 
 
 def source_of(source: Any) -> Any:
-    """The source; the sound file if it is a path. Raises InputError."""
+    """Return the source itself, or a sound file if it is a path. Raises InputError."""
     return (
         SoundFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
     )
 
 
 def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
-    """The blocks of any source. Raises InputError: no source, or sound for a model without an input of sound."""
+    """Yield the blocks of any source. Raises InputError: not a source, or sound for a model without a sound input."""
     source = source_of(source)
     if isinstance(source, SoundSource):
         return _sound_blocks(source, program, rate_hz, channel)
@@ -148,7 +148,7 @@ async def _each(source: Iterable[Block]) -> AsyncGenerator[Block]:
 def _sound_blocks(
     source: SoundSource, program: Program, rate_hz: int | None, channel: str
 ) -> AsyncGenerator[Block]:
-    """Sound as the model's input takes it."""
+    """Yield sound in the shape of the model's input."""
     ports = sound_inputs(program)
     if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
         raise InputError(
@@ -202,7 +202,7 @@ def _sound_blocks(
 
 
 def require_rate(rate_hz: int | None) -> int:
-    """The model's rate. Raises InputError if it is unknown."""
+    """Return the model's rate. Raises InputError if it is unknown."""
     if rate_hz is None:
         raise InputError("sound needs the model's rate: give rate_hz to the executor")
     return rate_hz

@@ -1,4 +1,4 @@
-"""The statistics of an executor: where every frame that it took went, and how long pulses took."""
+"""The statistics of an executor: what became of each frame, and how long pulses took."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -11,21 +11,21 @@ from streaming.latency import Latency
 
 @record
 class ExecutorStatistics:
-    """All since the start. A frame is one of the model's symbol, whole at every input.
+    """Counts since the start. Frames are frames of the model's symbol, counted once complete at every input.
 
-    frames_in         taken from sources: ``frames_out + frames_dropped + frames_discarded + frames_in_flight``
-    frames_out        in pulses whose outputs were given, silence included
-    frames_silent     of these: silence was given
-    frames_dropped    in pulses that the policy ``drop_oldest`` left out
-    frames_discarded  not given since their stream was closed or failed
-    frames_in_flight  wait for a pulse to fill, for the engine, or to be taken
-    pulses            that ran, those at the end of streams included
-    pulses_dropped    left out by ``drop_oldest``
-    pulses_late       not there when they were wanted and due
-    streams           that are open
-    queueing          from the arrival of a pulse's last sample to its beginning to run
-    compute           from there to its end
-    total             from the arrival to its outputs being taken; counts what missed the deadline
+    frames_in         frames taken from sources: the sum of ``frames_out``, ``_dropped``, ``_discarded``, ``_in_flight``
+    frames_out        frames whose outputs were returned, silence included
+    frames_silent     the part of ``frames_out`` for which silence was returned
+    frames_dropped    frames dropped by the policy ``drop_oldest``
+    frames_discarded  frames not returned because their stream was closed or failed
+    frames_in_flight  frames that wait for a pulse to fill, for the engine, or to be taken
+    pulses            pulses that ran, those at the end of streams included
+    pulses_dropped    pulses dropped by ``drop_oldest``
+    pulses_late       pulses not ready when requested and due
+    streams           open streams
+    queueing          time from the arrival of a pulse's last sample to its start
+    compute           time from its start to its end
+    total             time from the arrival to its outputs being taken; counts missed deadlines
     notes             requests to the system that were not granted
     """
 
@@ -72,7 +72,7 @@ class StreamCounters:
         self.total.record_ns(taken_ns - arrived_ns)
 
     def add(self, other: "StreamCounters") -> None:
-        """Add what another has counted."""
+        """Add the counts of another."""
         for name in _COUNTERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in _TIMES:
@@ -82,7 +82,7 @@ class StreamCounters:
 def total_statistics(
     tallies: Iterable[StreamCounters], streams: int, deadline_s: float | None, notes: Iterable[str]
 ) -> ExecutorStatistics:
-    """The sum of tallies, a copy."""
+    """Return the sum of the counters, as a copy."""
     total = StreamCounters(deadline_s)
     for counters in tallies:
         total.add(counters)

@@ -1,4 +1,4 @@
-"""Stream: the outputs of one source, to be iterated over."""
+"""Stream: an async iterator over the outputs of one source."""
 
 import threading
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from streaming.executor.stream_steps import Outputs
 class Stream(NotCopyable):
     """The stream of ``Executor.stream``: an async iterator over outputs, and a context manager that closes it.
 
-    Nothing is taken from the source before the first output is requested. A stream that is broken off is closed when
-    it is no longer referenced, or with ``async with``, ``aclose``, or its executor.
+    Nothing is taken from the source before the first output is requested. An abandoned stream is closed when it is
+    no longer referenced, or by ``async with``, ``aclose``, or its executor.
     """
 
     why_not = "it belongs to a running executor; call its stream() again"
@@ -32,10 +32,10 @@ class Stream(NotCopyable):
         return self
 
     async def __anext__(self) -> Outputs:
-        """Output name -> the valid frames that are ready, the caller's to keep; some output has at least one.
+        """Return output name -> the valid frames that are ready, which the caller owns; some output has at least one.
 
-        What is known only when the stream has ended comes with the last ones. Raises what the source raised, when
-        all before has been given; InputError: blocks, or a length, that the model does not take; ExecutorError.
+        Outputs known only at the end of the stream come with the last frames. Raises the source's error, after all
+        earlier frames; InputError: blocks, or a length, that the model does not take; ExecutorError.
         """
         if self._closed:
             raise StopAsyncIteration
@@ -56,7 +56,7 @@ class Stream(NotCopyable):
         await self._end(error)
 
     async def _end(self, error: BaseException | None) -> None:
-        """Close; ``error`` is on its way."""
+        """Close the stream while ``error`` is being raised."""
         self._closed = True
         if self._flow is not None:
             self._flow.close()

@@ -1,4 +1,4 @@
-"""StreamSteps: a stream from its blocks to its outputs, one step at a time; nothing here waits."""
+"""StreamSteps: the steps of a stream from its blocks to its outputs, none of which waits."""
 
 import time
 from collections import deque
@@ -20,10 +20,10 @@ Outputs = dict[str, Array]
 
 
 class StreamSteps:
-    """Cuts blocks into pulses, has them run, and gives what is ready; counts every frame.
+    """Cuts blocks into pulses, submits them, and returns the frames that are ready; counts every frame.
 
-    state, slots  a stream's, not shared
-    deadline_s    when an output is late, from the arrival of its pulse
+    state, slots  those of the stream, not shared
+    deadline_s    the time from the arrival of a pulse after which its output is late
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class StreamSteps:
 
     @property
     def counters(self) -> StreamCounters:
-        """The counters at this moment."""
+        """The present counters."""
         counters, end = self._counters, self._clock.end
         if not self._given_up:
             ahead = (
@@ -64,20 +64,20 @@ class StreamSteps:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that was submitted has been taken."""
+        """Whether all submitted pulses have been taken."""
         return not self._in_flight
 
     @property
     def due_s(self) -> float:
-        """When the next output is late, by the loop's clock."""
+        """The time after which the next output is late, by the loop's clock."""
         return self._in_flight.due_s
 
     def feed(self, block: Block) -> int:
-        """Take a block; how many pulses it completes: submit or drop each, then ``keep``. Raises InputError."""
+        """Take a block; returns how many pulses it completes: submit or drop each, then ``keep``. Raises InputError."""
         return self._input_blocks.feed(self._input_blocks.check(block))
 
     def arrival(self, now_s: float) -> Arrival:
-        """The arrival of a full pulse, now, by the loop's clock."""
+        """Return the arrival of a pulse that is full now, at this time of the loop's clock."""
         return Arrival(time.monotonic_ns(), now_s + self._deadline_s, self._pulse)
 
     def submit(self, arrival: Arrival) -> None:
@@ -99,7 +99,7 @@ class StreamSteps:
         self._input_blocks.keep()
 
     def ready(self) -> Outputs | None:
-        """The frames of all finished pulses; None if there are none."""
+        """Return the frames of all finished pulses; None if there are none."""
         count, names = self._in_flight.ready()
         if not count:
             return None
@@ -108,7 +108,7 @@ class StreamSteps:
         return nonempty(outputs)
 
     def late(self, now_s: float) -> Outputs | None:
-        """Silence for the pulses that are late; None if none is. Raises ExecutorError: the policy is to abort."""
+        """Return silence for late pulses; None if there are none. Raises ExecutorError: the policy is ``abort``."""
         late = self._in_flight.late(now_s)
         if not late:
             return None
@@ -119,7 +119,7 @@ class StreamSteps:
         return nonempty(self._output_trim.valid([self._output_trim.silence()] * late, late))
 
     def end(self) -> None:
-        """No block comes any more, and all that was submitted has been taken: run what remains. Raises InputError."""
+        """Submit what remains, after the last block, once all submitted pulses are taken. Raises InputError."""
         self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
         pulses = self._slots.end(self._input_blocks.rest())
         self._input_blocks.clear()
@@ -138,7 +138,7 @@ class StreamSteps:
         return self._clock.end is not None
 
     def last(self) -> Outputs | None:
-        """The final outputs, after all results have been taken; None if the program has none."""
+        """Return the final outputs, after all results have been taken; None if the program has none."""
         outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
         return outputs | finals if finals else nonempty(outputs)
 
@@ -165,5 +165,5 @@ class StreamSteps:
 
 
 def nonempty(outputs: Outputs) -> Outputs | None:
-    """Outputs with at least one frame."""
+    """Return the outputs if they have at least one frame, else None."""
     return outputs if any(array.size for array in outputs.values()) else None

@@ -1,4 +1,4 @@
-"""The engine in Python: a thread that runs the programs of any backend."""
+"""The engine in Python: a thread that runs programs of any backend."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from streaming.realtime import Realtime, RealtimeSetting
 
 
 class ThreadEngine(NotCopyable):
-    """For programs of any backend: a thread that calls ``State.advance``. It needs the GIL as all of Python does."""
+    """The engine for programs of any backend: a thread that calls ``State.advance``, for which it needs the GIL."""
 
     why_not = "it has a thread; make another one"
 
@@ -58,7 +58,7 @@ class ThreadEngine(NotCopyable):
 
 
 class ThreadSlots(NotCopyable):
-    """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to the running thread."""
+    """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to the engine's thread."""
 
     why_not = "it belongs to one engine; make another one"
 
@@ -78,7 +78,7 @@ class ThreadSlots(NotCopyable):
 
     @property
     def waiting_pulses(self) -> int:
-        """Pulses that are to run."""
+        """The number of pulses to run."""
         return len(self._waiting)
 
     @property
@@ -129,7 +129,7 @@ class ThreadSlots(NotCopyable):
             self.event.close()
 
     def run_next(self) -> None:
-        """Run the oldest pulse that waits, if there is one; in the engine's thread."""
+        """Run the oldest waiting pulse, if there is one; called in the engine's thread."""
         with self._changed:
             if not self._waiting:
                 return

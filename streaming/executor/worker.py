@@ -11,16 +11,16 @@ from streaming.errors import ExecutorError
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
 LIMIT_S = 10.0
-"""How long a worker may take to end: it ends after the pulse that it runs."""
+"""The seconds that a worker may take to end, which it does after its current pulse."""
 
 
 class EngineThread(NotCopyable):
-    """A thread that lives from ``start`` to ``stop``.
+    """A thread that runs from ``start`` to ``stop``.
 
-    body      what it does until its end is requested
-    end       requests the end
-    realtime  what the thread requests of the system
-    realtime_settings  what the system granted, known once the thread has started
+    body      the function it runs, which returns once the end is requested
+    end       a function that requests the end
+    realtime  the real-time settings that the thread requests
+    realtime_settings  the settings that the system granted, known once the thread has started
     """
 
     why_not = "it has a thread; make another one"
@@ -35,12 +35,12 @@ class EngineThread(NotCopyable):
         self._thread = threading.Thread(target=self._live, name="pulse engine", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns when the thread runs."""
+        """Start the thread; returns when it runs."""
         self._thread.start()
         self._started.wait()
 
     async def stop(self, limit_s: float = LIMIT_S) -> None:
-        """Tell it to end and wait for that, whatever is cancelled meanwhile. Raises ExecutorError: it does not end."""
+        """Request the end and wait for it, even if cancelled meanwhile. Raises ExecutorError: it does not end."""
         self._end()
         with anyio.move_on_after(limit_s, shield=True) as limit:
             await anyio.wait_readable(self._ended.to_read)

@@ -1,1 +1,1 @@
-"""A fleet: servers of streams on several machines. Ray places and watches them; pulses never pass through it."""
+"""A fleet: servers of streams on several machines. Ray places and monitors them; pulses do not pass through it."""

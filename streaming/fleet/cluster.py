@@ -1,4 +1,4 @@
-"""What a fleet asks of the cluster that it runs on; ``ray_cluster`` has Ray's."""
+"""The interface of the cluster that a fleet runs on; ``ray_cluster`` implements it with Ray."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -10,33 +10,33 @@ from streaming.fleet.plan import Node
 
 @record
 class Lost:
-    """The answer of a member that has ended, or failed.
+    """Stands for the answer of a member that has ended or failed.
 
-    why  in words
+    why  the reason, as text
     """
 
     why: str
 
 
 class Cluster(Protocol):
-    """Machines, and members that run there: workers and holders, by their names."""
+    """Machines and the members that run on them: workers and holders, by name."""
 
     def nodes(self) -> Sequence[Node]:
-        """The machines that are there now."""
+        """The machines present now."""
         ...
 
     def start_worker(self, name: str, node: Node, deployment: Deployment) -> None:
-        """Begin a worker; returns at once."""
+        """Start a worker; returns at once."""
         ...
 
     def start_holder(self, name: str, node: Node) -> None:
-        """Begin a holder of checkpoints; returns at once."""
+        """Start a holder of checkpoints; returns at once."""
         ...
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> Mapping[str, Any]:
-        """Call a method of members at once: name -> its answer, or ``Lost``; the late ones are missing."""
+        """Call a method of several members concurrently: name -> answer or ``Lost``; late ones are missing."""
         ...
 
     def end(self, name: str) -> None:
-        """Let a member end at once."""
+        """End a member at once."""
         ...

@@ -1,4 +1,4 @@
-"""FleetControl: looks at a fleet again and again, and does what its plan says. Streams do not need it to go on."""
+"""FleetControl: observes a fleet periodically and carries out its plan. Open streams continue without it."""
 
 import logging
 import secrets
@@ -17,25 +17,25 @@ from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import WorkerStatus
 
 MISSES = 4
-"""Looks in a row that a worker may leave without an answer."""
+"""The number of consecutive observations to which a worker may fail to respond."""
 START_S = 120.0
-"""How long a worker may take to begin: models are compiled then."""
+"""The seconds that a worker may take to start, which includes compiling models."""
 RETRY_S = 15.0
-"""After a worker that could not begin, before the next one of its version."""
+"""The seconds to wait, after a worker that failed to start, before the next one of its version."""
 PROBLEMS = 20
-"""Of which the last ones are kept."""
+"""The number of latest problems to keep."""
 logger = logging.getLogger("pulse.fleet")
 
 
 @record
 class FleetStatus:
-    """A fleet at a moment.
+    """The status of a fleet at one moment.
 
-    wanted    version -> workers
-    short     version -> workers that no node has CPUs for
-    leaving   workers and nodes that are to be empty
-    problems  the last ones, in words
-    lost      workers that ended by themselves since the control began
+    wanted    version -> number of workers wanted
+    short     version -> number of workers for which no node has CPUs
+    leaving   workers and nodes to be emptied
+    problems  the latest problems, as text
+    lost      the number of workers that ended by themselves since the control started
     """
 
     table: FleetTable
@@ -50,9 +50,9 @@ class FleetStatus:
 
 
 class FleetControl(NotCopyable):
-    """Decides for the fleet. If it is lost, a new one continues from the table that all members have.
+    """Controls the fleet. If it is lost, a new one continues from the table that all members have.
 
-    table  of the fleet that is there already
+    table  the table of an existing fleet
     """
 
     why_not = "a fleet has one control"
@@ -79,9 +79,9 @@ class FleetControl(NotCopyable):
         self._lost = 0
 
     def deploy(self, deployment: Deployment) -> None:
-        """A version, new or with other numbers of workers. A new one gets all new streams as soon as it is live.
+        """Deploy a new version, or change one's number of workers. A new one gets all new streams once it is live.
 
-        Raises  InputError: other models under the name of a version that is there
+        Raises  InputError: other models under the name of an existing version
         """
         before = self._deployments.get(deployment.version)
         if before is not None and before.server != deployment.server:
@@ -103,7 +103,7 @@ class FleetControl(NotCopyable):
         self._deployments[version] = replace(self._deployments[version], weight=weight)
 
     def drain(self, name: str) -> None:
-        """Empty a worker, or a node: by its id or its address. Raises InputError: there is none."""
+        """Empty a worker, or a node by its id or address. Raises InputError: there is no such worker or node."""
         nodes = [each.id for each in self._nodes.values() if name in (each.id, each.address)]
         if not nodes and name not in self._workers:
             names = [*self._workers, *(each.address for each in self._nodes.values())]
@@ -111,7 +111,7 @@ class FleetControl(NotCopyable):
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:
-        """The status at the last look."""
+        """The status as last observed."""
         return FleetStatus(
             self._table,
             tuple(self._nodes.values()),
@@ -127,7 +127,7 @@ class FleetControl(NotCopyable):
     def reconcile(self, now_s: float) -> None:
         """Take one step: observe the fleet, carry out the plan, tell all members of changes.
 
-        now_s  of a clock that never goes back
+        now_s  the time of a monotonic clock
         """
         self._nodes = {each.id: each for each in self._cluster.nodes()}
         self._see_holders()
@@ -198,7 +198,7 @@ class FleetControl(NotCopyable):
         self._leaving.discard(name)
 
     def _switch(self) -> None:
-        """Give all new streams to a version that has become live."""
+        """Direct all new streams to a version that has become live."""
         for version, weight in list(self._coming.items()):
             live = [
                 each for each in self._workers.values() if (each.version, each.phase) == (version, "live")
@@ -257,7 +257,7 @@ class FleetControl(NotCopyable):
                     self._began_s[name] = now_s
             elif isinstance(action, Drain):
                 self._workers[action.worker] = replace(self._workers[action.worker], phase="draining")
-                self._publish_table()  # first the others know, then it begins
+                self._publish_table()  # the others are informed before it starts
                 self._cluster.ask([action.worker], "drain")
             else:
                 self._cluster.ask([action.worker], "stop")
@@ -265,7 +265,7 @@ class FleetControl(NotCopyable):
                 self._forget(action.worker)
 
     def _publish_table(self) -> None:
-        """Give all members the table, if it has changed, and those that have an older one."""
+        """Send the table to all members if it has changed, else to those that have an older one."""
         table = FleetTable(
             self._table.number,
             tuple(self._workers.values()),

@@ -1,4 +1,4 @@
-"""Deployment: a version of the models in a fleet, and how many workers it may have. The settings of a file."""
+"""Deployment: a version of the models in a fleet and its number of workers, as set in a file."""
 
 import tomllib
 from dataclasses import fields, replace
@@ -15,16 +15,16 @@ from streaming.serve.settings import ServerSettings, read_table
 class Deployment:
     """A version of the models, and its workers.
 
-    version     its name
+    version     the name of the version
     server      the settings of each worker; port 0: any free one
-    weight      how many of the new streams it gets, beside other versions; 0: none, and it ends with its last one
-    least, most  workers
-    load        the part of the budget of steps that streams are to fill: workers are added above it
-    down_after_s  how long the load must be lower before a worker is taken away
-    cpus        of Ray that a worker counts as
-    copies      nodes that get each checkpoint
-    url         under which clients reach a worker: {host} and {port} are put in
-    moved_per_s  streams that a worker which drains hands over in a second
+    weight      its share of new streams, relative to other versions; 0: none, and it ends with its last stream
+    least, most  the number of workers
+    load        the part of the budget of steps that streams should fill: workers are added above it
+    down_after_s  seconds of lower load before a worker is removed
+    cpus        the CPUs of Ray that a worker counts as
+    copies      the number of nodes that get each checkpoint
+    url         the URL at which clients reach a worker: {host} and {port} are replaced
+    moved_per_s  streams that a draining worker hands over per second
     """
 
     version: str = "1"
@@ -77,7 +77,7 @@ OWN = {each.name for each in fields(Deployment)} - {"server"}
 
 
 def read_deployment(path: Path) -> Deployment:
-    """The deployment in a TOML file: a server's file with a table [fleet]. Raises InputError."""
+    """Read a deployment from a TOML file: a server's file with a table [fleet]. Raises InputError."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -11,7 +11,7 @@ Saved = Literal["saved", "newer", "full"]
 
 @record
 class HolderStatus:
-    """The checkpoints of a holder, and its counts since it began."""
+    """The checkpoints of a holder, and its counts since it started."""
 
     checkpoints: int
     held_bytes: int
@@ -26,10 +26,10 @@ class _Held:
 
 
 class Holder:
-    """The newest checkpoint of each stream.
+    """Holds the newest checkpoint of each stream.
 
-    keep_s       how long one stays if it is not saved again
-    limit_bytes  of all together
+    keep_s       seconds that a checkpoint is kept if it is not saved again
+    limit_bytes  the limit of all checkpoints together
     """
 
     def __init__(self, keep_s: float, limit_bytes: int) -> None:
@@ -45,7 +45,7 @@ class Holder:
     def save(self, name: str, generation: int, data: bytes) -> Saved:
         """Replace the checkpoint of a stream.
 
-        generation  how often the stream has gone on elsewhere; an older one does not replace a newer one
+        generation  how many times the stream has moved; an older generation does not replace a newer one
         """
         before = self._held.get(name)
         if before is not None and before.generation > generation:
@@ -62,18 +62,18 @@ class Holder:
         return "saved"
 
     def load(self, name: str) -> tuple[int, bytes] | None:
-        """The generation and the checkpoint of a stream; None: there is none."""
+        """Return the generation and the checkpoint of a stream; None if there is none."""
         self._loads += 1
         entry = self._held.get(name)
         return None if entry is None else (entry.generation, entry.data)
 
     def remove(self, name: str) -> None:
-        """Forget a stream."""
+        """Remove the checkpoint of a stream."""
         entry = self._held.pop(name, None)
         self._bytes -= 0 if entry is None else len(entry.data)
 
     def sweep(self) -> int:
-        """Remove those that are too old; how many. They are in the order in which they were saved."""
+        """Remove expired checkpoints, which are in the order of saving. Returns how many."""
         oldest_s, count = time.monotonic() - self._keep_s, 0
         while self._held and (first := next(iter(self._held))) and self._held[first].at_s < oldest_s:
             self.remove(first)
@@ -81,7 +81,7 @@ class Holder:
         return count
 
     def status(self) -> HolderStatus:
-        """Its checkpoints and counts."""
+        """The holder's checkpoints and counts."""
         return HolderStatus(len(self._held), self._bytes, self._saves, self._saved_bytes, self._loads)
 
     def _bytes_with(self, name: str, data: bytes) -> int:

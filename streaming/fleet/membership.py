@@ -6,13 +6,13 @@ from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.wire.errors import MovedError, WireError
 
 SUCCESSORS = 3
-"""Workers that a client knows of."""
+"""The number of successors that a client gets."""
 
 
 class Membership:
-    """The placement of streams on workers: a ``Placement`` of streaming.serve.
+    """The placement of streams on workers; a ``Placement`` of streaming.serve.
 
-    worker, version  of this one
+    worker, version  this worker and its version
     """
 
     def __init__(self, worker: str, version: str) -> None:
@@ -20,9 +20,9 @@ class Membership:
         self.table = FleetTable()
 
     def claim(self, name: str | None, follows: bool) -> str:
-        """The name of a stream that is to be opened here. A client that does not follow is taken as it comes.
+        """Return the name of a stream to be opened here. A client that does not follow is accepted here.
 
-        Raises  MovedError: another worker has it. WireError: no stream has such a name
+        Raises  MovedError: another worker has the stream. WireError: not a name of a stream
         """
         if name is None:
             key = new_key()
@@ -40,12 +40,12 @@ class Membership:
         return str(stream)
 
     def successors(self, name: str) -> list[str]:
-        """Addresses of the workers that go on with a stream if this one is lost, the best first."""
+        """Addresses of the workers that continue a stream if this one is lost, best first."""
         ranked = self._rank_workers(StreamName.of_text(name))
         return [each.url for each in ranked if each.name != self.worker][:SUCCESSORS]
 
     def _version_of(self, key: str) -> str:
-        """The version that a new stream gets."""
+        """Choose the version of a new stream."""
         at = share_of(key)
         shares = self.table.shares
         for version, share in sorted(shares.items()):

@@ -1,4 +1,4 @@
-"""The plan: what a fleet does next, from what there is and what is wanted. Nothing here acts."""
+"""The plan: a fleet's next actions, from its observed and its wanted state. Nothing here acts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
@@ -12,7 +12,7 @@ from streaming.fleet.table import WorkerEntry
 class Node:
     """A machine of the cluster.
 
-    cpus  of Ray, all that it has
+    cpus  the total CPUs that Ray counts for it
     """
 
     id: str
@@ -22,7 +22,7 @@ class Node:
 
 @record
 class Start:
-    """Begin a worker of a version on a node."""
+    """Start a worker of a version on a node."""
 
     version: str
     node: str
@@ -30,14 +30,14 @@ class Start:
 
 @record
 class Drain:
-    """Let a worker hand its streams over."""
+    """Make a worker hand over its streams."""
 
     worker: str
 
 
 @record
 class Stop:
-    """End a worker that has no streams, or does not take any yet."""
+    """End a worker that has no streams, or does not accept any yet."""
 
     worker: str
 
@@ -46,7 +46,7 @@ class Stop:
 class Plan:
     """The actions to carry out.
 
-    short  version -> workers that no node has CPUs for
+    short  version -> number of workers for which no node has CPUs
     """
 
     actions: tuple[Start | Drain | Stop, ...]
@@ -57,9 +57,9 @@ class Plan:
 class Observed:
     """The observed state of a fleet.
 
-    streams  worker -> open ones
-    leaving  workers and nodes that an operator wants to be empty
-    wanted   version -> workers
+    streams  worker -> number of open streams
+    leaving  workers and nodes that an operator wants to empty
+    wanted   version -> number of workers wanted
     """
 
     nodes: Sequence[Node]
@@ -71,9 +71,9 @@ class Observed:
 
 
 def make_plan(observed: Observed) -> Plan:
-    """New workers first; others drain when those that stay are enough, and stop when they are empty.
+    """Start new workers first; drain others once those that stay are enough, and stop them when they are empty.
 
-    A worker that is to leave drains although there are too few others if no node has CPUs for another one.
+    If no node has CPUs for a replacement, a leaving worker drains even if the others are too few.
     """
     actions: list[Start | Drain | Stop] = []
     shortage: dict[str, int] = {}
@@ -109,7 +109,7 @@ def _leaves(worker: WorkerEntry, leaving: Set[str]) -> bool:
 
 
 def _free_cpus(observed: Observed) -> dict[str, float]:
-    """Node -> CPUs that no worker has, of nodes that stay."""
+    """Node -> CPUs that no worker uses, of nodes that stay."""
     free = {each.id: each.cpus for each in observed.nodes if each.id not in observed.leaving}
     for worker in observed.workers:
         if worker.node in free:
@@ -120,7 +120,7 @@ def _free_cpus(observed: Observed) -> dict[str, float]:
 
 
 def _starts(deployment: Deployment, count: int, free: dict[str, float], observed: Observed) -> list[Start]:
-    """Workers on the nodes that have the fewest of this version, then the most CPUs; ``free`` shrinks."""
+    """Start workers on nodes with the fewest of this version, then the most CPUs, which are taken from ``free``."""
     crowd = Counter(each.node for each in observed.workers if each.version == deployment.version)
     starts: list[Start] = []
     for _ in range(max(0, count)):

@@ -18,18 +18,18 @@ from streaming.fleet.worker import FleetWorker, Opener, WorkerStatus
 from streaming.serve.logs import log_to_stderr
 
 ASK_S = 2.0
-"""How long members may take to answer the control."""
+"""The seconds that members may take to answer the control."""
 HOLDER_S = 0.3
-"""How long holders may take to answer a worker: a client waits meanwhile."""
+"""The seconds that holders may take to answer a worker, while a client waits."""
 HOLDER_BYTES = 1 << 30
 CALLS = 8
-"""Calls that a worker answers at once: one that compiles does not stop the others."""
+"""The number of concurrent calls of a worker: one that compiles does not block the others."""
 
 
 def ask_actors(
     actors: Mapping[str, Any], method: str, arguments: Sequence[Any], timeout_s: float
 ) -> dict[str, Any]:
-    """Call a method of several actors at once: name -> its answer or ``Lost``; the late ones are missing."""
+    """Call a method of several actors concurrently: name -> answer or ``Lost``; late ones are missing."""
     calls = {getattr(actor, method).remote(*arguments): name for name, actor in actors.items()}
     answers: dict[str, Any] = {}
     ready = ray.wait(list(calls), num_returns=len(calls), timeout=timeout_s)[0] if calls else []
@@ -53,7 +53,7 @@ class Actors:
         self._known: dict[str, Any] = {}
 
     def of(self, names: Sequence[str]) -> dict[str, Any]:
-        """Name -> actor, of those that there are."""
+        """Return name -> actor, of those that exist."""
         for name in names:
             if name not in self._known:
                 try:
@@ -63,16 +63,16 @@ class Actors:
         return {name: self._known[name] for name in names if name in self._known}
 
     def keep(self, names: Sequence[str]) -> None:
-        """Forget all others."""
+        """Forget all actors but these."""
         self._known = {name: actor for name, actor in self._known.items() if name in names}
 
     def add(self, name: str, actor: Any) -> None:
-        """An actor that has just begun."""
+        """Add an actor that has just started."""
         self._known[name] = actor
 
 
 class RayHolders:
-    """The holders, as a worker asks them."""
+    """A worker's access to the holders."""
 
     def __init__(self, namespace: str) -> None:
         self._actors = Actors(namespace)
@@ -83,7 +83,7 @@ class RayHolders:
         self._actors.of(names)
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
-        """Name -> answer, of those that answer in time."""
+        """Return name -> answer, of those that answer in time."""
         answers = ask_actors(self._actors.of(names), method, arguments, HOLDER_S)
         return {name: answer for name, answer in answers.items() if not isinstance(answer, Lost)}
 
@@ -117,7 +117,7 @@ class HolderActor:
 
 
 class WorkerActor:
-    """A ``FleetWorker`` in a process of its own. Its streams pass through its socket, not through Ray."""
+    """A ``FleetWorker`` in a separate process. Its streams pass through its socket, not through Ray."""
 
     def __init__(self, name: str, node: str, host: str, namespace: str) -> None:
         self._name, self._node, self._host = name, node, host
@@ -153,16 +153,16 @@ class WorkerActor:
             self._worker.stop()
 
     def process(self) -> int:
-        """The number of its process."""
+        """The process id."""
         return os.getpid()
 
 
 class RayCluster:
-    """A ``Cluster``: the one that this process is connected to.
+    """The ``Cluster`` of Ray that this process is connected to.
 
-    namespace  of the fleet: its name
-    opener     gives the models of a worker, in its process
-    keep_s     how long holders keep a checkpoint
+    namespace  the fleet's name
+    opener     opens the models of a worker, in its process
+    keep_s     seconds that holders keep a checkpoint
     """
 
     def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
@@ -171,7 +171,7 @@ class RayCluster:
         self._begins: dict[str, Any] = {}
 
     def nodes(self) -> list[Node]:
-        """The machines that are there now."""
+        """The machines present now."""
         return [
             Node(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0.0))
             for each in ray.nodes()
@@ -179,18 +179,18 @@ class RayCluster:
         ]
 
     def start_worker(self, name: str, node: Node, deployment: Deployment) -> None:
-        """Begin a worker; returns at once."""
+        """Start a worker; returns at once."""
         actor = self._start(
             WorkerActor, name, node, deployment.cpus, CALLS, name, node.id, node.address, self._namespace
         )
         self._begins[name] = actor.begin.remote(deployment, self._opener)
 
     def start_holder(self, name: str, node: Node) -> None:
-        """Begin a holder; returns at once."""
+        """Start a holder; returns at once."""
         self._start(HolderActor, name, node, 0, 1, self._keep_s, HOLDER_BYTES)
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
-        """Name -> answer or ``Lost``; the late ones, and those that begin, are missing."""
+        """Return name -> answer or ``Lost``; late members, and those that are starting, are missing."""
         actors = self._actors.of(names)
         answers = ask_actors(actors, method, arguments, ASK_S)
         for name in names:
@@ -202,13 +202,13 @@ class RayCluster:
         return answers
 
     def end(self, name: str) -> None:
-        """Let a member end at once."""
+        """End a member at once."""
         for actor in self._actors.of([name]).values():
             ray.kill(actor)
         self._begins.pop(name, None)
 
     def _see_begins(self, answers: dict[str, Any]) -> None:
-        """A worker whose begin has failed is lost, although it answers."""
+        """Mark workers that failed to start as lost, although they answer."""
         for name in self._begins.keys() & answers.keys():
             begin = self._begins[name]
             if ray.wait([begin], timeout=0)[0]:

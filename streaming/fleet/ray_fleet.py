@@ -25,14 +25,14 @@ CONTROL = "control"
 LOOK_S = 0.5
 CALL_S = 30.0
 AGAIN_S = 90.0
-"""How long the control may be away: Ray notices the loss of a machine only after a while."""
+"""The seconds that the control may be absent: Ray detects the loss of a machine only after a while."""
 CALLS = 4
 LOOPBACK = ("127.", "localhost", "::1")
 logger = logging.getLogger("pulse.fleet")
 
 
 class ControlActor:
-    """A ``FleetControl`` that looks twice a second. Ray starts it again if it is lost."""
+    """A ``FleetControl`` that runs twice a second. Ray restarts it if it is lost."""
 
     def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
         log_to_stderr("warning")
@@ -42,7 +42,7 @@ class ControlActor:
         threading.Thread(target=self._watch, name="pulse fleet control", daemon=True).start()
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """A method of the control."""
+        """Call a method of the control."""
         with self._lock:
             return getattr(self._control, method)(*arguments)
 
@@ -62,7 +62,7 @@ class ControlActor:
 
 
 class Fleet:
-    """A fleet by its name, in the cluster of Ray at an address.
+    """A fleet by name, in the Ray cluster at an address.
 
     address  HOST:PORT of Ray's head; None: the cluster of this machine
     Raises   InputError: no cluster answers
@@ -81,7 +81,7 @@ class Fleet:
                 ) from None
 
     def deploy(self, deployment: Deployment, opener: Opener) -> None:
-        """Begin a fleet, or a version beside those that it has. Raises InputError."""
+        """Start a fleet, or add a version to it. Raises InputError."""
         hosts = {each["NodeManagerAddress"] for each in ray.nodes() if each["Alive"]}
         if len(hosts) > 1 and deployment.server.host.startswith(LOOPBACK):
             raise InputError(
@@ -106,7 +106,7 @@ class Fleet:
         self._call("deploy", deployment)
 
     def status(self) -> FleetStatus:
-        """The status of the fleet. Raises InputError: no such fleet."""
+        """Return the status of the fleet. Raises InputError: no such fleet."""
         return self._call("status")
 
     def drain(self, name: str) -> None:
@@ -129,7 +129,7 @@ class Fleet:
         ray.kill(control)
 
     def wait(self, done: Callable[[FleetStatus], bool], timeout_s: float) -> FleetStatus:
-        """Look until something is true. Raises InputError: it does not become so."""
+        """Wait until a condition on the status holds. Raises InputError: it does not in time."""
         until_s = time.monotonic() + timeout_s
         while not done(status := self.status()):
             if time.monotonic() > until_s:
@@ -139,7 +139,7 @@ class Fleet:
         return status
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        """A call of the control, again if it is lost with its machine: Ray starts it elsewhere."""
+        """Call the control; retry if it is lost with its machine, since Ray restarts it elsewhere."""
         until_s = time.monotonic() + AGAIN_S
         while True:
             try:
@@ -169,7 +169,7 @@ class Fleet:
 
 
 def _table_of(namespace: str) -> FleetTable:
-    """The newest table of the members that are there, if the control begins again."""
+    """Return the newest table of existing members, for a control that restarts."""
     actors: list[Any] = list_named_actors(all_namespaces=True)
     names = [each["name"] for each in actors if each["namespace"] == namespace and each["name"] != CONTROL]
     answers = ask_actors(Actors(namespace).of(names), "table", (), ASK_S)

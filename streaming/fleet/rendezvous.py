@@ -11,12 +11,12 @@ SCORE_BYTES = 8
 
 
 def ranking(key: str, names: Iterable[str]) -> list[str]:
-    """The names, the one that the key belongs to first."""
+    """Return the names by descending score; the key belongs to the first."""
     return sorted(names, key=lambda name: (_score(key, name), name), reverse=True)
 
 
 def share_of(key: str) -> float:
-    """A number from 0 to 1 that only the key decides; over many keys it is uniform."""
+    """Hash a key to a number from 0 to 1, uniform over many keys."""
     return int.from_bytes(_score("share", key), "big") / (1 << 8 * SCORE_BYTES)
 
 

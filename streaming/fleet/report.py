@@ -7,7 +7,7 @@ from pulse.support.report import Pairs, Report, Section, Table, Text, byte_size,
 from streaming.fleet.control import FleetStatus
 
 SHOWN = 5
-"""Of the problems."""
+"""The number of problems that are shown."""
 
 
 @record
@@ -17,7 +17,7 @@ class FleetReport(Report):
     status: FleetStatus
 
     def sections(self) -> list[Section]:
-        """Versions, workers, holders, and what is wrong."""
+        """Versions, workers, holders and problems."""
         status = self.status
         addresses = {each.id: each.address for each in status.nodes}
         shares = status.table.shares
@@ -70,7 +70,7 @@ class FleetReport(Report):
         return sections
 
     def values(self) -> dict[str, Any]:
-        """The status, with the settings that are not secret."""
+        """The status, with all settings but secrets."""
         status = self.status
         deployments = {
             name: {

@@ -1,4 +1,4 @@
-"""How many workers a version wants, by its load."""
+"""Scaling: the number of workers that a version needs, by its load."""
 
 from math import ceil
 
@@ -6,9 +6,9 @@ from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
 
 LEAST_WITH_STREAMS = 2
-"""Workers of a version that gets no new streams: one to live on, and one to go on at."""
+"""Workers of a version without new streams: one for its streams, and one to continue them if that is lost."""
 LINGER_S = 15.0
-"""How long workers of such a version stay after its last stream, for clients that come back."""
+"""The seconds that workers of such a version stay after its last stream, for clients that reconnect."""
 
 
 @record
@@ -16,8 +16,8 @@ class Load:
     """The load of the workers of a version.
 
     filled   parts of the budget of steps that streams fill, summed over workers
-    refused  streams that were refused for lack of time or lanes since the last look
-    streams  that are open
+    refused  streams refused for lack of time or lanes since the last observation
+    streams  the number of open streams
     """
 
     filled: float
@@ -26,17 +26,17 @@ class Load:
 
 
 class Scaling:
-    """The number of workers of one version: it rises at once and falls after a while."""
+    """The number of workers of one version, which rises at once and falls after a while."""
 
     def __init__(self) -> None:
         self._lower_since_s: float | None = None
         self._empty_since_s: float | None = None
 
     def wanted_workers(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
-        """The number of workers that there should be.
+        """Return the number of workers that the version should have.
 
-        count  that there are, those that start included
-        now_s  of a clock that never goes back
+        count  the present number, those that are starting included
+        now_s  the time of a monotonic clock
         """
         if deployment.weight == 0:
             return self._wanted_at_the_end(deployment, load, count, now_s)
@@ -58,7 +58,7 @@ class Scaling:
         return 0 if now_s - self._empty_since_s >= LINGER_S else count
 
     def _lower_slowly(self, target: int, deployment: Deployment, count: int, now_s: float) -> int:
-        """The target; a lower one only if it has been lower for a while, one worker at a time."""
+        """Return the target, but lower it only after it was lower for a while, one worker at a time."""
         if target >= count:
             self._lower_since_s = None
             return target

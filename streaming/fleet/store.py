@@ -1,4 +1,4 @@
-"""HolderStore: where a worker saves its checkpoints: in the memory of other nodes."""
+"""HolderStore: saves a worker's checkpoints in the memory of other nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -11,26 +11,26 @@ from streaming.serve.checkpoints import Checkpoint
 from streaming.wire.errors import WireError
 
 PASSED_OVER = 3
-"""Holders that a worker looks at beside those that should have a checkpoint."""
+"""Holders that a worker asks in addition to those that should have a checkpoint."""
 MANY = 16
-"""Holders that are asked at once if these have none."""
+"""Holders that are asked concurrently if those have none."""
 
 
 class Holders(Protocol):
-    """Calls of holders, wherever they are."""
+    """Calls holders on any node."""
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> Mapping[str, Any]:
-        """Call a method of several holders at once: name -> what it gives, of those that answer in time."""
+        """Call a method of several holders concurrently: name -> result, of those that answer in time."""
         ...
 
 
 @record
 class HolderStore:
-    """A ``CheckpointStore`` of streaming.serve.
+    """A ``CheckpointStore`` of streaming.serve that uses the holders of a fleet.
 
-    node     of the worker: its own memory is the last choice
-    copies   holders that get each checkpoint
-    keep_s   of the holders
+    node     the worker's node, whose own memory is the last choice
+    copies   the number of holders that get each checkpoint
+    keep_s   seconds that holders keep a checkpoint
     """
 
     membership: Membership
@@ -40,11 +40,11 @@ class HolderStore:
     keep_s: float
 
     def new_name(self) -> str:
-        """A name that cannot be guessed."""
+        """Create a name that cannot be guessed."""
         return str(StreamName.new(self.membership.version))
 
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
-        """Save a checkpoint on other nodes; gives whether all copies exist. It skips holders that are full or lost."""
+        """Save a checkpoint on other nodes, except holders that are full or lost. Returns whether all copies exist."""
         data = checkpoint.as_bytes()
         waiting, missing = self._rank_holders(name), self.copies
         while missing and waiting:
@@ -56,11 +56,11 @@ class HolderStore:
         return not missing
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """The newest that the first holders have, or else another one. Raises WireError.
+        """Return the newest checkpoint of the first holders, or else of others. Raises WireError.
 
-        The first ones are those that may have been chosen lately: one is the worker's own node, some may be new, or
-        were lost for a while. If more holders have come than that, an older checkpoint may be found; the client, which
-        does not have its frames any more, then gets the error ``gap``.
+        The first holders are those that may have been chosen recently: one is the worker's own node, some may be new or
+        were lost for a while. If more holders than that have joined, an older checkpoint may be found; the client
+        no longer has its frames and gets the error ``gap``.
         """
         waiting, many = ranking(name, self._nodes()), self.copies + PASSED_OVER
         while waiting:
@@ -77,15 +77,15 @@ class HolderStore:
         raise WireError("resume", "no checkpoint has this name", "begin a new stream")
 
     def remove(self, name: str) -> None:
-        """Forget a stream. A copy that an earlier ranking left elsewhere expires."""
+        """Remove the checkpoints of a stream. Copies left elsewhere by an earlier ranking expire."""
         self.holders.ask(self._rank_holders(name)[: self.copies], "remove", name)
 
     def sweep(self) -> int:
-        """Holders do it themselves."""
+        """Return 0: holders remove expired checkpoints themselves."""
         return 0
 
     def _rank_holders(self, name: str) -> list[str]:
-        """The holders for a stream, those of other nodes first."""
+        """Rank the holders for a stream, those of other nodes first."""
         nodes = self._nodes()
         return sorted(ranking(name, nodes), key=lambda each: nodes[each] == self.node)
 

@@ -1,4 +1,4 @@
-"""The name of a stream in a fleet: a secret, and the version of the models that it runs on."""
+"""The name of a stream in a fleet: a secret key, and the version of the models."""
 
 import re
 import secrets
@@ -12,10 +12,10 @@ NAME = re.compile(rf"([0-9a-f]{{32}})\.({VERSION.pattern})")
 
 @record
 class StreamName:
-    """Who knows the name has the stream.
+    """A stream's name, which gives access to the stream.
 
-    key      decides which worker the stream belongs to
-    version  of the models
+    key      determines the worker that the stream belongs to
+    version  the version of the models
     """
 
     key: str
@@ -23,12 +23,12 @@ class StreamName:
 
     @classmethod
     def new(cls, version: str) -> "StreamName":
-        """A name that cannot be guessed."""
+        """Create a name that cannot be guessed."""
         return cls(new_key(), version)
 
     @classmethod
     def of_text(cls, text: str) -> "StreamName":
-        """Raises WireError: no stream of a fleet has such a name."""
+        """Parse a name. Raises WireError: not a name of a stream."""
         match = NAME.fullmatch(text)
         if match is None:
             raise WireError("resume", "no stream of this fleet has such a name", "begin a new stream")
@@ -39,5 +39,5 @@ class StreamName:
 
 
 def new_key() -> str:
-    """32 digits that cannot be guessed."""
+    """Create a key of 32 digits that cannot be guessed."""
     return secrets.token_hex(16)

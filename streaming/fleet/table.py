@@ -1,4 +1,4 @@
-"""The table of a fleet: what all its members know. Plain data."""
+"""The table of a fleet, known to all its members. Plain data."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -14,8 +14,8 @@ Phase = Literal["starting", "live", "draining"]
 class WorkerEntry:
     """A worker: a server of streams.
 
-    node     that it runs on
-    version  of its models
+    node     the node that it runs on
+    version  the version of its models
     url      ws://HOST:PORT; empty while it starts
     """
 
@@ -36,11 +36,11 @@ class HolderEntry:
 
 @record
 class FleetTable:
-    """A fleet at a moment.
+    """The members and deployments of a fleet at one moment.
 
-    number       grows with each change
-    deployments  what is wanted, by version
-    coming       version -> the weight that it gets when its workers are live; until then it has 0
+    number       increases with each change
+    deployments  the wanted deployments, by version
+    coming       version -> its weight once its workers are live; until then, its weight is 0
     """
 
     number: int = 0
@@ -50,12 +50,12 @@ class FleetTable:
     coming: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def live(self, version: str) -> list[WorkerEntry]:
-        """The workers of a version that take streams."""
+        """The workers of a version that accept streams."""
         return [each for each in self.workers if each.version == version and each.phase == "live"]
 
     @property
     def shares(self) -> dict[str, float]:
-        """Version -> the part of new streams that it gets; of those that have workers that take streams."""
+        """Version -> its share of new streams, for versions whose workers accept streams."""
         weights = {name: each.weight for name, each in self.deployments.items() if self.live(name)}
         whole = sum(weights.values())
         return {name: weight / whole for name, weight in weights.items() if weight > 0} if whole else {}

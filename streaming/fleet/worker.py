@@ -1,4 +1,4 @@
-"""FleetWorker: a server of streams in a thread of its process, as a member of a fleet. It knows nothing of Ray."""
+"""FleetWorker: a server of streams in a thread of its process, as a member of a fleet. Independent of Ray."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ from streaming.serve.service import HostedProgram, Service
 from streaming.serve.settings import ServerSettings
 
 Opener = Callable[[ServerSettings], Sequence[HostedProgram]]
-"""Gives the compiled models of a server."""
+"""A function that returns the compiled models of a server."""
 BEGIN_S = 20.0
 ANY_ADDRESS = ("0.0.0.0", "::")
 BUSY = "ended_busy"
@@ -30,9 +30,9 @@ BUSY = "ended_busy"
 class WorkerStatus:
     """The status that a worker reports.
 
-    filled   the part of the budget of its steps that streams fill; of the event loop, if that is more
-    refused  streams, for lack of time or lanes, since it began
-    table    the number of the table that it has
+    filled   the part of the budget of its steps that streams fill, or that of the event loop if greater
+    refused  streams refused for lack of time or lanes since it started
+    table    the number of its table
     """
 
     url: str
@@ -49,7 +49,7 @@ class FleetWorker(NotCopyable):
     """A worker that serves until ``stop``.
 
     host     the address of its machine
-    Raises   InputError: a model that cannot be served, an address that is taken
+    Raises   InputError: a model that cannot be served, an address in use
     """
 
     why_not = "it has a server in a thread"
@@ -75,7 +75,7 @@ class FleetWorker(NotCopyable):
         self._loop.result(BEGIN_S)
 
     def status(self) -> WorkerStatus:
-        """Its own status. Raises InputError: the server has failed."""
+        """The worker's status. Raises InputError: the server has failed."""
         if self._failed is not None:
             raise InputError(f"the server of {self.name} has ended: {self._failed}") from self._failed
         service, admission = self.service, self.service.admission
@@ -93,19 +93,19 @@ class FleetWorker(NotCopyable):
         )
 
     def set_table(self, table: FleetTable) -> None:
-        """The fleet has changed, and clients get to know; an older table than that which it has is ignored."""
+        """Take a new table of the fleet and inform clients; a table older than the present one is ignored."""
         if table.number > self.membership.table.number:
             self.membership.table = table
             self._loop.result().call_soon_threadsafe(self.service.tell_successors)
 
     def drain(self) -> None:
-        """Take no more streams, and hand over those that are open; returns at once."""
+        """Refuse new streams and hand over the open ones; returns at once."""
         asyncio.run_coroutine_threadsafe(
             self.service.move_streams(self._deployment.moved_per_s), self._loop.result()
         )
 
     def stop(self) -> None:
-        """End; streams that are still open are ended first."""
+        """Stop serving, after ending streams that are still open."""
         self._server.should_exit = True
         self._thread.join(BEGIN_S)
         self._listening.close()

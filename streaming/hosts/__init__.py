@@ -1,1 +1,1 @@
-"""Hosts, which give access to devices: PortAudio, a file, a test."""
+"""Hosts, which give access to devices: PortAudio, files, or simulated devices."""

@@ -14,8 +14,8 @@ def default_host() -> Host:
 def list_devices(refresh: bool = False) -> tuple[Device, ...]:
     """All devices, as the first search found them.
 
-    refresh  look for them now; indices may change. Open streams go on
-    Raises   DeviceError: no PortAudio, or it does not answer
+    refresh  search for them now; indices may change. Open streams continue
+    Raises   DeviceError: no PortAudio, or it does not respond
     """
     host = PortAudio()
     if refresh and not host.refresh():

@@ -1,4 +1,4 @@
-"""Audio devices: what there is, and which one is meant."""
+"""Audio devices: listing and choosing them."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -22,12 +22,12 @@ COLUMNS = ("", "device", "audio system", "in", "out", "rate", "latency in", "lat
 class Device:
     """A device as PortAudio describes it.
 
-    index            its number; valid until the devices are looked for again
+    index            its number; valid until devices are searched again
     host_api         the audio system that it belongs to: ALSA, JACK Audio Connection Kit, Core Audio …
-    inputs, outputs  channels at most
-    default_rate_hz  the rate at which it runs by default
-    ..._latency_s    what the system suggests: low for talking, high for never breaking off
-    default_in       whether it is the one that is used if none is chosen; ``default_out`` likewise
+    inputs, outputs  the most channels
+    default_rate_hz  the default rate
+    ..._latency_s    the system's suggestions: low for conversation, high for the fewest dropouts
+    default_in       whether it is the default input; ``default_out`` likewise
     """
 
     index: int
@@ -50,7 +50,7 @@ class Device:
 
     @property
     def monitor(self) -> bool:
-        """Whether, by its name, it records what another one plays, as sources of PulseAudio and PipeWire do."""
+        """Whether, by its name, it records the output of another one, as monitors of PulseAudio and PipeWire do."""
         return self.inputs > 0 and "monitor" in self.name.casefold()
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Device:
         return self.inputs if kind == "input" else self.outputs
 
     def latency_s(self, kind: Kind, latency: float | str) -> float:
-        """Seconds, or ``low`` or ``high``. Raises InputError."""
+        """The latency in seconds, given seconds, ``low`` or ``high``. Raises InputError."""
         if not isinstance(latency, str):
             if not 0 <= latency < 10:
                 raise InputError(f"a latency of {latency} s: give 0 to 10 s, low or high")
@@ -92,7 +92,7 @@ class DeviceList(Report):
 def choose_device(devices: Sequence[Device], kind: Kind, choice: str | int | None) -> Device:
     """The device that a choice names.
 
-    choice  an index; a part of ``host api: name``, in any case, where a whole name comes before parts; None is the
+    choice  an index; a part of ``host api: name``, ignoring case, with preference for a whole name; None for the
             default
     Raises  InputError: none, several, or one without that direction
     """
@@ -124,7 +124,7 @@ def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
     if titled:
         return titled
     if any(device.name.casefold() == text for device in devices):
-        # "jack" is a device of ALSA, and may mean all of JACK
+        # "jack" is a device of ALSA, but may mean any device of JACK
         return [d for d in devices if d.name.casefold() == text or d.host_api.casefold().startswith(text)]
     return [device for device in devices if text in device.title.casefold()]
 

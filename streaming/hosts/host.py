@@ -1,4 +1,4 @@
-"""Host: what a live run needs of PortAudio, a file, or a test in their place."""
+"""Host: the interface of a live run to PortAudio, files or simulated devices."""
 
 from dataclasses import replace
 from typing import Protocol
@@ -11,9 +11,9 @@ from streaming.hosts.devices import Kind
 class Endpoint:
     """One direction of one device.
 
-    name         as reports show it
-    index        what the host calls it; None if it has no number. Those of one index have one clock
-    channels     that it has
+    name         its name in reports
+    index        the host's number for it; None if it has none. Endpoints of the same index share a clock
+    channels     the number of channels
     rate_hz      its default sample rate
     """
 
@@ -24,23 +24,23 @@ class Endpoint:
 
 
 class Finished(Protocol):
-    """A device has ended by itself, perhaps by an error."""
+    """Called when a device has ended by itself, perhaps with an error."""
 
     def __call__(self, error: Exception | None = None, /) -> None: ...
 
 
 @record
 class StreamRequest:
-    """A stream to be opened: the C callback and its user data, as addresses, and what it is to be called with.
+    """A stream to open: the addresses of the C callback and its user data, and the arguments that it expects.
 
-    source, target            devices; None for a direction that is not wanted
-    channels_in, channels_out  of the blocks
-    rate_hz                   of both
-    block_frames              of a block; 0 lets the device choose
+    source, target            devices; None for an unused direction
+    channels_in, channels_out  the channels of the blocks
+    rate_hz                   the rate of both
+    block_frames              frames of a block; 0 lets the device choose
     latency                   ``low``, ``high`` or seconds
-    finished                  called when the device ends by itself, with what went wrong if that is known, from any
+    finished                  called when the device ends by itself, with the error if known, from any
                               thread
-    delay_frames              by how much later a sample is played, for hosts that end: they play this much more
+    delay_frames              the delay of playback, for hosts whose input ends: they play this much more
     """
 
     callback_address: int
@@ -65,24 +65,24 @@ class StreamRequest:
 
 
 class OpenStream(Protocol):
-    """A stream of a device that is open."""
+    """An open stream of a device."""
 
     note: str | None
-    """What is not as it should be, such as a callback that goes through Python."""
+    """A remark about the stream, such as that its callback goes through Python."""
     input_latency_s: float
     output_latency_s: float
 
     @property
     def in_callback(self) -> bool:
-        """Whether a callback has not returned though the stream was stopped: it may still use what it was given."""
+        """Whether a callback has not returned though the stream was stopped: it may still use its user data."""
         ...
 
     def start(self) -> None:
-        """Let the callbacks begin. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError."""
         ...
 
     def stop(self, limit_s: float) -> bool:
-        """End the callbacks and give the device back; False if that takes longer than the limit."""
+        """Stop the callbacks and release the device. Returns False if that takes longer than the limit."""
         ...
 
 
@@ -98,7 +98,7 @@ class Host(Protocol):
     is_finite: bool
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
-        """A device for ``input`` or ``output``, by number or a part of its name; the default device where None.
+        """Find a device for ``input`` or ``output``, by number or a part of its name; the default device if None.
 
         Raises DeviceError, InputError
         """

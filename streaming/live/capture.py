@@ -1,4 +1,4 @@
-"""Capture: the input of a device, kept in memory by its callback until Python reads it; no model."""
+"""Capture: the input of a device without a model; its callback keeps blocks in memory until Python reads them."""
 
 import numpy as np
 
@@ -17,15 +17,15 @@ from streaming.sound.channels import Samples
 class Capture(NotCopyable):
     """The blocks of an input device.
 
-    host          who has the device
-    source        which one
-    channels      of its that are taken
-    rate_hz       that it is to run at
-    block_frames  device frames that come at once; 0 lets the device choose
+    host          the audio system that has the device
+    source        the device
+    channels      the channels of the device to record
+    rate_hz       the rate to open the device at
+    block_frames  device frames in a block; 0 lets the device choose
     latency       ``low``, ``high`` or seconds
 
-    ``event`` is readable when there is something to ``read``, and when the device has ended by itself. What is not
-    read within ``memory.RING_S`` is lost block by block, and counted.
+    ``event`` becomes readable when there are frames to ``read``, and when the device ends by itself. Blocks that are
+    not read within ``memory.RING_S`` seconds are lost, and counted.
     """
 
     why_not = "it has an open device; open another one"
@@ -61,9 +61,9 @@ class Capture(NotCopyable):
         self.finished = False
         """Whether the device has ended by itself."""
         self.error: Exception | None = None
-        """Why, if that was an error."""
+        """The error with which the device ended, if any."""
         self.limit_s = stall_s(block_frames, rate_hz)
-        """Without a block for this long the device is taken to be gone."""
+        """After this many seconds without a block, the device counts as disconnected."""
         control = self._control
         control.virtual_clock, control.engine = int(host.virtual_clock), ON_WORKER
         control.wake = self.event.to_write
@@ -74,26 +74,26 @@ class Capture(NotCopyable):
 
     @property
     def frames_in(self) -> int:
-        """Frames that the device gave."""
+        """The number of frames that the device delivered."""
         return self._control.frames_in
 
     @property
     def frames_lost(self) -> int:
-        """Frames that did not fit, because earlier ones were not read in time."""
+        """The number of frames lost because earlier ones were not read in time."""
         return self._control.frames_lost
 
     @property
     def latency_s(self) -> float:
-        """The latency of the input, as the device states it; 0 while it is not open."""
+        """The input latency in seconds that the device reports; 0 while it is closed."""
         return 0.0 if self._stream is None else self._stream.input_latency_s
 
     def open(self) -> None:
-        """Open the device; blocks begin to come. Raises DeviceError."""
+        """Open the device and start to record blocks. Raises DeviceError."""
         self._stream = self._host.open(self._request)
         self._stream.start()
 
     def read(self) -> Samples:
-        """[frames, channels] since the last reading, a copy."""
+        """Return a copy of the frames since the last call: [frames, channels]."""
         first = self._control.in_read
         last = positions.load(self._control, "in_written")
         frames = self._ring[np.arange(first, last) & (len(self._ring) - 1)]
@@ -101,7 +101,7 @@ class Capture(NotCopyable):
         return frames
 
     def close(self) -> bool:
-        """Give the device back, in bounded time; False if it does not answer."""
+        """Close the device, in bounded time. Returns False if it does not respond."""
         stream, self._stream = self._stream, None
         if self in abandoned_captures:
             return False
@@ -119,4 +119,4 @@ class Capture(NotCopyable):
 
 
 abandoned_captures: list[Capture] = []
-"""Captures that a device's thread may still use: their memory stays."""
+"""Captures whose memory a device's thread may still use; kept here so that it is not freed."""

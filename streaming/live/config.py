@@ -1,4 +1,4 @@
-"""Configuration of a live run: what it connects, and how it computes."""
+"""Configuration of a live run: the devices that it connects, and how it computes."""
 
 from pulse.errors import InputError
 from pulse.support.record import record
@@ -15,28 +15,28 @@ POLICIES = {
     "silence_then_catch_up": cb.SILENCE_THEN_CATCH_UP,
     "abort": cb.ABORT,
 }
-"""What happens if nothing is ready to be played; in each case the device plays silence.
+"""What to do when no output is ready in time; in each case the device plays silence.
 
 ``streaming.executor.policy`` has policies of the same names for sources that can wait.
 
-wait                   what is late is played late: nothing is lost, and from then on the delay is longer
-drop_oldest            pulses whose sound would come too late are not computed; the delay stays
-silence_then_catch_up  all is computed, what comes too late is not played; the delay stays
+wait                   late sound is played late: nothing is lost, but the delay is longer from then on
+drop_oldest            pulses whose sound would be too late are not computed; the delay does not change
+silence_then_catch_up  all pulses are computed, late sound is not played; the delay does not change
 abort                  the run ends with an error
 """
 
 
 @record
 class StreamConfig:
-    """The devices' rates, channels and blocks that a pipeline connects.
+    """The rates, channels and block sizes of the devices that a pipeline connects.
 
-    rate_hz                  of the model
-    rate_in_hz, rate_out_hz  of the device
-    channels_in              of the device
-    channels_out             of the device; 0 if nothing is played
+    rate_hz                  the rate of the model
+    rate_in_hz, rate_out_hz  the rates of the devices
+    channels_in              the channels of the input device
+    channels_out             the channels of the output device; 0 if nothing is played
     channels                 the channels that a model with one input of sound takes
     input_channels           the device channel of each input, in order, for a model with several inputs
-    block_frames             of the device; 0 if it is not known or changes
+    block_frames             device frames in a block; 0 if unknown or variable
     two_clocks               whether input and output are devices with clocks of their own
     """
 
@@ -52,7 +52,7 @@ class StreamConfig:
 
     @property
     def streams(self) -> int:
-        """How many streams there are. Raises InputError."""
+        """The number of streams. Raises InputError."""
         return 1 if self.input_channels else self.channels.streams(self.channels_in)
 
     def __post_init__(self) -> None:
@@ -85,14 +85,14 @@ class StreamConfig:
 class EngineConfig:
     """The settings of a pipeline's engine.
 
-    engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which saves
-                    the headroom where a pulse takes far less time than a block
+    engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which needs no
+                    headroom if a pulse takes far less time than a block
     policy          one of ``POLICIES``
-    headroom_s      what a worker may take to answer, rounded up to whole blocks; 5 ms where None
-    quality         of resampling: ``low``, ``medium``, ``high``
-    output          the output that is played, by name; the first that is sound where None
-    records         whether Python gets all outputs of each pulse, too
-    reserve_frames  the least that the sound is late, in frames of the model: for the delays of other programs
+    headroom_s      the time a worker may take to respond, rounded up to whole blocks; 5 ms if None
+    quality         resampling quality: ``low``, ``medium`` or ``high``
+    output          the name of the output to play; the first that is sound if None
+    records         whether Python also gets all outputs of each pulse
+    reserve_frames  the least delay of the sound, in frames of the model, for longer delays of other programs
     virtual_clock   whether ``Pipeline.set_time`` sets the time
     """
 

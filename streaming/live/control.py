@@ -1,4 +1,4 @@
-"""Control: what may be changed between two pulses while a pipeline runs."""
+"""Control: changes to a running pipeline, applied between two pulses."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ class Control:
     """Changes the output of a pipeline, and the states of its streams, without a gap.
 
     pipeline  a pipeline, running or not yet
-    running   whether its pulses are being computed; if not, commands are carried out at once
+    running   whether the pipeline is computing pulses; if not, commands take effect at once
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -34,7 +34,7 @@ class Control:
 
     @property
     def running(self) -> bool:
-        """Whether the pipeline's pulses are computed. It changes only between two commands."""
+        """Whether the pipeline is computing pulses. Changes only between two commands."""
         return self._running
 
     @running.setter
@@ -44,7 +44,7 @@ class Control:
 
     @property
     def muted(self) -> bool:
-        """Whether the output is silent; the model continues."""
+        """Whether the output is silent; the model keeps running."""
         return self._muted
 
     @muted.setter
@@ -55,7 +55,7 @@ class Control:
 
     @property
     def bypassed(self) -> bool:
-        """Whether the input is played, with the delay of the model's sound; the model continues."""
+        """Whether the input is played instead, with the delay of the model's sound; the model keeps running."""
         return self._bypassed
 
     @bypassed.setter
@@ -65,7 +65,7 @@ class Control:
             self._fade()
 
     def snapshot(self) -> list[bytes]:
-        """The state of every stream, all of one moment, each as ``State.snapshot`` gives it. Raises PulseError."""
+        """Return the states of all streams at one moment, each as from ``State.snapshot``. Raises PulseError."""
         with self._lock:
             instances = self._current_instances()
             if not self._pipeline.native:
@@ -76,23 +76,23 @@ class Control:
             return instances.pack(memory, self._pipeline.control_block.saved)
 
     def restore(self, snapshots: list[bytes]) -> None:
-        """Let every stream go on from a snapshot with the next pulse. Raises InputError, PulseError."""
+        """Restore every stream from its snapshot, before the next pulse. Raises InputError, PulseError."""
         with self._lock:
             memory, pulses = self._current_instances().unpack(snapshots)
             self._load(memory, pulses, snapshots)
 
     def reset(self) -> None:
-        """Let every stream begin anew with the next pulse. Raises PulseError."""
+        """Restart every stream with the next pulse. Raises PulseError."""
         with self._lock:
             self._load(self._current_instances().initial_memory(), 0, ())
 
     def swap(self, program: Program, prime_s: float = PRIME_S) -> None:
-        """Let another program take over without a gap.
+        """Switch to another program without a gap.
 
-        It runs beside the current one for ``prime_s`` seconds of sound, or until its delay is over, so that it
-        has seen as many frames as its memory covers; then the sound fades over within a pulse. Until then both cost
-        their time.
-        Raises InputError: another pulse, other inputs or outputs, or a delay that the pipeline has no memory for
+        Both programs run for ``prime_s`` seconds of sound, or until the new one's delay is over, so that its
+        memory is filled with real frames; then the sound crossfades within one pulse. Until then, both use
+        processor time.
+        Raises InputError: the pulse, inputs or outputs differ, or the delay exceeds the pipeline's memory
         """
         with self._lock:
             self._current_instances()
@@ -127,11 +127,11 @@ class Control:
 
     @property
     def swapping(self) -> bool:
-        """Whether another program runs beside the one that is played."""
+        """Whether a swap is in progress: another program runs alongside the one that is played."""
         return self._pipeline.is_swapping
 
     def restart(self) -> None:
-        """The devices are closed and will be opened again: let the pipeline be ready for them. Raises PulseError."""
+        """Prepare the pipeline for devices that were closed and will be opened again. Raises PulseError."""
         with self._lock, nullcontext() if self._pipeline.native else self._pipeline.turn:
             self._command(cb.RESTART, self._pipeline.control_block.words)
 
@@ -146,7 +146,7 @@ class Control:
         return self._pipeline.instances
 
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
-        """Give all states other memory; those in Python begin anew, or restore snapshots."""
+        """Give all states new memory; states in Python restart, or restore snapshots."""
         if self._pipeline.native:
             self._command(cb.LOAD, memory, pulses)
             return
@@ -158,9 +158,9 @@ class Control:
             self._command(cb.LOAD, memory, pulses)
 
     def _command(self, command: int, memory: Array, number: int = 0) -> None:
-        """Have a command done, which needs this memory until then. Raises PulseError: it is not done.
+        """Run a command, which uses this memory until it is done. Raises PulseError: it was not done.
 
-        However this ends, by Ctrl-C too, the command is done or taken back.
+        On return or on any exception, Ctrl-C included, the command is either done or withdrawn.
         """
         pipeline = self._pipeline
         end = time.monotonic() + ANSWER_S

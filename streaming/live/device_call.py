@@ -9,13 +9,13 @@ from streaming.sound.channels import Samples
 
 
 class DeviceCall:
-    """Calls the callback of a request, without the GIL.
+    """Calls the callback of a stream request, without the GIL.
 
-    captured  a block [frames, channels_in], or how many frames without input
-    flags     PortAudio's
-    times_s   when the first sample was captured, what time it is, when the first one will be played; None: not known
-    returns   what is to be played [frames, channels_out], and the callback's answer
-    Raises   InputError: another number of channels
+    captured  a block [frames, channels_in], or the number of frames if there is no input
+    flags     PortAudio's flags
+    times_s   capture time of the first sample, present time, playback time of the first sample; None: unknown
+    returns   the sound to play [frames, channels_out], and the callback's return value
+    Raises   InputError: a wrong number of channels
     """
 
     def __init__(self, request: StreamRequest) -> None:

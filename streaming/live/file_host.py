@@ -1,4 +1,4 @@
-"""A sound file in place of a microphone, and one in place of a loudspeaker, for machines without a sound card."""
+"""Sound files in place of a microphone and a loudspeaker, for machines without a sound card."""
 
 import threading
 import time
@@ -33,23 +33,23 @@ POLL_S = 0.0001
 class FileHost:
     """A host whose device plays a sound file and records the output; see ``host.Host``.
 
-    source        the file that replaces the microphone, once; then the run ends
-    target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
-                  this much longer. None: what is played is thrown away. If it cannot be written the run goes on; what
-                  was written until then is kept, and the error is raised at the end
-    encoding      of the target, such as float or pcm_24; as that of the source if None
-    pace          how much faster than time; None: as fast as the model computes, which is then never late, and as
-                  ``Live.outputs`` are taken, where ``EngineConfig.records``
-    block_frames  where the run leaves the choice; 10 ms where None
-    Raises        InputError: a file that cannot be read or written, no pace
+    source        the file that replaces the microphone, played once; then the run ends
+    target        the file for the played sound, from the first block on: it includes the delay of the live run, and is
+                  that much longer. None: the sound is discarded. If it cannot be written, the run continues; what was
+                  written so far is kept, and the error is raised at the end
+    encoding      the encoding of the target, such as float or pcm_24; that of the source if None
+    pace          speed relative to real time; None: as fast as the model computes, so that it is never late, and as
+                  fast as ``Live.outputs`` are taken if ``EngineConfig.records`` is set
+    block_frames  block size if the run does not choose one; 10 ms if None
+    Raises        InputError: a file that cannot be read or written, an invalid pace
     """
 
     virtual_clock = False
     is_finite = True
     problem: InputError | None = None
-    """What went wrong with ``target`` in the last run."""
+    """The error of ``target`` in the last run, if any."""
     clipping: Clipping | None = None
-    """What the encoding of ``target`` cut off in the last run; None if nothing is written."""
+    """The samples that the encoding of ``target`` clipped in the last run; None if nothing is written."""
 
     def __init__(
         self,
@@ -80,21 +80,21 @@ class FileHost:
         self._block_frames = block_frames or max(round(BLOCK_S * self._source.rate_hz), 1)
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
-        """The file that is read, or played to. Raises InputError: a device is given."""
+        """Return the file to read or to write. Raises InputError: a device is given."""
         endpoint = self._source if kind == "input" else self._target
         if wanted not in (None, endpoint.name):
             raise InputError(f"{self.source} takes the place of the devices: leave out {spell(kind, wanted)}")
         return endpoint
 
     def open(self, request: StreamRequest) -> "FileStream":
-        """A stream that begins with the file. Raises DeviceError: the rate differs from the file's."""
+        """Open a stream from the start of the file. Raises DeviceError: the rate differs from the file's."""
         if request.rate_hz != self._source.rate_hz:
             raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {request.rate_hz} are wanted")
         self.problem = self.clipping = None
         return FileStream(self, request, request.block_frames or self._block_frames)
 
     def refresh(self) -> bool:
-        """A file that is over is not played again."""
+        """Return False: a file that has ended is not played again."""
         return False
 
 
@@ -120,11 +120,11 @@ class FileStream(NotCopyable):
 
     @property
     def in_callback(self) -> bool:
-        """Whether it still runs."""
+        """Whether the thread still runs."""
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Let the callbacks begin. Raises InputError: a file that cannot be read or written."""
+        """Start the callbacks. Raises InputError: a file that cannot be read or written."""
         with ExitStack() as files:
             self._reader = files.enter_context(AudioReader(self._source))
             if self._target is not None and self._request.channels_out:
@@ -137,7 +137,7 @@ class FileStream(NotCopyable):
         self._thread.start()
 
     def stop(self, limit_s: float) -> bool:
-        """End the callbacks; what has been played until then is written."""
+        """Stop the callbacks; the sound played until then is written."""
         self.stops.set()
         if self._thread.ident is not None:
             self._thread.join(limit_s)
@@ -171,7 +171,7 @@ class FileStream(NotCopyable):
                 return
 
     def _write(self, played: Samples, start: int) -> None:
-        """Write what was played from frame ``start`` on, up to the end, as long as nothing is missing."""
+        """Write the sound played from frame ``start`` to the end, as long as nothing is missing."""
         if self._writer is not None and self._host.problem is None:
             with self._note_problems():
                 self._writer.write(played[: self._end() - start])
@@ -179,21 +179,21 @@ class FileStream(NotCopyable):
     def _finish(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the written file its name; remove it if the source could not be played."""
+        """Move the written file to its final name; remove it if the source could not be played."""
         if self._writer is not None:
             with self._note_problems():
                 self._writer.__exit__(kind, error, trace)
 
     @contextmanager
     def _note_problems(self) -> Generator[None]:
-        """Problems of the target are reported at the end of the run."""
+        """Keep errors of the target, to be reported at the end of the run."""
         try:
             yield
         except InputError as error:
             self._host.problem = self._host.problem or error
 
     def _blocks(self) -> Iterator[Samples]:
-        """The file, and where something is played, silence until its end has been played."""
+        """Yield the blocks of the file and, if sound is played, silence until its end has been played."""
         size, channels = self._frames, self._request.channels_in
         rest = np.zeros((0, channels), np.float32)
         for piece in self._reader:
@@ -211,11 +211,11 @@ class FileStream(NotCopyable):
             frames, rest = frames + size, rest[:0]
 
     def _end(self) -> int:
-        """Frames until the end of the file has been played, by the present delay, which may grow."""
+        """The frames until the end of the file has been played, at the present delay, which may grow."""
         return self._reader.frames + self._request.delay_frames + late_frames(self._control)
 
     def wait_until(self, due_s: float | None) -> None:
-        """Wait until a block is due; without a time, until all pulses of the input have been run."""
+        """Wait until a block is due; if None, until all pulses of the input have run."""
         if due_s is not None:
             self.stops.wait(max(due_s - time.monotonic(), 0))
             return

@@ -13,10 +13,10 @@ from streaming.sound.channels import Channels
 
 @record
 class InputRouting:
-    """The input device and the channels that feed the inputs.
+    """The input device and the channels that feed the model's inputs.
 
-    requested how the device was requested; None: the default device
-    channels  the channels that a model with one input of sound takes
+    requested the device as requested by the user; None: the default device
+    channels  the channels of a model with one sound input
     input_channels  the channel of each input, in order, for a model with several
     """
 
@@ -31,8 +31,8 @@ def route_inputs(
 ) -> InputRouting:
     """Choose the device and channels for the inputs of a program.
 
-    device    the device of inputs whose route names none
-    channels  of it, for a model with one input of sound
+    device    the device for inputs whose route names none
+    channels  its channels, for a model with one sound input
     Raises    InputError, DeviceError
     """
     title, names = program.model.title, [port.name for port in live_inputs(program)]
@@ -62,7 +62,7 @@ def route_inputs(
 def _channels(
     host: Host, title: str, names: Sequence[str], source: Endpoint, channel_of: Mapping[str, int | None]
 ) -> tuple[int, ...]:
-    """The channel of each input: the given one, or by the order of inputs. Raises InputError."""
+    """The channel of each input: as given, or in the order of the inputs. Raises InputError."""
     numbers = [channel for channel in channel_of.values() if channel is not None]
     if not numbers:
         there = source.channels if host.is_finite else min(source.channels, len(names))
@@ -84,14 +84,14 @@ def _channels(
 def _endpoint(
     host: Host, device: str | int | None, route: Route
 ) -> tuple[Endpoint, str | int | None, int | None]:
-    """The device of a route, how it was requested, and its channel; a name that ends as a channel does comes first."""
+    """The device of a route, as requested, and its channel. Device names that end like a channel take precedence."""
     if not route.source:
         return host.choose("input", device), device, route.channel
     if route.channel is not None:
         whole = f"{route.source}:{route.channel}"
         try:
             return host.choose("input", whole), whole, None
-        except InputError:  # then it is a channel
+        except InputError:  # no such device: the end of the name is a channel
             pass
     return host.choose("input", route.source), route.source, route.channel
 

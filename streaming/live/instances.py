@@ -19,12 +19,12 @@ from streaming.routing import is_playable
 
 
 class Instances(NotCopyable):
-    """One state of a program for each stream.
+    """The states of a program, one for each stream.
 
-    program     whose inputs that stream are sound
-    sound       the output that is played; None if nothing is
+    program     a program whose streaming inputs are sound
+    sound       the output to play; None for none
     constants   the inputs that do not stream, by name
-    delay       frames that the sound is to be late, of which the model's own delay is a part
+    delay       the delay of the sound in frames, the model's own delay included
     Raises      InputError
     """
 
@@ -76,20 +76,20 @@ class Instances(NotCopyable):
 
     @property
     def output_bytes(self) -> int:
-        """The bytes of the packed outputs of one stream."""
+        """The size in bytes of the packed outputs of one stream."""
         return self.packed[0].output_bytes
 
     def new_memory(self) -> Array:
-        """Memory for the states of all streams."""
+        """Allocate memory for the states of all streams."""
         return np.zeros(sum(memory.size for memory in self._memories), np.uint8)
 
     def initial_memory(self) -> Array:
-        """The memory of states before their first pulse."""
+        """Return the memory of states before their first pulse."""
         fresh = [_memory(self.program.spawn(state.constants)) for state in self.states]
         return np.concatenate(fresh)
 
     def pack(self, memory: Array, pulses: int) -> list[bytes]:
-        """Snapshots of the states that had this memory after this many pulses."""
+        """Return snapshots of the states, from their memory after this many pulses."""
         snapshots: list[bytes] = []
         for part, state in zip(self._parts(memory), self.states):
             spare = self.program.spawn(state.constants)
@@ -99,7 +99,7 @@ class Instances(NotCopyable):
         return snapshots
 
     def unpack(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
-        """The memory in snapshots, and the pulses that the states had had. Raises InputError."""
+        """Return the memory in snapshots, and how many pulses the states had run. Raises InputError."""
         if len(snapshots) != len(self.states):
             raise InputError(f"{len(snapshots)} snapshots for {len(self.states)} streams: give one for each")
         memory, counts = self.new_memory(), set[int]()
@@ -119,12 +119,12 @@ class Instances(NotCopyable):
         return [memory[end - each.size : end] for end, each in zip(ends, self._memories)]
 
     def outputs(self, record: Array) -> list[dict[str, Array]]:
-        """For each stream the outputs in the bytes after a record's header, copies."""
+        """Return copies of each stream's outputs, from the bytes after a record's header."""
         parts = record.reshape(len(self.states), -1)
         return [{slot.name: slot.view(part).copy() for slot in self.packed[0].outputs} for part in parts]
 
     def faults(self) -> list[str]:
-        """The values for which nodes had no result, by node and stream, as text."""
+        """Return descriptions of the faults: values for which a node had no result, by node and stream."""
         several = len(self.states) > 1
         return [
             f"{f'stream {number}: ' if several else ''}{fault}"
@@ -133,14 +133,14 @@ class Instances(NotCopyable):
         ]
 
     def model_inputs(self, slots: NDArray[np.float32]) -> dict[str, Array]:
-        """The samples of a stream, [inputs, frames], as the inputs of the model take them."""
+        """Shape the samples of a stream, [inputs, frames], as the model's inputs take them."""
         return {
             port.name: slot.reshape([-1 if axis == port.axis else 1 for axis in range(len(port.shape))])
             for port, slot in zip(self.inputs, slots)
         }
 
     def run(self, slots: NDArray[np.float32]) -> int:
-        """A pulse in Python, for programs without a compiled form: [streams, inputs, frames] into the packed outputs.
+        """Run a pulse in Python, for programs that are not compiled: [streams, inputs, frames] into the packed outputs.
 
         Returns the number of values for which a node had no result.
         """
@@ -167,7 +167,7 @@ def _pack(state: State) -> Packed:
 
 
 def live_inputs(program: Program) -> list[Port]:
-    """The sound inputs of a model, in its order. Raises InputError: other inputs stream."""
+    """The sound inputs of a model, in order. Raises InputError: an input other than sound streams."""
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
         return streaming
@@ -179,7 +179,7 @@ def live_inputs(program: Program) -> list[Port]:
 
 
 def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
-    """The output that can be played: sound at the rate of the input; None if there is none. Raises InputError."""
+    """The output to play, which is sound at the rate of the input; None if there is none. Raises InputError."""
     playable = [port for port in program.outputs if is_playable(port, source)]
     if name is None:
         return playable[0] if playable else None

@@ -39,17 +39,17 @@ class Live(NotCopyable):
     """Runs a program between an input device and an output device.
 
     program        its streaming inputs must be sound
-    plan           devices, rates, blocks, channels
+    plan           devices, rates, block sizes, channels
     engine_config  engine, policy, headroom
-    realtime       what is requested of the system
-    reconnect      what to do when a device disappears: None ends the run with an error; ``keep`` opens the device as
-                   soon as it is back; ``reset`` also restarts the model
+    realtime       the real-time settings to request from the system
+    reconnect      what to do when a device disappears: None ends the run with an error; ``keep`` reopens the device
+                   as soon as it is back; ``reset`` also restarts the model
     constants      the inputs that do not stream, by name
     host           the audio system; PortAudio if None
     Raises         InputError, DeviceError
 
-    A context manager, entered once; inside of the block the devices are open. What ends a run by itself is raised by
-    ``wait``, else at the end of the block.
+    A context manager that can be entered once; the devices are open inside the block. An error that ends the run is
+    raised by ``wait``, or else at the end of the block.
     """
 
     why_not = "it has threads and a device; start another run, and restore() there what snapshot() gives here"
@@ -75,21 +75,21 @@ class Live(NotCopyable):
         self.pipeline.set_time(round(self._now_s() * 1e9))
         self.control = Control(self.pipeline)
         self.outputs = Outputs(self.pipeline)
-        """Frames for Python, where ``EngineConfig.records``."""
+        """The model's outputs for Python, if ``EngineConfig.records`` is set."""
         self.realtime_settings: list[RealtimeSetting] = []
-        """What the system granted of ``realtime``."""
+        """The settings of ``realtime`` that the system granted."""
         self._statistics = PipelineStatistics(self.pipeline)
         self.watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
-        """Whether the run goes on; what ended it."""
+        """Knows whether the run goes on, and what ended it."""
         self.worker: Worker | None = None
-        """The thread that computes; None if a device or a virtual clock does it."""
+        """The thread that computes; None if a device or a virtual clock computes."""
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
         self._prepared = ExitStack()
         self._recorders: list[Recorder] = []
         self._raised = self._entered = False
         self.abandoned = False
-        """Whether a device or the worker has not returned from the pipeline after the run: it is left to them."""
+        """Whether a device or the worker still used the pipeline after the run; its memory is then not freed."""
 
     def __enter__(self) -> "Live":
         if self._entered:
@@ -109,7 +109,7 @@ class Live(NotCopyable):
             self._statistics.begin()
             self.watchdog.begin()
             if not self.host.virtual_clock:
-                speech = copy_context()  # its messages spell parameters as this thread's do
+                speech = copy_context()  # the thread's messages spell parameters as this context does
                 self._supervisor = threading.Thread(
                     target=speech.run, args=(self._supervise,), name="pulse-supervisor", daemon=True
                 )
@@ -128,12 +128,12 @@ class Live(NotCopyable):
 
     @property
     def delay(self) -> DelayBreakdown:
-        """The end-to-end latency, as it is now."""
+        """The present end-to-end latency."""
         return delay_of(self.pipeline, *(measured_latency_s(self.pipeline) or self.devices.latencies_s))
 
     @property
     def setup(self) -> Setup:
-        """The settings that the run began with."""
+        """The settings with which the run began."""
         config, engine_config = self.pipeline.stream_config, self.pipeline.engine_config
         program = self.pipeline.program
         choice = config.channels
@@ -162,7 +162,7 @@ class Live(NotCopyable):
         )
 
     def statistics(self) -> LiveStatistics:
-        """The statistics so far; levels and load are those since the previous call."""
+        """Return the statistics so far; levels and load are since the previous call."""
         watch = self.watchdog
         notes = [
             *(str(setting) for setting in self.realtime_settings if not setting.is_granted),
@@ -182,7 +182,7 @@ class Live(NotCopyable):
         return recorder
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end of the run, at most this long; gives whether it has ended. Raises the run's error."""
+        """Wait for the end of the run, at most this long. Returns whether it has ended. Raises the run's error."""
         ended = self.watchdog.wait(seconds)
         if ended and self.watchdog.error is not None:
             self._raised = True
@@ -190,12 +190,12 @@ class Live(NotCopyable):
         return ended
 
     def poll(self) -> None:
-        """Check the worker and the devices; a thread calls this, unless the host has a virtual clock."""
+        """Check the worker and the devices. A thread calls this, unless the host has a virtual clock."""
         self._see_worker()
         self.watchdog.check()
 
     def close(self) -> None:
-        """Give everything back, in bounded time unless a disk hangs that is recorded to; the counters stay."""
+        """Release everything, in bounded time unless a disk that is recorded to hangs. The counters remain readable."""
         self._stops.set()
         if self._supervisor is not None:
             self._supervisor.join()
@@ -226,7 +226,7 @@ class Live(NotCopyable):
             self.watchdog.end(self.worker.error)
 
     def _warm(self) -> None:
-        """Compile, load and touch everything before the first block comes."""
+        """Compile, load and touch everything before the first block arrives."""
         program, pipeline = self.pipeline.program, self.pipeline
         _ = pipeline.callback_address
         state = program.spawn(pipeline.constants)
@@ -246,4 +246,4 @@ class Live(NotCopyable):
 
 
 abandoned_pipelines: list[Pipeline] = []
-"""Pipelines that a stopping thread may still use: their memory stays."""
+"""Pipelines whose memory a stopping thread may still use; kept here so that it is not freed."""

@@ -1,4 +1,4 @@
-"""Memory: what compiled code finds at the addresses in the control block of a pipeline."""
+"""Memory: the arrays to which the addresses in a pipeline's control block point."""
 
 from dataclasses import field
 
@@ -21,16 +21,16 @@ from streaming.native.mixing import MIX
 from streaming.native.pipeline import pump, run_pulse
 
 RING_S = 4.0
-"""What can wait on either side."""
+"""The seconds of sound that the ring on either side holds."""
 MARKS = 1024
 SHORTEST = 16
-"""Frames of a block that is not known, for how many times of arrival there is space."""
+"""The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
 RECORDS = 256
 
 
 @record
 class Histograms:
-    """Histograms; those of callbacks are of the side that brings input, and of the one that only takes output."""
+    """Histograms of times; of callbacks, one for the input side and one for the side that only plays."""
 
     total: Histogram = field(default_factory=Histogram.new)
     waiting: Histogram = field(default_factory=Histogram.new)
@@ -40,17 +40,17 @@ class Histograms:
 
 
 class PipelineMemory(NotCopyable):
-    """The control block of a pipeline, set up, and all that they point to.
+    """The control block of a pipeline, and the arrays that it points to.
 
-    model_delay  frames of the model that the sound is late by
+    model_delay  the delay of the sound, in frames of the model
 
     input_ring   the ring of input; accepted frames stay for about ``RING_S``
     played_ring  the ring of played frames, silence included
-    slots    the pulse that is computed: for each stream and input its samples, as a packed pulse has them
-    gains    of model and bypass
+    slots    the pulse being computed: the samples of each stream and input, as in a packed pulse
+    gains    the gains of model and bypass
     records  outputs for Python, as bytes
-    histograms  of times
-    arrays   all of it
+    histograms  histograms of times
+    arrays   all arrays
     """
 
     why_not = "it holds addresses of this process; make another one"
@@ -196,10 +196,10 @@ class PipelineMemory(NotCopyable):
 
 
 def ring_frames(rate_hz: int, least_frames: int) -> int:
-    """Frames of a ring that holds ``RING_S`` seconds, and as many frames as these; a power of two."""
+    """The frames of a ring that holds ``RING_S`` seconds and at least ``least_frames``: a power of two."""
     return power_of_two(max(int(RING_S * rate_hz), least_frames))
 
 
 def power_of_two(count: int) -> int:
-    """The smallest one that is not smaller."""
+    """The smallest power of two that is at least ``count``."""
     return 1 << (count - 1).bit_length()

@@ -13,10 +13,10 @@ from streaming.output_trim import OutputTrim
 class Outputs:
     """Valid frames of every output, in order, from the records of a pipeline.
 
-    pipeline  with ``EngineConfig.records``
+    pipeline  a pipeline with ``EngineConfig.records`` set
     lost      pulses whose outputs were not taken in time
 
-    Where states were loaded, what comes next is theirs; frames of the old ones that depended on their end never come.
+    After states are loaded, all frames are from the new ones; the last frames of the old ones never arrive.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -30,7 +30,7 @@ class Outputs:
         return self._pipeline.control_block.records_lost
 
     def ready(self) -> list[dict[str, Array]]:
-        """For each stream, every output's frames since the last call; ``Session.push`` gives them so."""
+        """Return each stream's outputs since the last call, as ``Session.push`` returns them."""
         parts = self._valid_frames([])
         for loads, group in groupby(self._pipeline.records(), lambda one: one.loads):
             records = list(group)
@@ -39,12 +39,12 @@ class Outputs:
         return parts
 
     def flush(self) -> list[dict[str, Array]]:
-        """End the streams: the frames that are still to come. The pipeline must no longer be used elsewhere.
+        """End the streams and return their last frames. The pipeline must no longer be used elsewhere.
 
-        Raises InputError: the model needs another length
+        Raises InputError: the model does not take this length
         """
         before, control = self.ready(), self._pipeline.control_block
-        control.out_channels = 0  # nothing is played any more: what is still computed needs no space
+        control.out_channels = 0  # nothing is played any more, so further output needs no space
         self._pipeline.pump()
         parts = [join_frames(*pair, self._pipeline) for pair in zip(before, self.ready())]
         self._begin(control.loads, control.loaded + control.pulses)
@@ -65,7 +65,7 @@ class Outputs:
         return ends
 
     def _begin(self, loads: int, before: int) -> None:
-        """Deliver from now on what states gave that were loaded so often, after this many pulses of their stream."""
+        """Start over if states were loaded since; ``before`` is the number of pulses that their streams had run."""
         if loads != self._loads:
             self._loads = loads
             self._output_trims = self._new(before)
@@ -86,6 +86,6 @@ class Outputs:
 def join_frames(
     first: Mapping[str, Array], then: Mapping[str, Array], pipeline: Pipeline
 ) -> dict[str, Array]:
-    """Frames one after the other, for each output."""
+    """Concatenate the frames of each output."""
     axes = {port.name: port.axis or 0 for port in pipeline.program.outputs}
     return {name: np.concatenate([first[name], then[name]], axes[name]) for name in first}

@@ -22,11 +22,11 @@ from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
 
 @record
 class PulseRecord:
-    """The outputs of one pulse: its number, when its last sample came, and when they were ready (monotonic ns).
+    """The outputs of one pulse: its number, when its last sample arrived, and when they were ready (monotonic ns).
 
-    loads    how often states had been loaded before
-    before   pulses that those were loaded with, and that came since then
-    outputs  for each stream the outputs by name, frames of the model's delay included
+    loads    how many times states had been loaded
+    before   pulses that the loaded states had run, plus those since then
+    outputs  the outputs of each stream by name, frames of the model's delay included
     """
 
     pulse: int
@@ -38,13 +38,13 @@ class PulseRecord:
 
 
 class Pipeline(NotCopyable):
-    """The native path of one run: its memory, and who calls what of it.
+    """The native path of one run: its memory and its compiled functions.
 
-    program        its streaming inputs must be sound; if all of it runs on the numba backend, without Python
-    stream_config  what is connected
-    engine_config  how it computes
+    program        its streaming inputs must be sound; runs without Python if all of it is on the numba backend
+    stream_config  the devices to connect
+    engine_config  how to compute
     constants      the inputs that do not stream, by name
-    Raises         InputError: the program and the configs do not fit each other
+    Raises         InputError: the program and the configurations do not match
 
     A device calls the C function at ``callback_address`` with ``address`` as user data. ``Worker`` computes, or the
     callback does; ``Control`` changes the output.
@@ -77,13 +77,13 @@ class Pipeline(NotCopyable):
                 "what it would play to, and take its frames"
             )
         self.model_delay = max(sound.delay if sound else 0, engine_config.reserve_frames)
-        """Frames of the model that the sound is late by, the reserve included."""
+        """The delay of the sound in frames of the model, the reserve included."""
         self._instances = Instances(program, self.streams, sound, self.constants, self.model_delay)
         self._successors: Instances | None = None
         self.native = self._instances.native
-        """Whether no Python is needed to compute."""
+        """Whether pulses are computed without Python."""
         self.turn = threading.Lock()
-        """Held while Python computes a pulse: who holds it finds the states between two pulses."""
+        """Held while Python computes a pulse; the holder sees the states between two pulses."""
         if engine_config.engine == "callback" and not self.native:
             raise InputError(
                 f"{spell('engine', 'callback')}: {program.model.title} runs on {program.backend}, in Python, for which "
@@ -104,7 +104,7 @@ class Pipeline(NotCopyable):
 
     @staticmethod
     def require_threads(program: Program, engine_config: EngineConfig) -> None:
-        """Raise InputError for a program that shares its steps with other threads, in a callback."""
+        """Raise InputError if a callback would run a program that shares its steps with other threads."""
         if engine_config.engine == "callback" and program.threads > 1:
             raise InputError(
                 f"{spell('threads', program.threads)}: a device's callback must not wait for other threads; take "
@@ -113,24 +113,24 @@ class Pipeline(NotCopyable):
 
     @property
     def program(self) -> Program:
-        """The program that is played."""
+        """The program whose output is played."""
         return self.instances.program
 
     @property
     def instances(self) -> Instances:
-        """The instances that are played."""
+        """The instances whose output is played."""
         if self._successors is not None and not positions.load(self.control_block, "next_instances"):
             self._instances, self._successors = self._successors, None
         return self._instances
 
     @property
     def is_swapping(self) -> bool:
-        """Whether other instances run beside those that are played."""
+        """Whether a swap is in progress: other instances run alongside those that are played."""
         _ = self.instances
         return self._successors is not None
 
     def set_successors(self, instances: Instances) -> None:
-        """Keep these instances, if the command that they take over has been applied."""
+        """Keep these instances as the next ones, if the command to swap has been applied."""
         if instances.address in (
             self.control_block.next_instances,
             self.control_block.instances,
@@ -149,23 +149,23 @@ class Pipeline(NotCopyable):
 
     @property
     def deadline_s(self) -> float:
-        """From the arrival of a pulse's last sample until its output must be ready."""
+        """The time in seconds from the arrival of a pulse's last sample until its output must be ready."""
         return self.control_block.deadline_ns / 1e9
 
     @property
     def delay_s(self) -> float:
-        """Between a sample that comes in and the same that goes out, the device itself not counted."""
+        """The time in seconds between a sample's arrival and its playback, the device's own latency excluded."""
         lead, rate = self.schedule.preroll, self.stream_config.rate_hz
         waited = self.schedule.frames - self.schedule.preroll_frames
         return waited / self.stream_config.rate_out_hz + (lead + self.model_delay) / rate
 
     @property
     def delay_frames(self) -> int:
-        """The delay in frames of the device, rounded."""
+        """The delay in frames of the device, rounded to whole frames."""
         return round(self.delay_s * self.stream_config.rate_out_hz)
 
     def pump(self) -> None:
-        """Run all pulses that are there."""
+        """Run all waiting pulses."""
         if self.native:
             call_pipeline.call(pump.address, self.address)
             return
@@ -177,7 +177,7 @@ class Pipeline(NotCopyable):
                     self.run_pulse()
 
     def take_pulse(self) -> bool:
-        """Take the next pulse into the slots; gives whether there is one. The time of ``run_pulse`` begins here."""
+        """Take the next pulse into the slots; returns whether there is one. The time of ``run_pulse`` begins here."""
         return bool(next_pulse.call(self.address))
 
     def run_pulse(self) -> None:
@@ -187,11 +187,11 @@ class Pipeline(NotCopyable):
         call_pipeline.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:
-        """Set the time of a pipeline with its own clock."""
+        """Set the time of a pipeline with a virtual clock."""
         self.control_block.virtual_now_ns = ns
 
     def records(self) -> list[PulseRecord]:
-        """The outputs of the pulses since the last call, if ``EngineConfig.records``."""
+        """Return the outputs of the pulses since the last call, if ``EngineConfig.records`` is set."""
         first = self.control_block.records_read
         last = positions.load(self.control_block, "records_written")
         rows, records = self.memory.records, list[PulseRecord]()
@@ -206,14 +206,14 @@ class Pipeline(NotCopyable):
         return records
 
     def new_wake_event(self) -> NativeEvent:
-        """A new event that each block of input sets, for a worker."""
+        """Create an event for a worker, which each block of input sets."""
         event = NativeEvent()
         self._events.append(event)
         self.control_block.wait, self.control_block.wake = event.to_read, event.to_write
         return event
 
     def close(self) -> None:
-        """Give the descriptors back; neither a device nor a worker may use the pipeline any more."""
+        """Close the descriptors; neither a device nor a worker may use the pipeline any more."""
         self.control_block.wake = -1
         for event in self._events:
             event.close()

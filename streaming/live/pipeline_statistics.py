@@ -1,4 +1,4 @@
-"""PipelineStatistics: statistics made of the control block of a pipeline."""
+"""PipelineStatistics: statistics from the control block of a pipeline."""
 
 import time
 
@@ -11,9 +11,9 @@ from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
 
 
 class PipelineStatistics:
-    """Reads what a pipeline counts; one for each who looks, since levels and load are those since the last statistics.
+    """Reads a pipeline's counters. Each reader needs its own, since levels and load are since its last call.
 
-    pipeline  whose control block is read; reading does not disturb the pipeline
+    pipeline  the pipeline to read; reading does not disturb it
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -24,14 +24,14 @@ class PipelineStatistics:
         self._before = self._started_s, 0
 
     def begin(self) -> None:
-        """The devices are open now: seconds count from here."""
+        """Start counting seconds; called when the devices are open."""
         self._started_s = self._now_s()
         self._before = self._started_s, self._pipeline.control_block.compute_ns
 
     def read(
         self, delay: DelayBreakdown, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
     ) -> LiveStatistics:
-        """The statistics of the pipeline at this moment."""
+        """Return the present statistics of the pipeline."""
         pipeline, times, now_s = self._pipeline, self._pipeline.memory.histograms, self._now_s()
         computed = pipeline.control_block.compute_ns
         since_s, computed_before = self._before
@@ -55,7 +55,7 @@ class PipelineStatistics:
         )
 
     def counters(self, stalls: int = 0, reopened: int = 0) -> Counters:
-        """The counters since the start."""
+        """Return the counters since the start."""
         control = ControlBlock(self._pipeline.control_block.words.copy())
         first, second = control.input_side, control.output_side
         return Counters(
@@ -98,10 +98,10 @@ def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Del
 
 
 def late_frames(control: ControlBlock) -> int:
-    """Frames of delay added since the start, permanently.
+    """The frames of delay added permanently since the start.
 
-    Blocks are longer than the delay allows for, if their sizes were not known before; or the policy is ``wait``, and
-    something was late.
+    Delay is added if blocks of unknown size turn out longer than it allows for, or if output is late and the policy
+    is ``wait``.
     """
     growth_frames = control.delay_growth_frames
     if control.policy != WAIT:
@@ -111,7 +111,7 @@ def late_frames(control: ControlBlock) -> int:
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
-    """The input and output latency in seconds that the device stated in its last callback; None if it stated none."""
+    """The input and output latency in seconds that the device reported in its last callback; None if none."""
     control = pipeline.control_block
     captured_ago_s = control.input_side.input_age_s
     plays = control.output_side if pipeline.stream_config.two_clocks else control.input_side

@@ -1,4 +1,4 @@
-"""Plan: which devices, at what rate, in what blocks; and the streams that come of it."""
+"""Plan: the requested devices, rates and blocks, and the streams that are opened from it."""
 
 from pulse.errors import InputError
 from pulse.program.program import Program
@@ -18,15 +18,15 @@ STEREO = 2
 class Plan:
     """The requested devices, rates and blocks.
 
-    rate_hz         of the model
-    input, output   a device's number or a part of its name; the system's default where None
-    play            whether anything is played
+    rate_hz         the rate of the model
+    input, output   a device's number or a part of its name; the system's default if None
+    play            whether to play sound
     channels        the input channels to take: the mean of the first two, one, or one stream for each; for a
-                    model with one input of sound
+                    model with one sound input
     routes          the sources of inputs, by name; without them, the channels of ``input`` in the order of the inputs
-    device_rate_hz  of the devices; their default where None
-    block_frames    device frames that come at once; as many as a pulse where None, the device's choice where 0
-    latency         of the devices: ``low``, ``high`` or seconds
+    device_rate_hz  the rate of the devices; their default if None
+    block_frames    device frames in a block; as many as a pulse if None; 0 lets the device choose
+    latency         the latency to request: ``low``, ``high`` or seconds
     """
 
     rate_hz: int
@@ -49,9 +49,9 @@ class Plan:
 
 
 class Streams:
-    """The devices of a plan, and the streams that are open on them.
+    """The devices of a plan, and the open streams on them.
 
-    program  whose inputs are fed
+    program  the program to feed
     Raises   InputError, DeviceError: no such device or channel
     """
 
@@ -90,7 +90,7 @@ class Streams:
             routing.input_channels,
         )
         self.in_callback = False
-        """Whether a callback of a device that was stopped has not returned: it may still use the pipeline."""
+        """Whether a callback of a stopped device has not returned, and may still use the pipeline."""
         self._open: list[OpenStream] = []
 
     @property
@@ -100,7 +100,7 @@ class Streams:
 
     @property
     def latencies_s(self) -> tuple[float, float]:
-        """The latencies that the devices state for themselves: of the input and of the output."""
+        """The input and output latency in seconds that the devices report."""
         if not self._open:
             return 0.0, 0.0
         return self._open[-1].input_latency_s, self._open[0].output_latency_s if self.target else 0.0
@@ -111,7 +111,7 @@ class Streams:
         return tuple(stream.note for stream in self._open if stream.note)
 
     def open(self, pipeline: Pipeline, finished: Finished) -> None:
-        """Open all and let callbacks begin, those that only play first. Raises DeviceError: nothing is open then."""
+        """Open all devices and start their callbacks, output-only ones first. Raises DeviceError: none is open then."""
         request = StreamRequest(
             pipeline.callback_address,
             pipeline.address,
@@ -138,7 +138,7 @@ class Streams:
             raise
 
     def reopen(self, pipeline: Pipeline, finished: Finished) -> None:
-        """Open the same devices again, found by their names. Raises DeviceError, InputError."""
+        """Open the same devices again, by name. Raises DeviceError, InputError."""
         if not self._host.refresh():
             raise DeviceError("the audio system does not answer any more: start this program again")
         self.source = self._host.choose("input", None if self._usual else self.source.name)
@@ -148,7 +148,7 @@ class Streams:
         self.open(pipeline, finished)
 
     def stop(self, limit_s: float) -> bool:
-        """Release the devices; False if one of them does not answer within the limit."""
+        """Close the devices. Returns False if one of them does not respond within the limit."""
         streams, self._open = self._open, []
         answers = [stream.stop(limit_s) for stream in reversed(streams)]
         self.in_callback = self.in_callback or any(stream.in_callback for stream in streams)
@@ -159,7 +159,7 @@ class Streams:
 
 
 def _channels_in(channels: Channels, source: Endpoint) -> int:
-    """How many channels are opened for a choice. Raises InputError."""
+    """The number of channels to open for a choice. Raises InputError."""
     if channels.index is None:
         return min(source.channels, STEREO)
     channels.streams(source.channels)

@@ -1,4 +1,4 @@
-"""Recorder: writes the input and the played output to sound files, beside the pipeline."""
+"""Recorder: writes the input and the played output to sound files, without disturbing the pipeline."""
 
 import threading
 from contextlib import ExitStack
@@ -18,14 +18,14 @@ PERIOD_S = 0.1
 class Recorder(NotCopyable):
     """Writes the input as accepted, and the output as played, silence included.
 
-    pipeline         whose rings are read
-    input, output    sound files; None for what is not wanted. They get their names when the recorder closes.
-    threaded         whether a thread of its own writes; else ``write`` does
+    pipeline         the pipeline whose rings are read
+    input, output    paths of sound files; None for none. The files appear when the recorder closes.
+    threaded         whether a separate thread writes; if not, call ``write``
     Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
-    If the disk stops for longer than the rings last, the pipeline goes on: ``frames_lost`` counts them, and they are
-    silent in the files. A file that cannot be written ends there, what it has is kept, and the other one goes on.
+    If the disk stalls for longer than the rings last, the pipeline goes on: ``frames_lost`` counts the lost frames,
+    which are silent in the files. A file that cannot be written ends there and is kept, and the other one goes on.
     """
 
     why_not = "it has open files and a thread; make another one"
@@ -54,7 +54,7 @@ class Recorder(NotCopyable):
                 self._tracks.append(
                     _Track(Tap(pipeline.memory.played_ring, control, "frames_out", beside), writer)
                 )
-            opened.pop_all()  # closed by ``close``, each by itself
+            opened.pop_all()  # ``close`` closes each of them separately
         self._stops = threading.Event()
         self._finished = False
         self._failure: InputError | None = None
@@ -65,7 +65,7 @@ class Recorder(NotCopyable):
 
     @property
     def frames_lost(self) -> int:
-        """Frames that are silent in the files since they came too fast."""
+        """The number of frames that are silent in the files because they could not be written in time."""
         return sum(track.tap.lost for track in self._tracks)
 
     @property
@@ -79,9 +79,9 @@ class Recorder(NotCopyable):
             track.write()
 
     def close(self) -> None:
-        """Write the rest; the files get their names. Again it does nothing. Raises InputError: they cannot.
+        """Write the rest and finish the files. A second call does nothing. Raises InputError: a file cannot be written.
 
-        An interrupt ends the waiting for the thread that does it, not the thread: the next call waits again.
+        An interrupt ends the wait for the writing thread, not the thread: the next call waits again.
         """
         self._stops.set()
         if self._thread is not None:
@@ -109,9 +109,9 @@ class Recorder(NotCopyable):
 
 
 class _Track:
-    """A ring, and the file that its frames go to.
+    """A ring and the file that its frames are written to.
 
-    problem  what went wrong first; nothing is written from then on
+    problem  the first error; nothing is written after it
     """
 
     def __init__(self, tap: Tap, writer: AudioWriter) -> None:
@@ -131,7 +131,7 @@ class _Track:
                 self.problem = error
 
     def close(self) -> None:
-        """The file gets its name. Raises InputError: it cannot."""
+        """Move the file to its final name. Raises InputError: that failed."""
         try:
             self._writer.close()
         except InputError as error:

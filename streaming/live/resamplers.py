@@ -1,4 +1,4 @@
-"""Resamplers: from the rate of the device to that of the model, and back."""
+"""Resamplers: from the device's rate to the model's, and back."""
 
 from fractions import Fraction
 
@@ -7,17 +7,17 @@ from streaming.live.schedule import Timing
 from streaming.native.resample import NativeResampler
 
 LARGEST = 4096
-"""Frames that are resampled at a time, unless a pulse is longer."""
+"""The most frames that are resampled at a time, unless a pulse is longer."""
 
 
 class Resamplers:
-    """The resamplers of a pipeline: inward one for each input of each stream, outward one for each stream.
+    """The resamplers of a pipeline: one for each input of each stream, and one for the output of each stream.
 
-    None if rates are equal and there is one clock.
+    There are none if rates are equal and there is one clock.
 
-    largest  frames that are fed at a time
+    largest  the most frames to feed at a time
     inward   from the device's input to the model
-    outward  from the model to the device's output, tuned if that has a clock of its own
+    outward  from the model to the device's output, with a variable ratio if that has a separate clock
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Resamplers:
 
     @property
     def inside_frames(self) -> float:
-        """Frames of the output's device that they hold after a pulse, on average, since they make whole frames."""
+        """The frames at the output rate that resamplers hold after a pulse, on average, as they make whole frames."""
         config, inside = self._config, 0.0
         for one in self.inward[:1]:
             step = Fraction(one.rate_in_hz, one.rate_out_hz)

@@ -1,4 +1,4 @@
-"""The delay of a frame in the pipeline, by stage: it is fixed before the first block."""
+"""The delay of a frame in the pipeline by stage, fixed before the first block."""
 
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
@@ -9,24 +9,24 @@ from numpy.typing import NDArray
 from pulse.support.record import record
 
 HEADROOM_S = 0.005
-"""What a worker has by default to answer, rounded up to whole blocks."""
+"""The default time in seconds that a worker may take to respond, rounded up to whole blocks."""
 LONGEST_PERIOD = 1 << 22
-"""Where blocks and pulses of different rates meet again only after more steps, the longest wait is a bound."""
+"""The most steps until blocks and pulses of different rates align; beyond it, an upper bound of the delay is used."""
 
 
 @record
 class Schedule:
-    """Frames that output waits for, at the device's rate of output.
+    """The delay of the output by stage, in frames at the device's output rate.
 
-    A device that gives block k of input takes block k of output at once. Output must have begun so much later that
-    what a pulse needs is there in time:
+    A device that delivers block k of input takes block k of output at once. Output must start so much later that
+    each pulse has its input in time:
 
-    reblocking  until a pulse is full: with blocks of B frames and pulses of P (in device frames) P - gcd(P, B),
-                P - 1 where B is not known
-    resampling  what the filters of both resamplers see ahead
-    headroom    what the worker may take to answer
-    preroll     frames of silence that the model gets first, at its rate: with them its pulses end where the
-                first resampler's blocks do, which saves up to a pulse; part of ``resampling``
+    reblocking  the wait until a pulse is full: with blocks of B frames and pulses of P (in device frames)
+                P - gcd(P, B), or P - 1 if B is unknown
+    resampling  the look-ahead of both resamplers' filters
+    headroom    the time that the worker may take to respond
+    preroll     frames of silence to feed the model first, at its rate: they align the ends of its pulses with
+                the first resampler's blocks, which saves up to a pulse; part of ``resampling``
     """
 
     reblocking: int
@@ -44,13 +44,13 @@ class Schedule:
 
 @record
 class Timing:
-    """Sizes and rates that determine the delay: pulses of the model, blocks and rates of the device.
+    """The sizes and rates that determine the delay.
 
-    pulse_frames         of the model
-    block_frames         of the device; 0 if it is not known or changes
-    rate_hz              of the model
-    rate_in_hz, rate_out_hz  of the device
-    ahead_in, ahead_out  frames that the filter of each resampler sees ahead, at the rate of its input
+    pulse_frames         frames of a pulse of the model
+    block_frames         device frames in a block; 0 if unknown or variable
+    rate_hz              the rate of the model
+    rate_in_hz, rate_out_hz  the rates of the device
+    ahead_in, ahead_out  the look-ahead of each resampler's filter, in frames at the rate of its input
     """
 
     pulse_frames: int
@@ -62,7 +62,7 @@ class Timing:
     ahead_out: int = 0
 
     def schedule(self, headroom_s: float | None, worker: bool, two_clocks: bool = False) -> Schedule:
-        """The least that works. ``headroom_s`` is for a worker; a default where None. Two clocks cost two blocks."""
+        """The least delay that works. ``headroom_s`` is for a worker (default if None). Two clocks cost two blocks."""
         headroom = self._headroom(headroom_s) if worker else 0
         if two_clocks:
             headroom += 2 * (self.block_frames or self.in_device_frames(self.pulse_frames))
@@ -76,7 +76,7 @@ class Timing:
         return Schedule(plain, waits[preroll] - plain, headroom, preroll, self.in_device_frames(preroll))
 
     def in_device_frames(self, frames: int) -> int:
-        """Frames of the model at the device's rate of output."""
+        """Convert frames of the model to the device's output rate."""
         return -(-frames * self.rate_out_hz // self.rate_hz)
 
     def _headroom(self, wanted_s: float | None) -> int:
@@ -85,9 +85,9 @@ class Timing:
         return max(-(-frames // block), 1) * block
 
     def _longest_wait(self, ahead_in: int, ahead_out: int, preroll: int) -> int:
-        """The most frames of output that the device is ahead of the model, over all blocks, with the pre-roll.
+        """The most output frames by which the device is ahead of the model, over all blocks, with this pre-roll.
 
-        Both repeat their steps after a period, so one period is enough.
+        The pattern of steps is periodic, so one period is enough.
         """
         pulse, in_hz, hz, out_hz = self.pulse_frames, self.rate_in_hz, self.rate_hz, self.rate_out_hz
         if in_hz == hz == out_hz and not ahead_in and not ahead_out:
@@ -105,5 +105,5 @@ class Timing:
 
 
 def _count_resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:
-    """Frames that a resampler has made of this many: frame k belongs to the moment k / rate_out."""
+    """The number of frames that a resampler has made from ``frames``: frame k is at time k / rate_out."""
     return -(-(frames - ahead) * rate_out // rate_in)

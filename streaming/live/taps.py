@@ -1,4 +1,4 @@
-"""Taps: what went through a pipeline's rings, read beside it without disturbing it."""
+"""Taps: read what went through a pipeline's rings, without disturbing it."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from streaming.sound.channels import Samples
 
 
 class Tap(NotCopyable):
-    """The frames of a ring since the last reading.
+    """Reads the frames written to a ring since the last call.
 
     ring      [frames, channels], a power of two of frames
     control   the control block of the pipeline
     position  the field that says how many frames have been written
-    first     the first frame that is read; the next one where None
+    first     the first frame to read; the next one if None
     lost      frames that were overwritten before they were read
     """
 
@@ -27,7 +27,7 @@ class Tap(NotCopyable):
         self.lost = 0
 
     def read(self) -> Samples:
-        """[frames, channels], a copy; those that may be overwritten meanwhile are left out, and counted."""
+        """Return a copy [frames, channels]; frames that may be overwritten meanwhile are left out, and counted."""
         written = max(self._read_written(), self._read)
         self._skip_to(written - len(self._ring) + self._margin)
         first, count, capacity = self._read, written - self._read, len(self._ring)
@@ -42,7 +42,7 @@ class Tap(NotCopyable):
         return frames
 
     def peaks(self) -> tuple[float, ...]:
-        """The peak of each channel since the last reading."""
+        """Return the peak of each channel since the last call."""
         frames = self.read()
         if not len(frames):
             return (0.0,) * self._ring.shape[1]

@@ -9,7 +9,7 @@
         played = host.run(sound)
         print(live.statistics().counters.frames_silent)
 
-The callback is the one that a sound card calls. All happens on the thread that calls the host.
+The callback is the one that a sound card calls. Everything runs on the thread that calls the host.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,12 +31,12 @@ __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 
 
 class VirtualHost:
-    """Has virtual devices, and holds the clock; see ``virtual_clock.VirtualClockHost``. For one run at a time.
+    """A host of virtual devices and a virtual clock, for one run at a time; see ``virtual_clock.VirtualClockHost``.
 
-    devices    the first with inputs and the first with outputs are the defaults
-    compute_s  what a pulse takes, on the clock that is held; may be changed
-    seed       of jitter
-    streams    those that are open
+    devices    the devices; the first with inputs and the first with outputs are the defaults
+    compute_s  the duration of a pulse on the virtual clock; may be changed
+    seed       the seed of the jitter
+    streams    the open streams
     """
 
     virtual_clock = True
@@ -56,10 +56,10 @@ class VirtualHost:
         self._random = np.random.default_rng(seed)
 
     def run(self, captured: Samples, blocks: int | Iterable[int] | None = None) -> Samples:
-        """Feed sound to the input, block by block; gives what was played meanwhile, [frames, channels_out].
+        """Feed sound to the input, block by block, and return the sound played meanwhile: [frames, channels_out].
 
         captured  [frames, channels_in], or [frames] for one channel
-        blocks    the frames of a block, or of one after the other, again and again; those of the run where None
+        blocks    the frames of each block, or a cycle of block sizes; the run's block size if None
         Raises    InputError: not a whole number of blocks of one size, or no device is open
 
         While the device does not call, time passes, and nothing is recorded or played.
@@ -73,12 +73,12 @@ class VirtualHost:
         return np.concatenate(pieces)
 
     def tick(self, captured: Samples, flags: int = 0, late_s: float = 0.0) -> Samples:
-        """Time passes until a block is full, and the device calls; gives what was played meanwhile.
+        """Advance the clock until a block is full, make the device's call, and return the sound played meanwhile.
 
         captured  [frames, channels_in]
-        flags     PortAudio's, see ``callback_signature``
-        late_s    how much later the device calls than it should; later blocks are in time again
-        Raises    InputError: another number of channels, or no device is open
+        flags     PortAudio's flags, see ``callback_signature``
+        late_s    how late the call is, in seconds; later blocks are in time again
+        Raises    InputError: a wrong number of channels, or no device is open
         """
         source = self._source()
         due_ns = source.due_ns(len(captured)) + self._late_ns(source, late_s)
@@ -91,26 +91,26 @@ class VirtualHost:
         return np.concatenate(pieces)
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock without a call of the device; pulses that are computed meanwhile become ready."""
+        """Advance the clock without a call of the device; pulses in progress may become ready."""
         self._pass(self._ns + round(seconds * SECOND))
         for stream in self.streams:
             stream.begin()
 
     def stall(self, seconds: float) -> None:
-        """Stop computing for this time from now on; the pulse under way finishes later by as much."""
+        """Stop computing for this time from now on; the pulse in progress finishes that much later."""
         if self._worker is not None:
             self._worker.stall(round(seconds * SECOND))
 
     def finish(self) -> None:
-        """The input device ends the stream and reports it. Raises InputError: none is open."""
+        """Make the input device end its stream and report it. Raises InputError: no device is open."""
         self._source().finish()
 
     def now_ns(self) -> int:
-        """The time of the virtual clock."""
+        """The time of the virtual clock in ns."""
         return self._ns
 
     def set_ns(self, ns: int) -> None:
-        """Set the clock; nothing happens in between."""
+        """Set the clock, without running what is due in between."""
         self._ns = ns
         if self._pipeline is not None:
             self._pipeline.set_time(ns)
@@ -118,9 +118,9 @@ class VirtualHost:
             stream.set_time(ns)
 
     def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
-        """Compute each pulse of a pipeline from now on, and call ``look`` as often as a supervisor does.
+        """Compute each pulse of a pipeline from now on, and call ``look`` at the interval of a supervisor.
 
-        Raises InputError: another run is still here
+        Raises InputError: another run is still attached
         """
         if self._pipeline is not None:
             raise InputError("this virtual host has a run already: end it, or take another host")
@@ -134,12 +134,12 @@ class VirtualHost:
             self._pipeline = self._look = self._worker = None
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
-        """A device by number or a part of its name; the usual one where None. Raises InputError."""
+        """Find a device by number or a part of its name; the default if None. Raises InputError."""
         device = choose_device(self._list(), kind, wanted)
         return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)
 
     def open(self, request: StreamRequest) -> VirtualStream:
-        """Open a stream. Raises DeviceError: it is not there, refuses, or does not run at the rate."""
+        """Open a stream. Raises DeviceError: the device is absent, refuses, or does not support the rate."""
         device = self._device(request)
         reason = device.refuses if device.present else "it is not there any more"
         if reason is None and device.rates_hz is not None and request.rate_hz not in device.rates_hz:
@@ -155,12 +155,12 @@ class VirtualHost:
         return stream
 
     def note_close(self, stream: VirtualStream, took_s: float) -> None:
-        """Note that a stream is closed, and how long that took."""
+        """Record that a stream was closed, and how long that took."""
         self.streams = tuple(other for other in self.streams if other is not stream)
         self.set_ns(self._ns + round(took_s * SECOND))
 
     def refresh(self) -> bool:
-        """Devices are always looked for anew."""
+        """Return True: devices are listed anew each time."""
         return True
 
     def _device(self, request: StreamRequest) -> VirtualDevice:
@@ -193,7 +193,7 @@ class VirtualHost:
         ]
 
     def _source(self) -> VirtualStream:
-        """The input stream; if it is closed, it still has the time of a block."""
+        """The input stream. If it is closed, it still has the duration of a block."""
         if self._last is None:
             raise InputError("no virtual device is open: begin a live run on this host")
         return self._last
@@ -217,7 +217,7 @@ class VirtualHost:
         return round((late_s + self._random.uniform(0, stream.device.jitter_s)) * SECOND)
 
     def _play_until(self, ns: int) -> Iterator[Samples]:
-        """The blocks of the devices that only play, up to a time."""
+        """Call the devices that only play up to a time; yield their blocks."""
         while True:
             targets = [stream for stream in self.streams if not stream.request.channels_in]
             if not targets or targets[0].due_ns(targets[0].request.block_frames) > ns:
@@ -237,7 +237,7 @@ class VirtualHost:
         return played
 
     def _pass(self, until_ns: int) -> None:
-        """Let time pass, and do what is due meanwhile."""
+        """Advance the clock, and run what is due meanwhile."""
         while True:
             worker_ns = None if self._worker is None else self._worker.due_ns
             look_ns = None if self._look is None else self._look_ns

@@ -8,14 +8,14 @@ from streaming.live.pipeline import Pipeline
 
 
 class VirtualClockHost(Host, Protocol):
-    """A host with a virtual clock; it does what threads do elsewhere."""
+    """A host with a virtual clock; it does the work that threads do for other hosts."""
 
     def now_ns(self) -> int:
         """The time in ns."""
         ...
 
     def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
-        """Compute each pulse of a pipeline, and call ``look`` as often as a supervisor does."""
+        """Compute each pulse of a pipeline, and call ``look`` at the interval of a supervisor."""
         ...
 
     def detach(self, pipeline: Pipeline) -> None:

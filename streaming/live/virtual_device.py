@@ -1,4 +1,4 @@
-"""A device that is made up, and its streams; ``virtual`` has the host."""
+"""A simulated device and its streams; ``virtual`` has the host."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,20 +14,20 @@ SECOND = 1_000_000_000
 
 @dataclass
 class VirtualDevice:
-    """A device. What it is like may be changed while it runs.
+    """A simulated device. Its attributes may be changed while it runs.
 
-    inputs, outputs    channels
+    inputs, outputs    the number of channels
     rate_hz            its default sample rate
-    rates_hz           all that it takes; any where None
-    clock_ppm          by how many millionths its clock is faster than the host's
-    input_latency_s    from the first sample of a block until the callback, as the device states it
+    rates_hz           all rates that it supports; any if None
+    clock_ppm          how much faster its clock is than the host's, in parts per million
+    input_latency_s    from the first sample of a block until the callback, as the device reports it
     output_latency_s   from the callback until the first sample of the block is played
-    jitter_s           by how much its callbacks are late, at most; at random
-    present            False: it is unplugged; it is not found, and it does not call
-    stalled            True: it does not call, and says nothing
+    jitter_s           the greatest delay of its callbacks, which is random
+    present            False: it is unplugged, is not found, and does not call
+    stalled            True: it does not call, and reports nothing
     hangs              True: it cannot be stopped within any limit
-    inside             True: nor has its last call returned
-    refuses            why it cannot be opened; None: it can
+    inside             True: its last call has not returned either
+    refuses            why it cannot be opened; None if it can
     """
 
     name: str = "virtual"
@@ -53,7 +53,7 @@ class _Host(Protocol):
 
 
 class VirtualStream(NotCopyable):
-    """A stream that is open; see ``host.OpenStream``."""
+    """An open stream of a virtual device; see ``host.OpenStream``."""
 
     why_not = "it is open on one host; open another one"
 
@@ -70,16 +70,16 @@ class VirtualStream(NotCopyable):
         self.begin()
 
     def start(self) -> None:
-        """Let the callbacks begin."""
+        """Start the callbacks."""
         self._running = True
         self.begin()
 
     def begin(self) -> None:
-        """The next block begins now."""
+        """Let the next block begin now."""
         self._begun_ns, self._frames = self._host.now_ns(), 0
 
     def stop(self, limit_s: float) -> bool:
-        """End the callbacks; where the device hangs, the limit passes, and the answer is False."""
+        """Stop the callbacks. If the device hangs, waits for the limit and returns False."""
         self._running = False
         self.in_callback = self.device.in_callback
         answers = not (self.device.hangs or self.in_callback)
@@ -88,20 +88,20 @@ class VirtualStream(NotCopyable):
 
     @property
     def calls(self) -> bool:
-        """Whether its device calls."""
+        """Whether the device makes calls."""
         return self._running and self.device.present and not self.device.stalled
 
     def due_ns(self, frames: int) -> int:
-        """When the next block is full, if it has this many frames."""
+        """The time at which the next block of this many frames is full."""
         rate_hz = self.request.rate_hz * (1 + self.device.clock_ppm / 1e6)
         return self._begun_ns + round((self._frames + frames) * SECOND / rate_hz)
 
     def pass_by(self, frames: int) -> None:
-        """A block of this many frames is full."""
+        """Count a block of this many frames as full."""
         self._frames += frames
 
     def call(self, captured: Samples | int, flags: int) -> Samples:
-        """The callback, now; what it plays. Where it does not answer that it goes on, the stream ends."""
+        """Call the callback and return what it plays. The stream ends if the callback asks for it."""
         now_s = self._host.now_ns() / SECOND
         times_s = now_s - self.input_latency_s, now_s, now_s + self.output_latency_s
         played, answer = self._call(captured, flags, times_s)
@@ -110,11 +110,11 @@ class VirtualStream(NotCopyable):
         return played
 
     def finish(self) -> None:
-        """The device ends by itself, and says so."""
+        """Make the device end by itself, and report it."""
         if self._running:
             self._running = False
             self.request.finished()
 
     def set_time(self, ns: int) -> None:
-        """Tell the callback what time it is."""
+        """Set the time that the callback sees."""
         self._control.virtual_now_ns = ns

@@ -20,14 +20,14 @@ class VirtualClock(Protocol):
         ...
 
     def set_ns(self, ns: int) -> None:
-        """Let it be as late as that."""
+        """Set the clock."""
         ...
 
 
 class VirtualWorker(NotCopyable):
     """Computes the pulses of a pipeline, or has the callback do so, each in ``clock.compute_s``.
 
-    due_ns  when it is to be called again; None while it waits for a block
+    due_ns  the time of the next ``step``; None while it waits for a block
     """
 
     why_not = "it belongs to one pipeline; make another one"
@@ -41,18 +41,18 @@ class VirtualWorker(NotCopyable):
         self._slow_address = ctypes.cast(self._slow_pump, ctypes.c_void_p).value or 0
 
     def stall(self, ns: int) -> None:
-        """Stop for this long from now on; the pulse in work is ready this much later."""
+        """Stop computing for this time from now on; the pulse in progress finishes that much later."""
         self._free_ns = max(self._free_ns, self._clock.now_ns()) + ns
         if self.due_ns is not None:
             self.due_ns = self.due_ns + ns if self._in_flight else max(self.due_ns, self._free_ns)
 
     def before_callback(self) -> None:
-        """A callback is about to be made: where it computes, it shall take its time."""
+        """Prepare for a callback: if the callback computes, it takes ``clock.compute_s``."""
         slow = self._clock.compute_s > 0 or self._free_ns > self._clock.now_ns()
         self._pipeline.control_block.pump = self._slow_address if slow else pump.address
 
     def after_callback(self) -> None:
-        """A block may have come."""
+        """Look for a block after a callback."""
         if self._pipeline.engine_config.engine == "worker" and self.due_ns is None:
             self.due_ns = max(self._clock.now_ns(), self._free_ns)
 
@@ -72,7 +72,7 @@ class VirtualWorker(NotCopyable):
             self.due_ns = None
 
     def _pump(self, address: int) -> None:
-        """The pump of a callback that computes."""
+        """The pump for a callback that computes."""
         self._clock.set_ns(max(self._free_ns, self._clock.now_ns()))
         while self._pipeline.take_pulse():
             self._clock.set_ns(self._clock.now_ns() + round(self._clock.compute_s * 1e9))

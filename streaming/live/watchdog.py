@@ -1,4 +1,4 @@
-"""Watchdog: notices devices that stall or end, and opens them again."""
+"""Watchdog: detects devices that stall or end, and reopens them."""
 
 import threading
 from collections.abc import Callable
@@ -15,23 +15,23 @@ PERIOD_S = 0.1
 STALL_S = 1.0
 RETRY_S = 0.5
 PATIENCE_S, SELDOM_S = 60.0, 10.0
-"""A device that has been away for this long is tried that seldom: each try costs the audio system memory."""
+"""After a device is absent for this long, it is tried this seldom: each try costs the audio system memory."""
 TEARDOWN_S = 2.0
 EVENTS = 100
 
 
 def stall_s(block_frames: int, rate_hz: int) -> float:
-    """Without a callback for this long, or for three blocks, a device is taken to be gone."""
+    """The seconds without a callback, at least three blocks, after which a device counts as disconnected."""
     return max(STALL_S, 3 * block_frames / rate_hz)
 
 
 class Watchdog:
-    """Looks at the counters of a pipeline.
+    """Watches the counters of a pipeline.
 
     streams    the devices
-    control    of the pipeline
+    control    the pipeline's control
     reconnect  None, ``keep`` or ``reset``; see ``Live``
-    now_s      the clock
+    now_s      a function that returns the time in seconds
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Watchdog:
         self.stalls = 0
         self.reopened = 0
         self.events: tuple[str, ...] = ()
-        """What happened last, with the second since the start."""
+        """The latest events, each with the seconds since the start."""
         self._pipeline, self._streams, self._control = pipeline, streams, control
         self._reconnect, self._now_s = reconnect, now_s
         self._started_s = now_s()
@@ -56,7 +56,7 @@ class Watchdog:
         self._gone_s = self._retry_s = 0.0
         self._device_lost = False
         self._called = True
-        """Whether the device has called since it was opened."""
+        """Whether the device has made a call since it was opened."""
         self._reason = ""
         self._computing = False
         self._finished = False
@@ -65,28 +65,28 @@ class Watchdog:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run is over by itself; ``error`` says why."""
+        """Whether the run has ended by itself; ``error`` says why."""
         return self._ended.is_set()
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait for the end of the run, at most this long; gives whether it has ended."""
+        """Wait for the end of the run, at most this long. Returns whether it has ended."""
         return self._ended.wait(seconds)
 
     def note_end(self, error: Exception | None = None) -> None:
-        """A device has ended by itself, perhaps by an error; from any thread."""
+        """Record that a device has ended by itself, perhaps with an error. May be called from any thread."""
         self._failure, self._finished = error, True
 
     def begin(self) -> None:
-        """The devices are open now."""
+        """Start watching; called when the devices are open."""
         self._callbacks, self._seen_s = self._activity(), self._now_s()
 
     def close(self) -> None:
-        """The devices are closed: what went wrong until then ends the run, too."""
+        """Stop watching; called when the devices are closed. An error until then ends the run, too."""
         if self._failure is not None:
             self.end(self._failure)
 
     def check(self) -> None:
-        """Check everything once; called every ``PERIOD_S``."""
+        """Check everything once; called every ``PERIOD_S`` seconds."""
         if self.has_ended:
             return
         status = self._pipeline.control_block.status
@@ -112,7 +112,7 @@ class Watchdog:
             self._look_at_device()
 
     def end(self, error: Exception | None) -> None:
-        """The run is over."""
+        """End the run."""
         self.error = self.error or error
         self._ended.set()
 
@@ -129,10 +129,10 @@ class Watchdog:
             self._lose(f"has not called for {now_s - self._seen_s:.1f} s")
 
     def _lose(self, what: str) -> None:
-        """The device is gone: end the run, or try to have it back."""
+        """Handle the loss of a device: end the run, or try to reopen the device."""
         self.stalls += 1
         self._note(f"the device {what}")
-        if self._reconnect is None:  # reported before the device is stopped, which may take its time
+        if self._reconnect is None:  # reported before the device is stopped, which may take long
             name, way_out = self._streams.source.name, spell("reconnect")
             self.end(
                 DeviceError(
@@ -142,7 +142,7 @@ class Watchdog:
             )
         if not self._streams.stop(TEARDOWN_S):
             self._note("it does not answer any more; left alone")
-        if self._streams.in_callback:  # it may be computing: a command would wait for it in vain
+        if self._streams.in_callback:  # the callback may be computing: a command would wait for it in vain
             return
         self._computing = self._control.running
         self._control.running = self._computing and self._pipeline.engine_config.engine == "worker"
@@ -167,7 +167,7 @@ class Watchdog:
         waiting = self._control.running
         try:
             self._control.restart()
-            self._control.running = self._computing  # before a callback may compute beside a command
+            self._control.running = self._computing  # before a callback may compute during a command
             self._streams.reopen(self._pipeline, self.note_end)
         except PulseError as error:
             self._control.running = waiting

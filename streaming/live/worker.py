@@ -9,11 +9,11 @@ from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread, share
 
 
 class Worker(NotCopyable):
-    """One thread that computes whenever a block of input has come.
+    """A thread that computes whenever a block of input has arrived.
 
-    pipeline  whose pulses they are; a native one is computed without Python
-    realtime  what the thread requests of the system
-    realtime_settings  what the system granted
+    pipeline  the pipeline; a native one is computed without Python
+    realtime  the real-time settings that the thread requests
+    realtime_settings  the settings that the system granted
     """
 
     why_not = "it has a thread; make another one"
@@ -21,7 +21,7 @@ class Worker(NotCopyable):
     def __init__(self, pipeline: Pipeline, realtime: Realtime) -> None:
         self.realtime_settings: list[RealtimeSetting] = []
         self.error: Exception | None = None
-        """What ended the thread before its time, such as a program in Python that raised."""
+        """The error that ended the thread, such as one raised by a program in Python."""
         self._pipeline = pipeline
         self._realtime = realtime
         self._event = pipeline.new_wake_event()
@@ -34,14 +34,14 @@ class Worker(NotCopyable):
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the thread; its settings are there then."""
+        """Start the thread; ``realtime_settings`` is known on return."""
         if self._pipeline.native:
             _ = work.call
         self._thread.start()
         self._started.wait()
 
     def stop(self, limit_s: float = 2.0) -> bool:
-        """End the thread between two pulses; False where a pulse takes longer than the limit."""
+        """End the thread between two pulses. Returns False if a pulse takes longer than the limit."""
         self._pipeline.control_block.stop = 1
         self._event.set()
         self._thread.join(limit_s)

@@ -1,13 +1,13 @@
 """Protection of the engine from other work of the machine: priority, locked memory, one CPU, a frozen collector.
 
-Nothing here is needed for a right result, and a process often lacks the rights for it. So each request has a
+Results do not depend on any of it, and a process often lacks the rights for it. So each request has a
 fallback, and a ``RealtimeSetting`` says what was requested, what was granted, why they differ and what to do:
 
     options = Realtime(priority=70, cpu=1)
     with apply_to_process(options) as settings:      # what is of the process; undone at the end
         ...                                 # and in the engine's thread: apply_to_thread(options)
 
-Denormals need no request: the machine counts them as zero while it runs.
+Denormals need no request: the machine treats them as zero while it runs.
 """
 
 from streaming.realtime.memory import prefault

@@ -1,4 +1,4 @@
-"""Memory that is there before it is needed, and stays."""
+"""Memory that is loaded before it is needed, and locked."""
 
 import ctypes
 import mmap
@@ -16,9 +16,9 @@ MCL_CURRENT, MCL_ONFAULT = 1, 4
 
 
 def prefault(*arrays: Array) -> None:
-    """Touch every page of arrays, so that no first access waits for the system. Values stay.
+    """Touch every page of arrays, so that no first access waits for the system. Values do not change.
 
-    No other thread may write to the arrays at the same time. Those that cannot be written are read.
+    No other thread may write to the arrays at the same time. Read-only arrays are read.
     """
     for array in arrays:
         if array.size:
@@ -32,12 +32,12 @@ def prefault(*arrays: Array) -> None:
 
 
 def lock_all() -> str | None:
-    """Keep all that this process has touched, or touches from now on in what is mapped now, in memory.
+    """Lock in memory all present mappings of this process, as far as they have been touched or will be.
 
-    Pages that were never touched are left alone: to fetch them all would read whole libraries and mapped files. So
-    call it after the first pulses have run; what is mapped later needs another call.
+    Pages that were never touched are not loaded: that would read whole libraries and mapped files. So call it after
+    the first pulses have run; later mappings need another call.
 
-    returns  None, or why it was not granted and what to do
+    returns  None if granted, else the reason and what to do
     """
     if sys.platform != "linux":
         return f"not available on {sys.platform}"

@@ -15,10 +15,10 @@ class Realtime:
     """Requests to the system; None or False leaves a setting as it is.
 
     priority           1 to 99: SCHED_FIFO of the engine's thread, else as near to it as the rights allow
-    lock_memory        no page that has been touched leaves the memory, until the end
+    lock_memory        keep touched pages in memory, until the end
     cpu                the only CPU of the engine's thread, 0 is the first
-    freeze_gc          collect garbage, then keep all that is there out of later collections, until the end
-    switch_interval_s  seconds after which Python threads take turns, until the end; of use only where an engine runs
+    freeze_gc          collect garbage, then exclude all present objects from later collections, until the end
+    switch_interval_s  seconds after which Python threads take turns, until the end; useful only if an engine runs
                        in Python
     Raises             InputError: a priority, CPU or interval that does not exist
     """
@@ -48,7 +48,7 @@ UNCHANGED = Realtime(priority=None, lock_memory=False, freeze_gc=False)
 
 @record
 class RealtimeSetting:
-    """One setting that was requested of the system.
+    """A setting that was requested from the system.
 
     name       ``priority``, ``cpu``, ``memory``, ``collector``, ``switch interval``
     requested  the value that was requested
@@ -73,7 +73,7 @@ class RealtimeSetting:
 
 
 def cpus() -> int:
-    """The CPUs of this machine, those included that this process may not use."""
+    """The CPUs of this machine, including those that this process may not use."""
     if "SC_NPROCESSORS_CONF" in getattr(os, "sysconf_names", {}):
         return os.sysconf("SC_NPROCESSORS_CONF")
     return os.cpu_count() or 1

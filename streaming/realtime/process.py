@@ -12,9 +12,9 @@ from streaming.realtime.options import Realtime, RealtimeSetting
 
 @contextmanager
 def apply_to_process(options: Realtime) -> Generator[list[RealtimeSetting]]:
-    """Quiet the collector and lock the memory while a stream runs; enter it when all is loaded, compiled and touched.
+    """Freeze the collector and lock memory while a stream runs; enter when all is loaded, compiled and touched.
 
-    Streams may run at once: each does it anew for what has come since, and the last one that ends undoes it.
+    Streams may run concurrently: each repeats it for what is new since, and the last one to end undoes it.
 
     yields  one setting for each request that concerns the process
     """
@@ -30,10 +30,10 @@ def apply_to_process(options: Realtime) -> Generator[list[RealtimeSetting]]:
 
 
 class _Shared:
-    """Something of the process that streams hold together.
+    """A setting of the process that streams share.
 
-    make  does it, once for each stream; gives the reason if it cannot
-    undo  called when the last one that had it ends
+    make  applies it, once for each stream; returns the reason if it cannot
+    undo  undoes it, when the last stream ends
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class _Shared:
 
     @contextmanager
     def hold(self) -> Generator[RealtimeSetting]:
-        """Make it, and undo it at the end."""
+        """Apply the setting, and undo it at the end."""
         with self._lock:
             reason = self._make()
             self._holders += reason is None
@@ -63,7 +63,7 @@ class _Shared:
 
 
 class _SwitchInterval:
-    """How long a Python thread may keep the others waiting: the shortest time that a running stream requests."""
+    """The switch interval of Python's threads: the shortest that a running stream requests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,7 +72,7 @@ class _SwitchInterval:
 
     @contextmanager
     def hold(self, interval_s: float) -> Generator[RealtimeSetting]:
-        """Set it, and set back at the end."""
+        """Set the interval, and restore it at the end."""
         with self._lock:
             if not self._requested_s:
                 self._before_s = sys.getswitchinterval()

@@ -1,4 +1,4 @@
-"""The limits that the system sets for a process, and where they are changed; Linux."""
+"""The limits that Linux sets for a process, and how to change them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 
 
 def status(field: str) -> str:
-    """A field of what the kernel says of this thread: ``VmSize`` gives ``583736 kB``. Empty where it says nothing."""
+    """A field of the kernel's status of this thread: ``VmSize`` is ``583736 kB``. Empty if there is no such field."""
     lines = STATUS.read_text().splitlines() if STATUS.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{field}:")), "")
 
@@ -19,7 +19,7 @@ def is_capable(capability: int) -> bool:
 
 
 def soft_limit(kind: str) -> float:
-    """The limit of a resource that is in force, infinity if there is none: ``RTPRIO``, ``NICE``, ``MEMLOCK``."""
+    """The soft limit of a resource, infinity if there is none: ``RTPRIO``, ``NICE``, ``MEMLOCK``."""
     import resource
 
     soft, _ = resource.getrlimit(getattr(resource, f"RLIMIT_{kind}"))
@@ -27,7 +27,7 @@ def soft_limit(kind: str) -> float:
 
 
 def limit_advice(item: str, value: str) -> str:
-    """How a limit is raised."""
+    """Advice on how to raise a limit."""
     return (
         f"put '@audio - {item} {value}' into /etc/security/limits.d/audio.conf, this user into the group audio, and "
         f"log in again; for a service it is Limit{item.upper()}, for a container --ulimit {item}"

@@ -11,7 +11,7 @@ from streaming.realtime.options import Realtime, RealtimeSetting
 from streaming.realtime.rights import CAP_SYS_NICE, is_capable, limit_advice, soft_limit
 
 NICE = -11
-"""What sound servers take where they get no real-time priority."""
+"""The nice value that sound servers use without real-time priority."""
 QOS_USER_INTERACTIVE = 0x21
 """From macOS' sys/qos.h."""
 
@@ -19,7 +19,7 @@ QOS_USER_INTERACTIVE = 0x21
 def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:
     """Take priority and CPU for the calling thread; call it first thing in the engine's thread.
 
-    Without the right to real-time priority the thread gets the highest that it may, else a better nice value.
+    Without the right to this priority, the thread gets the highest allowed one, else a better nice value.
     Threads that this one starts do not inherit the priority.
 
     returns  one setting for each request
@@ -33,9 +33,9 @@ def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:
 
 
 def share_priority(threads: Iterable[int]) -> None:
-    """Give threads of this process the priority of the calling one, by the system's numbers of them; on Linux.
+    """Give threads of this process, by their ids in the system, the priority of the calling one; on Linux.
 
-    It needs the right that the calling thread has used; where it is refused, the threads stay as they are.
+    This needs the right that the calling thread has used; if refused, the threads are unchanged.
     """
     if sys.platform != "linux":
         return
@@ -61,7 +61,7 @@ def _set_priority(priority: int) -> RealtimeSetting:
 
 
 def _take_fifo(priority: int) -> str | None:
-    """Real-time priority, or what comes next; gives the reason if it is not the requested one."""
+    """Take real-time priority, or the next best. Returns the reason if it is not the requested one."""
     error = _try_priority(priority)
     if error is None:
         return None
@@ -78,7 +78,7 @@ def _take_fifo(priority: int) -> str | None:
 
 
 def _try_priority(priority: int) -> OSError | None:
-    """Ask for a real-time priority of this thread; gives what stands against it."""
+    """Request a real-time priority for this thread. Returns the error if refused."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
     except OSError as error:
@@ -87,7 +87,7 @@ def _try_priority(priority: int) -> OSError | None:
 
 
 def _take_nice() -> None:
-    """A better nice value for this thread, as far as the rights go; ``_describe_scheduling`` says what was granted."""
+    """Take a better nice value for this thread, as far as allowed; ``_describe_scheduling`` tells what was granted."""
     thread = threading.get_native_id()
     for nice in (NICE, 20 - int(min(20 - NICE, soft_limit("NICE")))):
         if nice < os.getpriority(os.PRIO_PROCESS, thread):
@@ -98,7 +98,7 @@ def _take_nice() -> None:
 
 
 def _describe_scheduling() -> str:
-    """The scheduling of this thread in words."""
+    """Describe the scheduling of this thread."""
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     named = {os.SCHED_FIFO: "FIFO", os.SCHED_RR: "RR"}.get(policy)
     if named is not None:
@@ -108,7 +108,7 @@ def _describe_scheduling() -> str:
 
 
 def _take_quality() -> str:
-    """The class of threads that a user waits for; macOS."""
+    """Take the quality of service of threads that a user waits for; macOS."""
     refused = ctypes.CDLL(None).pthread_set_qos_class_self_np(QOS_USER_INTERACTIVE, 0)
     return "normal" if refused else "user interactive"
 

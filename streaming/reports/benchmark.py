@@ -26,10 +26,10 @@ COLUMNS = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
 class Benchmark(Report):
     """The latency of every step on noise.
 
-    rounds   of ``steps`` steps each
-    total    of all rounds
+    rounds   the latency of each round
+    total    the latency of all rounds
     profile  None if the backend has no instructions
-    every    whether nodes and instructions are in the text, too
+    every    whether the text includes nodes and instructions
     """
 
     opened: OpenedModel

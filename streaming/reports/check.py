@@ -19,8 +19,8 @@ from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 class CheckReport(Report):
     """The result of ``check_model``.
 
-    weights  how weights are stored where ``errors`` are those of rounding them
-    activations  the same of what they are multiplied by
+    weights  the form of weights, if ``errors`` are those of rounding them
+    activations  the same for the activations that they are multiplied by
     """
 
     opened: OpenedModel

@@ -1,4 +1,4 @@
-"""Writing the program of a model to a file, and the proof that the file gives what the model gives."""
+"""Write the program of a model to a file, and prove that it computes what the model computes."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,10 +32,10 @@ EXACT, ROUNDED = "the file", "weights of f32"
 class Compilation(Report):
     """A program that was written.
 
-    path      None if it differs from the offline model: then there is no file
-    proof     None if the user did not want it
-    rounding  what rounded weights change, by output
-    special   what special rows have brought; None if the user did not ask for them
+    path      the path of the file; None if the program differs from the offline model and was not written
+    proof     None if the user disabled it
+    rounding  the errors of rounded weights, by output
+    special   the effect of special rows; None if the user did not request them
     """
 
     opened: OpenedModel
@@ -87,8 +87,8 @@ def compile_to_file(
 ) -> Compilation:
     """Prove the content of the file, as it would be read, and only then write it.
 
-    choice   which streams are tried; None: no proof
-    special  what special rows have brought, for the report
+    choice   the streams of the proof; None for no proof
+    special  the effect of special rows, for the report
     Raises   WriteError; InputError: a name that does not end in .pulse
     """
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
@@ -112,7 +112,7 @@ def compile_to_file(
 
 
 def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:
-    """The proof of the file that is about to be written; of one with weights of f32 if they are rounded."""
+    """Prove the file to be written, with f32 weights if its own are rounded."""
     model = program.unrounded
     exact = program if program.form == "f32" else NativeProgram(model)
     stored = read_program(exact.to_bytes())

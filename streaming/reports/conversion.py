@@ -15,7 +15,7 @@ NODE_COLUMNS = ("node", "op", "detail", "fact")
 
 @record
 class Conversion(Report):
-    """A model in pulses, and the file that was written of it; None: there is none."""
+    """A model in pulses, and the file written from it; None if there is none."""
 
     opened: OpenedModel
     pulsed: PulsedModel

@@ -1,4 +1,4 @@
-"""Writing a pulsed model to a file of its own, and the proof that it works there."""
+"""Write a pulsed model to a file, and prove that it works in another runtime."""
 
 import shutil
 import tempfile
@@ -23,11 +23,11 @@ from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 class Exported:
     """A file that was written.
 
-    path     None if it differs from the offline model: then there is no file
-    opset    of ONNX; None of NNEF
-    nodes    of ONNX, or assignments of NNEF
+    path     the path of the file; None if it differs from the offline model and was not written
+    opset    the opset of ONNX; None for NNEF
+    nodes    the number of nodes of ONNX, or assignments of NNEF
     states   tensors that carry state
-    proof    None if the user did not want it, or there is no runtime for it
+    proof    None if the user disabled it, or there is no runtime for it
     """
 
     path: Path | None
@@ -63,10 +63,10 @@ class Exported:
 def export(
     opened: OpenedModel, pulsed: PulsedModel, path: Path, opset: int, choice: ProofChoice | None
 ) -> Exported:
-    """Write the file, prove it, and only then give it its name; where it differs from the offline model there is none.
+    """Write the file, prove it, and only then publish it; no file appears if it differs from the offline model.
 
-    choice   which streams are tried; None: no proof
-    Raises   WriteError; InputError: a name with another ending, a folder that refuses, NNEF that exists already
+    choice   the streams of the proof; None for no proof
+    Raises   WriteError; InputError: an unknown suffix, a folder that cannot be written to, NNEF that exists already
     """
     if is_nnef(path):
         return _export_nnef(opened, pulsed, path, choice)
@@ -98,7 +98,7 @@ def export(
 
 
 def is_nnef(path: Path) -> bool:
-    """Whether a name asks for NNEF, as a folder or an archive."""
+    """Whether a name is one of NNEF, as a folder or an archive."""
     return path.name.lower().endswith((".nnef", *ARCHIVES))
 
 
@@ -119,7 +119,7 @@ def _export_nnef(
 
 
 def save_nnef(archive: Archive, path: Path) -> None:
-    """Write all files under another name first. Raises InputError: a folder has this name, or the check refuses."""
+    """Write all files under a temporary name first. Raises InputError: a folder has this name, or the check fails."""
     if path.name.lower().endswith(ARCHIVES):
         part = temporary_file(path)
         try:

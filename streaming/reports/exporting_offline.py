@@ -1,4 +1,4 @@
-"""Writing an offline model as NNEF, and the proof that it works in tract."""
+"""Write an offline model as NNEF, and prove that it works in tract."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from streaming.reports.timed_proof import ProofChoice
 class ExportedOffline(Report):
     """An archive of an offline model that was written.
 
-    path     None if it differs from the model: then there is no file
+    path     the path of the file; None if it differs from the model and was not written
     proof    None if there is none
     reason   why there is no proof
     """
@@ -31,7 +31,7 @@ class ExportedOffline(Report):
 
     @property
     def outcome(self) -> str:
-        """The outcome, in the words of a proof of a stream."""
+        """The outcome, in the terms of a proof of a stream."""
         if self.reason.startswith("none"):
             return "equal"
         return "not proved" if self.proof is None else "diverged" if self.proof.divergence else "equal"
@@ -50,7 +50,7 @@ class ExportedOffline(Report):
         return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         lengths = [] if self.proof is None else [*self.proof.lengths]
         return {
             "model": self.title,
@@ -64,10 +64,10 @@ class ExportedOffline(Report):
 
 
 def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) -> ExportedOffline:
-    """Write the decluttered model as NNEF, prove it in tract, and only then give it its name.
+    """Write the decluttered model as NNEF, prove it in tract, and only then publish it.
 
-    choice   which lengths are tried; None: no proof
-    Raises   WriteError; InputError: a folder of this name exists, or refuses
+    choice   the lengths of the proof; None for no proof
+    Raises   WriteError; InputError: a folder of this name exists, or cannot be written
     """
     archive = opened.typed_model.to_nnef()
     proof, reason = None, ""

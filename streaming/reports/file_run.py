@@ -22,10 +22,10 @@ class FileReport(Report):
     """A run over files.
 
     source, target  their names; ``-`` for standard input and output
-    outputs         those that were written
+    outputs         the written outputs
     sounds          the sounds of the inputs; none if arrays were run
-    channel         as in ``Channels.parse``
-    snr_db          of the built-in sound, before and after
+    channel         the channel, as in ``Channels.parse``
+    snr_db          the signal-to-noise ratio of the built-in sound, before and after
     """
 
     opened: OpenedModel
@@ -51,7 +51,7 @@ class FileReport(Report):
 
     @property
     def duration_s(self) -> float | None:
-        """The length of the input in seconds; None if it is not known."""
+        """The length of the input in seconds; None if unknown."""
         if self.sounds:
             return (self.result.samples or 0) / self.sounds[0].reader.rate_hz
         return None if self.opened.rate_hz is None else self.result.frames / self.opened.rate_hz
@@ -63,7 +63,7 @@ class FileReport(Report):
 
     @property
     def real_time_factor(self) -> float | None:
-        """Seconds of computing for each second of the stream."""
+        """Compute time per second of the stream, in seconds."""
         if self.opened.rate_hz is None or not self.result.frames:
             return None
         return self.compute_s / (self.result.frames / self.opened.rate_hz)

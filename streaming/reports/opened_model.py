@@ -1,4 +1,4 @@
-"""A model and the rate of its stream: what every report says first."""
+"""A model and the rate of its stream, with which every report begins."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -25,12 +25,12 @@ RATE_ORIGINS = {
 
 @record
 class OpenedModel:
-    """A model, and how long its frames last.
+    """A model and the rate of its frames.
 
-    model        as it was loaded
-    rate_hz      frames of the symbol a second; None if unknown
+    model        the model as loaded
+    rate_hz      frames of the symbol per second; None if unknown
     rate_from    one of ``RATE_ORIGINS``; None without a rate
-    max_context  the longest stream, for attention to all frames before
+    max_context  the longest stream, for attention to all earlier frames
     """
 
     model: Loaded
@@ -49,16 +49,16 @@ class OpenedModel:
         return self.model.title
 
     def pulsify(self, pulse: int | None) -> "PulsedModel":
-        """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
+        """Pulsify with the given pulse; about 10 ms by default, if the rate is known. Raises PulsifyError."""
         if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
             return self._pulsify_about(max(1, int(self.rate_hz * PULSE_S)))
         return self.model.pulsify(pulse, max_context=self.max_context)
 
     def _pulsify_about(self, frames: int) -> "PulsedModel":
-        """In the smallest pulses that have this many frames. Raises PulsifyError."""
+        """Pulsify with the smallest pulse of at least this many frames. Raises PulsifyError."""
         try:
             return self.model.pulsify(frames, max_context=self.max_context)
-        except PulsifyError:  # most models take any pulse; this one does not, or is refused below
+        except PulsifyError:  # most models take any pulse; this one does not, or raises again below
             pulsed = self.model.pulsify(None, max_context=self.max_context)
         if pulsed.pulse >= frames:
             return pulsed
@@ -78,7 +78,7 @@ class OpenedModel:
         return self.pulsify(pulse).compile(backend, weights or "f32", prepare, activations or "f32")
 
     def deadline_s(self, pulse: int) -> float | None:
-        """How long a pulse lasts."""
+        """The duration of a pulse in seconds; None if the rate is unknown."""
         return None if self.rate_hz is None else pulse / self.rate_hz
 
     def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
@@ -144,7 +144,7 @@ class OpenedModel:
 
 
 def backend_text(program: Program) -> str:
-    """The backend; what is not f32 of weights and activations; the threads if there are several."""
+    """The backend, weights and activations if not f32, and threads if there are several."""
     weights = "" if program.form == "f32" else f", weights of {program.form}"
     weights += "" if program.activations == "f32" else f", activations of {program.activations}"
     threads = "" if program.threads == 1 else f", {program.threads} threads"

@@ -1,4 +1,4 @@
-"""What a program file says of its own proof."""
+"""The proof that a program file states of itself."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ UNPROVED = "nothing was proved when it was compiled (--no-check): compile the mo
 
 @record
 class StoredProof(Report):
-    """A program, and what was proved when it was compiled."""
+    """A program, and the proof made when it was compiled."""
 
     opened: OpenedModel
     program: StoredProgram
@@ -28,7 +28,7 @@ class StoredProof(Report):
         return UNPROVED if self.program.proof is None else self.program.proof.verdict
 
     def sections(self) -> list[Section]:
-        """The ports, what the file has proved, and what only the model can show."""
+        """The ports, the stated proof, and what only the model can show."""
         program, model = self.program, self.program.model
         pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
         pairs += self.opened.delay_pairs(model)

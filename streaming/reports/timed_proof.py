@@ -1,4 +1,4 @@
-"""A proof and how long it took."""
+"""A proof and its duration."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from pulse.support.report import Section, Text, duration
 
 @record
 class ProofChoice:
-    """Which streams a proof runs; see ``pulse.proof.prove``."""
+    """The streams that a proof runs; see ``pulse.proof.prove``."""
 
     lengths: Sequence[int] | None = None
     seed: int = 0
@@ -31,7 +31,7 @@ class TimedProof:
         return [("proof", f"{backends}, {duration(self.spent_s)}"), *self.proof.pairs()]
 
     def verdict(self) -> list[Section]:
-        """The end of a report where all is proved; if it is not, the command fails with the verdict."""
+        """The end of a report if all is proved; otherwise, the command fails with the verdict."""
         return [Text(self.proof.verdict, "bold green")] if self.proof.outcome == "equal" else []
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A model repository for Triton: the pulsed model as ONNX, and what its sequence batcher is to know of it."""
+"""A model repository for Triton: the pulsed model as ONNX, with the configuration of its sequence batcher."""
 
 import json
 import re
@@ -35,9 +35,9 @@ TYPES = {
 }
 """Element types of ONNX, as Triton calls them."""
 MOST_SEQUENCES = 64
-"""Sequences of one instance at once."""
+"""The most concurrent sequences of an instance."""
 IDLE_US = 60_000_000
-"""After which a sequence without requests is forgotten."""
+"""The microseconds after which a sequence without requests is dropped."""
 
 
 def export_triton(
@@ -45,8 +45,8 @@ def export_triton(
 ) -> Exported:
     """Write ``<folder>/<name>/config.pbtxt`` and ``<folder>/<name>/1/model.onnx``, all at once, if the proof holds.
 
-    choice   which streams are tried with the ONNX form; None: no proof
-    Raises   WriteError; InputError: the model's folder exists already, or the folder refuses
+    choice   the streams of the proof of the ONNX model; None for no proof
+    Raises   WriteError; InputError: the model's folder exists already, or cannot be written
     """
     name = model_name(opened.title)
     path = folder / name
@@ -79,7 +79,7 @@ def export_triton(
 
 
 def model_name(title: str) -> str:
-    """The name of a model in a repository: its file's name, in letters that any file system takes."""
+    """The name of a model in a repository: its file's name, in characters that any file system accepts."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", title).strip("._") or "model"
 
 

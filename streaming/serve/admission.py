@@ -1,4 +1,4 @@
-"""Admission: whether a stream may be opened, and by which worker it is stepped."""
+"""Admission: whether a stream may be opened, and which worker steps it."""
 
 import hmac
 from collections import Counter
@@ -12,13 +12,13 @@ from streaming.wire.errors import WireError
 from streaming.wire.messages import Hello
 
 LOOP_PART = 0.9
-"""The part of its time that the event loop may be busy."""
+"""The greatest part of its time that the event loop may be busy."""
 PACKED_PART = 0.4
-"""The part of a thread up to which it gets new streams before another thread does."""
+"""The load of a thread up to which it gets new streams before another thread does."""
 
 
 class Admission(NotCopyable):
-    """Says who may come in. All refusals are WireErrors with a hint.
+    """Decides which streams are accepted. All refusals are WireErrors with a hint.
 
     loop_part  the part of the last second in which the event loop computed; the server sets it
     """
@@ -37,13 +37,13 @@ class Admission(NotCopyable):
         self.draining = False
 
     def knows_token(self, token: str | None) -> bool:
-        """Whether the server has no tokens, or this one."""
+        """Whether the server has this token, or none at all."""
         tokens = self._settings.tokens
         secret = (token or "").encode()
         return not tokens or sum(hmac.compare_digest(secret, each.encode()) for each in tokens) > 0
 
     def enter(self, address: str) -> None:
-        """A connection from an address; ``leave`` when it is gone."""
+        """Count a connection from an address; call ``leave`` at its end."""
         if self.draining:
             raise WireError("drain", "the server is about to end", "connect again in a while")
         most = self._settings.limits.streams_per_address
@@ -52,13 +52,13 @@ class Admission(NotCopyable):
         self._addresses[address] += 1
 
     def leave(self, address: str) -> None:
-        """A connection that was let in is gone."""
+        """Count the end of an accepted connection."""
         self._addresses[address] -= 1
         if not self._addresses[address]:
             del self._addresses[address]
 
     def model(self, hello: Hello, token: str | None) -> HostedModel:
-        """The model that a client wants; ``token`` comes from its headers."""
+        """The model that a client requests; ``token`` is from its headers."""
         if not self.knows_token(hello.token if token is None else token):
             raise WireError(
                 "token", "the token is missing or wrong", "give the hello a token that the server knows"
@@ -71,10 +71,10 @@ class Admission(NotCopyable):
         return model
 
     def worker(self, model: HostedModel) -> LaneWorker:
-        """The worker of a new stream, of those with a free lane of the model.
+        """Choose the worker for a new stream, among those with a free lane of the model.
 
-        The first one as long as it has much time left, since large groups and few threads take less of Python's time;
-        then the one with the least to do.
+        The first one while its load is low, since large groups and few threads need less of Python's time; then the one
+        with the least load.
         """
         if self.loop_part > LOOP_PART:
             raise WireError(
@@ -106,5 +106,5 @@ class Admission(NotCopyable):
         return best
 
     def load(self, worker: LaneWorker) -> float:
-        """The part of a worker's time that its streams take, by the p99 of their steps."""
+        """The part of a worker's time that its streams use, by the p99 of their steps."""
         return sum(model.load(worker) for model in self._models.values())

@@ -1,4 +1,4 @@
-"""The paths of a server."""
+"""The HTTP paths of a server."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ POLICY = (
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob:; "
     "connect-src 'self' ws: wss:; frame-ancestors 'none'"
 )
-"""What the page may load: itself."""
+"""The content security policy: the page may load only itself."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -35,7 +35,7 @@ HEADERS = {
 
 
 def make_app(service: Service) -> Starlette:
-    """The application, for any ASGI server; its lifespan runs the service."""
+    """Create the application, for any ASGI server; its lifespan runs the service."""
 
     def guard(answer: Callable[[], Response]) -> Callable[[Request], Response]:
         def respond(request: Request) -> Response:
@@ -88,7 +88,7 @@ def make_app(service: Service) -> Starlette:
 
 
 def _web_forms(service: Service) -> list[tuple[HostedModel, Path]]:
-    """The models that browsers can run, with the folders of these forms."""
+    """The models that browsers can run, with the folders of their WebAssembly modules."""
     return [(model, model.settings.web) for model in service.models if model.settings.web]
 
 

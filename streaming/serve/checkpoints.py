@@ -1,4 +1,4 @@
-"""Checkpoints: moments of streams as files, from which any server with the same model goes on."""
+"""Checkpoints: files of stream states, from which any server with the same model can continue."""
 
 import json
 import os
@@ -26,14 +26,14 @@ SUFFIX = ".checkpoint"
 
 @record
 class Checkpoint:
-    """A moment of a stream, between two pulses.
+    """The state of a stream between two pulses.
 
-    model     by its name in the server
-    epoch     resets before
-    received  frames that each input has had up to then
-    sent      frames that each output has given up to then
-    snapshot  of the session
-    sound     of what is resampled; empty: nothing is
+    model     the model's name in the server
+    epoch     the number of resets so far
+    received  frames received for each input so far
+    sent      frames sent for each output so far
+    snapshot  the snapshot of the session
+    sound     the snapshot of the resamplers; empty if there are none
     outputs   the messages before it that the client may not have received
     """
 
@@ -46,7 +46,7 @@ class Checkpoint:
     outputs: tuple[bytes, ...] = ()
 
     def as_bytes(self) -> bytes:
-        """A file of it."""
+        """Encode the checkpoint as a file."""
         fields = {"model": self.model, "epoch": self.epoch, "received": self.received, "sent": self.sent}
         outputs = b"".join(LENGTH.pack(len(each)) + each for each in self.outputs)
         head = json.dumps({**fields, "sound": len(self.sound), "outputs": len(outputs)}).encode()
@@ -54,7 +54,7 @@ class Checkpoint:
 
     @classmethod
     def of_bytes(cls, data: bytes) -> "Checkpoint":
-        """The reverse. Raises InputError: it is no checkpoint."""
+        """Decode a file. Raises InputError: it is not a checkpoint."""
         at = len(MAGIC) + LENGTH.size
         try:
             if not data.startswith(MAGIC):
@@ -87,9 +87,9 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 
 class CheckpointFolder(NotCopyable):
-    """A folder of checkpoints, which several servers may share. A name is a secret: who knows it has the stream.
+    """A folder of checkpoints, which several servers may share. Names are secrets: they give access to the stream.
 
-    keep_s   how long a checkpoint stays if nothing happens to it
+    keep_s   seconds that a checkpoint is kept if it is not replaced
     Raises   InputError: no such folder
     """
 
@@ -101,14 +101,14 @@ class CheckpointFolder(NotCopyable):
         self._path, self.keep_s = path, keep_s
 
     def new_name(self) -> str:
-        """A name that cannot be guessed."""
+        """Create a name that cannot be guessed."""
         return secrets.token_hex(16)
 
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
         """Replace the checkpoint of a stream atomically; it is on the disk on return. False: a newer one exists.
 
-        generation  how often the stream has gone on elsewhere: a server that still has an older one, and writes late,
-                    does not replace what the newer one wrote
+        generation  how many times the stream has moved to another server: a late write of an older server does not
+                    replace the checkpoint of a newer one
         """
         path = self._path / f"{name}-{generation:06}{SUFFIX}"
         if any(newer.name > path.name for newer in self._files(name)):
@@ -125,7 +125,7 @@ class CheckpointFolder(NotCopyable):
         return True
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """The newest of a stream, and its generation. Raises WireError."""
+        """Return the newest checkpoint of a stream, and its generation. Raises WireError."""
         files = self._files(name)
         try:
             path = files[-1]
@@ -134,12 +134,12 @@ class CheckpointFolder(NotCopyable):
             raise WireError("resume", "no checkpoint has this name", "begin a new stream") from None
 
     def remove(self, name: str) -> None:
-        """Forget a stream that has ended."""
+        """Remove the checkpoints of a stream that has ended."""
         for path in self._files(name):
             path.unlink(missing_ok=True)
 
     def sweep(self) -> int:
-        """Remove those that are too old; how many."""
+        """Remove expired checkpoints. Returns how many."""
         oldest, count = time.time() - self.keep_s, 0
         for path in self._path.glob(f"*{SUFFIX}"):
             try:
@@ -151,7 +151,7 @@ class CheckpointFolder(NotCopyable):
         return count
 
     def _files(self, name: str) -> list[Path]:
-        """The files of a stream, the newest last."""
+        """The files of a stream, newest last."""
         if not NAME.fullmatch(name):
             raise WireError("resume", "no checkpoint has such a name", "begin a new stream")
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))

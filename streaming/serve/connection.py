@@ -1,4 +1,4 @@
-"""Connection: one WebSocket and its stream. Nothing here computes: bytes become blocks, answers become bytes."""
+"""Connection: one WebSocket and its stream. It only converts bytes to blocks and answers to bytes; workers compute."""
 
 import asyncio
 import time
@@ -27,16 +27,16 @@ from streaming.wire.errors import WireError
 from streaming.wire.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 
 LEAVE_S = 1.0
-"""How long the last message may take."""
+"""The seconds that sending the last message may take."""
 CLOSED_S = 10.0
-"""How long a worker may take to give a lane back: a step, normally."""
+"""The seconds that a worker may take to release a lane: normally one step."""
 NORMAL_CLOSES = (1000, 1001)
-"""Statuses of clients that close; without one, a client may as well be lost."""
+"""Close statuses of clients that leave; a close without a status may also be a lost connection."""
 DISCONNECT_ERRORS = (WebSocketDisconnect, WebSocketDisconnected, OSError)
 
 
 def flatten_errors(error: BaseException) -> Iterator[BaseException]:
-    """The errors in a group, however deep: reader and writer may both find that a client is gone, or wrong."""
+    """Yield the errors in nested groups: reader and writer may both detect that a client is gone, or wrong."""
     if isinstance(error, BaseExceptionGroup):
         for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
             yield from flatten_errors(each)
@@ -45,12 +45,12 @@ def flatten_errors(error: BaseException) -> Iterator[BaseException]:
 
 
 class Connection(NotCopyable):
-    """One client, from its WebSocket's first byte to the last.
+    """Serves one client, from its WebSocket's first byte to the last.
 
-    token   of the headers; None if there is none
-    counts  of the server, added to
-    checkpoints  where those of the stream go
-    placement  of streams in a fleet
+    token   the token in the headers; None if there is none
+    counts  the server's counts, which this adds to
+    checkpoints  the store for the stream's checkpoints
+    placement  the placement of streams in a fleet
     """
 
     why_not = "it is an open connection"
@@ -90,7 +90,7 @@ class Connection(NotCopyable):
         self._failure: Exception | None = None
 
     async def run(self) -> str:
-        """Serve the client until the end; why it ended: ``left``, ``lost`` or the code of an error."""
+        """Serve the client until the end. Returns why it ended: ``left``, ``lost`` or the code of an error."""
         protocols: list[str] = self._socket.scope["subprotocols"]
         await self._socket.accept(SUBPROTOCOL if SUBPROTOCOL in protocols else None)
         reason: str | None = None
@@ -110,13 +110,13 @@ class Connection(NotCopyable):
         return reason or "lost"
 
     def end(self, error: WireError) -> None:
-        """End it from outside."""
+        """End the connection from outside."""
         if self._ending is None:
             self._ending = error
             self._scope.cancel()
 
     def as_dict(self) -> dict[str, Any]:
-        """For the status."""
+        """The connection as JSON, for the status."""
         stream = self.open
         return {
             "stream": self.id,
@@ -133,7 +133,7 @@ class Connection(NotCopyable):
             self._push({"type": "servers", **self._successors(self._placement)})
 
     def check(self, now: float) -> None:
-        """End it if the client is silent, or does not read."""
+        """End the connection if the client is silent, or does not read."""
         limits = self._limits
         if self._full_since is not None and now - self._full_since > limits.slow_s:
             self.end(WireError("slow", f"outputs were not read for {limits.slow_s:g} s", "read what is sent"))
@@ -178,7 +178,7 @@ class Connection(NotCopyable):
             self._admission.leave(self.address)
 
     async def _receive_hello(self) -> Hello | None:
-        """The first message; None if the client left."""
+        """Receive the first message; None if the client left."""
         with anyio.move_on_after(self._limits.hello_s):
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
@@ -208,13 +208,13 @@ class Connection(NotCopyable):
         return {"urls": list(placement.successors(self._resume))}
 
     async def _until_gone(self) -> str:
-        """Until the client is gone; messages go to ``_take`` meanwhile."""
+        """Wait until the client is gone; messages go to ``_take`` meanwhile."""
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
             pass
         return "left" if message.get("code") in NORMAL_CLOSES else "lost"
 
     def _take(self, message: bytes | str) -> None:
-        """A message of the client."""
+        """Handle a message of the client."""
         stream = self.open
         if stream is None or self._ending is not None or self._failure is not None:
             return
@@ -241,7 +241,7 @@ class Connection(NotCopyable):
             self._scope.cancel()
 
     def _go_on(self) -> None:
-        """Read again, if it is time and there is space."""
+        """Resume reading, if it is time and there is space."""
         if not self._is_held or self.open is None or self._ending is not None:
             return
         try:
@@ -286,7 +286,7 @@ class Connection(NotCopyable):
             self._to_save.set()
 
     def _send(self, messages: Sequence[Message], step: Step | None) -> None:
-        """Send messages: at once, if nothing waits, else after all that waits."""
+        """Send messages: at once if no others are waiting, else after those."""
         if self._outbox or not self._protocol.is_writable or not messages:
             for number, message in enumerate(messages, 1):
                 self._push(message, step if number == len(messages) else None)
@@ -296,7 +296,7 @@ class Connection(NotCopyable):
         self._note_sent(step)
 
     def _push(self, message: Message | WireError, step: Step | None = None) -> None:
-        """Send a message, or end the stream with an error, after all that waits."""
+        """Send a message, or end the stream with an error, after all waiting messages."""
         data = message if isinstance(message, WireError) else _message_data(message)
         self._outbox.append((data, step))
         if self.open is not None and not isinstance(data, WireError):
@@ -304,7 +304,7 @@ class Connection(NotCopyable):
         self._send_waiting()
 
     def _send_waiting(self) -> None:
-        """Send what waits, as far as the client reads."""
+        """Send waiting messages, as far as the client reads."""
         while self._outbox:
             if not self._protocol.is_writable:
                 self._full_since = self._full_since or time.monotonic()
@@ -328,7 +328,7 @@ class Connection(NotCopyable):
             self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
     def _name(self, hello: Hello) -> str:
-        """The name of the stream's checkpoints. Raises WireError: another server of the fleet has the stream."""
+        """Return the name of the stream's checkpoints. Raises WireError: another server of the fleet has the stream."""
         if self._checkpoints is None:
             return ""
         if self._placement is None:
@@ -336,9 +336,9 @@ class Connection(NotCopyable):
         return self._placement.claim(hello.resume or hello.stream, hello.follows)
 
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
-        """The checkpoint from which a stream continues. Raises WireError."""
+        """Load the checkpoint from which a stream continues. Raises WireError."""
         if hello.resume is None:
-            self._generation = 0 if hello.stream is None else 1  # it may have begun before
+            self._generation = 0 if hello.stream is None else 1  # the stream may have begun before
             return None
         if self._checkpoints is None:
             raise WireError("resume", "this server keeps no checkpoints", "begin a new stream")
@@ -352,7 +352,7 @@ class Connection(NotCopyable):
         return checkpoint
 
     async def _save(self, stream: OpenStream, store: CheckpointStore) -> None:
-        """Save the newest checkpoint, then tell the client, again and again; an old one again before it expires."""
+        """Keep saving the newest checkpoint and telling the client; an old one is saved again before it expires."""
         last: Checkpoint | None = None
         while True:
             checkpoint, self._unsaved = self._unsaved, None
@@ -373,7 +373,7 @@ class Connection(NotCopyable):
             last = checkpoint
 
     async def _refuse(self, error: WireError) -> None:
-        """Say why, and close."""
+        """Send the error, and close."""
         with anyio.move_on_after(LEAVE_S, shield=True):
             try:
                 await self._socket.send_text(write_message(error.as_message()))

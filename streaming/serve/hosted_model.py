@@ -24,25 +24,25 @@ from streaming.wire.messages import Hello
 from streaming.wire.ports import WirePort
 
 STEP_PART = 0.25
-"""The step of a group takes at most this part of a pulse, so that a pulse does not wait long for the step before."""
+"""The greatest part of a pulse that a group's step may take, so that a pulse does not wait long for the step before."""
 GATHER_PART = 0.25
-"""The part of a pulse for which it may wait for those of other streams, if steps of many lanes are cheaper."""
+"""The greatest part of a pulse for which it waits for other streams' pulses, if steps of many lanes are cheaper."""
 GATHER_S = 0.003
-"""The longest such wait."""
+"""The longest such wait in seconds."""
 MOST_PULSES = 8
-"""Pulses of a stream in a turn: then a message costs little, beside the steps."""
+"""The most pulses of a stream in a turn: enough that messages cost little compared to steps."""
 TRIALS = 9
 CHEAPER = 0.7
-"""A lane's share in a step of several, to that of a lane alone, from which on waiting is worth it."""
+"""Waiting is worth it below this ratio of a lane's cost in a shared step to its cost alone."""
 
 
 class HostedModel(NotCopyable):
-    """A model by its name.
+    """A model of a server, by name.
 
-    program  compiled
-    rate_hz  frames of its symbol a second; None if unknown
-    save_s   seconds of sound between two checkpoints of a stream; None: no checkpoints. Lanes then step alone
-    Raises   InputError: an input that does not stream, a type that cannot be sent, a detector that does not fit
+    program  the compiled model
+    rate_hz  frames of its symbol per second; None if unknown
+    save_s   seconds of sound between two checkpoints of a stream; None for no checkpoints. With them, lanes step alone
+    Raises   InputError: an input that does not stream, a type that cannot be sent, an unsuitable detector
     """
 
     why_not = "it has lanes of a running server"
@@ -85,7 +85,7 @@ class HostedModel(NotCopyable):
 
     @property
     def pulse_s(self) -> float:
-        """How long a pulse lasts; 10 ms if the rate is unknown."""
+        """The duration of a pulse; 10 ms if the rate is unknown."""
         return self.program.pulse / self.rate_hz if self.rate_hz else 0.01
 
     @property
@@ -95,21 +95,21 @@ class HostedModel(NotCopyable):
 
     @property
     def streams(self) -> int:
-        """Streams that are open."""
+        """The number of open streams."""
         return sum(group.open for _, group in self.groups)
 
     @property
     def share(self) -> float:
-        """The part of a thread that one stream takes, by the p99 of steps."""
+        """The part of a thread that one stream uses, by the p99 of steps."""
         return max(group.cost.p99_s for _, group in self.groups) / self.pulse_s
 
     @property
     def median_share(self) -> float:
-        """The part of a thread that one stream takes, by the median of steps."""
+        """The part of a thread that one stream uses, by the median of steps."""
         return max(group.cost.median_s for _, group in self.groups) / self.pulse_s
 
     def load(self, worker: LaneWorker) -> float:
-        """The part of a worker's thread that the open streams take, by the p99 of steps."""
+        """The part of a worker's thread that the open streams use, by the p99 of steps."""
         return (
             sum(group.open * group.cost.p99_s for each, group in self.groups if each is worker) / self.pulse_s
         )
@@ -126,7 +126,7 @@ class HostedModel(NotCopyable):
         deliver: Callable[[Answer], None],
         resumed: Checkpoint | None = None,
     ) -> LaneStream:
-        """A stream in a free lane of a worker, which must have one. Raises WireError: no such output."""
+        """Open a stream in a free lane of a worker, which must have one. Raises WireError: no such output."""
         outputs = self._requested_outputs(hello, form)
         groups = [group for each, group in self.groups if each is worker and group.free]
         group = max(groups, key=lambda each: each.open)
@@ -146,7 +146,7 @@ class HostedModel(NotCopyable):
         return any(group.free for each, group in self.groups if each is worker)
 
     def as_dict(self) -> dict[str, Any]:
-        """For /v1/models."""
+        """The model as JSON, for /v1/models."""
         return {
             "name": self.name,
             "title": self.settings.title or self.program.model.title,
@@ -162,7 +162,7 @@ class HostedModel(NotCopyable):
 
     @property
     def web(self) -> str:
-        """The path at which a browser finds the model, to run it itself; empty: there is none."""
+        """The path from which a browser can load the model to run it; empty if there is none."""
         return f"web/{quote(self.name, safe='')}/" if self.settings.web else ""
 
     def event_dicts(self) -> list[dict[str, Any]]:
@@ -196,9 +196,9 @@ class HostedModel(NotCopyable):
         )
 
     def _group_size(self) -> tuple[int, float, int]:
-        """How many lanes step together, how long a pulse waits for others, and how many pulses are a turn.
+        """How many lanes step together, how long a pulse waits for others, and the most pulses in a turn.
 
-        All by the times of steps.
+        All follow from measured times of steps.
         """
         count, longest_s = 1, STEP_PART * self.pulse_s
         alone = step_s = self._step_s(1)
@@ -211,7 +211,7 @@ class HostedModel(NotCopyable):
         return count, gather_s, min(max(1, int(longest_s / step_s)), MOST_PULSES)
 
     def _step_s(self, count: int) -> float:
-        """The median time of a step of ``count`` lanes, of the processor."""
+        """The median processor time of a step of ``count`` lanes."""
         lanes = self.program.spawn_many(count, self._constants)
         lanes.alone = self.saves
         feed = {
@@ -234,7 +234,7 @@ def _text(value: Any) -> str:
 
 
 def _constants(program: Program, settings: ModelSettings) -> dict[str, Array]:
-    """The inputs that do not stream. Raises InputError: one is missing, or too many are given."""
+    """The inputs that do not stream. Raises InputError: some are missing, or there are too many."""
     ports = {port.name: port for port in program.inputs if not port.streams}
     for name in settings.constants:
         if name not in ports:

@@ -5,14 +5,14 @@ import logging
 from datetime import UTC, datetime
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
-"""What every record has."""
+"""The attributes of every record."""
 
 
 class JsonLines(logging.Formatter):
-    """A line for each record: time, level, logger, message, and what was given as ``extra``."""
+    """Formats each record as a line of JSON: time, level, logger, message, and the fields of ``extra``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Format a record as one line."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -26,7 +26,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Send what the server and its libraries say to standard error. ``level``: a name of ``logging``, such as info."""
+    """Log to standard error, libraries included. ``level``: a name of ``logging``, such as info."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""Figures for Prometheus."""
+"""Metrics for Prometheus."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from streaming.serve.service import Service
 
 BOUNDS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
-"""Upper ends of the buckets."""
+"""The upper bounds of the buckets."""
 
 
 class ServiceCollector(Collector):
-    """Reads a service when it is asked."""
+    """Reads the metrics of a service on demand."""
 
     def __init__(self, service: "Service") -> None:
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics at this moment."""
+        """Yield all metrics, as they are now."""
         service = self._service
         streams = GaugeMetricFamily("pulse_streams", "Streams that are open", labels=["model"])
         lanes = GaugeMetricFamily("pulse_lanes", "Streams that may be open", labels=["model"])

@@ -1,4 +1,4 @@
-"""OpenStream: the numbers of a stream on the side of its connection."""
+"""OpenStream: the frame counts of a stream, on the side of its connection."""
 
 import time
 from typing import Any
@@ -20,17 +20,17 @@ from streaming.wire.frames import EPOCHS, HEADER, INPUT, unpack_header
 from streaming.wire.ports import WirePort
 
 PULSES = 4
-"""A window has at least as many pulses."""
+"""The least number of pulses in a window."""
 ACK_PART = 4
-"""Acknowledged is each such part of a window."""
+"""An acknowledgement is sent for each such part of a window."""
 MOST_PACKET = 5760
 """Samples in a packet of Opus: 120 ms."""
 
 
 class OpenStream(NotCopyable):
-    """Checks the numbers of frames, hands blocks to the lane, and counts what it has stepped.
+    """Checks frame numbers, hands blocks to the lane, and counts the pulses that it has stepped.
 
-    window  frames of the model's symbol that may be ahead of the steps
+    window  frames of the model's symbol by which an input may be ahead of the steps
     """
 
     why_not = "it has a lane of a running server"
@@ -52,10 +52,10 @@ class OpenStream(NotCopyable):
         self.epoch = 0 if checkpoint is None else checkpoint.epoch
         streaming = [port for port in model.outputs if port.kind != "final"]
         self.received = [0] * len(model.inputs) if checkpoint is None else list(checkpoint.received)
-        """Frames that each input has had."""
+        """Frames received for each input."""
         self._sent = [0] * len(streaming) if checkpoint is None else list(checkpoint.sent)
         self.pulses = self._whole_pulses()
-        """Stepped in this epoch."""
+        """Pulses stepped in this epoch."""
         self._acknowledged = self.pulses
         self._safe = self.received.copy()
         self._flushed = False
@@ -63,16 +63,16 @@ class OpenStream(NotCopyable):
 
     @property
     def times(self) -> StreamTimes:
-        """Latencies."""
+        """The latencies of the stream."""
         return self._stream.times
 
     @property
     def has_space(self) -> bool:
-        """Whether little waits to be sent."""
+        """Whether few bytes are waiting to be sent."""
         return self._stream.unsent_bytes < UNSENT_BYTES // 2
 
     def as_dict(self) -> dict[str, Any]:
-        """For ``ready``."""
+        """The fields of ``ready`` that describe the stream."""
         model = self.model
         return {
             "model": model.name,
@@ -89,7 +89,7 @@ class OpenStream(NotCopyable):
         }
 
     def take(self, message: bytes) -> int:
-        """A binary message; how many new frames it has. Raises WireError."""
+        """Take a binary message. Returns how many new frames it has. Raises WireError."""
         header = unpack_header(message)
         if header.kind != INPUT or header.port >= len(self.received):
             raise WireError(
@@ -117,7 +117,7 @@ class OpenStream(NotCopyable):
         return fresh
 
     def flush(self) -> None:
-        """The input ends. Raises WireError: it has ended."""
+        """End the input. Raises WireError: it has already ended."""
         if self._flushed:
             raise WireError("ended", "flush after the flush", "reset begins a new stream")
         self._flushed = True
@@ -125,7 +125,7 @@ class OpenStream(NotCopyable):
         self.wake()
 
     def reset(self) -> None:
-        """A new epoch."""
+        """Begin a new epoch."""
         self.epoch += 1
         self.received, self.pulses, self._acknowledged = [0] * len(self.received), 0, 0
         self._safe = self.received.copy()
@@ -134,22 +134,22 @@ class OpenStream(NotCopyable):
         self.wake()
 
     async def close(self) -> None:
-        """Give the lane back; returns when the worker has done with it."""
+        """Release the lane; returns when the worker no longer uses it."""
         self._stream.orders.append("close")
         self.wake()
         await self._closed.wait()
 
     def wake(self) -> None:
-        """Have the worker look."""
+        """Wake the worker."""
         self._worker.wake(self._stream)
 
     def add_unsent(self, size: int) -> bool:
-        """Count bytes that wait to be sent; gives whether the lane stalls."""
+        """Count bytes that wait to be sent. Returns whether the lane stalls."""
         self._stream.unsent_bytes += size
         return self._stream.unsent_bytes > UNSENT_BYTES
 
     def note(self, answer: Answer) -> list[Message]:
-        """Take note of what the lane has done; an acknowledgement if it is time for one."""
+        """Count the work of the lane. Returns an acknowledgement if one is due."""
         if answer.closed:
             self._closed.set()
         if answer.epoch != self.epoch or answer.pulses == self.pulses:
@@ -167,14 +167,14 @@ class OpenStream(NotCopyable):
         return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
 
     def note_saved(self, checkpoint: Checkpoint) -> list[Message]:
-        """A checkpoint is on the disk; its acknowledgement."""
+        """Note that a checkpoint is on the disk. Returns its acknowledgement."""
         if checkpoint.epoch != self.epoch:
             return []
         self._safe = list(checkpoint.received)
         return [{"type": "ack", "epoch": self.epoch, "taken": self._safe, "safe": self._safe}]
 
     def is_ahead(self) -> bool:
-        """Whether an input is farther ahead of the steps than the window. Raises WireError: that would never end."""
+        """Whether an input is farther ahead of the steps than the window. Raises WireError: it would remain so."""
         ahead = self._farthest()
         if ahead is not None and self._whole_pulses() <= self.pulses:
             raise WireError(
@@ -185,7 +185,7 @@ class OpenStream(NotCopyable):
         return ahead is not None
 
     def _values(self, port: WirePort, message: bytes, frames: int) -> Array | bytes:
-        """The values after a header. Raises WireError: more or less than the header says."""
+        """Return the values after a header. Raises WireError: more or fewer than the header says."""
         values = memoryview(message)[HEADER.size :]
         if self._form.name != "opus":
             return port.decode(values, frames, self._form.name)

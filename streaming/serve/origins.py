@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bool:
     """Whether a request may come from an origin.
 
-    origin   of the header; None if there is none
-    host     of the header Host
-    allowed  origins of the settings; "*" for all
+    origin   the header Origin; None if there is none
+    host     the header Host
+    allowed  the origins of the settings; "*" for all
 
-    The server's own pages may, if their host is localhost or a number: a name could be another site's that points here.
+    The server's own pages may, if their host is localhost or an IP address: another site could point a name here.
     """
     if origin is None or origin in allowed or "*" in allowed:
         return True
@@ -24,7 +24,7 @@ def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bo
 
 
 def _is_sure(name: str) -> bool:
-    """Whether a name cannot be made to point elsewhere."""
+    """Whether a host is localhost or an IP address, which no other site can redirect."""
     if name == "localhost":
         return True
     try:

@@ -1,16 +1,16 @@
-"""Pace: how much one connection may send."""
+"""Pace: limits on how much one connection may send."""
 
 from streaming.serve.settings import LimitSettings
 from streaming.wire.errors import WireError
 
 LONGEST_TEXT = 4096
-"""Bytes of a message of text."""
+"""The most bytes of a text message."""
 
 
 class Pace:
     """Counts the messages and frames of one connection.
 
-    frames_per_s  of the model; None if unknown, then frames are not held back
+    frames_per_s  frames per second of the model; None if unknown, then frames are not held back
     """
 
     def __init__(self, limits: LimitSettings, frames_per_s: float | None) -> None:
@@ -20,7 +20,7 @@ class Pace:
         self._paid_until = 0.0
 
     def count_message(self, size: int, is_text: bool, now: float) -> None:
-        """A message came, by ``time.monotonic``. Raises WireError: it is too long, or there are too many."""
+        """Count a message at a time of ``time.monotonic``. Raises WireError: it is too long, or there are too many."""
         most = min(LONGEST_TEXT, self._limits.message_bytes) if is_text else self._limits.message_bytes
         if size > most:
             raise WireError("size", f"a message of {size} bytes", f"send at most {most}")
@@ -34,6 +34,6 @@ class Pace:
             )
 
     def hold_s(self, frames: float, now: float) -> float:
-        """How long to wait after these frames, in seconds."""
+        """The seconds to wait after these frames."""
         self._paid_until = max(self._paid_until, now - self._limits.window_s) + frames * self._frame_s
         return max(0.0, self._paid_until - now)

@@ -1,4 +1,4 @@
-"""What a server of a fleet knows of the others: where a stream belongs, and where it goes on."""
+"""Placement: which server of a fleet has a stream, and which ones continue it."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,48 +10,48 @@ class Placement(Protocol):
     """The assignment of streams to servers. A single server has none."""
 
     def claim(self, name: str | None, follows: bool) -> str:
-        """The name of a stream that is to be opened here.
+        """Return the name of a stream to be opened here.
 
-        name     that it has; None: the fleet chooses one
-        follows  whether the client connects elsewhere if told to
-        Raises   MovedError: another server has it. WireError: no stream has such a name
+        name     its name; None lets the fleet choose one
+        follows  whether the client connects to another server on request
+        Raises   MovedError: another server has the stream. WireError: not a name of a stream
         """
         ...
 
     def successors(self, name: str) -> Sequence[str]:
-        """Addresses at which the stream goes on if this server is lost, the best first."""
+        """Addresses of servers that continue the stream if this one is lost, best first."""
         ...
 
 
 class CheckpointStore(Protocol):
     """A store of checkpoints. Its calls block, so they run in threads.
 
-    keep_s  how long a checkpoint stays if it is not saved again
+    keep_s  seconds that a checkpoint is kept if it is not saved again
     """
 
     @property
     def keep_s(self) -> float: ...
 
     def new_name(self) -> str:
-        """A name that cannot be guessed."""
+        """Create a name that cannot be guessed."""
         ...
 
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
-        """Replace the checkpoint of a stream; gives whether it is safe.
+        """Replace the checkpoint of a stream. Returns whether it is safe.
 
-        generation  how often the stream has gone on elsewhere. A server that has an older one, and writes late,
-                    does not replace what a newer one wrote
+        generation  how many times the stream has moved to another server: a late write of an older server does not
+                    replace the checkpoint of a newer one
         """
         ...
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """The newest of a stream, and its generation. Raises WireError."""
+        """Return the newest checkpoint of a stream, and its generation. Raises WireError."""
         ...
 
     def remove(self, name: str) -> None:
-        """Forget a stream that has ended."""
+        """Remove the checkpoints of a stream that has ended."""
         ...
 
     def sweep(self) -> int:
-        """Remove those that are too old; how many."""
+        """Remove expired checkpoints. Returns how many."""
         ...

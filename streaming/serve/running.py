@@ -1,4 +1,4 @@
-"""A server from its settings until its end, as a command runs it."""
+"""Runs a server with its settings, for the command line."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ logger = logging.getLogger("pulse.serve")
 
 
 def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], level: str) -> None:
-    """Serve until a signal. Raises InputError: the settings do not fit."""
+    """Serve until a signal. Raises InputError: invalid settings."""
     if level not in LEVELS:
         raise InputError(f"--log-level {level}: the levels are {', '.join(LEVELS)}")
     log_to_stderr(level)
@@ -40,7 +40,7 @@ def loop_options() -> dict[str, bool]:
 
 
 def core_count() -> int:
-    """The cores that the process may use."""
+    """The number of cores that the process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,4 +1,4 @@
-"""The sockets of a server: uvicorn, with what it is not told by default."""
+"""The sockets of a server: uvicorn, with other defaults."""
 
 import socket
 import sys
@@ -12,7 +12,7 @@ from streaming.serve.service import Service
 from streaming.serve.stream_protocol import StreamProtocol
 
 PING_S = 20.0
-"""How often a WebSocket is pinged, and how long the answer may take."""
+"""The seconds between pings of a WebSocket, and the longest wait for the answer."""
 BACKLOG = 512
 
 
@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
         self._listening = listening
 
     async def serve_streams(self) -> None:
-        """Until a signal or ``should_exit``."""
+        """Serve until a signal or ``should_exit``."""
         await self.serve(sockets=[self._listening])
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -58,12 +58,12 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int, slow_s: float) -> socket.socket:
-    """A listening socket; port 0 for any. Raises InputError: the address is taken, or not of this machine."""
+    """Open a listening socket; port 0 for any. Raises InputError: the address is in use, or not of this machine."""
     try:
         family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, proto)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if sys.platform == "linux":  # of a client that does not read, or is gone: its sockets inherit it
+        if sys.platform == "linux":  # for clients that do not read, or are gone: inherited by their sockets
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2e3 * slow_s + 5e3))
         listening.bind(address)
         listening.listen(BACKLOG)

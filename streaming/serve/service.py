@@ -26,22 +26,22 @@ from streaming.serve.stream_times import StreamTimes
 from streaming.wire.errors import WireError
 
 SWITCH_S = 0.0005
-"""How long a thread of Python computes before another one may: a worker that comes back from a step waits for it."""
+"""The switch interval of Python's threads in seconds: a worker that returns from a step waits this long for the GIL."""
 WATCH_S = 1.0
-"""How often connections are looked at."""
+"""The seconds between checks of connections."""
 SWEEP_S = 30.0
-"""How often checkpoints that are too old are removed."""
+"""The seconds between removals of expired checkpoints."""
 HostedProgram = tuple[ModelSettings, Program, int | None]
 """A model's settings, its program, and its rate in Hz."""
 logger = logging.getLogger("pulse.serve")
 
 
 class Service(NotCopyable):
-    """All of a server but its sockets.
+    """A server without its sockets.
 
-    counts  what happened: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
-    store      keeps the checkpoints, in place of the folder of the settings
-    placement  of streams in a fleet; None: the server is alone
+    counts  counts of events: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
+    store      stores checkpoints, in place of the folder of the settings
+    placement  the placement of streams in a fleet; None for a single server
     Raises  InputError: a model that cannot be served
     """
 
@@ -71,7 +71,7 @@ class Service(NotCopyable):
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
-        """Step streams as long as the block is open."""
+        """Step streams while the context is open."""
         loop = asyncio.get_running_loop()
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
@@ -91,7 +91,7 @@ class Service(NotCopyable):
             sys.setswitchinterval(before)
 
     async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
-        """One client, until it is gone."""
+        """Serve one client, until it is gone."""
         connection = Connection(
             socket,
             address,
@@ -126,19 +126,19 @@ class Service(NotCopyable):
             )
 
     def tell_successors(self) -> None:
-        """Servers of the fleet have come or gone: tell the clients."""
+        """Tell the clients that servers of the fleet have joined or left."""
         for connection in list(self.connections):
             connection.tell_successors()
 
     async def move_streams(self, per_s: float) -> None:
-        """Take no more streams; end the open ones one by one, so that they continue on other servers."""
+        """Refuse new streams; end the open ones one by one, so that they continue on other servers."""
         self.admission.draining = True
         for connection in list(self.connections):
             connection.end(WireError("drain", "the server hands its streams over", "connect to another one"))
             await anyio.sleep(1 / per_s)
 
     async def drain(self) -> None:
-        """Take no more streams, let those that are open go on for a while, then end them."""
+        """Refuse new streams, let the open ones continue for a while, then end them."""
         self.admission.draining = True
         with anyio.move_on_after(self.settings.drain_s):
             while self.connections:
@@ -150,7 +150,7 @@ class Service(NotCopyable):
                 await anyio.sleep(0.01)
 
     def times(self, model: str) -> StreamTimes:
-        """The latencies of all streams of a model so far, a copy."""
+        """Return the latencies of all streams of a model so far, as a copy."""
         total = StreamTimes()
         total.merge(self._past[model])
         for connection in list(self.connections):

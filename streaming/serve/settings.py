@@ -1,4 +1,4 @@
-"""The settings of a server; a file has them, and options of the command line replace them."""
+"""The settings of a server, from a file; options of the command line override them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -10,20 +10,20 @@ from pulse.errors import InputError
 from pulse.support.record import record
 
 SCRIPT, MODULE = "worklet.js", "module.wasm"
-"""What runs a model in a browser."""
+"""The files that run a model in a browser."""
 
 
 @record
 class ModelSettings:
     """A model of a server.
 
-    path     of a model, a recipe or a program; None: the built-in denoiser
-    name     in the protocol; that of the file by default
-    streams  at most at once
-    pulse    frames; about 10 ms by default
-    rate     Hz, if the model does not say it
-    weights  how they are stored
-    activations  ``int8``: what meets weights of int8 is rounded too
+    path     the path of a model, a recipe or a program; None for the built-in denoiser
+    name     its name in the protocol; the file's name by default
+    streams  the most streams at once
+    pulse    frames of a pulse; about 10 ms by default
+    rate     the rate in Hz, if the model does not state it
+    weights  the form in which weights are stored
+    activations  ``int8``: activations that meet int8 weights are rounded, too
     events   output -> detector and its parameters: {kind = "segments", threshold = 0.6}
     constants  the inputs that do not stream: name -> a number or a list
     web      folder with the model for browsers, as ``pulse build --target wasm32`` writes it: the page then runs it too
@@ -50,7 +50,7 @@ class ModelSettings:
 
     @property
     def id(self) -> str:
-        """Its name in the protocol."""
+        """The model's name in the protocol."""
         return self.name or ("denoiser" if self.path is None else self.path.stem)
 
 
@@ -58,14 +58,14 @@ class ModelSettings:
 class LimitSettings:
     """The limits for clients.
 
-    message_bytes        of a message
-    messages_per_s       of one connection, on average over a second
-    speed                frames that a stream may send, as a multiple of its rate; what is more is held back
-    window_s             of an input ahead of the steps
-    idle_s               without any message
-    slow_s               in which a client does not read
-    hello_s              until the hello
-    streams_per_address  at once
+    message_bytes        bytes of a message
+    messages_per_s       messages of one connection, on average over a second
+    speed                frames that a stream may send, as a multiple of its rate; more are held back
+    window_s             seconds by which an input may be ahead of the steps
+    idle_s               seconds without any message
+    slow_s               seconds in which a client does not read
+    hello_s              seconds until the hello
+    streams_per_address  streams of one address at once
     """
 
     message_bytes: int = 1 << 18
@@ -80,17 +80,17 @@ class LimitSettings:
 
 @record
 class ServerSettings:
-    """A server.
+    """The settings of a server.
 
-    tokens               who knows one may use the server; none: everybody who reaches it
-    origins              of pages that may use it, beside its own
+    tokens               tokens that grant access; if empty, anyone who reaches the server may use it
+    origins              origins of other pages that may use it
     certificate, key     files for TLS
-    threads              that step lanes; None: one for each core
+    threads              the number of threads that step lanes; None: one for each core
     budget               the part of each of these threads that the p99 of all steps may fill; above 1 it is overbooked
-    drain_s              how long streams may go on when the server ends
-    checkpoints          folder of checkpoints, which several servers may share; None: none are made
-    checkpoint_s         seconds of sound from one checkpoint of a stream to the next
-    keep_s               how long a checkpoint stays after its stream is lost
+    drain_s              seconds that streams may continue when the server ends
+    checkpoints          a folder of checkpoints, which several servers may share; None for no checkpoints
+    checkpoint_s         seconds of sound between two checkpoints of a stream
+    keep_s               seconds that a checkpoint is kept after its stream is lost
     """
 
     models: tuple[ModelSettings, ...] = (ModelSettings(),)
@@ -124,7 +124,7 @@ class ServerSettings:
 
 
 def read_settings(path: Path) -> ServerSettings:
-    """The settings in a TOML file; paths are relative to it. Raises InputError, naming the file and the key."""
+    """Read settings from a TOML file; paths are relative to it. Raises InputError, naming the file and the key."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -136,7 +136,7 @@ def read_settings(path: Path) -> ServerSettings:
 
 
 def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
-    """The settings in a table; paths are relative to the folder. Raises InputError, naming the key."""
+    """Read settings from a table; paths are relative to the folder. Raises InputError, naming the key."""
     entries = dict(table)
     models = tuple(_model(each, folder) for each in _tables(entries.pop("model", [{}]), "model"))
     limits = _fill(LimitSettings(), _table(entries.pop("limits", {}), "limits"), "limits")
@@ -147,7 +147,7 @@ def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
-    """The tokens in a file, one a line. Raises InputError: there are none."""
+    """Read tokens from a file, one per line. Raises InputError: there are none."""
     tokens = tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
     if not tokens:
         raise InputError(f"{path}: no token in it; write one a line")
@@ -168,7 +168,7 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
 
 
 def _fill(settings: Any, table: Mapping[str, Any], what: str) -> Any:
-    """Settings with the values of a table. Raises InputError: no such key, or another type."""
+    """Create settings from the values of a table. Raises InputError: an unknown key, or a wrong type."""
     kinds = {each.name: each.type for each in fields(settings)}
     values: dict[str, Any] = {}
     for key, value in table.items():

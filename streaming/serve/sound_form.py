@@ -1,4 +1,4 @@
-"""SoundForm: the sound of one stream on the wire, where its rate or format is not that of the model."""
+"""SoundForm: conversion of a stream's sound between the rate and format on the wire and those of the model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,9 +18,9 @@ from streaming.wire.opus import SKIP_SAMPLES, OpusDecoder, OpusEncoder
 from streaming.wire.ports import WirePort
 
 QUALITY = "medium"
-"""Of resamplers: 2 ms at 16 kHz."""
+"""The quality of resamplers: 2 ms at 16 kHz."""
 Coded = tuple[int, int, bytes]
-"""The number of the first frame, how many there are, and the bytes of a message."""
+"""The number of the first frame, the number of frames, and the bytes of a message."""
 
 
 @record
@@ -38,10 +38,10 @@ class SoundForm(NotCopyable):
     """The form in which a client sends and receives a model's sound; other ports stay unchanged.
 
     inputs, outputs  ports as the client sees them
-    wire_hz          samples a second on the wire; None if the model's rate is unknown
-    name             of the format: ``f32``, ``pcm16`` or ``opus``
-    inward, outward  what converts sounds: name -> converter. Empty if rate and samples are those of the model
-    Raises           WireError: the model has no rate, or not sound alone, or the rates are too far apart
+    wire_hz          samples per second on the wire; None if the model's rate is unknown
+    name             the name of the format: ``f32``, ``pcm16`` or ``opus``
+    inward, outward  port name -> converter of sound; empty if rate and samples are those of the model
+    Raises           WireError: the model has no rate, or ports other than sound, or the rates are too far apart
     """
 
     why_not = "it remembers samples; begin a new stream"
@@ -77,26 +77,26 @@ class SoundForm(NotCopyable):
         return not self.inward
 
     def ready_frames(self, frames: int, name: str) -> int:
-        """Frames that the model gets from this many frames of an input."""
+        """The frames that the model gets from this many frames of an input."""
         if self.is_plain:
             return frames
         sound = self.inward[name]
         return self.model_frames(max(0, frames - sound.delay_frames - sound.skipped_frames))
 
     def model_frames(self, frames: int) -> int:
-        """Frames of the wire, as frames of the model; those that a resampler keeps count."""
+        """Convert frames of the wire to frames of the model; those that a resampler holds count."""
         return frames if self.is_plain else frames * (self._model_hz or 1) // (self.wire_hz or 1)
 
     def as_dict(self) -> dict[str, int]:
-        """For ``ready``: what a decoder is to leave out in front."""
+        """The fields of ``ready``: the samples that a decoder must skip at the start."""
         return {"skip": SKIP_SAMPLES} if self.name == "opus" else {}
 
     def wire_frames(self, frames: int) -> int:
-        """Frames of the model, as frames of the wire."""
+        """Convert frames of the model to frames of the wire."""
         return frames if self.is_plain else frames * (self.wire_hz or 1) // (self._model_hz or 1)
 
     def decode_input(self, name: str, frames: Array | bytes, count: int) -> Array:
-        """The model's input for frames of the wire. Raises WireError: a packet that cannot be decoded."""
+        """Convert frames of the wire to the model's input. Raises WireError: a packet that cannot be decoded."""
         if self.inward:
             return self.inward[name].push(frames, count)
         assert not isinstance(frames, bytes)
@@ -118,11 +118,11 @@ class SoundForm(NotCopyable):
             each.reset()
 
     def snapshot(self) -> bytes:
-        """This moment of all sounds that are resampled; empty if there are none."""
+        """Return a snapshot of all resampled sounds; empty if there are none."""
         return pack([], [each.snapshot() for each in self._sounds]) if self._sounds else b""
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot. Raises InputError: the stream had another rate."""
+        """Restore a snapshot. Raises InputError: the stream had another rate."""
         chunks = unpack(snapshot)[1] if snapshot else []
         if len(chunks) != len(self._sounds):
             raise InputError("the stream had another rate; go on at the same one")
@@ -173,8 +173,8 @@ class InwardSound(NotCopyable):
     """An input: from the wire to the model.
 
     port          as the client sees it
-    skip          samples that a decoder of Opus leaves out in front; None: no Opus
-    delay_frames  of the wire, that the resampler waits
+    skip          samples that an Opus decoder skips at the start; None if not Opus
+    delay_frames  the delay of the resampler in frames of the wire
     """
 
     why_not = "it remembers samples; begin a new stream"
@@ -190,7 +190,7 @@ class InwardSound(NotCopyable):
         self.received = 0
 
     def push(self, frames: Array | bytes, count: int) -> Array:
-        """The model's input, in the port's shape. Raises WireError: a packet that cannot be decoded."""
+        """Convert to the model's input, in the port's shape. Raises WireError: a packet that cannot be decoded."""
         samples = frames.ravel() if not isinstance(frames, bytes) else self._decode(frames, count)
         self.received += count
         return self._resample(samples)
@@ -240,8 +240,8 @@ class OutwardSound(NotCopyable):
     """An output: from the model to the wire.
 
     port     as the client sees it
-    latency  frames of the wire until an output is there, for ``port.delay``
-    sent     frames of the sound so far; packets have more of them, what a decoder leaves out and what is behind the end
+    latency  frames of the wire until an output is ready, for ``port.delay``
+    sent     frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """
 
     why_not = "it remembers samples; begin a new stream"
@@ -257,7 +257,7 @@ class OutwardSound(NotCopyable):
         self.sent = self._coded_frames = 0
 
     def push(self, array: Array) -> list[Coded]:
-        """The messages of more of the output."""
+        """Return the messages of more of the output."""
         samples = array.ravel()
         if self._resampler is not None:
             samples = self._resampler.process(samples)
@@ -267,7 +267,7 @@ class OutwardSound(NotCopyable):
         return self._number_packets([(samples.size, self._encode(samples))] if samples.size else [])
 
     def flush(self) -> list[Coded]:
-        """The messages of the rest."""
+        """Return the messages of the rest."""
         rest = self.push(np.zeros(self._rest_frames, np.float32))
         return rest if self._encoder is None else rest + self._number_packets(self._encoder.flush())
 
@@ -305,12 +305,12 @@ class OutwardSound(NotCopyable):
 
 
 def _is_sound(port: WirePort, rate_hz: int | None) -> bool:
-    """Whether it has a sample at each moment of the model's rate; a probability for each pulse is none."""
+    """Whether a port is sound: one sample per period of the model's rate, unlike, say, a probability per pulse."""
     return port.kind == "sound" and port.rate == rate_hz
 
 
 def resampler_delay(rate_in_hz: int, rate_out_hz: int) -> int:
-    """Input frames that a resampler waits."""
+    """The delay of a resampler in input frames."""
     resampler = _resampler(rate_in_hz, rate_out_hz)
     return 0 if resampler is None else resampler.delay_frames
 

@@ -17,7 +17,7 @@ th:first-child, td:first-child { text-align: left }
 
 
 def status_dict(service: "Service") -> dict[str, Any]:
-    """For JSON: models, threads, connections, what was counted."""
+    """The status for JSON: models, threads, connections, counts."""
     return {
         "draining": service.admission.draining,
         "seconds": round(time.time() - service.began, 1),
@@ -40,7 +40,7 @@ def status_dict(service: "Service") -> dict[str, Any]:
 
 
 def status_page(service: "Service") -> str:
-    """The same as a page that loads itself again every two seconds."""
+    """The status as a page that reloads itself every two seconds."""
     status = status_dict(service)
     models = [
         [

@@ -15,9 +15,9 @@ class StreamEvents:
     """Detectors of a stream's outputs.
 
     choices  output name -> its detector
-    rate_hz  frames of the model's symbol a second
-    wire_hz  frames a second of what the client sends, which messages count
-    Raises   InputError: a parameter does not fit, or the rate is unknown
+    rate_hz  frames of the model's symbol per second
+    wire_hz  frames per second of what the client sends, the unit of messages
+    Raises   InputError: an invalid parameter, or the rate is unknown
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class StreamEvents:
         return bool(self._detectors)
 
     def push(self, frames: Mapping[str, Array]) -> list[dict[str, Any]]:
-        """The events that are known with these frames of outputs. Raises InputError: they are no probabilities."""
+        """Return the events that these frames of outputs decide. Raises InputError: they are not probabilities."""
         messages: list[dict[str, Any]] = []
         for name, (detector, axis) in self._detectors.items():
             rows = np.moveaxis(frames[name], axis, 0)
@@ -50,7 +50,7 @@ class StreamEvents:
         return messages
 
     def flush(self) -> list[dict[str, Any]]:
-        """The events that only the end decides."""
+        """Return the events that only the end decides."""
         return [
             self._message(name, event)
             for name, (detector, _) in self._detectors.items()

@@ -1,4 +1,4 @@
-"""StreamProtocol: the WebSocket of a stream on uvicorn, without a detour for the messages of a stream that is open."""
+"""StreamProtocol: the WebSocket of a stream on uvicorn, with a direct path for the messages of an open stream."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,7 +16,7 @@ except ImportError:
     from websockets.utils import apply_mask
 
 UVICORN = "0.54"
-"""The versions whose protocol is extended here: it is a private part of them."""
+"""The versions of uvicorn whose protocol, a private part, is extended here."""
 if uvicorn.__version__.startswith(f"{UVICORN}."):
     from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 else:
@@ -25,9 +25,9 @@ else:
     )
 
 EXTENSION = "pulse.stream"
-"""Where the scope of a WebSocket has its protocol."""
+"""The key of the protocol in the scope of a WebSocket."""
 BINARY, TEXT = 0x82, 0x81
-"""The first byte of a frame that is a whole message."""
+"""The first bytes of frames that are whole messages."""
 CONTINUATION, CONTROL = 0, 8
 MASKED, LONG, LONGER = 0x80, 126, 127
 MASK_BYTES = 4
@@ -35,10 +35,10 @@ Take = Callable[[bytes | str], None]
 
 
 class StreamProtocol(WebSocketsSansIOProtocol):
-    """Handshake, control frames, fragments, errors and the end are uvicorn's and websockets'.
+    """A stream's protocol; uvicorn and websockets handle handshakes, control frames, fragments, errors and the end.
 
-    After ``hand_over``, each message is one call in the event loop: no task, no queue, and no change of what the loop
-    waits for. Whole binary messages are split and unmasked here; all other frames go to the parser of websockets.
+    After ``hand_over``, each message is one call in the event loop, without a task, a queue or a change to what it
+    polls. Whole binary messages are split and unmasked here; all other frames go to the parser of websockets.
     """
 
     _take: Take | None = None
@@ -53,19 +53,19 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self._waiting: deque[bytes | str] = deque()
 
     def handle_connect(self, event: Request) -> None:
-        """The request: its scope leads back to this protocol."""
+        """Handle the request; its scope gets a reference to this protocol."""
         super().handle_connect(event)
         if self.handshake_initiated and not self.handshake_complete:
             scope = cast("dict[str, Any]", self.scope)
             scope["extensions"][EXTENSION] = self
 
     def hand_over(self, take: Take, may_write: Callable[[], None]) -> None:
-        """Give messages to ``take`` from now on, those that wait first; ``may_write`` tells that writing goes on."""
+        """Pass messages to ``take`` from now on, waiting ones first; call ``may_write`` when writing can resume."""
         self._take, self._may_write = take, may_write
         while not self.queue.empty():
             event = cast("dict[str, Any]", self.queue.get_nowait())
             if event["type"] != "websocket.receive":
-                self.queue.put_nowait(cast("Any", event))  # the end, which is the last one
+                self.queue.put_nowait(cast("Any", event))  # the end, which is the last event
                 break
             data = event.get("bytes")
             self._give(event["text"] if data is None else data)
@@ -79,7 +79,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._pause_reading(True)
 
     def go_on(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._held = False
         while self._waiting and not self._held:
             self._give(self._waiting.popleft())
@@ -88,11 +88,11 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
     @property
     def is_writable(self) -> bool:
-        """Whether little waits to be sent."""
+        """Whether few bytes are waiting to be sent."""
         return self.writable.is_set()
 
     def write(self, *messages: bytes | str) -> None:
-        """Send messages, all at once; nothing happens if the connection has ended."""
+        """Send messages in one write; does nothing if the connection has ended."""
         if self.close_sent or self.transport.is_closing():
             return
         parts: list[bytes] = []
@@ -102,16 +102,16 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(parts))
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Handle that the client reads again."""
         super().resume_writing()
         if self._may_write is not None:
             self._may_write()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of the client."""
+        """Handle bytes from the client."""
         if (
             self._splits is None
-        ):  # a client that has waited for the answer to its request sends frames from now on
+        ):  # a client that has waited for the response to its request sends frames from now on
             self._splits = self.handshake_complete if self.handshake_initiated else None
         if not self._splits:
             super().data_received(data)
@@ -133,7 +133,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self._rest = data[begin:]
 
     def send_receive_event_to_app(self) -> None:
-        """A message that came through the parser."""
+        """Handle a message from the parser."""
         if self._take is None or self.close_sent:
             super().send_receive_event_to_app()
             return
@@ -154,7 +154,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         return self.config.ws_max_size
 
     def _frame(self, data: bytes, begin: int, start: int, end: int) -> None:
-        """A whole frame, whose values are from ``start`` on."""
+        """Handle a whole frame, whose values begin at ``start``."""
         first = data[begin]
         if first == BINARY and self._take is not None and not self._in_fragments:
             self._give(apply_mask(data[start:end], data[start - MASK_BYTES : start]))
@@ -183,7 +183,7 @@ def protocol_of(socket: WebSocket) -> StreamProtocol:
 
 
 def _places(data: bytes, begin: int) -> tuple[int, int]:
-    """Where the values of a frame start and end; both beyond the data if its head is not whole."""
+    """Return where the values of a frame start and end; both beyond the data if its head is incomplete."""
     size = data[begin + 1] & 127
     start = begin + 2
     if size == LONG:
@@ -197,7 +197,7 @@ def _places(data: bytes, begin: int) -> tuple[int, int]:
 
 
 def _head(first: int, size: int) -> bytes:
-    """The head of a frame of a server, which is not masked."""
+    """Return the head of a server's frame, which is not masked."""
     if size < LONG:
         return bytes((first, size))
     if size < 1 << 16:

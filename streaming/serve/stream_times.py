@@ -8,9 +8,9 @@ from streaming.latency import Latency
 class StreamTimes:
     """Histograms, each written by one thread.
 
-    queue   from the arrival of a pulse's last sample to its step
-    step    of the lanes that stepped with it
-    answer  from the arrival until the outputs were handed to the socket
+    queue   time from the arrival of a pulse's last sample to its step
+    step    duration of the step, shared by its lanes
+    answer  time from the arrival until the outputs were handed to the socket
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class StreamTimes:
         return {"queue": self.queue, "step": self.step, "answer": self.answer}
 
     def merge(self, other: "StreamTimes") -> None:
-        """Add what another has counted."""
+        """Add the counts of another."""
         for name, latency in self.by_name.items():
             latency.merge(other.by_name[name])
 

@@ -1,1 +1,1 @@
-"""Sound and frames in files and pipes: formats, channels and rates, and a run from a source to a target."""
+"""Sound and frames in files and pipes: formats, channels and rates, and runs from a source to a target."""

@@ -1,4 +1,4 @@
-"""Sounds for the inputs of a model: each at the model's rate, all in step, silence after what ends first."""
+"""Sounds for the inputs of a model, at the model's rate and aligned in time; shorter ones are padded with silence."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,31 +12,31 @@ from streaming.sound.sound import BLOCK_S, SoundReader
 
 @record
 class RoutedSound:
-    """A sound, and the channels that inputs take of it: input -> the mean of its channels, one of them, or each."""
+    """A sound and the channels for inputs: input -> the mean of its channels, one of them, or each."""
 
     reader: SoundReader
     channels: Mapping[str, Channels]
 
 
 class AlignedSounds:
-    """Blocks for inputs, from their sounds. Sample k of one input and of another belong to one moment.
+    """Blocks for inputs, from their sounds. Samples of the same number are simultaneous in all inputs.
 
-    rate_hz  of the model; each sound is resampled to it
-    Raises   InputError: a channel that a sound has not
+    rate_hz  the rate of the model, to which each sound is resampled
+    Raises   InputError: a channel that a sound does not have
 
-    Iteration gives input -> [samples, streams], for some of the inputs at a time: what is read next is whatever is
-    least far. A sound that ends before the others is followed by silence as they go on.
+    Iteration yields input -> [samples, streams], for some of the inputs at a time: the sound that is least advanced is
+    read next. A sound that ends before the others is followed by silence.
     """
 
     def __init__(self, sounds: Sequence[RoutedSound], rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._tracks = [_Track(each, rate_hz) for each in sounds]
         self.padded: dict[str, int] = {}
-        """Input -> samples of silence after its sound, at the model's rate; of those that ended first."""
+        """Input -> samples of silence after its sound, at the model's rate, for sounds that ended early."""
 
     @property
     def samples(self) -> int:
-        """That were read of the longest sound, at the rate of the first."""
+        """Samples read of the longest sound, at the rate of the first."""
         first = self._tracks[0]
         if first.made == self.samples_made:
             return first.read
@@ -74,7 +74,7 @@ class AlignedSounds:
             )
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
-        """Silence after all sounds until each has this many samples at the model's rate."""
+        """Yield silence after all sounds until each has this many samples at the model's rate."""
         yield from self._silence(self._tracks, samples)
 
     def _silence(self, tracks: Sequence["_Track"], until: int) -> Iterator[dict[str, Samples]]:
@@ -87,7 +87,7 @@ class AlignedSounds:
 
 
 class _Track:
-    """One sound on its way to the model's rate."""
+    """Reads one sound and resamples it to the model's rate."""
 
     def __init__(self, routed: RoutedSound, rate_hz: int) -> None:
         self.reader, self.takes = routed.reader, routed.channels
@@ -98,11 +98,11 @@ class _Track:
 
     @property
     def seconds(self) -> float:
-        """The seconds that were read."""
+        """The seconds read so far."""
         return self.read / self.reader.rate_hz
 
     def next(self) -> dict[str, Samples] | None:
-        """The next block by input; None at the end."""
+        """Return the next block by input; None at the end."""
         block = next(self._blocks, None)
         if block is None:
             return None
@@ -111,11 +111,11 @@ class _Track:
         return self._split(self._resampler.process(np.concatenate(channels, axis=1)))
 
     def end(self) -> dict[str, Samples]:
-        """The last samples of the resampler."""
+        """Return the last samples of the resampler."""
         return self._split(self._resampler.flush())
 
     def silence(self, count: int) -> dict[str, Samples]:
-        """Zeros of this length, by input."""
+        """Return zeros of this length, by input."""
         return self._split(np.zeros((count, sum(self._widths)), np.float32))
 
     def _split(self, samples: Samples) -> dict[str, Samples]:

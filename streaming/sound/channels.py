@@ -22,7 +22,7 @@ class Channels:
 
     @classmethod
     def parse(cls, text: str) -> "Channels":
-        """``mix``, ``each`` or the number of a channel from 0. Raises InputError."""
+        """Parse ``mix``, ``each`` or the number of a channel from 0. Raises InputError."""
         if text == "mix":
             return cls()
         if text == "each":
@@ -32,7 +32,7 @@ class Channels:
         raise InputError(f"channel {text!r}: give mix, each or the number of a channel from 0")
 
     def streams(self, channels: int) -> int:
-        """How many streams there are for a sound of that many channels. Raises InputError."""
+        """The number of streams for a sound of that many channels. Raises InputError."""
         if self.index is not None and self.index >= channels:
             raise InputError(
                 f"channel {self.index}: the sound has {channels} channel{'s' if channels > 1 else ''}, "
@@ -41,7 +41,7 @@ class Channels:
         return channels if self.each else 1
 
     def select(self, block: Samples) -> Samples:
-        """From a block [samples, channels] the samples of every stream [samples, streams]."""
+        """Select from a block [samples, channels] the samples of every stream [samples, streams]."""
         if self.each or block.shape[1] == 1:
             return block
         if self.index is not None:

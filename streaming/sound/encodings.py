@@ -1,4 +1,4 @@
-"""Samples as bytes, and back."""
+"""Encodings of samples as bytes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ class Encoding:
     """The encoding of a sample, little-endian.
 
     name      u8, s16, s24, s32: integers, u8 around 128; f32, f64: floating point
-    subtype   libsndfile's name of it
-    nbytes    of a sample
-    floating  whether it is written as it is; an integer is 2**(8*nbytes - 1) for 1
+    subtype   libsndfile's name for it
+    nbytes    bytes of a sample
+    floating  whether values are written unchanged; integers are 2**(8*nbytes - 1) for 1
     """
 
     name: str
@@ -25,13 +25,13 @@ class Encoding:
 
     @classmethod
     def of_name(cls, name: str) -> "Encoding":
-        """One of ``ENCODINGS``. Raises InputError."""
+        """Return the one of ``ENCODINGS`` with this name. Raises InputError."""
         if name not in ENCODINGS:
             raise InputError(f"no encoding is called {name!r}; the encodings are {', '.join(ENCODINGS)}")
         return ENCODINGS[name]
 
     def decode(self, data: bytes) -> Samples:
-        """The samples of whole encoded ones."""
+        """Decode whole samples."""
         if self.floating:
             return np.frombuffer(data, f"<f{self.nbytes}").astype(np.float32)
         if self.nbytes == 1:
@@ -41,7 +41,7 @@ class Encoding:
         return (wide.view("<i4")[:, 0] / float(1 << 31)).astype(np.float32)
 
     def encode(self, samples: Samples) -> bytes:
-        """The nearest that can be written; beyond -1 to 1 integers are cut off, and NaN is 0."""
+        """Encode samples, rounded to the nearest; integers are clipped beyond -1 to 1, and NaN becomes 0."""
         if self.floating:
             return samples.astype(f"<f{self.nbytes}").tobytes()
         scale = float(1 << (8 * self.nbytes - 1))
@@ -64,4 +64,4 @@ ENCODINGS = {
         Encoding("f64", "DOUBLE", 8, floating=True),
     )
 }
-"""By name."""
+"""The encodings by name."""

@@ -1,4 +1,4 @@
-"""Whole files through a program, timed pulse by pulse."""
+"""Runs whole files through a program, timed pulse by pulse."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from streaming.sound.output_files import FramesOutput, OutputRoute, SoundOutput,
 from streaming.sound.target import Target, event_count
 
 Advance = Callable[[int, int | None], None]
-"""Called with how many samples or frames are done and how many there are; None: unknown."""
+"""Called with the number of samples or frames done, and the total; None if unknown."""
 
 
 @record
@@ -31,14 +31,14 @@ class FileRun:
     """The result of a run over a file.
 
     frames     frames of the symbol, of each stream
-    streams    one for each channel of the input
+    streams    the number of streams
     nonfinite  values of the written outputs, before resampling, that are NaN or infinite
-    latency    of every pulse: pushing one pulse and getting what is ready
-    elapsed_s  everything, files and resampling included
-    samples    of each channel of the input; None if it was not sound
+    latency    the time of each pulse: pushing it and getting what is ready
+    elapsed_s  the whole time, files and resampling included
+    samples    samples of each channel of the input; None if it was not sound
     written    the sounds that were written
-    events     that were found; None if frames were written
-    padded     input -> frames of zeros after what was given for it, where that ended before the others
+    events     the number of events; None if frames were written
+    padded     input -> frames of zeros after its data, if that ended before the others
     """
 
     frames: int
@@ -53,14 +53,14 @@ class FileRun:
 
 
 class _Timed:
-    """A session that is fed pulse by pulse, and how long each pulse took."""
+    """Feeds a session pulse by pulse, and measures each pulse."""
 
     def __init__(self, session: Session, latency: Latency) -> None:
         self.session = session
         self.latency = latency
 
     def push(self, blocks: dict[str, Array]) -> Iterator[dict[str, Array]]:
-        """Push blocks, of some of the inputs or all."""
+        """Push blocks of some or all inputs."""
         ports = [port for port in self.session.program.inputs if port.name in blocks]
         counts = [-(-blocks[port.name].shape[port.axis or 0] // port.frames) for port in ports]
         pulses = max(counts, default=0)
@@ -92,13 +92,13 @@ def stream_sound(
     """Run sounds through a model; the result is aligned with the first one, at its rate.
 
     sounds   the sources of the sound inputs
-    writes   outputs of sound at the rate of the first input, or frames
-    rate_hz  of the model; the sounds are resampled to it, what is written as sound back
+    writes   targets of outputs: sound at the rate of the first input, or frames
+    rate_hz  the rate of the model; sounds are resampled to it, and written sound back
     beside   arrays for the other inputs: all frames of those that stream, whole tensors of the others
     Raises   InputError
 
-    All inputs end together: what is shorter is followed by zeros. What is ready is written before more is read, so a
-    source that comes in time goes on in time.
+    All inputs end together: shorter ones are padded with zeros. Ready output is written before more is read, so a live
+    source stays live.
     """
     start_s = time.perf_counter()
     latency = Latency(deadline_s)
@@ -144,9 +144,9 @@ def stream_sound(
 
 
 class _Feed:
-    """Sounds and tables on their way into the sessions of all streams.
+    """Feeds sounds and tables to the sessions of all streams.
 
-    padded  input -> frames of zeros after what it was given
+    padded  input -> frames of zeros after its data
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class _Feed:
         return self._hearing.samples
 
     def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:
-        """For each pulse the ready frames of every stream; the last are those of the flush."""
+        """Yield the ready frames of every stream for each pulse; the last are those of the flush."""
         yield from self._push({}, self._tables)
         for blocks in self._hearing:
             yield from self._push(blocks, self._behind())
@@ -181,7 +181,7 @@ class _Feed:
     def _push(
         self, blocks: Mapping[str, Samples], frames: Mapping[str, Array]
     ) -> Iterator[Sequence[dict[str, Array]]]:
-        """Samples by input and stream, and frames for every stream."""
+        """Push samples by input and stream, and frames for every stream."""
         runs = [
             timed.push(
                 {name: self._shape(name, samples[:, number]) for name, samples in blocks.items()}
@@ -197,7 +197,7 @@ class _Feed:
         return np.ascontiguousarray(samples).reshape(sizes)
 
     def _end(self) -> int:
-        """Samples of sound that are as long as the longest of all."""
+        """The samples of sound as long as the longest input."""
         sound = next(port for port in self._ports.values() if port.is_sound)
         lasting = [
             ceil(array.shape[self._ports[name].axis or 0] * sound.rate / self._ports[name].rate)
@@ -206,7 +206,7 @@ class _Feed:
         return max([self._hearing.samples_made, *lasting])
 
     def _behind(self) -> dict[str, Array]:
-        """Zeros after tables that are shorter than the sound so far."""
+        """Zeros to pad tables that are shorter than the sound so far."""
         sound = next(port for port in self._ports.values() if port.is_sound)
         symbols = int(self._hearing.samples_made / sound.rate)
         zeros: dict[str, Array] = {}
@@ -223,7 +223,7 @@ class _Feed:
 def _beside(
     program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of inputs that stream, and those of the others. Raises InputError: an input that gets nothing."""
+    """Split arrays into those of streaming inputs and others. Raises InputError: an input that gets nothing."""
     sound_inputs = {name for each in sounds for name in each.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}
@@ -247,7 +247,7 @@ def stream_arrays(
     deadline_s: float | None = None,
     advance: Advance | None = None,
 ) -> FileRun:
-    """Run arrays through any model; each output goes to its .npy or .csv, or to its target. Raises InputError."""
+    """Run arrays through any model; each output goes to its .npy, .csv or other target. Raises InputError."""
     start_s = time.perf_counter()
     ports = {port.name: port for port in program.inputs}
     missing = ports.keys() - arrays.keys()
@@ -292,6 +292,6 @@ def _target(place: Path | Target) -> Target:
 
 
 def _as(port: Port, array: Array) -> Array:
-    """The array in the port's type, if both are floating."""
+    """Convert the array to the port's type, if both are floating."""
     floating = np.issubdtype(array.dtype, np.floating) and np.issubdtype(port.dtype, np.floating)
     return array.astype(port.dtype) if floating else array

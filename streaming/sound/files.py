@@ -21,20 +21,20 @@ from streaming.sound.rf64 import lengthen
 from streaming.sound.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
 
 EXACT_BITS = 24
-"""Integers of up to this many bits are all float32."""
+"""Integers of up to this many bits are exact in float32."""
 LENGTHENED = ("WAV", "WAVEX")
 _CUT_SHORT = re.compile(r": (\d+) \(should be (\d+)\)")
-"""What libsndfile notes of a header that announces more or fewer bytes than there are; the last is the sound's."""
+"""libsndfile's log for a header that states a wrong number of bytes; the last match is the sound's."""
 _UNKNOWN_BYTES = 0x7FFF_0000
-"""A header announces this many or more where its writer did not know the length, as in a pipe."""
+"""A header states this many bytes or more if its writer did not know the length, as in a pipe."""
 
 
 class AudioReader(SoundReader):
-    """A sound file, read in blocks: whatever libsndfile reads.
+    """A sound file, read in blocks, in any format that libsndfile reads.
 
     path        the file
-    descriptor  of the file if it is open, such as standard input; it is closed
-    Raises      InputError: no such file, not a sound, or without samples
+    descriptor  the descriptor of the file if it is open, such as standard input; it is closed
+    Raises      InputError: no such file, not a sound file, or without samples
 
     Iteration raises InputError if the file is damaged or holds NaN.
     """
@@ -90,7 +90,7 @@ class AudioReader(SoundReader):
     def _open(self, descriptor: int | None) -> soundfile.SoundFile:
         try:
             return open_file(self.path if descriptor is None else descriptor)
-        except TypeError as error:  # what the binding says of a suffix of raw samples
+        except TypeError as error:  # the binding's error for a suffix of raw samples
             raise InputError(
                 f"{self.path}: raw samples, of which nobody knows the format; give {spell('raw', 's16,48000,2')}"
             ) from error
@@ -126,14 +126,14 @@ class AudioReader(SoundReader):
 
 
 class AudioWriter(SoundWriter):
-    """A sound file to write; it appears under its name only when the ``with`` block ends well.
+    """A sound file to write; it appears only when the ``with`` block ends without error.
 
-    encoding  libsndfile's name, such as that of a source; where the format has no such, the nearest that it has
-    form      the format; by default what the suffix of ``path`` says
-    samples   of each channel that were written
-    Raises    InputError: the format, or a folder that cannot be written to
+    encoding  libsndfile's name, such as that of a source; if the format lacks it, the nearest that it has
+    form      the format; by default that of the suffix of ``path``
+    samples   samples written of each channel
+    Raises    InputError: an unknown format, or a folder that cannot be written to
 
-    Integers are the nearest that the encoding has. A .wav beyond 4 GiB becomes RF64 when it is closed; see
+    Integers are rounded to the nearest. A .wav beyond 4 GiB becomes RF64 when it is closed; see
     ``streaming.sound.rf64``.
     """
 
@@ -171,23 +171,23 @@ class AudioWriter(SoundWriter):
             self._require_whole()
 
     def write(self, block: Samples) -> None:
-        """Append [samples, channels]. Raises InputError: the disk is full, for one; then a part of them may be there,
-        and nothing more can be written.
+        """Append [samples, channels]. Raises InputError: for instance, the disk is full; then a part may be written,
+        and nothing more can be.
         """
         self._require_whole()
         if self.encoding not in UNLIMITED:
             self.clipping.count(block)
         try:
             self._file.write(block if self._scale is None else np.rint(block * self._scale) / self._scale)
-        except (soundfile.LibsndfileError, AssertionError) as error:  # it asserts that all is written
+        except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all is written
             self._require_whole()
             raise write_error(self.path, _reason(error)) from error
         self._require_whole()
         self.samples += len(block)
 
     def close(self) -> None:
-        """End the file; it gets its name. Raises InputError: it cannot, or its end is missing and ``write`` has not
-        told so.
+        """End the file, which then appears. Raises InputError: it cannot, or its end is missing and ``write`` has not
+        raised.
         """
         had_problem = self._bytes.problem is not None
         problem: Exception | None = None
@@ -209,7 +209,7 @@ class AudioWriter(SoundWriter):
             self._bytes.close()
 
     def discard(self) -> None:
-        """End it after an error; nothing is left."""
+        """End the file after an error, and remove it."""
         try:
             self._end()
         finally:
@@ -221,15 +221,15 @@ class AudioWriter(SoundWriter):
 
 
 class _Bytes(FileIO):
-    """The file that libsndfile writes to. It keeps the system's error, which libsndfile does not report.
+    """The file that libsndfile writes to. Keeps the system's error, which libsndfile does not report.
 
-    problem  what was refused first; the file does not grow from then on, since something would be missing in between
+    problem  the first error; the file does not grow after it, since it would have a gap
     """
 
     problem: OSError | None = None
 
     def write(self, data: bytes, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]  # only libsndfile calls
-        """Write bytes; gives their number."""
+        """Write bytes. Returns their number."""
         position = self.tell()
         if self.problem is not None:
             data = data[: max(os.fstat(self.fileno()).st_size - position, 0)]

@@ -24,11 +24,11 @@ SUFFIXES = {
     "sph": ("NIST", None),
     "wave": ("WAV", None),
 }
-"""Suffixes that are no name of a format -> format, and the encoding that the suffix stands for."""
+"""Suffixes other than format names -> format, and the encoding that the suffix implies."""
 UNWRITABLE = {"SD2"}
 """Formats of more than one file."""
 COMMON = ("wav", "flac", "ogg", "opus", "mp3", "aiff", "caf", "au", "w64", "rf64")
-"""Suffixes that messages name, where libsndfile has them."""
+"""Suffixes that messages mention, if libsndfile supports them."""
 BITS = {
     "PCM_S8": 8,
     "PCM_U8": 8,
@@ -42,7 +42,7 @@ BITS = {
 }
 """The bits of the encodings that store integers without loss."""
 FLOATING = {"FLOAT": 24, "DOUBLE": 53}
-"""Bits of those that are floating point."""
+"""The bits of floating-point encodings."""
 UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}
 """The encodings that keep samples beyond -1..1."""
 
@@ -51,8 +51,8 @@ UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG
 class SoundFormat:
     """A format of sound files.
 
-    name   libsndfile's, such as WAV
-    usual  the encoding by default
+    name   libsndfile's name, such as WAV
+    usual  the default encoding
     """
 
     name: str
@@ -60,12 +60,12 @@ class SoundFormat:
 
     @property
     def encodings(self) -> tuple[str, ...]:
-        """All that it can have, by their names in libsndfile."""
+        """All its encodings, by libsndfile's names."""
         return tuple(soundfile.available_subtypes(self.name))
 
     def suitable_encoding(self, source: str | None) -> str:
-        """The encoding that keeps what the encoding of a source holds, or the most of it; the usual one for a source
-        that is compressed with loss.
+        """The encoding that preserves all, or most, of the precision of a source's encoding; the usual one for a source
+        with lossy compression.
         """
         if source not in BITS and source not in FLOATING:
             return self.usual
@@ -99,7 +99,7 @@ def _usual() -> dict[str, str]:
 
 
 def find_format(suffix: str) -> SoundFormat | None:
-    """The format that a suffix, with its dot or without, stands for; None if it is not one of sound."""
+    """The format of a suffix, with or without its dot; None if it is not one of sound."""
     word = suffix.removeprefix(".")
     name, encoding = SUFFIXES.get(word.lower(), (word.upper(), None))
     usual = _usual().get(name)
@@ -109,7 +109,7 @@ def find_format(suffix: str) -> SoundFormat | None:
 
 
 def sound_format(path: Path) -> SoundFormat:
-    """The format that the suffix of a file stands for. Raises InputError."""
+    """The format of a file, by its suffix. Raises InputError."""
     known_format = find_format(path.suffix)
     if known_format is None:
         raise InputError(
@@ -124,9 +124,9 @@ def is_sound(path: Path) -> bool:
 
 
 def open_file(path: Path | int) -> soundfile.SoundFile:
-    """A file, or the descriptor of one, which is closed. Raises what the binding does.
+    """Open a file, or the descriptor of one, which is closed. Raises the binding's errors.
 
-    Names need not be UTF-8: the system's own bytes are what libsndfile opens.
+    Names need not be UTF-8: libsndfile gets the system's bytes.
     """
     if sys.platform == "win32":
         return soundfile.SoundFile(path)
@@ -134,14 +134,14 @@ def open_file(path: Path | int) -> soundfile.SoundFile:
         try:
             return open_file(
                 Path(f"/dev/fd/{path}")
-            )  # of a bare descriptor libsndfile does not recognise MP3
+            )  # libsndfile does not recognise MP3 from a bare descriptor
         finally:
             os.close(path)
-    return soundfile.SoundFile(cast("str", os.fsencode(path)))  # bytes are no type of the binding, but taken
+    return soundfile.SoundFile(cast("str", os.fsencode(path)))  # accepts bytes, too
 
 
 def holds_sound(path: Path) -> bool:
-    """Whether libsndfile finds sound in a file, whatever its name is."""
+    """Whether libsndfile finds sound in a file, whatever its name."""
     if not path.is_file():
         return False
     try:
@@ -157,7 +157,7 @@ def common_suffixes() -> str:
 
 
 def float_way(sound: SoundFormat) -> str:
-    """The hint for users which encoding keeps samples beyond -1..1."""
+    """The hint for users about encodings that keep samples beyond -1..1."""
     if "FLOAT" in sound.encodings:
         return f"{spell('encoding', 'float')} keeps them"
     return f"a .wav file with {spell('encoding', 'float')} keeps them"

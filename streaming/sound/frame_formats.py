@@ -1,4 +1,4 @@
-"""Formats of frames in files: the bytes of a file that grows frame by frame, its head written again at the end."""
+"""Formats of frames in files that grow frame by frame; the head is rewritten at the end."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ class FrameFormat(Protocol):
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
         """Complete the file after this many frames in ``part``.
 
-        Raises InputError, and says if the frames are meanwhile if no longer in ``part``.
+        Raises InputError, which says where the frames are if they are no longer in ``part``.
         """
         ...
 
@@ -41,8 +41,8 @@ class NpyFormat:
     """An array in numpy's format, version 1.0, with the dtype and shape of the first frames.
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
-    counted. Where the axis of frames is neither, they wait one after the other, and are put in C order at the end, in
-    a second file. If that does not fit on the disk, they stay as they are: an array whose first axis is that of frames.
+    counted. If the axis of frames is neither, frames are stored one after another, and rewritten in C order to a second
+    file at the end. If the disk lacks space for it, they stay as an array whose first axis is that of frames.
     """
 
     def __init__(self, first: Array, axis: int | None) -> None:
@@ -58,17 +58,17 @@ class NpyFormat:
         self._header_bytes = size - len(self._start)
 
     def head(self, frames: int) -> bytes:
-        """Padded with spaces, so that the largest number fits."""
+        """Return the head, padded with spaces so that the largest number fits."""
         return self._head(self._shape_of(frames))
 
     def body(self, frames: Array, number: int) -> bytes:
-        """In the order of the file, or frame by frame."""
+        """Return the frames in the order of the file, or frame by frame."""
         if self._waits:
             return np.moveaxis(frames, self._axis or 0, 0).tobytes()
         return frames.tobytes("F" if self._fortran else "C")
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
-        """Complete the file; waiting frames go in order into a second file, ``PIECE_BYTES`` at a time."""
+        """Complete the file; frames not yet in order are copied to a second file, ``PIECE_BYTES`` at a time."""
         if not self._waits:
             part.amend(self.head(frames))
             return part
@@ -90,7 +90,7 @@ class NpyFormat:
         return whole
 
     def _keep(self, part: PartialFile, frames: int, error: InputError) -> InputError:
-        """Give the waiting frames a file of their own; gives an error that names it."""
+        """Move the frames to a separate file. Returns an error that names it."""
         part.amend(self._head(self._move(self._shape_of(frames))))
         path = unused_name(part.path, "frames-first")
         part.publish(path)
@@ -117,7 +117,7 @@ class NpyFormat:
         return tuple(frames if axis == self._axis else size for axis, size in enumerate(self._shape))
 
     def _move(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """With the axis of frames in front."""
+        """Move the axis of frames to the front."""
         axis = self._axis or 0
         return (shape[axis], *shape[:axis], *shape[axis + 1 :])
 
@@ -130,9 +130,9 @@ class NpyFormat:
 
 
 class TableFormat:
-    """A table as text: a row a frame, its time or number first, and the names of the columns on top.
+    """A table as text: one row per frame, its time or number first, below the names of the columns.
 
-    rate_hz  frames a second, for the times; None numbers the frames
+    rate_hz  frames per second, for the times; None numbers the frames
     """
 
     def __init__(self, first: Array, axis: int | None, rate_hz: float | None) -> None:
@@ -140,13 +140,13 @@ class TableFormat:
         self._columns = prod(size for number, size in enumerate(first.shape) if number != axis)
 
     def head(self, frames: int) -> bytes:
-        """The names of the columns."""
+        """Return the names of the columns."""
         one = self._columns == 1
         values = ["value"] if one else [f"value_{column}" for column in range(self._columns)]
         return _rows([["frame" if self._rate_hz is None else "time_s", *values]])
 
     def body(self, frames: Array, number: int) -> bytes:
-        """The rows of these frames, numbered from ``number``."""
+        """Return the rows of these frames, numbered from ``number``."""
         rows = frames[None] if self._axis is None else np.moveaxis(frames, self._axis, 0)
         numbers_and_values = enumerate(rows.reshape(len(rows), self._columns).tolist(), number)
         return _rows([self._time(frame), *values] for frame, values in numbers_and_values)

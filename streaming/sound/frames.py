@@ -19,7 +19,7 @@ WRITABLE = (".npy", ".csv")
 
 
 def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
-    """The arrays of a file, by input. A .npy holds one; a .npz any number, by name. Raises InputError."""
+    """Read the arrays of a file, by input. A .npy holds one; a .npz any number, by name. Raises InputError."""
     if not path.exists():
         raise InputError(f"{path}: no such file; check the path")
     try:
@@ -38,16 +38,16 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
 
 
 class FramesFile(NotCopyable):
-    """A file of frames, written in blocks; it appears under its name only when the ``with`` block ends well and there
-    are any.
+    """A file of frames, written in blocks; it appears only when the ``with`` block ends without error and has written
+    frames.
 
-    path     .npy: the array as the model gives it; .csv: a row a frame, the time or number of the frame first
+    path     .npy: the array as the model returns it; .csv: one row per frame, its time or number first
     axis     the axis of frames; None for a tensor without time
-    rate_hz  frames a second, for the times; None numbers the frames
-    Raises   InputError: another suffix, or a folder that cannot be written to
+    rate_hz  frames per second, for the times; None numbers the frames
+    Raises   InputError: an unknown suffix, or a folder that cannot be written to
 
-    Memory does not grow. A .npy whose frames are on neither the first nor the last of its axes needs its size on the
-    disk twice at the end; without it the error says in which file they are, in another order.
+    Memory use is constant. A .npy whose frames are on neither the first nor the last of its axes needs twice its size
+    on the disk at the end; without it, the error names the file that has the frames in another order.
     """
 
     why_not = "it writes one file; make another one with another path"
@@ -66,9 +66,9 @@ class FramesFile(NotCopyable):
         self._frames = 0
 
     def write(self, frames: Array) -> None:
-        """Append frames; a tensor without time takes the place of the one before.
+        """Append frames; a tensor without time replaces the previous one.
 
-        Raises InputError: the disk is full, for one. What was written before stays, and nothing of these.
+        Raises InputError: for instance, the disk is full. Earlier frames stay, and none of these are written.
         """
         if self._axis is None:
             self._replace(frames)
@@ -113,7 +113,7 @@ class FramesFile(NotCopyable):
         return TableFormat(first, self._axis, self._rate_hz)
 
     def _require_kind(self, frames: Array) -> None:
-        """Raises InputError if they do not fit to those before."""
+        """Raise InputError if frames do not match earlier ones."""
         sizes = (size for axis, size in enumerate(frames.shape) if axis != self._axis)
         kind = (frames.dtype, *sizes)
         if self._form is not None and kind != self._kind:

@@ -15,7 +15,7 @@ from streaming.sound.target import Target, event_count
 
 @record
 class OutputRoute:
-    """Outputs, and where they go: those of sound are the channels of one file, in order; frames are alone."""
+    """Outputs and their target: sounds are the channels of one file, in order; frames have a file each."""
 
     ports: tuple[Port, ...]
     target: Target
@@ -25,8 +25,8 @@ class OutputRoute:
 class WrittenSound:
     """A sound that was written.
 
-    clipping  samples that the encoding cut off
-    encoding  libsndfile's name of how samples are written
+    clipping  samples that the encoding clipped
+    encoding  libsndfile's name of the encoding
     """
 
     target: Target
@@ -35,10 +35,10 @@ class WrittenSound:
 
 
 class SoundOutput:
-    """Outputs on their way into a sound file, one channel for each output and stream.
+    """Writes outputs to a sound file, one channel for each output and stream.
 
-    first    the sound whose rate and encoding it has
-    rate_hz  of the model
+    first    the sound whose rate and encoding the file gets
+    rate_hz  the rate of the model
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class SoundOutput:
         self.nonfinite = 0
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
-        """The ready frames of every stream."""
+        """Write the ready frames of every stream."""
         columns = [outputs[name].ravel() for name in self._names for outputs in piece]
         self.nonfinite += sum(map(count_nonfinite, columns))
         self._writer.write(self._resampler.process(np.stack(columns, axis=1)))
 
     def end(self, samples: int) -> None:
-        """The rest of the resampler; with it the output is as long as the input, if the model keeps the length."""
+        """Write the rest of the resampler; the output is then as long as the input, if the model keeps the length."""
         self._writer.write(self._resampler.flush(samples if self._keeps_length else None))
 
 
 class FramesOutput:
-    """The frames of an output on their way into a file."""
+    """Writes the frames of an output to a file."""
 
     def __init__(self, stack: ExitStack, write: OutputRoute, rate_hz: float | None) -> None:
         (port,) = write.ports
@@ -81,7 +81,7 @@ class FramesOutput:
 
     @property
     def event_count(self) -> int | None:
-        """How many events were found; None if frames are written."""
+        """The number of events; None if frames are written."""
         return event_count(self._file)
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
@@ -93,5 +93,5 @@ class FramesOutput:
 
 
 def count_nonfinite(array: Array) -> int:
-    """Values that are NaN or infinite."""
+    """Count values that are NaN or infinite."""
     return array.size - int(np.count_nonzero(np.isfinite(array)))

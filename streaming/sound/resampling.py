@@ -15,16 +15,16 @@ QUALITIES = ("sinc_best", "sinc_medium", "sinc_fastest")
 
 
 class Resampler(NotCopyable):
-    """Turns blocks at one rate into blocks at another.
+    """Converts blocks from one rate to another.
 
-    rate_in_hz, rate_out_hz  samples a second
-    channels                 of every block
+    rate_in_hz, rate_out_hz  samples per second
+    channels                 the channels of every block
     quality                  one of ``QUALITIES``
     Raises                   InputError: rates that are not positive or more than 256 times apart
 
-    Output sample k belongs to the moment ``k / rate_out_hz``: the filter's delay is time that it waits,
-    not samples that it adds. Any split into blocks gives the same samples. After an exception in ``process`` or
-    ``flush``, whatever it is and wherever it comes, both raise InputError until ``reset``.
+    Output sample k is at the time ``k / rate_out_hz``: the filter's delay postpones output without adding
+    samples. Any split into blocks gives the same samples. After any exception in ``process`` or ``flush``, both
+    raise InputError until ``reset``.
     """
 
     why_not = "what it remembers is inside of libsamplerate; make another one and give it the samples again"
@@ -46,7 +46,7 @@ class Resampler(NotCopyable):
         self._changing = False
 
     def process(self, block: Samples) -> Samples:
-        """From [samples, channels] the samples that are ready, [samples, channels]. Raises InputError."""
+        """Resample [samples, channels]; returns the samples that are ready, [samples, channels]. Raises InputError."""
         self._require_whole()
         if block.ndim != 2 or block.shape[1] != self.channels:
             raise InputError(f"expected a block [samples, {self.channels}], got {list(block.shape)}")
@@ -65,9 +65,9 @@ class Resampler(NotCopyable):
             raise
 
     def flush(self, total: int | None = None) -> Samples:
-        """End the sound: gives the rest, and the resampler begins anew.
+        """End the sound, return the rest, and reset the resampler.
 
-        total  samples of the whole output; as long as the input, rounded, where None
+        total  samples of the whole output; as long as the input, rounded, if None
         Raises InputError
         """
         self._require_whole()
@@ -112,12 +112,12 @@ class Resampler(NotCopyable):
 
 
 def _converter(quality: str, channels: int) -> Any:
-    """The converter of libsamplerate, which takes a while to import."""
+    """Create libsamplerate's converter, whose import is slow."""
     import samplerate
 
     return samplerate.Resampler(quality, channels)
 
 
 def resampled_length(samples: int, rate_in_hz: int, rate_out_hz: int) -> int:
-    """How many samples a sound has at another rate."""
+    """The number of samples of a sound at another rate."""
     return (2 * samples * rate_out_hz + rate_in_hz) // (2 * rate_in_hz)

@@ -1,6 +1,6 @@
-"""RF64: the form of WAV files beyond 4 GiB, the most that the sizes in a WAV header can state.
+"""RF64: the format of WAV files beyond 4 GiB, the limit of the sizes in a WAV header.
 
-Source: EBU Tech 3306. A chunk ``ds64`` in front has the sizes, those in their usual places are all ones.
+Source: EBU Tech 3306. A chunk ``ds64`` at the start has the sizes; the usual size fields are all ones.
 """
 
 from io import FileIO
@@ -12,19 +12,19 @@ from streaming.partial_file import write_all
 LARGEST = 0xFFFF_FFFF
 """The largest size in 32 bits."""
 ELSEWHERE = 0xFFFF_FFFF
-"""In place of a size: it is in ``ds64``."""
+"""The value of a size field whose size is in ``ds64``."""
 PIECE = 1 << 24
 CHUNK_HEAD = 8
 
 
 def lengthen(path: Path) -> bool:
-    """Turn a WAV file that is longer than its 32-bit sizes into RF64; gives whether it was one.
+    """Convert a WAV file that is too long for 32-bit sizes to RF64. Returns whether it was too long.
 
-    path    a complete file whose last chunk is ``data``, such as libsndfile writes
-    Raises  OSError: the disk, which may need space for some bytes more; without them the file is as it was
+    path    a complete file whose last chunk is ``data``, as libsndfile writes it
+    Raises  OSError: a disk error, such as no space for a few more bytes; the file is then unchanged
 
-    Floats have space enough in front, since libsndfile notes their peaks there, and are done at once. The samples of
-    other files are moved up, which takes as long as copying the file does.
+    Files of floats have enough space in the header, where libsndfile stores peaks, and are converted at once. The
+    samples of other files are moved, which takes as long as copying the file.
     """
     with FileIO(path, "r+b") as file:
         size = file.seek(0, 2)
@@ -44,7 +44,7 @@ def lengthen(path: Path) -> bool:
 
 
 def _read_signature(file: FileIO) -> tuple[bytes, int]:
-    """The format in the chunk ``fmt``, and the place of the first sample."""
+    """Return the format in the chunk ``fmt``, and the position of the first sample."""
     form = b""
     file.seek(12)
     while (head := file.read(CHUNK_HEAD))[:4] != b"data":
@@ -55,7 +55,7 @@ def _read_signature(file: FileIO) -> tuple[bytes, int]:
 
 
 def _head(form: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> bytes:
-    """All in front of the samples, with a chunk without meaning of ``junk`` bytes, or none."""
+    """Return the header, with a padding chunk of ``junk`` bytes if not 0."""
     sizes = pack("<QQQI", max(size - CHUNK_HEAD, 0), frames * frame_bytes, frames, 0)
     return b"".join(
         [
@@ -80,7 +80,7 @@ def _grow(file: FileIO, size: int, up: int) -> None:
 
 
 def _move_up(file: FileIO, start: int, end: int, up: int) -> None:
-    """Move what lies between ``start`` and ``end``, its end first."""
+    """Move the bytes between ``start`` and ``end``, from the end backwards."""
     while end > start:
         begin = max(start, end - PIECE)
         file.seek(begin)

@@ -1,4 +1,4 @@
-"""Sound that is read or written in blocks, and what a writer has cut off."""
+"""Sound that is read or written in blocks, and the samples that a writer has clipped."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ BLOCK_S = 0.5
 class Clipping:
     """Samples beyond -1..1 that an integer encoding cannot hold.
 
-    samples  how many, of each channel
-    peaks    the largest magnitude among them, of each channel; 0 if there is none
+    samples  their number, of each channel
+    peaks    their largest magnitude, of each channel; 0 if there are none
     """
 
     def __init__(self, channels: int) -> None:
@@ -28,11 +28,11 @@ class Clipping:
 
     @property
     def total(self) -> int:
-        """Samples of all channels."""
+        """The clipped samples of all channels."""
         return sum(self.samples)
 
     def count(self, block: Samples) -> None:
-        """Look at [samples, channels]."""
+        """Count the clipped samples of a block [samples, channels]."""
         size = np.abs(block)
         over = size > 1
         if over.any():
@@ -41,7 +41,7 @@ class Clipping:
             self.peaks = [max(one, other) for one, other in zip(self.peaks, peaks)]
 
     def as_list(self) -> list[dict[str, Any]]:
-        """The channels that were cut off, for JSON; the peak is None if it is infinite."""
+        """The clipped channels, for JSON; the peak is None if it is infinite."""
         return [
             {"channel": channel, "samples": samples, "peak": peak if isfinite(peak) else None}
             for channel, (samples, peak) in enumerate(zip(self.samples, self.peaks))
@@ -49,7 +49,7 @@ class Clipping:
         ]
 
     def __str__(self) -> str:
-        """``channel 0: 12 samples by up to 3.5 dB``."""
+        """Describe the clipping, such as ``channel 0: 12 samples by up to 3.5 dB``."""
         return ", ".join(
             f"channel {channel}: {samples:,} sample{'s' if samples > 1 else ''} by up to {_decibels(peak)}"
             for channel, (samples, peak) in enumerate(zip(self.samples, self.peaks))
@@ -66,12 +66,12 @@ def _decibels(peak: float) -> str:
 class SoundReader(NotCopyable, ABC):
     """Sound, read once from its beginning to its end.
 
-    name      for messages
-    rate_hz   samples a second
-    channels  of every block
-    encoding  libsndfile's name of how samples are written, such as PCM_16
+    name      the name in messages
+    rate_hz   samples per second
+    channels  the channels of every block
+    encoding  libsndfile's name of the encoding, such as PCM_16
 
-    Iteration gives [samples, channels] float32. It raises InputError if the sound is damaged or holds NaN.
+    Iteration yields [samples, channels] float32. It raises InputError if the sound is damaged or contains NaN.
     """
 
     why_not = "what it reads can be read once; open it again"
@@ -111,10 +111,10 @@ class SoundReader(NotCopyable, ABC):
 
 
 class SoundWriter(NotCopyable, ABC):
-    """Sound that is written, in a ``with`` block.
+    """Writes sound, in a ``with`` block.
 
-    encoding  libsndfile's name of how samples are written
-    clipping  what was cut off so far
+    encoding  libsndfile's name of the encoding
+    clipping  the samples clipped so far
     """
 
     why_not = "it writes one sound; make another one with another path"
@@ -132,7 +132,7 @@ class SoundWriter(NotCopyable, ABC):
 
     @abstractmethod
     def discard(self) -> None:
-        """End it after an error."""
+        """End the sound after an error."""
 
     def __enter__(self) -> Self:
         return self

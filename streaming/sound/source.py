@@ -14,15 +14,15 @@ from streaming.sound.wav_stream import StreamFormat
 STANDARD_INPUT = "standard input"
 INPUT_NAMES = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
-"""Folders of what a process has open."""
+"""Folders of the open files of a process."""
 
 
 def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
-    """Sound to read.
+    """Open a sound for reading.
 
-    path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as it comes
-    raw     how the samples of a source without a header are written
-    Raises  InputError: no such source, or no sound
+    path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as data arrive
+    raw     the format of a source without a header
+    Raises  InputError: no such source, or not sound
     """
     if str(path) in INPUT_NAMES:
         descriptor, name = _standard_input(), STANDARD_INPUT
@@ -36,7 +36,7 @@ def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path stands for what can be read or written only once: ``-``, a pipe, a terminal or another device."""
+    """Whether a path can be read or written only once: ``-``, a pipe, a terminal or another device."""
     if str(path) == "-" or str(path.parent) in DESCRIPTORS or str(path) in ("/dev/stdin", "/dev/stdout"):
         return True
     try:
@@ -47,7 +47,7 @@ def is_stream(path: Path) -> bool:
 
 
 def is_sound_source(path: Path) -> bool:
-    """Whether a path names sound, not a model: by its kind, its suffix or its content."""
+    """Whether a path is sound rather than a model, by its kind, its suffix or its content."""
     return is_stream(path) or is_sound(path) or holds_sound(path)
 
 

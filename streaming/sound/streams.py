@@ -1,4 +1,4 @@
-"""Sound and frames that come from a pipe, or go to one, as they come: raw samples and WAV, and frames as a table."""
+"""Sound and frames in pipes, read and written as they arrive: raw samples and WAV, and frames as a table."""
 
 import os
 import select
@@ -20,12 +20,12 @@ from streaming.sound.wav_stream import StreamFormat, read_header, wav_header
 
 
 class StreamReader(SoundReader):
-    """Samples of a pipe as they arrive: each block has the available samples, up to half a second.
+    """Reads samples from a pipe as they arrive: each block has the available samples, up to half a second.
 
-    name        for messages
+    name        the name in messages
     descriptor  is read to the end of its samples, and closed with the reader
-    form        of raw samples; None: WAV, whose header is read at once
-    Raises      InputError: nothing comes, or no WAV
+    form        the format of raw samples; None for WAV, whose header is read at once
+    Raises      InputError: there is no data, or it is not WAV
     """
 
     def __init__(self, name: str, descriptor: int, form: StreamFormat | None = None) -> None:
@@ -83,11 +83,11 @@ class StreamReader(SoundReader):
 
 
 class StreamWriter(SoundWriter):
-    """Samples that leave as soon as they are written: raw, or WAV whose header does not know how many there will be.
+    """Writes samples without buffering: raw, or WAV whose header does not state their number.
 
-    name        for messages
+    name        the name in messages
     descriptor  is closed with the writer; if it is a file after all, the header is completed at the end
-    wav         whether there is a header
+    wav         whether to write a header
     """
 
     def __init__(self, name: str, descriptor: int, form: StreamFormat, wav: bool) -> None:
@@ -132,12 +132,12 @@ class StreamWriter(SoundWriter):
 
 
 class TableStream(NotCopyable):
-    """Frames that are written as rows of a table, as in a .csv, each at once.
+    """Writes frames as rows of a table, as in a .csv, without buffering.
 
-    name        for messages
+    name        the name in messages
     descriptor  is closed at the end of the ``with`` block
-    axis        of frames; None for a tensor without time
-    rate_hz     frames a second, for the times; None numbers the frames
+    axis        the axis of frames; None for a tensor without time
+    rate_hz     frames per second, for the times; None numbers the frames
     """
 
     why_not = "it writes one table; make another one"
@@ -167,16 +167,16 @@ class TableStream(NotCopyable):
 
 
 class _Descriptor(FileIO):
-    """A descriptor that is waited for, even if another process that shares it has made it one that does not wait."""
+    """A descriptor with blocking reads and writes, even if another process that shares it has made it non-blocking."""
 
     def take(self, size: int) -> bytes:
-        """The available bytes, at least one and at most this many; none at the end."""
+        """Read the available bytes, at least one and at most this many; none at the end."""
         while (data := self.read(size)) is None:
             select.select([self], [], [])
         return data
 
     def put(self, data: memoryview) -> int:
-        """Write bytes; gives their number, at least one."""
+        """Write bytes. Returns their number, at least one."""
         while (count := self.write(data)) is None:
             select.select([], [self], [])
         return count
@@ -190,7 +190,7 @@ def _put(name: str, file: _Descriptor, data: bytes) -> None:
 
 
 def _position(descriptor: int) -> int | None:
-    """The position in a file that can seek; None for a pipe, or a file that is only appended to."""
+    """The position in a seekable file; None for a pipe, or a file open for appending."""
     if sys.platform == "win32":
         return None
     import fcntl

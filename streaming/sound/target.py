@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = "standard output"
 OUTPUT_NAMES = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 STREAMED = ("wav", "raw", "csv")
-"""The formats that a pipe takes."""
+"""The formats that can be written to a pipe."""
 
 
 @record
@@ -34,12 +34,12 @@ class Target:
     """One output's file or stream.
 
     path        ``-`` for standard output
-    form        a format of sound; None: frames
-    encoding    libsndfile's name of how samples are to be written; None: as those of the source
-    streamed    whether it is written as it comes, into a descriptor
-    descriptor  of standard output
-    events      what reads the events that are written in place of frames; None: frames are written
-    event_form  the suffix that says how, without its dot
+    form        a format of sound; None for frames
+    encoding    libsndfile's name of the encoding; None for that of the source
+    streamed    whether output is written as it is ready, to a descriptor
+    descriptor  the descriptor of standard output
+    events      the detector of the events to write in place of frames; None to write frames
+    event_form  the format of events, as a suffix without its dot
     source      the name of the sound, for formats of events that contain it
     """
 
@@ -54,14 +54,14 @@ class Target:
 
     @classmethod
     def of_frames(cls, path: Path) -> "Target":
-        """A file of frames."""
+        """Create a target for frames in a file."""
         return cls(path, None, None, False)
 
     @classmethod
     def of_events(
         cls, path: Path, events: "DetectorChoice", source: str = "sound", form: str | None = None
     ) -> "Target":
-        """A target of events; a pipe whose name says nothing gets JSON lines. Raises InputError: no such form."""
+        """Create a target for events; a pipe without a suffix gets JSON lines. Raises InputError: no such format."""
         from streaming.events.formats import event_format
 
         streamed = is_stream(path)
@@ -82,12 +82,12 @@ class Target:
         encoding: str | None = None,
         descriptor: int | None = None,
     ) -> "Target":
-        """A target as it is described.
+        """Create a target from its description.
 
-        usual     the format of a pipe whose name says none
-        form      a format in place of what the suffix says: wav, flac …, raw, csv
-        encoding  such as float or pcm_24, libsndfile's names, or s16
-        Raises    InputError: no such format or encoding, or none that a pipe takes
+        usual     the format of a pipe without a suffix
+        form      a format that overrides the suffix: wav, flac …, raw, csv
+        encoding  libsndfile's name, such as float or pcm_24, or one such as s16
+        Raises    InputError: no such format or encoding, or not one for a pipe
         """
         streamed = is_stream(path)
         word = (form or path.suffix.removeprefix(".")).lower()
@@ -121,16 +121,16 @@ class Target:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether what is written can be seen at once."""
+        """Whether the target is a terminal."""
         return self.descriptor is not None and os.isatty(self.descriptor)
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name in messages."""
         return _name(self.path)
 
     def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
-        """A writer of sound; ``source`` is the encoding of what is read. Raises InputError."""
+        """Open a writer of sound; ``source`` is the encoding of the input. Raises InputError."""
         if self.form is None:
             raise InputError(f"{self.name}: takes frames, not sound")
         encoding = self.encoding or self.form.suitable_encoding(source)
@@ -140,7 +140,7 @@ class Target:
         return StreamWriter(self.name, self._open(), form, wav=self.form.name != "RAW")
 
     def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
-        """A writer of an output's frames, or of the events in them; ``rate_hz`` counts frames of the symbol.
+        """Open a writer of an output's frames, or of the events in them; ``rate_hz`` is in frames of the symbol.
 
         Raises InputError.
         """
@@ -169,7 +169,7 @@ class Target:
 
 
 def event_count(writer: "FramesFile | TableStream | EventsOutput") -> int | None:
-    """How many events a writer has found; None if it writes frames."""
+    """The number of events that a writer has found; None if it writes frames."""
     return None if isinstance(writer, FramesFile | TableStream) else writer.found
 
 
@@ -178,7 +178,7 @@ def _name(path: Path) -> str:
 
 
 def _streamable(sound: SoundFormat | None, word: str) -> str | None:
-    """The name of a format that a pipe takes; None of others."""
+    """The name of a format, if it can be written to a pipe; else None."""
     name = word if sound is None else sound.name.lower()
     return name if name in STREAMED else None
 

@@ -1,4 +1,4 @@
-"""The header of a WAV stream: read from a pipe, if nothing can be read twice, and written to one.
+"""The header of a WAV stream, read from a pipe in one pass, or written to one.
 
 Sources: Microsoft's RIFF documentation; EBU Tech 3306 for RF64.
 """
@@ -13,11 +13,11 @@ from streaming.sound.encodings import ENCODINGS, Encoding
 
 PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
 UNKNOWN = 0xFFFF_FFFF
-"""The size of what is still being written."""
+"""The size field of a stream of unknown length."""
 LARGEST_SAID = 0x7FFF_F000
-"""Sizes from here on are what programs write that do not know them: SoX this one, FFmpeg the largest of 32 bits."""
+"""Sizes from here on mean unknown: SoX writes this one, FFmpeg the largest of 32 bits."""
 FORM_BYTES = 40
-"""The bytes of a ``fmt`` chunk that are read."""
+"""The number of bytes of a ``fmt`` chunk that are read."""
 PIECE = 1 << 16
 CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
@@ -26,7 +26,7 @@ CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 class StreamFormat:
     """The format of samples in a stream of bytes.
 
-    data_bytes  of all samples; None if unknown before the end
+    data_bytes  bytes of all samples; None if unknown before the end
     """
 
     encoding: Encoding
@@ -36,12 +36,12 @@ class StreamFormat:
 
     @property
     def frame_bytes(self) -> int:
-        """One sample of every channel."""
+        """The bytes of one sample of every channel."""
         return self.encoding.nbytes * self.channels
 
     @classmethod
     def parse(cls, text: str, rate_hz: int | None) -> "StreamFormat":
-        """``s16``, ``s16,48000`` or ``s16,48000,2``: encoding, samples a second (else ``rate_hz``), channels (else 1).
+        """Parse ``s16``, ``s16,48000`` or ``s16,48000,2``: encoding, rate (else ``rate_hz``), channels (else 1).
 
         Raises InputError.
         """
@@ -64,9 +64,9 @@ class StreamFormat:
 def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
     """Read up to the first sample.
 
-    name     for messages
-    exactly  gives this many bytes, or fewer at the end
-    Raises   InputError: no WAV, or samples that are not read from a stream
+    name     the name in messages
+    exactly  a function that reads this many bytes, or fewer at the end
+    Raises   InputError: not WAV, or an encoding that streams do not support
     """
     start = exactly(12)
     if not start:
@@ -101,7 +101,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
 
 
 def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
-    """The beginning of a chunk, which is read to its end; it is even."""
+    """Read a whole chunk, padded to even size, and return its beginning."""
     chunk, size_left = b"", size + size % 2
     while size_left:
         piece = exactly(min(size_left, PIECE))
@@ -129,7 +129,7 @@ def _read_format(name: str, chunk: bytes) -> StreamFormat:
 
 
 def wav_header(form: StreamFormat) -> bytes:
-    """All that stands in front of the samples."""
+    """Return the header before the samples."""
     encoding, size = form.encoding, form.data_bytes
     tag = FLOATING if encoding.floating else PCM
     rate_bytes = form.rate_hz * form.frame_bytes

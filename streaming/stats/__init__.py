@@ -1,1 +1,1 @@
-"""Statistics of a live run: values, files, reports, pictures."""
+"""Statistics of a live run: values, files, reports and pictures."""

@@ -1,4 +1,4 @@
-"""Intervals side by side as a picture shows them: so few that each can be seen."""
+"""Columns: the intervals of a run, merged so that each column is visible in a picture."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,15 +17,15 @@ Numbers = NDArray[np.float64]
 
 @record
 class Columns:
-    """Arrays with one value for each column.
+    """Arrays with one value per column.
 
-    merged     intervals in a column
-    edges_s    [columns + 1] where columns begin, since the start, and where the last one ends
-    p50_us     the median of the merged intervals' p50; NaN where no pulse was computed, as the next two
+    merged     the number of intervals in a column
+    edges_s    [columns + 1] the start of each column in seconds since the start of the run, and the end of the last
+    p50_us     the median of the merged intervals' p50; NaN if no pulse was computed, as for the next two
     p99_us     the worst p99
-    max_us     the longest
-    problems   of each group, [columns] how often
-    extents    of each group in words, for all columns together; empty if there was nothing
+    max_us     the longest time
+    problems   group -> [columns] counts
+    extents    group -> description for all columns together; empty if there are no problems
     """
 
     merged: int
@@ -38,7 +38,7 @@ class Columns:
 
     @classmethod
     def of(cls, stats: Stats, most: int = MOST) -> "Columns":
-        """The intervals of a run, merged into ``most`` columns or fewer."""
+        """Merge the intervals of a run into at most ``most`` columns."""
         intervals = stats.intervals
         size = -(-len(intervals) // most)
         parts = [intervals[place : place + size] for place in range(0, len(intervals), size)]
@@ -58,7 +58,7 @@ class Columns:
 
     @property
     def unit(self) -> tuple[str, float]:
-        """The unit for an axis of time, and its seconds."""
+        """The unit of the time axis, and its length in seconds."""
         length_s = self.edges_s[-1] - self.edges_s[0]
         if length_s < 300:
             return "seconds", 1.0
@@ -71,7 +71,7 @@ def _of(part: tuple[Interval, ...], name: str, merge: Callable[[list[float]], An
 
 
 def _extents(stats: Stats) -> dict[str, str]:
-    """The extent of each group of problems; missing sound as time."""
+    """Describe the extent of each group of problems; missing sound as time."""
     setup, counters = stats.header.setup, stats.statistics.counters
     lost_s = (
         counters.frames_lost + counters.frames_skipped

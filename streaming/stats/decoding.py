@@ -1,4 +1,4 @@
-"""Values of JSON into frozen dataclasses, every field checked."""
+"""Decode JSON values to frozen dataclasses, with every field checked."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
@@ -12,7 +12,7 @@ LARGEST = 1 << 63
 
 
 class MisfitError(Exception):
-    """A value that is not what it should be; ``place`` leads to it."""
+    """A value is not as expected; ``place`` is the path to it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -25,10 +25,10 @@ class MisfitError(Exception):
 
 @cache
 def decoder(kind: Any) -> Decoder:
-    """The function that turns a value of JSON into one of ``kind``, or raises MisfitError.
+    """Return the function that decodes a JSON value to ``kind``, or raises MisfitError.
 
     kind  a dataclass, ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``X | None``, float, str, int (from 0 to
-          2**63). Fields that a dataclass does not know are left out, so that a later version may add some
+          2**63). Fields unknown to a dataclass are ignored, so that a later version may add some
     """
     if kind in _SIMPLE:
         return _SIMPLE[kind]

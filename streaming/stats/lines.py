@@ -1,6 +1,6 @@
-"""The lines of a file of statistics: a header, one line for each interval, a summary. Each line is one JSON object.
+"""The lines of a statistics file: a header, one line per interval, a summary. Each line is one JSON object.
 
-Times are in the unit that their names end with, frames are the device's. ``line`` says which kind a line is.
+Times are in the unit that their names end with, frames are the device's. ``line`` is the kind of a line.
 """
 
 import platform
@@ -24,8 +24,8 @@ class StatsHeader:
     """The first line.
 
     started     date and time of the start, ISO 8601
-    interval_s  how often a line is written
-    versions    of what was used
+    interval_s  seconds between lines
+    versions    the versions of the software used
     """
 
     format: str
@@ -38,16 +38,16 @@ class StatsHeader:
 
 @record
 class Interval:
-    """The figures of one interval: since the line before.
+    """The statistics of one interval, which is the time since the previous line.
 
-    at_s      when it ended, since the start
-    span_s    how long it was
+    at_s      its end, in seconds since the start
+    span_s    its length in seconds
     new       the counters, of this interval alone
     total     and the next three: percentiles of this interval alone; the longest to 1.6 %
     levels_in, levels_out   peaks, linear; None if a level is not finite
-    load      time of computing as a part of the time there is
-    delay_s   end to end
-    events    new notes that are not settings of the setup
+    load      compute time as a part of real time
+    delay_s   the end-to-end latency
+    events    new notes, except settings of the setup
     """
 
     at_s: float
@@ -66,7 +66,7 @@ class Interval:
 
 @record
 class HistogramLine:
-    """A histogram: the longest time (ns) and the count of each class that is not empty, and what stands beside them."""
+    """A histogram: for each class that is not empty, its longest time (ns) and count, with other totals."""
 
     classes: tuple[tuple[int, int], ...]
     total_ns: int
@@ -79,13 +79,13 @@ class HistogramLine:
         return cls(tuple(latency.classes()), latency.total_ns, latency.max_ns, latency.missed)
 
     def latency(self, deadline_s: float | None) -> Latency:
-        """The latency again."""
+        """Convert back to a latency."""
         return Latency.of_classes(self.classes, self.total_ns, self.max_ns, self.missed, deadline_s)
 
 
 @record
 class IntervalLine:
-    """One interval, the statistics since the start without notes, and the histogram of ``total`` in the interval."""
+    """An interval, the statistics since the start without notes, and the interval's histogram of ``total``."""
 
     interval: Interval
     since_start: StatisticsSummary
@@ -101,7 +101,7 @@ class SummaryLine:
 
 
 def versions() -> dict[str, str]:
-    """The versions of this project, of Python, of the system, and of the libraries on the path of the sound."""
+    """Return the versions of this project, Python, the system, and the libraries that process the sound."""
     numbers = {"pulse": __version__, "python": platform.python_version(), "system": platform.platform()}
     for name in ("numpy", "numba", "sounddevice"):
         try:

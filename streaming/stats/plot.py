@@ -1,5 +1,5 @@
 # pyright: reportUnknownMemberType=false
-"""A picture of a live run: how late it was and when, the histogram, and the end-to-end latency."""
+"""A picture of a live run: its times and problems, the histogram, and the end-to-end latency."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ WIDTH_INCHES = 11
 TITLE_SIZE, TITLE_MARGIN = 11, 0.01
 LABEL_SIZE, LABEL_GAP = 8, 0.015
 AXES_SHARE = 0.8
-"""The least part of the picture's width that axes have."""
+"""The least part of the picture's width for the axes."""
 CLASSES = 60
 FINEST = 0.05
 """The least width of a class, as a logarithm: several buckets of a Latency, or classes would be empty in turn."""
@@ -45,10 +45,10 @@ DPI = 150
 
 
 def draw(stats: Stats, path: Path) -> None:
-    """Draw a run into a file; it has its name only when it is complete.
+    """Draw a run to a file, which appears only when it is complete.
 
     path    .png, .svg or .pdf
-    Raises  InputError: another ending, matplotlib is missing, or the file cannot be written
+    Raises  InputError: an unknown suffix, matplotlib is missing, or the file cannot be written
     """
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: pictures are {', '.join(FORMATS)}, not {kind_of(path)}")
@@ -66,7 +66,7 @@ def draw(stats: Stats, path: Path) -> None:
 
 
 def picture(stats: Stats) -> "Figure":
-    """A run as a figure of matplotlib. Raises InputError: matplotlib is missing."""
+    """Draw a run as a matplotlib figure. Raises InputError: matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -92,7 +92,7 @@ def picture(stats: Stats) -> "Figure":
 
 
 def _title(figure: "Figure", setup: Setup) -> None:
-    """The model, how it ran, and the devices, in as many lines as they need."""
+    """Draw the title: the model, how it ran, and the devices, in as many lines as needed."""
     from streaming.stats.titles import fit_title
 
     parts = [
@@ -113,7 +113,7 @@ def _plain(axes: "Axes", title: str) -> None:
 
 
 def _times(axes: "Axes", columns: Columns, unit_s: float, deadline_s: float) -> None:
-    """p50, p99 and the longest of each interval, against the deadline."""
+    """Draw p50, p99 and the longest time of each interval, with the deadline."""
     what = "each interval" if columns.merged == 1 else f"{columns.merged} intervals: median p50, worst p99"
     _plain(axes, f"From the arrival of a pulse until its output is ready: p50, p99 and max of {what}")
     edges = columns.edges_s / unit_s
@@ -132,7 +132,7 @@ def _times(axes: "Axes", columns: Columns, unit_s: float, deadline_s: float) -> 
 
 
 def _events(axes: "Axes", columns: Columns, unit_s: float) -> None:
-    """A row for each group of problems, marked where one occurred, with its extent at the right."""
+    """Draw a row for each group of problems, with marks where one occurred and the extent at the right."""
     _plain(axes, "What went wrong")
     axes.set_yticks(range(len(GROUPS)), GROUPS)
     axes.set_ylim(len(GROUPS) - 0.4, -0.6)
@@ -159,7 +159,7 @@ def _events(axes: "Axes", columns: Columns, unit_s: float) -> None:
 
 
 def _histogram(axes: "Axes", stats: Stats) -> None:
-    """A histogram of the durations of pulses, both scales logarithmic."""
+    """Draw a histogram of the durations of pulses, with logarithmic scales."""
     from matplotlib.ticker import NullLocator
 
     latency, deadline_ms = stats.times["total"], stats.header.setup.deadline_s * 1e3
@@ -192,7 +192,7 @@ def _histogram(axes: "Axes", stats: Stats) -> None:
 
 
 def _mark(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[np.float64]) -> None:
-    """Names and values of times above a histogram, each as high as none before it is in its way."""
+    """Draw names and values of times above a histogram, each high enough not to overlap earlier ones."""
     low, high = min(edges[0], marks[0][1]) / 1.1, max(edges[-1], marks[-1][1]) * 1.1
     axes.set_xlim(low, high)
     ends: list[float] = []
@@ -216,14 +216,14 @@ def _mark(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[
 
 
 def _width(text: str) -> float:
-    """The width of a label as a part of the axes' width, estimated before the layout, rather too large."""
+    """Estimate the width of a label as a part of the axes' width, before the layout, rather too large."""
     from streaming.stats.titles import width_points
 
     return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * AXES_SHARE)
 
 
 def _budget(axes: "Axes", delay: DelayBreakdown) -> None:
-    """The stages of the end-to-end latency, one after the other."""
+    """Draw the stages of the end-to-end latency, one after another."""
     _plain(axes, f"End-to-end latency: {1e3 * delay.total_s:.1f} ms")
     begin = 0.0
     for (name, seconds), colour in zip(delay.stages, STAGES):
@@ -248,7 +248,7 @@ def _budget(axes: "Axes", delay: DelayBreakdown) -> None:
 
 
 def _decades(axis: "Axis") -> None:
-    """1, 2, 5, 10, 20 ... on a logarithmic axis."""
+    """Put ticks at 1, 2, 5, 10, 20 ... on a logarithmic axis."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=20))

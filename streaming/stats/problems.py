@@ -1,4 +1,4 @@
-"""The problems of a live run, their causes as far as they are known, and what to do."""
+"""The problems of a live run, their causes as far as known, and remedies."""
 
 from collections.abc import Iterator
 
@@ -31,15 +31,15 @@ _NOUNS = {
     "faults": "model fault",
 }
 IRREGULAR = 1.5
-"""A gap between callbacks that is this many blocks long is one that the audio system made."""
+"""A gap between callbacks of at least this many blocks is attributed to the audio system."""
 
 
 @record
 class Problem:
-    """One thing that went wrong.
+    """A problem of a run.
 
-    name  of its group
-    what  how often, and the cause if it is known
+    name  the name of its group
+    what  how many times it occurred, and the cause if known
     help  what to do
     """
 
@@ -52,23 +52,23 @@ class Problem:
 
 
 def group_count(counters: Counters, name: str) -> int:
-    """The sum of a group of counters; frames and pulses count alike, so it only shows whether and when."""
+    """The sum of a group of counters. It adds frames to pulses, so it only shows whether problems occurred."""
     return sum(getattr(counters, field) for field in GROUPS[name])
 
 
 def describe_counters(counters: Counters) -> str:
-    """All counters of problems, such as ``3 late pulses, 1 stall``; empty if there is none."""
+    """Describe all counters of problems, such as ``3 late pulses, 1 stall``; empty if there are none."""
     counts = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
     return ", ".join(count_of(count, noun) for count, noun in counts if count)
 
 
 def count_of(count: int, noun: str) -> str:
-    """``1 stall``, ``2,400 stalls``."""
+    """Format a count, such as ``1 stall`` or ``2,400 stalls``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
-    """All that went wrong, causes in front of what follows from them; empty after a good run."""
+    """Return all problems, causes before their consequences; empty after a good run."""
     return list(_problems(setup, statistics))
 
 
@@ -128,7 +128,7 @@ def _faults(count: int) -> Problem:
 
 
 def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
-    """Why pulses are late, and what to do."""
+    """Explain why pulses are late, and what to do."""
     compute, waiting = statistics.compute, statistics.waiting
     limit_us = statistics.deadline_s * 1e6
     if compute.mean_us > setup.pulse_s * 1e6:
@@ -174,7 +174,7 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
 
 
 def _quiet(setup: Setup) -> str:
-    """The remedy against other work that delays the engine."""
+    """The remedy if other work delays the engine."""
     priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:
         return f"{spell('priority', 70)} keeps other programs from interrupting it; so does less other work"

@@ -1,4 +1,4 @@
-"""Files of statistics, read back with every value checked."""
+"""Read statistics files, with every value checked."""
 
 import json
 import os
@@ -30,11 +30,11 @@ from streaming.stats.statistics import StatisticsSummary
 
 LONGEST_LINE = 1 << 20
 LARGEST_FILE = 1 << 29
-"""Bytes: about three days at one line a second."""
+"""The most bytes of a file: about three days at one line per second."""
 REPORTED = 1000
-"""Lines from one call of ``advance`` to the next."""
+"""The number of lines between calls of ``advance``."""
 LONGEST_RUN_S = 3e9
-"""A hundred years, almost."""
+"""The longest run in seconds: almost a hundred years."""
 MOST_COUNTED = 1 << 40
 """The largest count in a line: 350 years of pulses of 10 ms."""
 Decoded = TypeVar("Decoded")
@@ -43,11 +43,11 @@ MADE_BY = "such files are written by pulse run --live --stats FILE"
 
 @record
 class Stats:
-    """A run as recorded in its file.
+    """A run as recorded in a statistics file.
 
-    statistics   since the start; of a file without a summary, as the last line has it
-    times     the histograms; of a file without a summary there is ``total`` alone
-    complete  whether there is a summary
+    statistics   the statistics since the start; without a summary in the file, those of the last line
+    times     the histograms; without a summary in the file, ``total`` alone
+    complete  whether the file has a summary
     """
 
     header: StatsHeader
@@ -65,10 +65,10 @@ class Stats:
 def read_stats(path: Path, advance: Callable[[int, int], None] | None = None) -> Stats:
     """Read a file of statistics.
 
-    A file that ends in the middle of a line, or without a summary, is of a run that was killed or still goes on: it is
-    read up to there, with a PulseWarning.
-    advance  called with how many bytes are read, and how many there are
-    Raises   InputError: no such file, broken, empty, too large, or no file of statistics
+    A file that ends within a line, or without a summary, is from a run that was killed or is still in progress: it is
+    read up to that point, with a PulseWarning.
+    advance  called with the number of bytes read, and the number in total
+    Raises   InputError: no such file, broken, empty, too large, or not a statistics file
     """
     try:
         with open(path, "rb") as file:
@@ -121,7 +121,7 @@ class _Reader:
         return Stats(header, tuple(self.intervals), self.summary.statistics, times, True)
 
     def lines(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The number of each line, from 1, and what it holds; a last one that is incomplete is left out."""
+        """Yield the number of each line, from 1, and its object; an incomplete last line is left out."""
         size = number = 0
         whole_size = os.fstat(file.fileno()).st_size
         while raw := file.readline(LONGEST_LINE):
@@ -172,7 +172,7 @@ class _Reader:
         return header
 
     def interval(self, number: int, line: dict[str, Any]) -> None:
-        """Keep an interval, and count its histogram of ``total``."""
+        """Keep an interval, and add its histogram of ``total``."""
         interval = self.decode(Interval, line.get("interval"), number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
         if not (interval.span_s > 0 and before_s < interval.at_s < LONGEST_RUN_S):
@@ -187,12 +187,12 @@ class _Reader:
         self.max_ns = max(self.max_ns, times.max_ns)
 
     def possible(self, times: HistogramLine, number: int) -> None:
-        """Refuse a histogram whose counts are too large to be added."""
+        """Refuse a histogram whose counts are too large to add."""
         if sum(count for _, count in times.classes) > MOST_COUNTED:
             raise self.damage_error(number, "counts more than there can be")
 
     def without_summary(self, header: StatsHeader, number: int) -> Stats:
-        """The statistics of a run whose file has no summary."""
+        """Return the statistics of a run whose file has no summary."""
         statistics = self.decode(StatisticsSummary, self.since_start, number)
         total = HistogramLine(
             tuple(self.classes.items()), self.total_ns, self.max_ns, statistics.counters.missed

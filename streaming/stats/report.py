@@ -1,4 +1,4 @@
-"""Report of a file of statistics: the run in words, its times, and the worst moments."""
+"""Report of a statistics file: a description of the run, its times, and the worst intervals."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -29,10 +29,10 @@ TIMES = {
 class WorstInterval:
     """An interval that was worse than others.
 
-    at_s   its begin, since the start; it lasted ``span_s``
-    clock  the same on the clock of the machine
-    p99_us, longest_us   from the arrival of a pulse until its output was ready
-    new    what was counted in it
+    at_s   its beginning, in seconds since the start; it lasted ``span_s``
+    clock  the same as time of day
+    p99_us, longest_us   times from the arrival of a pulse until its output was ready
+    new    the counters of the interval
     """
 
     at_s: float
@@ -45,12 +45,12 @@ class WorstInterval:
 
 
 def has_problem(interval: Interval) -> bool:
-    """Whether anything went wrong in an interval."""
+    """Whether an interval had any problem."""
     return any(group_count(interval.new, name) for name in GROUPS)
 
 
 def worst(stats: Stats, count: int = WORST) -> list[WorstInterval]:
-    """The worst intervals in the order of time: first those where something went wrong, then the slowest."""
+    """Return the worst intervals in order of time. Those with problems are chosen first, then the slowest."""
 
     def badness(interval: Interval) -> tuple[bool, float]:
         return has_problem(interval), interval.total.max_us
@@ -74,12 +74,12 @@ def _moment(stats: Stats, interval: Interval) -> WorstInterval:
 
 @record
 class StatsReport(Report):
-    """All but the single intervals of a file of statistics."""
+    """The report of a statistics file: all but its single intervals."""
 
     stats: Stats
 
     def sections(self) -> list[Section]:
-        """The run in words, all times that are measured, the end-to-end latency, the worst moments."""
+        """The description of the run, all measured times, the end-to-end latency, and the worst intervals."""
         stats = self.stats
         run = ("run", f"{stats.start_time:%Y-%m-%d %H:%M:%S}")
         return [

@@ -7,25 +7,25 @@ from streaming.stats.statistics import DelayBreakdown
 
 @record
 class Setup:
-    """All that is settled before the first sample.
+    """The settings that are fixed before the first sample.
 
-    model            its title
+    model            the title of the model
     backend          ``numba``, ``numpy``, ``onnxruntime``, or several: ``numba + numpy``
     weights          ``f32``, ``bf16`` or ``int8``
-    activations      ``f32``, or ``int8`` where they meet weights of int8
+    activations      ``f32``, or ``int8`` if rounded before int8 weights
     pulse_frames     frames that the model takes at once
-    rate_hz          of the model
-    input            name of the input device, None without one
-    output           name of the device that plays, None without one
-    device_rate_hz   of the devices
-    block_frames     device frames that come at once; 0 if the device chooses
+    rate_hz          the rate of the model
+    input            the name of the input device; None if there is none
+    output           the name of the output device; None if there is none
+    device_rate_hz   the rate of the devices
+    block_frames     device frames in a block; 0 if the device chooses
     channels         the channels in use: ``mix``, ``each`` or a number; with several inputs, the channel of each
-    streams          how many streams that makes
+    streams          the resulting number of streams
     engine           where the model computes: ``callback``, ``worker``, ``python``
-    policy           what is done when it is late: ``wait``, ``drop_oldest``, ``silence_then_catch_up``, ``abort``
-    deadline_s       from the arrival of a pulse until its output has to be ready
-    delay            end to end, as it is at the start
-    realtime_settings  what was requested of the system, and what it granted
+    policy           what to do when it is late: ``wait``, ``drop_oldest``, ``silence_then_catch_up``, ``abort``
+    deadline_s       time from the arrival of a pulse until its output must be ready
+    delay            the end-to-end latency at the start
+    realtime_settings  the settings requested from the system, and whether it granted them
     """
 
     model: str
@@ -48,10 +48,10 @@ class Setup:
 
     @property
     def pulse_s(self) -> float:
-        """The time of a pulse."""
+        """The duration of a pulse in seconds."""
         return self.pulse_frames / self.rate_hz
 
     @property
     def block_s(self) -> float:
-        """The time of a block of the device; 0 if the device chooses."""
+        """The duration of a block of the device in seconds; 0 if the device chooses."""
         return self.block_frames / self.device_rate_hz

@@ -1,4 +1,4 @@
-"""The statistics of a live run: what came and went, how late it was, and the end-to-end latency."""
+"""The statistics of a live run: counters, times, and the end-to-end latency."""
 
 from dataclasses import asdict, fields
 from math import isfinite
@@ -14,17 +14,17 @@ class Counters:
 
     callbacks           calls of the device
     pulses              pulses computed; one of all streams together counts as one
-    frames_in           frames that the device gave
-    frames_lost         of these: there was no space for them
+    frames_in           frames that the device delivered
+    frames_lost         the part of ``frames_in`` lost for lack of space
     frames_out          frames that the device took, silence included
-    frames_silent       of these: silence, since nothing was ready; the agreed delay at the start is not counted
-    frames_skipped      made, but too late to be played
-    pulses_dropped      left out by the policy ``drop_oldest``
+    frames_silent       the part of ``frames_out`` that was silence because nothing was ready, without the planned delay
+    frames_skipped      frames computed, but too late to be played
+    pulses_dropped      pulses dropped by the policy ``drop_oldest``
     missed              pulses that were ready after their deadline
-    input_underflows    flags of the audio system: it filled its input up with silence
-    input_overflows     the same: it threw input away
-    output_underflows   the same: it played a gap
-    output_overflows    the same: it threw output away
+    input_underflows    flags of the audio system: it padded its input with silence
+    input_overflows     flags: it discarded input
+    output_underflows   flags: it played a gap
+    output_overflows    flags: it discarded output
     stalls              times that the device stopped calling
     reopened            times that the device was opened again
     faults              values for which a node of the model had no result, such as an index outside of its table
@@ -49,29 +49,29 @@ class Counters:
 
     @property
     def xruns(self) -> int:
-        """All flags of the audio system."""
+        """The sum of all flags of the audio system."""
         return self.input_underflows + self.input_overflows + self.output_underflows + self.output_overflows
 
     def since(self, earlier: "Counters") -> "Counters":
-        """The statistics after ``earlier``."""
+        """Return the difference from ``earlier``."""
         return Counters(*(getattr(self, of.name) - getattr(earlier, of.name) for of in fields(self)))
 
     def plus(self, other: "Counters") -> "Counters":
-        """Both together."""
+        """Return the sum of both."""
         return Counters(*(getattr(self, of.name) + getattr(other, of.name) for of in fields(self)))
 
 
 @record
 class DelayBreakdown:
-    """The end-to-end latency, in seconds, constant while nothing is late.
+    """The end-to-end latency by stage, in seconds, constant while nothing is late.
 
-    device_in_s    from the microphone until a sample arrives, as the audio system states it
+    device_in_s    from the microphone until a sample arrives, as the audio system reports it
     reblocking_s   until a pulse is full, and until a block can be filled from pulses
-    resampling_s   of both resamplers; 0 where rates are equal
-    headroom_s     what is kept ready beyond that, so that computing may take its time
-    model_s        of the model: what it looks ahead
-    device_out_s   until a sample that was given is played, as the audio system states it
-    frames         device frames between a sample that comes in and one that goes out, the device itself not counted
+    resampling_s   the delay of both resamplers; 0 if rates are equal
+    headroom_s     additional delay that allows time for computing
+    model_s        the look-ahead of the model
+    device_out_s   until a delivered sample is played, as the audio system reports it
+    frames         the delay in device frames between input and output, the device's own latency excluded
     """
 
     device_in_s: float
@@ -83,7 +83,7 @@ class DelayBreakdown:
     frames: int
 
     def __str__(self) -> str:
-        """Stage by stage; those that cost nothing are left out."""
+        """List the stages, except those of zero length."""
         stages = " + ".join(f"{name} {1e3 * seconds:.1f}" for name, seconds in self.stages if seconds)
         return f"{1e3 * self.total_s:.1f} ms end to end" + (f" = {stages}" if stages else "")
 
@@ -94,7 +94,7 @@ class DelayBreakdown:
 
     @property
     def stages(self) -> tuple[tuple[str, float], ...]:
-        """Name and seconds of each stage, in the order in which sound meets them."""
+        """Name and seconds of each stage, in the order in which sound passes them."""
         return (
             ("device in", self.device_in_s),
             ("re-blocking", self.reblocking_s),
@@ -107,7 +107,7 @@ class DelayBreakdown:
 
 @record
 class StatisticsSummary:
-    """An statistics with percentiles in place of histograms; what is printed, and written as JSON.
+    """Statistics with percentiles in place of histograms, as printed and written as JSON.
 
     levels_in, levels_out  None if a level is not finite
     """
@@ -131,17 +131,17 @@ class StatisticsSummary:
 class LiveStatistics:
     """The statistics of a live run.
 
-    elapsed_s    since the start
-    deadline_s   a pulse that takes longer than this, from arrival until its output is ready, has missed it
+    elapsed_s    seconds since the start
+    deadline_s   the longest time in seconds from the arrival of a pulse until its output must be ready
     total        from the arrival of a pulse's last sample (entry of the callback) until its output is ready
     waiting      from that arrival until the start of computing
     compute      from there until the end of the model
-    callback     the time inside of a callback
+    callback     the time inside a callback
     interval     from callback to callback
-    levels_in    the peak of each channel since the previous reading, linear: 1 is full scale
-    levels_out   the same, of what is played
-    load         time of computing as a part of the time there is, over the last interval
-    notes        requests that were not granted, and what happened
+    levels_in    the peak of each input channel since the previous reading, linear: 1 is full scale
+    levels_out   the same for the played sound
+    load         compute time as a part of real time, over the last interval
+    notes        requests that were not granted, and events
     """
 
     elapsed_s: float
@@ -159,7 +159,7 @@ class LiveStatistics:
     notes: tuple[str, ...] = ()
 
     def summary(self) -> StatisticsSummary:
-        """The percentiles at this moment."""
+        """Return the present statistics with percentiles."""
         return StatisticsSummary(
             self.elapsed_s,
             self.counters,
@@ -177,10 +177,10 @@ class LiveStatistics:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary, for JSON."""
+        """The summary as a dictionary, for JSON."""
         return asdict(self.summary())
 
 
 def finite(levels: tuple[float, ...]) -> tuple[float | None, ...]:
-    """The levels, None for those that are infinite or NaN: JSON has neither."""
+    """Return the levels, with None for those that are infinite or NaN, which JSON lacks."""
     return tuple(level if isfinite(level) else None for level in levels)

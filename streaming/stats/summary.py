@@ -1,4 +1,4 @@
-"""A live run in words: what it was, how late it was, and where something went wrong, why and what to do."""
+"""The report of a live run: its settings, its times, and its problems with causes and remedies."""
 
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
@@ -21,7 +21,7 @@ class LiveReport(Report):
     statistics: StatisticsSummary
 
     def sections(self) -> list[Section]:
-        """One line for each thing to know."""
+        """The sections of the report."""
         return [Pairs(self.pairs())]
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -64,7 +64,7 @@ def _setup_pairs(setup: Setup) -> list[tuple[str, str]]:
 
 
 def span(seconds: float) -> str:
-    """A time of a clock: 12.3 s, 4:05, 1:02:03."""
+    """Format a duration: 12.3 s, 4:05, 1:02:03."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)

@@ -6,14 +6,14 @@ from pulse.errors import InputError
 from pulse.support.record import record
 
 EARLY = 0.05
-"""A look that comes by this part of an interval too early still ends it."""
+"""A check that is too early by at most this part of an interval still ends the interval."""
 
 
 @record
 class Ticks:
-    """Intervals of ``interval_s`` seconds since the start; they can be read at any time.
+    """Intervals of ``interval_s`` seconds since the start, checked at any time.
 
-    Raises  InputError: no positive time
+    Raises  InputError: the time is not positive
     """
 
     interval_s: float = 1.0
@@ -23,7 +23,7 @@ class Ticks:
             raise InputError(f"an interval of {self.interval_s} s; give more than 0 seconds")
 
     def is_due(self, before_s: float, now_s: float) -> bool:
-        """Whether an interval ends after the first time and by the second one."""
+        """Whether an interval ends after the first time and not after the second."""
         return self._number(now_s) > self._number(before_s)
 
     def _number(self, elapsed_s: float) -> int:

@@ -1,5 +1,5 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-"""Titles of pictures: as wide as the picture, whatever names are in them."""
+"""Titles of pictures: wrapped to the width of the picture."""
 
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
@@ -12,14 +12,14 @@ from matplotlib.textpath import TextToPath
 MOST_LINES = 3
 MORE = "…"
 SPARE = 1.04
-"""What is drawn may be this much wider than it was measured: glyphs are put on whole pixels."""
+"""Drawn text may be wider than measured by this factor: glyphs are placed on whole pixels."""
 
 
 def fit_title(parts: Sequence[str], width_points: float, size: float, weight: str) -> str:
-    """Text in lines that are no wider than ``width_points``.
+    """Return text in lines that are no wider than ``width_points``.
 
-    parts  stand in one line if they fit, else each begins a line; a part has ``MOST_LINES`` at most, and ends with
-           ``…`` if that is too little
+    parts  are on one line if they fit, else each begins a line; a part has at most ``MOST_LINES``, and ends with
+           ``…`` if it needs more
     """
     font = _Font(size, weight, width_points)
     plain = [one_line(part) for part in parts]
@@ -35,7 +35,7 @@ def width_points(text: str, size: float) -> float:
 
 
 def one_line(text: str) -> str:
-    """Without what no font has: line ends, and bytes of names that are no UTF-8."""
+    """Remove what no font can show: line ends, and bytes of names that are not UTF-8."""
     shown = text.encode("utf-8", "backslashreplace").decode()
     return " ".join("".join(each if each.isprintable() else " " for each in shown).split())
 
@@ -49,7 +49,7 @@ def _cut(lines: list[str], font: "_Font") -> list[str]:
 
 @contextmanager
 def without_glyphs() -> Generator[None]:
-    """A font may lack a character: a box stands for it, without a warning."""
+    """Suppress warnings about characters that the font lacks, which are drawn as boxes."""
     with catch_warnings():
         filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield
@@ -62,22 +62,22 @@ def _width(text: str, font: FontProperties) -> float:
 
 
 class _Font:
-    """Breaks text of one font into lines."""
+    """Breaks text in one font into lines."""
 
     def __init__(self, size: float, weight: str, width_points: float) -> None:
         self._properties = FontProperties(size=size, weight=weight)
         self._width = width_points
 
     def fits(self, text: str) -> bool:
-        """Whether a line holds it."""
+        """Whether the text fits on a line."""
         return SPARE * _width(text, self._properties) <= self._width
 
     def count(self, text: str, end: str = "") -> int:
-        """How many characters of a text a line holds, with ``end`` behind them."""
+        """The number of characters of a text that fit on a line, followed by ``end``."""
         return bisect_left(range(len(text)), True, key=lambda at: not self.fits(text[: at + 1] + end))
 
     def lines(self, text: str) -> Iterator[str]:
-        """Broken between words, and inside of those that are wider than a line."""
+        """Break text between words, and within words wider than a line."""
         line = ""
         for word in text.split():
             longer = f"{line} {word}" if line else word

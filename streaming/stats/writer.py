@@ -1,4 +1,4 @@
-"""Statistics of a live run as lines of JSON, written while it runs."""
+"""StatsWriter: writes statistics of a live run as JSON lines while it runs."""
 
 import json
 import os
@@ -31,15 +31,15 @@ from streaming.stats.ticks import Ticks
 
 
 class StatsWriter(NotCopyable):
-    """Writes a header at once, a line for each interval, and a summary at the end; each line is complete in the file.
+    """Writes a header at once, a line per interval, and a summary at the end; the file only ever has complete lines.
 
-    What goes wrong after the header, such as a full disk, never stops the run: the file is cut back to its last
-    complete line, ``problem`` says what happened, and the next line that succeeds covers the time that is missing.
+    Errors after the header, such as a full disk, never stop the run: the file is truncated to its last complete
+    line, ``problem`` is the error, and the next line that succeeds covers the missing time.
 
-    path        a file of that name is replaced
-    setup       what the run was started with
-    interval_s  seconds of a line
-    Raises      InputError: the file cannot be written, or no interval
+    path        the file, replaced if it exists
+    setup       the settings of the run
+    interval_s  seconds per line
+    Raises      InputError: the file cannot be written, or the interval is invalid
     """
 
     why_not = "it writes one file; make another one with another path"
@@ -68,7 +68,7 @@ class StatsWriter(NotCopyable):
             raise write_error(path, reason)
 
     def update(self, statistics: LiveStatistics) -> None:
-        """Take notice of statistics; often, for levels are peaks since the one before. A line if it is time."""
+        """Take new statistics, and write a line if one is due. Call often: levels are peaks since the previous call."""
         self._levels_in = loudest(self._levels_in, statistics.levels_in)
         self._levels_out = loudest(self._levels_out, statistics.levels_out)
         self._computed_s += statistics.load * (statistics.elapsed_s - self._seen_s)
@@ -78,7 +78,7 @@ class StatsWriter(NotCopyable):
             self._add(statistics)
 
     def close(self, statistics: LiveStatistics | None = None) -> None:
-        """End the file, with the rest of the last interval and the summary if there is statistics."""
+        """End the file. Given statistics, first write the rest of the last interval and the summary."""
         if self._file.closed:
             return
         if statistics is not None:
@@ -135,7 +135,7 @@ class StatsWriter(NotCopyable):
         return IntervalLine(interval, replace(statistics.summary(), notes=()), HistogramLine.of(total))
 
     def _write(self, line: str, record: StatsHeader | IntervalLine | SummaryLine) -> str | None:
-        """Write all of a line, or none of it and say why."""
+        """Write all of a line, or none of it and return the reason."""
         text = json.dumps({"line": line} | _round(asdict(record)), allow_nan=False, separators=(",", ":"))
         unwritten = memoryview(text.encode() + b"\n")
         size = len(unwritten)
@@ -148,7 +148,7 @@ class StatsWriter(NotCopyable):
         return None
 
     def _cut(self, reason: str) -> str:
-        """Take a part of a line away; the reason, with what else goes wrong."""
+        """Remove a partial line. Returns the reason, with any further error."""
         try:
             os.ftruncate(self._file.fileno(), self._written)
             self._file.seek(self._written)
@@ -158,12 +158,12 @@ class StatsWriter(NotCopyable):
 
 
 def loudest(some: tuple[float, ...], others: tuple[float, ...]) -> tuple[float, ...]:
-    """The larger level of each channel."""
+    """Return the larger level of each channel."""
     return tuple(map(max, some, others)) if len(some) == len(others) else others
 
 
 def _round(value: Any) -> Any:
-    """Seconds to the nanosecond, and no digits beyond."""
+    """Round seconds to nanoseconds."""
     if isinstance(value, float):
         return round(value, 9)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The protocol between a server of streams and its clients: docs/protocol.md as data. Nothing here waits or sends."""
+"""The protocol between a server of streams and its clients, see docs/protocol.md: data only, without any I/O."""
 
 VERSION = 1
 SUBPROTOCOL = "pulse.v1"

@@ -6,7 +6,7 @@ from typing import Any
 from pulse.errors import PulseError
 
 POLICY, TOO_LONG, FAILED, AGAIN_LATER = 1008, 1009, 1011, 1013
-"""Statuses with which a WebSocket is closed."""
+"""The close statuses of a WebSocket."""
 STATUSES = {
     "hello": POLICY,
     "token": POLICY,
@@ -35,7 +35,7 @@ class WireError(PulseError):
     """An error that ends a stream between server and client.
 
     code  a key of ``STATUSES``
-    hint  the way out
+    hint  what to do about it
     """
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
@@ -54,10 +54,10 @@ class WireError(PulseError):
 
 
 class MovedError(WireError):
-    """A stream that other servers of a fleet are to take.
+    """A stream that other servers of a fleet should take.
 
-    stream  the name under which they take it
-    urls    of these servers, the best first
+    stream  the name under which they accept it
+    urls    the URLs of these servers, best first
     """
 
     def __init__(self, stream: str, urls: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Binary messages: frames of a port with their number."""
+"""Binary messages: numbered frames of a port."""
 
 from struct import Struct
 from typing import NamedTuple
@@ -13,15 +13,15 @@ _LONGEST_US = (1 << 32) - 1
 
 
 class Header(NamedTuple):
-    """The header before the values of a binary message.
+    """The header of a binary message, before the values.
 
     kind      INPUT, OUTPUT or FINAL
-    port      its number
-    epoch     resets before, modulo 65536
-    frames    how many follow
-    first     the number of the first one
-    queue_us  of an output: how long its last pulse waited for a thread
-    step_us   of an output: how long that pulse's step took
+    port      the number of the port
+    epoch     the number of resets so far, modulo 65536
+    frames    the number of frames that follow
+    first     the number of the first frame
+    queue_us  for an output, how long its last pulse waited for a thread
+    step_us   for an output, how long that pulse's step took
     """
 
     kind: int
@@ -34,7 +34,7 @@ class Header(NamedTuple):
 
 
 def pack_frames(header: Header, values: bytes) -> bytes:
-    """A binary message."""
+    """Create a binary message."""
     kind, port, epoch, frames, first, queue_us, step_us = header
     return (
         HEADER.pack(kind, port, epoch, frames, first, min(queue_us, _LONGEST_US), min(step_us, _LONGEST_US))
@@ -43,7 +43,7 @@ def pack_frames(header: Header, values: bytes) -> bytes:
 
 
 def unpack_header(message: bytes) -> Header:
-    """The header of a binary message. Raises WireError: it is shorter than one."""
+    """Read the header of a binary message. Raises WireError: the message is too short."""
     if len(message) < HEADER.size:
         raise WireError(
             "message",

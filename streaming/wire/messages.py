@@ -1,4 +1,4 @@
-"""Messages of text: JSON objects with a ``type``."""
+"""Text messages: JSON objects with a ``type``."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,14 +10,14 @@ from streaming.wire.errors import WireError
 
 FORMATS = ("pcm16", "f32", "opus")
 REQUESTS = ("flush", "reset", "ping", "stats", "confirm")
-"""What a client may send after its hello."""
+"""The types that a client may send after its hello."""
 ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
-"""What a server sends."""
+"""The types that a server sends."""
 Message = dict[str, Any]
 
 
 def read_message(text: str) -> Message:
-    """A message. Raises WireError: it is no JSON object with a type."""
+    """Parse a message. Raises WireError: it is not a JSON object with a type."""
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -41,7 +41,7 @@ def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
 
 
 def write_message(message: Mapping[str, Any]) -> str:
-    """The text of a message."""
+    """Return the text of a message."""
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -51,12 +51,12 @@ def _refuse_constant(name: str) -> None:
 
 @record
 class Hello:
-    """The first message of a client; None stands for a field that was left out.
+    """The first message of a client; None for fields that were left out.
 
-    resume   the name of a stream that goes on
-    stream   the name of a new stream, as another server of the fleet gave it
-    follows  the client connects elsewhere if the fleet wants it to
-    confirms  the client confirms checkpoints
+    resume   the name of a stream to resume
+    stream   the name of a new stream, given by another server of the fleet
+    follows  whether the client connects to another server on request
+    confirms whether the client confirms checkpoints
     """
 
     model: str | None = None
@@ -73,7 +73,7 @@ class Hello:
 
     @classmethod
     def of_message(cls, message: Message) -> "Hello":
-        """Raises WireError: a field is wrong."""
+        """Read a hello. Raises WireError: a field is wrong."""
         if message["type"] != "hello":
             raise _wrong(f"the first message has type {message['type']!r}", 'begin with {"type": "hello"}')
         if message.get("version", VERSION) != VERSION:

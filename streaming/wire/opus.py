@@ -1,4 +1,4 @@
-"""Sound as packets of Opus (RFC 6716), one a message, mono at 48 kHz; PyAV codes them, with its own copy of libopus."""
+"""Sound as Opus packets (RFC 6716), one per message, mono at 48 kHz, coded by PyAV with its copy of libopus."""
 
 from importlib import import_module
 from typing import Any
@@ -14,12 +14,12 @@ RATE_HZ = 48_000
 PACKET_MS = 10
 PACKET_SAMPLES = RATE_HZ * PACKET_MS // 1000
 SKIP_SAMPLES = 120
-"""By which a decoder is behind this encoder: the ``pre-skip`` of RFC 7845."""
+"""The delay from encoder to decoder in samples: the ``pre-skip`` of RFC 7845."""
 BIT_RATE = 64_000
 
 
 class OpusEncoder(NotCopyable):
-    """Makes packets. Raises InputError: PyAV is not installed."""
+    """Encodes samples as packets. Raises InputError: PyAV is not installed."""
 
     why_not = "it remembers samples; make another one"
 
@@ -41,16 +41,16 @@ class OpusEncoder(NotCopyable):
 
     @property
     def delay_samples(self) -> int:
-        """The longest delay of an output in samples: until its packet is full, and the decoder's."""
+        """The longest delay of an output in samples: until its packet is full, plus the decoder's delay."""
         return PACKET_SAMPLES - 1 + SKIP_SAMPLES
 
     def encode(self, samples: Array) -> list[tuple[int, bytes]]:
-        """Packets that are full, each with its number of samples."""
+        """Return the full packets, each with its number of samples."""
         self._samples_in += samples.size
         return self._packets(np.concatenate([self._rest, samples]))
 
     def flush(self) -> list[tuple[int, bytes]]:
-        """The rest, with silence behind it: as much as lets a decoder give every sample."""
+        """Return the rest, padded with enough silence for a decoder to return every sample."""
         missing = self._samples_in + SKIP_SAMPLES - self._samples_out
         whole = -(-missing // PACKET_SAMPLES) * PACKET_SAMPLES if self._samples_in else 0
         return self._packets(np.concatenate([self._rest, np.zeros(whole - self._rest.size, np.float32)]))
@@ -68,9 +68,9 @@ class OpusEncoder(NotCopyable):
 
 
 class OpusDecoder(NotCopyable):
-    """Makes samples of packets.
+    """Decodes packets to samples.
 
-    skip    samples that it leaves out at the beginning
+    skip    samples to skip at the start
     Raises  InputError: PyAV is not installed
     """
 
@@ -83,7 +83,7 @@ class OpusDecoder(NotCopyable):
         self._skip = skip
 
     def decode(self, packet: bytes) -> tuple[int, Array]:
-        """The size of a packet in samples, and its samples without those to skip. Raises WireError: it is no packet."""
+        """Return a packet's size in samples, and its samples except those to skip. Raises WireError: not a packet."""
         try:
             frames: list[Any] = self._codec.decode(self._av.Packet(packet)) if packet else []
         except (self._av.FFmpegError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Ports of a stream as the protocol tells of them, and their values as bytes."""
+"""Ports of a stream as described in the protocol, and their values as bytes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,19 +12,19 @@ from pulse.support.record import record
 from streaming.wire.errors import WireError
 
 PCM16 = np.float32(1 << 15)
-"""What is written for 1."""
+"""The integer for 1.0."""
 _PART = 1 / PCM16
 _I2 = np.dtype("<i2")
 
 
 @record
 class WirePort:
-    """An input or output.
+    """An input or output of a stream.
 
-    number  in binary frames
+    number  its number in binary messages
     kind    ``sound``, ``frames`` or ``final``
-    shape   of all frames; None at ``axis``, that of time
-    rate    frames a second; None if the model's rate is unknown, or for a final value
+    shape   the shape of all frames; None at ``axis``, the stream axis
+    rate    frames per second; None if the model's rate is unknown, or for a final value
     delay   frames by which the model looks ahead
     """
 
@@ -39,7 +39,7 @@ class WirePort:
 
     @classmethod
     def of_port(cls, number: int, port: Port, rate_hz: int | None) -> "WirePort":
-        """The port of a program. Raises InputError: its type has no form in the protocol."""
+        """Describe a port of a program. Raises InputError: the protocol does not support its type."""
         name = dtype_name(port.dtype)
         if name not in DTYPES:
             raise InputError(f"{port.name}: values of {name} cannot be sent")
@@ -50,7 +50,7 @@ class WirePort:
 
     @classmethod
     def of_dict(cls, fields: Mapping[str, Any]) -> "WirePort":
-        """The port of a dictionary of ``as_dict``."""
+        """Create a port from a dictionary of ``as_dict``."""
         return cls(
             fields["port"],
             fields["name"],
@@ -63,7 +63,7 @@ class WirePort:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The port as a dictionary for JSON."""
         return {
             "port": self.number,
             "name": self.name,
@@ -83,7 +83,7 @@ class WirePort:
         return values * (2 if self.is_pcm(format) else DTYPES[self.dtype].itemsize)
 
     def encode(self, array: Array, format: str) -> bytes:
-        """The values of an array of the port's shape, frame after frame."""
+        """Encode the values of an array of the port's shape, frame after frame."""
         if self._is_turned:
             array = np.moveaxis(array, self.axis or 0, 0)
         if self.is_pcm(format):
@@ -91,7 +91,7 @@ class WirePort:
         return array.astype(_little(array), copy=False).tobytes()
 
     def encode_all(self, arrays: Array, format: str) -> list[bytes]:
-        """The bytes of ``encode`` for each of several arrays, in about the time of one."""
+        """Encode several arrays as ``encode`` does, in about the time of one."""
         if self._is_turned:
             return [self.encode(array, format) for array in arrays]
         values = (
@@ -101,7 +101,7 @@ class WirePort:
         return [values[first : first + size] for first in range(0, size * len(arrays), size)]
 
     def decode(self, values: bytes | memoryview, frames: int, format: str) -> Array:
-        """The array of this many frames. Raises WireError: the bytes are more or fewer."""
+        """Decode this many frames to an array. Raises WireError: there are more or fewer bytes."""
         frame_bytes = self.frame_bytes(format)
         size = frames * frame_bytes
         if len(values) != size:
@@ -124,16 +124,16 @@ class WirePort:
 
     @property
     def _is_turned(self) -> bool:
-        """Whether the values of a frame are not side by side in an array."""
+        """Whether the values of a frame are not contiguous in an array."""
         return any(size != 1 for size in self.shape[: self.axis])
 
     def is_pcm(self, format: str) -> bool:
-        """Whether its values are samples of 16 bits in this format."""
+        """Whether the port's values are samples of 16 bits in this format."""
         return format == "pcm16" and self.kind == "sound"
 
 
 def _pcm16(samples: Array) -> bytes:
-    """The nearest that can be written; beyond -1 to 1 they are cut off, and NaN is 0."""
+    """Round samples to 16 bits; beyond -1 to 1 they are clipped, and NaN becomes 0."""
     scaled: Array = samples * PCM16
     np.rint(scaled, out=scaled)
     np.minimum(scaled, PCM16 - 1, out=scaled)

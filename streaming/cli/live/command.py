@@ -42,16 +42,16 @@ def run_live(
 ) -> None:
     """Run until Ctrl-C or q, SIGTERM, the end of the file, or the given seconds; then print the report.
 
-    From the first block on until all files are complete, signals tear nothing: they end the run as q does.
-    What ends the run before its time, or keeps a file from being written, is raised after that: all that was written
-    until then is kept.
+    From the first block until all files are complete, signals interrupt no writing: they end the run as q does.
+    An error that ends the run early, or prevents a file from being written, is raised after that: all that was
+    written so far is kept.
     """
     if opened.rate_hz is None:
         raise InputError(f"{opened.title}: how many samples a second it takes is not known; give --rate")
     target = frames_target(options, request)
     port = None if target is None else frames_port(program, request)
     if port is not None and request.events is not None:
-        request.events.of_port(port, opened.rate_hz)  # refuses before a device is opened
+        request.events.of_port(port, opened.rate_hz)  # raises before a device is opened
     host = file_host(request)
     live = Live(
         program,
@@ -79,7 +79,7 @@ def run_live(
 
 
 class _LiveRun:
-    """A live run, the files that it writes, and what goes wrong."""
+    """A live run, the files that it writes, and its errors."""
 
     def __init__(self, live: Live, host: FileHost | None, options: LiveOptions, quiet: bool) -> None:
         self._live, self._host, self._options, self._quiet = live, host, options, quiet
@@ -90,7 +90,7 @@ class _LiveRun:
         self.frames: FramesWriter | None = None
 
     def until_it_ends(self, signals: ExitStack, files: ExitStack) -> LiveStatistics:
-        """Open the device, run, and complete the files. Raises PulseError if the run does not begin."""
+        """Open the device, run, and complete the files. Raises PulseError if the run does not start."""
         statistics: LiveStatistics | None = None
         try:
             with self._live:
@@ -103,7 +103,7 @@ class _LiveRun:
                     if self._stats is not None:
                         self._stats.close(statistics)
                 if self._recorder is not None:
-                    with suppress(InputError):  # it is among its problems
+                    with suppress(InputError):  # the error is among its problems
                         self._recorder.close()
         except PulseError as error:
             if statistics is None:
@@ -119,7 +119,7 @@ class _LiveRun:
         return statistics
 
     def raise_first(self) -> None:
-        """Raise the first of all that went wrong; the others are warnings."""
+        """Raise the first error; the others become warnings."""
         writers = (self._recorder, self.frames)
         problems = [
             *self._problems,
@@ -148,7 +148,7 @@ class _LiveRun:
                 follow(self._live, view, self._stats, self.frames, self._options.seconds, signal_numbers)
         except PulseError as error:
             self._errors.append(error)
-        except OSError as error:  # of the terminal, which may be closed
+        except OSError as error:  # from the terminal, which may be closed
             self._problems.append(error)
 
 

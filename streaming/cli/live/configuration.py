@@ -21,7 +21,7 @@ SILENT = "none"
 
 
 def live_plan(rate_hz: int, program: Program, request: RunRequest, options: LiveOptions) -> Plan:
-    """Devices, rates and channels. By default outputs that are sound are played. Raises InputError."""
+    """The devices, rates and channels of a run. By default, sound outputs are played. Raises InputError."""
     target = request.target
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
@@ -98,7 +98,7 @@ def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
 
 
 def frames_port(program: Program, request: RunRequest) -> Port:
-    """The output whose frames go to a file; for events the first that is not sound as the input. Raises InputError."""
+    """The output whose frames go to a file; for events, the first that is not sound as the input. Raises InputError."""
     if request.sound.output is not None:
         return find_output(program, request.sound.output)
     source = live_inputs(program)[0]

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 ROWS = 8
-"""Channels that have a meter."""
+"""The most channels that have a meter."""
 LOWEST_DB = -60.0
 LOUD_DB, HOT_DB = -18.0, -3.0
 LABEL = 9
 NARROWEST = 60
 NOTES = 3
-"""The last ones, that is; all are in the report."""
+"""The number of latest notes that are shown; all are in the report."""
 
 
 @record
 class KeyCommand:
-    """Something that can be done while it runs: the key and what it does."""
+    """A command during the run: its key and what it does."""
 
     key: str
     name: str
@@ -34,7 +34,7 @@ class KeyCommand:
 
 @record
 class Signs:
-    """The characters of the display: parts of a cell, the rest of a meter, a held peak, latencies, too late, on."""
+    """The characters of the display: parts of a cell, the rest of a meter, a held peak, latencies, late, on."""
 
     parts: str
     rail: str
@@ -55,7 +55,7 @@ def render(
     active: frozenset[str] = frozenset(),
     signs: Signs = BLOCKS,
 ) -> "RenderableType":
-    """The whole display of a scene that has statistics; it is as wide as the console, best from 60 columns on."""
+    """Render the display of a scene with statistics, as wide as the console, best from 60 columns on."""
     return _Display(setup, scene, tuple(controls), active, signs)
 
 
@@ -94,7 +94,7 @@ class _Display:
         return title.append(f"  {ago}", "bold")
 
     def _meters(self, width: int) -> Any:
-        """Two columns where sound comes and goes; a line of names above."""
+        """Draw the meters: two columns if there are both input and output, with a line of names above."""
         from rich.text import Text
 
         meters = (
@@ -162,7 +162,7 @@ class _Display:
         return rows + [("note", Text(note, "yellow")) for note in statistics.notes[-NOTES:]]
 
     def _sparkline(self, deadline_s: float, width: int) -> "Text":
-        """p99 of each interval; the highest step is the deadline."""
+        """Draw the p99 of each interval; the highest step is the deadline."""
         from rich.text import Text
 
         line = Text()

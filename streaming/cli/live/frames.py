@@ -1,4 +1,4 @@
-"""FramesWriter: the frames of a live run, or the events in them, into a file or a pipe, while it goes on."""
+"""FramesWriter: writes frames of a live run, or the events in them, to a file or a pipe during the run."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -14,9 +14,9 @@ from streaming.sound.target import Target
 class FramesWriter:
     """Writes the frames of one output of the first stream, or the events in them.
 
-    rate_hz   of the model's time, such as samples a second
-    problems  what went wrong since it was made: what ended the frames, and what kept their file from being completed.
-              The run goes on, and what was written until then is kept.
+    rate_hz   frames of the model's symbol per second, such as the sample rate
+    problems  the errors so far, which ended the frames or prevented the file from being completed. The run goes on,
+              and what was written so far is kept.
     Raises    InputError: a file that cannot be written
     """
 
@@ -31,7 +31,7 @@ class FramesWriter:
         self._append(self._live.outputs.ready()[0])
 
     def finish(self) -> None:
-        """Write the last frames, after the end of the run. A run that was abandoned has none."""
+        """Write the last frames, after the end of the run. An abandoned run has none."""
         self.write()
         if self._live.abandoned:
             self.problems.append(

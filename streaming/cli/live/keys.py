@@ -1,4 +1,4 @@
-"""Keys that are pressed while a command runs."""
+"""Keys pressed while a command runs."""
 
 import os
 import select
@@ -14,7 +14,7 @@ if os.name == "posix":
 
 @contextmanager
 def key_presses() -> Generator[Callable[[float], str]]:
-    """Gives a function that waits this many seconds for a key and returns it; empty if none was pressed.
+    """Yield a function that waits this many seconds for a key and returns it; empty if none was pressed.
 
     If stdin is not a POSIX terminal, no key can be pressed.
     """
@@ -32,7 +32,7 @@ def key_presses() -> Generator[Callable[[float], str]]:
     try:
         yield wait
     finally:
-        with suppress(termios.error):  # nothing is restored where the terminal was closed
+        with suppress(termios.error):  # nothing to restore if the terminal was closed
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 

@@ -12,7 +12,7 @@ PANEL = "Live"
 
 @record
 class LiveOptions:
-    """The options of a live run, as the command line has them."""
+    """The options of a live run, as given on the command line."""
 
     live: Annotated[
         bool,

@@ -1,4 +1,4 @@
-"""The memory of a live display from one update to the next: peaks that are held, latencies so far."""
+"""The state of a live display between updates: held peaks, recent latencies."""
 
 from dataclasses import field
 from math import inf, isnan, log10, nan
@@ -8,21 +8,21 @@ from streaming.stats.statistics import LiveStatistics
 from streaming.stats.ticks import Ticks
 
 HOLD_S = 1.5
-"""How long the highest peak stays."""
+"""The seconds that the highest peak is held."""
 REMEMBERED = 240
-"""Intervals."""
+"""The number of intervals to remember."""
 
 
 @record
 class Peak:
-    """The level of a channel now, and the highest one of late, held since ``since_s``; in dBFS."""
+    """The present level of a channel and its held peak, held since ``since_s``; in dBFS."""
 
     now_db: float
     held_db: float
     since_s: float
 
     def after(self, level: float, at_s: float) -> "Peak":
-        """The next one."""
+        """Return the peak after this level."""
         now_db = decibels(level)
         falls = at_s - self.since_s <= HOLD_S and not (now_db >= self.held_db or isnan(now_db))
         return Peak(now_db, *((self.held_db, self.since_s) if falls else (now_db, at_s)))
@@ -30,11 +30,11 @@ class Peak:
 
 @record
 class Scene:
-    """All that is shown.
+    """The data that the display shows.
 
-    statistics    the last one
-    marked     the one at the end of the last interval, and the one an interval before; None if there was none
-    p99_us     of the last intervals; NaN where no pulse was computed
+    statistics    the latest statistics
+    marked     the statistics at the ends of the last interval and the one before; None if there was none
+    p99_us     the p99 of the last intervals; NaN if no pulse was computed
     """
 
     ticks: Ticks = field(default_factory=Ticks)
@@ -46,7 +46,7 @@ class Scene:
     peaks_out: tuple[Peak, ...] = ()
 
     def after(self, statistics: LiveStatistics) -> "Scene":
-        """The scene to show after these statistics."""
+        """Return the scene after these statistics."""
         at_s, marked, before, p99_us = statistics.elapsed_s, self.marked, self.before, self.p99_us
         if self.ticks.is_due(0.0 if marked is None else marked.elapsed_s, at_s):
             total = statistics.total if marked is None else statistics.total.since(marked.total)
@@ -58,7 +58,7 @@ class Scene:
 
 
 def decibels(level: float) -> float:
-    """A linear level in dBFS: 1 is 0, 0 is minus infinity; NaN stays."""
+    """Convert a linear level to dBFS: 1 is 0, 0 is minus infinity; NaN stays NaN."""
     if isnan(level):
         return nan
     return 20 * log10(level) if level > 0 else -inf

@@ -1,4 +1,4 @@
-"""The display of a live run as it goes on; one line for each interval where no terminal is."""
+"""LiveView: the display of a live run; one line per interval if stderr is not a terminal."""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class LiveView:
-    """Shows each new statistics on stderr; as a context manager it restores the terminal at the end.
+    """Shows statistics on stderr; as a context manager, restores the terminal at the end.
 
-    setup      what the run was started with
+    setup      the settings of the run
     controls   the keys
     quiet      show nothing
-    interval_s seconds of a column of the latencies, and of a line where stderr is no terminal
+    interval_s seconds per column of the latencies, and per line if stderr is not a terminal
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LiveView:
             self._live.stop()
 
     def update(self, statistics: LiveStatistics, active: frozenset[str] = frozenset()) -> None:
-        """Show statistics; ``active`` are the names of the controls that are on."""
+        """Show statistics; ``active`` names the controls that are on."""
         marked = self.scene.marked
         self.scene = self.scene.after(statistics)
         if self._live is not None:
@@ -67,7 +67,7 @@ class LiveView:
 
 
 def plain_line(scene: Scene) -> str:
-    """The last interval of a scene in one line."""
+    """Return the last interval of a scene as one line."""
     statistics, before = scene.marked, scene.before
     assert statistics is not None
     total = statistics.total if before is None else statistics.total.since(before.total)

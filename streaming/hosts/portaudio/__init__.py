@@ -1,1 +1,1 @@
-"""PortAudio: its library, its devices, its streams, and what is done when its server goes away."""
+"""PortAudio: its library, devices and streams, and recovery from a lost server."""

@@ -12,9 +12,9 @@ _ALSA = re.compile(r"ALSA lib [^:]+:\d+:\(\w+\) (.+)")
 
 @contextmanager
 def capture_alsa_messages() -> Generator[Callable[[], str | None]]:
-    """Keep it from the terminal; call what this gives for the last reason that ALSA stated, None without one.
+    """Keep standard error from the terminal; yields a function that returns the last reason that ALSA stated, or None.
 
-    All threads of the process share the standard error, so this is for short whiles.
+    All threads of the process share standard error, so use this only briefly.
     """
     try:
         before = os.dup(_STDERR)

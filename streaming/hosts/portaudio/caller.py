@@ -12,9 +12,9 @@ Result = TypeVar("Result")
 
 
 class Caller(NotCopyable):
-    """A thread that makes calls one after the other.
+    """A thread that makes calls one after another.
 
-    stuck  a call has not returned within its limit: nothing more is called, not even when it returns after all
+    stuck  whether a call has exceeded its limit: then no more calls are made, even if it returns later
     """
 
     why_not = "it has a thread; make another one"
@@ -33,7 +33,7 @@ class Caller(NotCopyable):
                 future.set_exception(error)
 
     def begin(self, call: Callable[[], Result]) -> "Future[Result]":
-        """Make a call when those before it have returned."""
+        """Make a call after the previous ones have returned."""
         future: Future[Result] = Future()
         self._calls.put((future, call))
         return future
@@ -41,7 +41,7 @@ class Caller(NotCopyable):
     def __call__(self, call: Callable[[], Result], limit_s: float) -> Result:
         """Make a call and wait for it.
 
-        Raises  TimeoutError: the limit is over, now or in a call before; and what the call raises
+        Raises  TimeoutError: this call or an earlier one exceeded its limit; and the errors of the call
         """
         if self.stuck:
             raise TimeoutError("a call before has not returned")
@@ -53,5 +53,5 @@ class Caller(NotCopyable):
             raise
 
     def end(self) -> None:
-        """Let the thread go when it has made all calls."""
+        """End the thread when it has made all calls."""
         self._calls.put(None)

@@ -1,4 +1,4 @@
-"""PortAudio's C library: where it is, what its functions take, and further copies of it."""
+"""PortAudio's C library: its location, its functions' signatures, and further copies of it."""
 
 import ctypes
 import os
@@ -19,7 +19,7 @@ JACK = 12
 """PortAudio's number of the host API."""
 HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, INVALID_DEVICE = -9999, -9998, -9997, -9996
 UNFIT_DEVICES, NO_MEMORY, TIMED_OUT, UNAVAILABLE = -9993, -9992, -9987, -9985
-"""Its errors."""
+"""PortAudio's error codes."""
 
 INSTALL = (
     "live audio needs the PortAudio library, which pip does not install on Linux: apt install libportaudio2 "
@@ -114,8 +114,8 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 class PortAudioLibrary(NotCopyable):
     """One copy of the library in this process; it is never unloaded, since its threads may outlive their use.
 
-    name    what the dynamic linker finds it by; by default where PortAudio is
-    Raises  DeviceError: there is none, or it is none
+    name    its name for the dynamic linker; by default that of PortAudio
+    Raises  DeviceError: not found, or not PortAudio
     """
 
     why_not = "it is a library of this process; load it in the other one"
@@ -145,7 +145,7 @@ class PortAudioLibrary(NotCopyable):
         return self.GetDeviceCount() >= 0
 
     def again(self) -> "PortAudioLibrary":
-        """Another copy, in a state of its own. Raises DeviceError."""
+        """Load another copy, with separate state. Raises DeviceError."""
         try:
             origin = self._origin or _file_of(self._dll)
             copy = PortAudioLibrary(_copy(origin))
@@ -207,7 +207,7 @@ def _file_of(dll: ctypes.CDLL) -> Path:
 
 
 def _copy(source: Path) -> str:
-    """A name under which the linker takes the same library for another one. Raises OSError."""
+    """Return a name under which the linker loads the same library again. Raises OSError."""
     data = source.read_bytes()
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(source.name, os.MFD_CLOEXEC)

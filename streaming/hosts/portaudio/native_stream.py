@@ -13,13 +13,13 @@ from streaming.native.gate import Gate, stream_callback
 
 _FINISHED = ctypes.CFUNCTYPE(None, c_void_p)
 _given_up: list["NativeStream"] = []
-"""Streams that could not be closed. Their device may come back and call; it then finds a shut gate."""
+"""Streams that could not be closed. Calls of their devices, should they return, are ignored."""
 
 
 class NativeStream(NotCopyable):
-    """A stream that is open; see ``host.OpenStream``.
+    """An open stream; see ``host.OpenStream``.
 
-    block_frames, rate_hz  as the device runs; blocks may have any size where block_frames is 0
+    block_frames, rate_hz  the device's block size and rate; blocks may have any size if block_frames is 0
     Raises                 DeviceError
     """
 
@@ -54,7 +54,7 @@ class NativeStream(NotCopyable):
             self._finished_callback()
 
     def start(self) -> None:
-        """Let the callbacks begin. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError."""
         reason = self._system.start(self._handle)
         if reason is not None:
             raise DeviceError(f"{self._title}: does not start ({reason}); is its sound server still there?")
@@ -62,30 +62,30 @@ class NativeStream(NotCopyable):
 
     @property
     def callbacks(self) -> int:
-        """How often the device has called."""
+        """The number of calls of the device."""
         return self._gate.callbacks
 
     @property
     def active(self) -> bool:
-        """Whether the device says that it runs."""
+        """Whether the device reports that it runs."""
         return not self.closed and self._system.library.IsStreamActive(self._handle) == 1
 
     @property
     def cpu_load(self) -> float:
-        """Time inside of callbacks as a part of all time, by the device's reckoning."""
+        """The part of time spent in callbacks, as reported by the device."""
         return 0.0 if self.closed else self._system.library.GetStreamCpuLoad(self._handle)
 
     @property
     def is_lost(self) -> bool:
         """Whether the device has ended the stream by itself: unplugged, or its server has gone."""
-        gone = self._finished or not self.active  # PortAudio says the one a little before the other
+        gone = self._finished or not self.active  # PortAudio reports one slightly before the other
         return self._started and not self._stopping and not self._gate.has_ended and gone
 
     def stop(self, limit_s: float) -> bool:
-        """End the callbacks and give the device back, once.
+        """Stop the callbacks and release the device, once.
 
-        False if that takes longer than the limit, or would hang: then it is left as it is. When this returns, no
-        callback enters the pipeline any more; if one is still ``inside``, that is False too.
+        Returns False if that takes longer than the limit, or would hang: the device is then left as it is. On return,
+        no new callback enters the pipeline; if one is still ``inside``, the result is False, too.
         """
         if self.closed:
             return True

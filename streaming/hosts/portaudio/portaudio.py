@@ -1,8 +1,8 @@
-"""PortAudio as a host of live runs: devices, streams, and a fresh start where a sound server has gone.
+"""PortAudio as a host of live runs: devices, streams, and recovery from a lost sound server.
 
 PortAudio is called through its C interface, not through sounddevice, whose import opens a client of JACK and whose
-exit ends the process with an abort where the server of JACK has gone since. A copy of the library that hangs, or whose
-JACK has gone, is left as it is, and another copy is loaded beside it, with a state of its own.
+exit aborts the process if the server of JACK was lost meanwhile. A copy of the library that hangs, or whose JACK
+server was lost, is left as it is, and another copy with separate state is loaded.
 """
 
 import atexit
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Stream: TypeAlias = "NativeStream | PythonStream"
 
 START_S = 8.0
-"""The time that the devices have to be found."""
+"""The seconds that the search for devices may take."""
 REFRESH_S = 1.5
 EXIT_S = 1.0
 
@@ -57,7 +57,7 @@ def _system() -> AudioSystem:
 
 
 def _replace_system(old: AudioSystem | None) -> AudioSystem:
-    """Another system in place of one that has ended or is left to itself. Raises DeviceError."""
+    """Replace a system that has ended or was abandoned. Raises DeviceError."""
     if old is None:
         library = PortAudioLibrary()
     else:
@@ -69,9 +69,9 @@ def _replace_system(old: AudioSystem | None) -> AudioSystem:
 
 
 def refresh(limit_s: float = REFRESH_S) -> bool:
-    """Search for devices again; gives whether the limit sufficed. Open streams continue, indices may change.
+    """Search for devices again. Returns whether the limit sufficed. Open streams continue, indices may change.
 
-    Raises DeviceError: it never will be
+    Raises DeviceError: the search can never succeed
     """
     with systems.lock:
         current = systems.current
@@ -84,7 +84,7 @@ def refresh(limit_s: float = REFRESH_S) -> bool:
 
 @atexit.register
 def release(limit_s: float = EXIT_S) -> None:
-    """Close all streams and give PortAudio back, as far as that works within the limit; the next use begins anew."""
+    """Close all streams and terminate PortAudio, as far as possible within the limit; the next use restarts it."""
     with systems.lock:
         for stream in systems.open:
             stream.stop(limit_s)
@@ -97,8 +97,8 @@ def release(limit_s: float = EXIT_S) -> None:
 class PortAudio:
     """Devices of this machine; see ``host.Host``.
 
-    native  whether callbacks are compiled code; otherwise they go through sounddevice and Python, and streams say so.
-            None: they are, unless PortAudio cannot be called by itself
+    native  whether callbacks are compiled code; otherwise they go through sounddevice and Python, which streams note.
+            None: compiled, unless PortAudio cannot be called directly
     """
 
     virtual_clock = False
@@ -108,7 +108,7 @@ class PortAudio:
         self.native = is_callable() if native is None else native
 
     def devices(self) -> tuple[Device, ...]:
-        """All devices, as they were when they were looked for. Raises DeviceError."""
+        """All devices, as of the last search. Raises DeviceError."""
         if self.native:
             return _system().devices
         from streaming.hosts.portaudio.python_stream import devices
@@ -116,7 +116,7 @@ class PortAudio:
         return devices()
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
-        """A device by number or a part of its name; the usual one where None. Raises DeviceError, InputError."""
+        """Find a device by number or a part of its name; the default if None. Raises DeviceError, InputError."""
         device = choose_device(self.devices(), kind, wanted)
         return Endpoint(device.title, device.index, device.channels(kind), device.default_rate_hz)
 
@@ -143,12 +143,12 @@ class PortAudio:
         return PythonStream(request, sides)
 
     def refresh(self) -> bool:
-        """Look for devices anew, before a stream is opened again. Raises DeviceError: it never works."""
+        """Search for devices again, before a stream is reopened. Raises DeviceError: it can never succeed."""
         return refresh() if self.native else True
 
 
 def is_callable() -> bool:
-    """Whether the library is found; if it is not, a host says so when it is used."""
+    """Whether the library is found; if not, a host raises when it is used."""
     if systems.current is not None:
         return True
     try:

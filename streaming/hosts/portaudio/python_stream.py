@@ -1,4 +1,4 @@
-"""Devices through sounddevice and an ordinary Python callback, where PortAudio cannot be called by itself."""
+"""Devices through sounddevice and a Python callback, for systems where PortAudio cannot be called directly."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ _given_up: list["PythonStream"] = []
 
 
 def sounddevice() -> Any:
-    """The package. Raises DeviceError."""
+    """Import the package. Raises DeviceError."""
     try:
         import sounddevice
     except (ImportError, OSError) as error:
@@ -57,7 +57,7 @@ def devices() -> tuple[Device, ...]:
 
 
 class PythonStream(NotCopyable):
-    """A stream that is open; see ``host.OpenStream``. Raises DeviceError."""
+    """An open stream; see ``host.OpenStream``. Raises DeviceError."""
 
     why_not = "it has a device; open another one"
 
@@ -136,26 +136,26 @@ class PythonStream(NotCopyable):
             raise DeviceError(f"{self._title}: {what} ({error}); choose another device or rate") from error
 
     def start(self) -> None:
-        """Let the callbacks begin. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError."""
         self._call_bounded(self._stream.start, "does not start")
 
     @property
     def callbacks(self) -> int:
-        """How often the device has called."""
+        """The number of calls of the device."""
         return self._gate.callbacks
 
     @property
     def active(self) -> bool:
-        """Whether the device says that it runs."""
+        """Whether the device reports that it runs."""
         return not self.closed and self._stream.active
 
     @property
     def cpu_load(self) -> float:
-        """Time inside of callbacks as a part of all time, by the device's reckoning."""
+        """The part of time spent in callbacks, as reported by the device."""
         return 0.0 if self.closed else self._stream.cpu_load
 
     def stop(self, limit_s: float) -> bool:
-        """End the callbacks and give the device back, once; False if that takes longer than the limit."""
+        """Stop the callbacks and release the device, once. Returns False if that takes longer than the limit."""
         if self.closed:
             return True
         self._stopping = self.closed = True

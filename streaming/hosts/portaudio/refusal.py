@@ -14,7 +14,7 @@ _REASONS = {
     c.NO_MEMORY: "cannot be opened, its sound server does not answer; start that again",
     c.TIMED_OUT: "cannot be opened, its sound server does not answer in time; start that again",
 }
-"""PortAudio's errors."""
+"""PortAudio's error codes -> reasons."""
 
 
 def open_error(
@@ -22,8 +22,8 @@ def open_error(
 ) -> DeviceError:
     """The error of devices that do not open.
 
-    code, text  PortAudio's
-    works_at    whether they would at another rate
+    code, text  PortAudio's error
+    works_at    whether they would open at another rate
     """
     who = " and ".join(dict.fromkeys(side.device.title for side in sides))
     if code == c.INVALID_RATE:

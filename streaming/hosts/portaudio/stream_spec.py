@@ -1,4 +1,4 @@
-"""The stream that PortAudio is to open."""
+"""The specification of a stream for PortAudio."""
 
 from ctypes import byref
 
@@ -9,7 +9,7 @@ from streaming.hosts.portaudio import library as c
 
 @record
 class StreamSide:
-    """One direction of a stream: channels of a device, and the latency to ask for."""
+    """One direction of a stream: channels of a device, and the latency to request."""
 
     kind: Kind
     device: Device
@@ -17,7 +17,7 @@ class StreamSide:
     latency_s: float
 
     def parameters(self) -> c.StreamParameters:
-        """In the form of PortAudio."""
+        """The parameters as PortAudio's structure."""
         return c.StreamParameters(self.device.index, self.channels, c.FLOAT32, self.latency_s, None)
 
 

@@ -16,21 +16,21 @@ from streaming.hosts.portaudio.refusal import open_error
 from streaming.hosts.portaudio.stream_spec import StreamSpec
 
 OPEN_S = 8.0
-"""The time that a device has to open."""
+"""The seconds that a device may take to open."""
 PROBE_S = 1.0
 _NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 """The callback of a stream that is never started."""
 
 
 class AudioSystem(NotCopyable):
-    """PortAudio's state in one copy of its library. Whatever may hang is called by one thread, with a limit.
+    """PortAudio's state in one copy of its library. Calls that may hang are made by one thread, with a limit.
 
-    devices  as they were when it was initialised
-    streams  how many are open
-    gone     nothing may be opened any more: it was ended, or the server of JACK has gone away under it, and then its
+    devices  the devices, as of its initialisation
+    streams  the number of open streams
+    gone     whether nothing may be opened any more: it was ended, or its server of JACK was lost, so that its
              calls hang, or end the process
-    ended    its copy of the library may be initialised again
-    retired  another system has taken its place; it ends when its last stream does
+    ended    whether its copy of the library may be initialised again
+    retired  whether another system has replaced it; it ends with its last stream
     """
 
     why_not = "it is the audio system of this process; make another one in the other process"
@@ -59,7 +59,7 @@ class AudioSystem(NotCopyable):
 
     @property
     def is_starting(self) -> bool:
-        """Whether it still looks for devices."""
+        """Whether it is still searching for devices."""
         return self._ready is not None and not self._ready.done()
 
     def wait(self, limit_s: float) -> bool:
@@ -111,7 +111,7 @@ class AudioSystem(NotCopyable):
         return any(side.device.host_api == name for side in spec.sides)
 
     def open(self, spec: StreamSpec) -> c_void_p:
-        """The handle of a new stream. Raises DeviceError."""
+        """Open a stream and return its handle. Raises DeviceError."""
         handle = c_void_p()
         where = (spec.block_frames, 0, spec.callback, spec.user)
 
@@ -144,7 +144,7 @@ class AudioSystem(NotCopyable):
         return self.library.GetErrorText(code).decode(errors="replace")
 
     def start(self, handle: c_void_p) -> str | None:
-        """Let callbacks begin; why not, None if they do."""
+        """Start the callbacks. Returns the reason if that failed, else None."""
 
         def try_start() -> tuple[int, str]:
             code = self.library.StartStream(handle)
@@ -158,17 +158,17 @@ class AudioSystem(NotCopyable):
             return None if code >= 0 else reason() or text
 
     def stop(self, handle: c_void_p, limit_s: float) -> bool:
-        """End callbacks after the last block has been played; gives whether the limit sufficed."""
+        """Stop the callbacks after the last block has been played. Returns whether the limit sufficed."""
         return self._is_done(lambda: self.library.StopStream(handle), limit_s)
 
     def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
-        """Close a stream; gives whether it is closed. It calls nothing that would do harm."""
+        """Close a stream, if that is safe. Returns whether it is closed."""
         if on_jack and not self._answers():
             return False
         return self._is_done(lambda: self.library.CloseStream(handle), limit_s)
 
     def leave(self, clean: bool) -> None:
-        """A stream is no longer used; ``clean``: it was closed."""
+        """Note that a stream is no longer used; ``clean`` if it was closed."""
         self.streams -= 1
         self.gone = self.gone or not clean
         if self.streams == 0 and self.gone:
@@ -177,7 +177,7 @@ class AudioSystem(NotCopyable):
             self.end(PROBE_S)
 
     def end(self, limit_s: float) -> None:
-        """Give everything back, if that does no harm and is done within the limit."""
+        """Release everything, if that is safe and possible within the limit."""
         answers = self._answers()
         self.gone = True
         if answers and self._is_done(self.library.Terminate, limit_s):
@@ -185,7 +185,7 @@ class AudioSystem(NotCopyable):
             self.ended = not self.library.is_initialised
 
     def _answers(self) -> bool:
-        """Whether the server of JACK, if there is one, still answers.
+        """Whether the server of JACK, if there is one, still responds.
 
         PortAudio cannot be asked; but to register a port fails at once where the server has gone. To close anything
         then would wait for 10 minutes and end the process.

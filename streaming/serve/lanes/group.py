@@ -17,22 +17,22 @@ from streaming.serve.lanes.stream import Answer, LaneStream
 from streaming.serve.lanes.turn import Step, TurnResults
 
 MOST_LANES = 128
-"""Lanes of a group. Pulses come at any time: in a large group, enough come to share a step while one waits."""
+"""The lanes of a group. Pulses arrive at any time: in a large group, enough arrive to share a step while one waits."""
 FULL = 16
-"""Streams with which a pulse waits as long as it may; with fewer, it waits less."""
+"""From this many streams on, a pulse waits the whole ``gather_s``; with fewer, it waits less."""
 TRIALS = 40
-"""Steps whose times are measured before the first stream."""
+"""The number of steps that are measured before the first stream."""
 RECENT_S = 10.0
-"""The cost is that of the last one or two spans of this length."""
+"""The cost covers the last one or two spans of this many seconds."""
 _waiting_pulses = attrgetter("waiting_pulses")
 
 
 class LaneGroup(NotCopyable):
-    """Lanes in one thread. The event loop hands lanes out (``free``); all else is for the thread of its worker.
+    """Lanes in one thread. The event loop hands out lanes (``free``); all else belongs to the worker's thread.
 
-    gather_s  how long a pulse may wait for those of the group's other streams
-    pulses    of a stream in a turn, at most
-    alone     each lane steps by itself, so that its bits do not depend on the others
+    gather_s  how long a pulse may wait for pulses of the group's other streams
+    pulses    the most pulses of a stream in a turn
+    alone     whether each lane steps separately, so that its bits do not depend on the others
     """
 
     why_not = "it has the lanes of a running server"
@@ -54,21 +54,21 @@ class LaneGroup(NotCopyable):
         self.sessions = [LaneSession(program, state) for state in self._lanes]
         self.free = list(range(count))
         self.open = 0
-        """Streams that have a lane."""
+        """The number of streams that have a lane."""
         self.ready: dict[LaneStream, None] = {}
-        """Streams with a pulse, in the order in which they came."""
+        """Streams with a pulse, in order of arrival."""
         self._inputs = [_LaneInput(port, pulses, count) for port in program.inputs if port.streams]
         self.cost = StepCost(self._measure(count))
 
     def due_ns(self) -> int:
-        """When the pulses that are ready are to be stepped."""
+        """The time at which to step the pulses that are ready."""
         if len(self.ready) >= self.open:
             return 0
         wait_ns = self.gather_ns * min(self.open, FULL) // FULL
         return min(stream.arrived_ns for stream in self.ready) + wait_ns
 
     def step(self) -> list[tuple[LaneStream, Answer]]:
-        """A turn: the pulses of each stream that has any, as many as a turn may have."""
+        """Run a turn: step the waiting pulses of each stream, up to the most of a turn."""
         streams, self.ready = sorted(self.ready, key=_waiting_pulses, reverse=True), {}
         pulses = [min(stream.waiting_pulses, self._most_pulses) for stream in streams]
         for place, (stream, count) in enumerate(zip(streams, pulses)):
@@ -92,7 +92,7 @@ class LaneGroup(NotCopyable):
     def _run_steps(
         self, lanes: Sequence[int], pulses: Sequence[int]
     ) -> tuple[list[dict[str, Array]], dict[int, int]]:
-        """The results of each step, and the places of lanes that failed, with the pulses before."""
+        """Return the results of each step, and the places of lanes that failed, with the pulses before the failure."""
         steps: list[dict[str, Array]] = []
         failed: dict[int, int] = {}
         for number in range(pulses[0]):
@@ -116,7 +116,7 @@ class LaneGroup(NotCopyable):
         return _of_places(self._lanes.step(feed, [lanes[place] for place in places]), places, count)
 
     def _measure(self, count: int) -> list[int]:
-        """A lane's share in steps of all lanes, in nanoseconds of the processor's time."""
+        """Measure a lane's share in steps of all lanes, in nanoseconds of processor time."""
         lanes, times = range(count), list[int]()
         for _ in range(TRIALS):
             for session in self.sessions if self.program.limit else ():
@@ -140,7 +140,7 @@ class _LaneInput:
         self._order = (axis, *range(axis), *range(axis + 1, len(self._split)))
 
     def put(self, place: int, frames: Array, count: int) -> None:
-        """Put pulses of a stream, joined along the stream axis, into its place."""
+        """Write pulses of a stream, joined along the stream axis, to its place."""
         if count == 1:
             self.pulses[0, place] = frames
         else:
@@ -148,7 +148,7 @@ class _LaneInput:
 
 
 def _of_places(results: Mapping[str, Array], places: Sequence[int], count: int) -> dict[str, Array]:
-    """Results of some places among all; the others are 0."""
+    """Spread the results of some places over all; the others are 0."""
     whole = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
     for name, array in results.items():
         whole[name][places] = array
@@ -158,9 +158,9 @@ def _of_places(results: Mapping[str, Array], places: Sequence[int], count: int) 
 class StepCost:
     """The cost of a stream: its share in the steps of its group, in processor time.
 
-    What else the machine does is no part of it: that goes by, and the stream stays.
+    Load from other processes is excluded: it is temporary, the stream is not.
 
-    measured_ns  before there were any
+    measured_ns  the share measured before the first stream
     """
 
     def __init__(self, measured_ns: Sequence[int]) -> None:
@@ -171,7 +171,7 @@ class StepCost:
         self._until_ns = time.monotonic_ns() + int(RECENT_S * 1e9)
 
     def record(self, step_ns: int, lanes: int) -> None:
-        """A step of this many lanes."""
+        """Record a step of this many lanes."""
         now_ns = time.monotonic_ns()
         if now_ns > self._until_ns:
             self._recent, self._before = Latency(), self._recent
@@ -180,12 +180,12 @@ class StepCost:
 
     @property
     def p99_s(self) -> float:
-        """The p99 of late; what was measured before there were many."""
+        """The recent p99; the measured share until there are enough steps."""
         return self._of_late().percentile_s(99)
 
     @property
     def median_s(self) -> float:
-        """The median of late; what was measured before there were many."""
+        """The recent median; the measured share until there are enough steps."""
         return self._of_late().percentile_s(50)
 
     def _of_late(self) -> Latency:

@@ -1,4 +1,4 @@
-"""LoopRounds: keeps the rounds of an event loop apart, so that each of them has more to do."""
+"""LoopPacing: spaces the iterations of an event loop, so that each handles more events."""
 
 import asyncio
 import time
@@ -6,28 +6,28 @@ import time
 from pulse.support.not_copyable import NotCopyable
 
 APART_S = 0.001
-"""The longest that a round waits after the one before."""
+"""The longest pause between two iterations, in seconds."""
 STREAM_S = 20e-6
-"""For each stream that is open, up to ``APART_S``: a few streams do not wait."""
+"""The pause per open stream in seconds, up to ``APART_S``: with few streams, there is almost none."""
 
 
 class LoopPacing(NotCopyable):
-    """Has the loop sleep before it asks again which sockets are ready, if it has asked a moment ago.
+    """Makes the loop sleep before it polls its sockets again, if it has just done so.
 
-    Messages of many clients come at any time. A loop that wakes for each of them spends more on waking than on the
-    message, and takes the lock of Python away from the threads of the lanes each time.
+    Messages of many clients arrive at any time. A loop that wakes for each of them spends more on waking than on the
+    message, and each time takes the GIL from the threads of the lanes.
     """
 
     why_not = "it belongs to an event loop"
 
     def __init__(self) -> None:
         self.streams = 0
-        """That are open."""
+        """The number of open streams."""
         self._began = 0.0
         self._will_pause = False
 
     def note(self) -> None:
-        """This round has moved bytes of a stream. In the event loop."""
+        """Note that this iteration has moved bytes of a stream. Called in the event loop."""
         if not self._will_pause:
             self._will_pause = True
             asyncio.get_running_loop().call_soon(self._pause)

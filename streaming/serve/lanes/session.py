@@ -10,9 +10,9 @@ from streaming.session import Session
 
 
 class LaneSession(NotCopyable, Session):
-    """A session in a lane. ``push`` is not for it: ``feed``, ``take``, have the lanes step, ``give``.
+    """A session in a lane. In place of ``push``, call ``feed`` and ``take``, step the lanes, and call ``give``.
 
-    state  of the lane
+    state  the state of the lane
     """
 
     why_not = "it is a lane among others; take a snapshot of it"
@@ -24,7 +24,7 @@ class LaneSession(NotCopyable, Session):
 
     @property
     def waiting_pulses(self) -> int:
-        """Whole pulses that wait."""
+        """The number of whole waiting pulses."""
         return self._pulses
 
     @property
@@ -34,7 +34,7 @@ class LaneSession(NotCopyable, Session):
 
     @property
     def frames_out(self) -> Mapping[str, int]:
-        """Output name -> valid frames given."""
+        """Output name -> valid frames returned."""
         return self._output_trim.sent_frames
 
     @property
@@ -43,9 +43,9 @@ class LaneSession(NotCopyable, Session):
         return self._input_blocks.received_frames
 
     def feed(self, block: Mapping[str, Array], is_sure: bool = False) -> None:
-        """Take more of the stream; no pulse may wait. Raises InputError: it does not fit, and nothing has changed.
+        """Take more of the stream; no pulse may be waiting. Raises InputError: it does not fit; nothing has changed.
 
-        is_sure  it fits and is finite, as samples of 16 bits are
+        is_sure  the block is known to fit and to be finite, such as samples of 16 bits
         """
         if not is_sure or self.program.limit is not None:
             block = self._input_blocks.check(block)
@@ -54,7 +54,7 @@ class LaneSession(NotCopyable, Session):
             self._input_blocks.keep()
 
     def take(self, pulses: int) -> dict[str, Array]:
-        """The next waiting pulses, joined; valid until the next call."""
+        """Return the next waiting pulses, joined; valid until the next call."""
         self._pulses -= pulses
         return self._input_blocks.take(pulses)
 
@@ -65,24 +65,24 @@ class LaneSession(NotCopyable, Session):
         self._output_trim.count_pulse(pulses)
 
     def give(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
-        """The results of pulses that were taken; every streaming output: the valid frames that are ready."""
+        """Take the results of pulses. Returns, for every streaming output, the valid frames that are ready."""
         if not self._pulses:
             self._input_blocks.keep()
         return self._output_trim.valid(results, len(results))
 
     def snapshot(self) -> bytes:
-        """All of the stream, pulses that wait included."""
+        """Return a snapshot of the stream, waiting pulses included."""
         self._input_blocks.keep()
         return super().snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot, pulses that wait included. Raises InputError: nothing has changed."""
+        """Restore a snapshot, waiting pulses included. Raises InputError: nothing has changed."""
         super().restore(snapshot)
         waiting = zip(self._input_blocks.pending_by_input, self._input_blocks.received_frames)
         frames = {port.name: port.frames for port in self.program.inputs}
         self._pulses = min(count // frames[name] for count, name in waiting)
 
     def reset(self) -> None:
-        """Begin a new stream; what waits is dropped."""
+        """Begin a new stream; waiting frames are dropped."""
         super().reset()
         self._pulses = 0

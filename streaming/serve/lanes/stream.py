@@ -1,4 +1,4 @@
-"""LaneStream: what a connection and the worker that steps its lane share."""
+"""LaneStream: the data shared by a connection and the worker that steps its lane."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ Message = bytes | dict[str, Any]
 
 
 class Block(NamedTuple):
-    """Frames of one input of an epoch, or a packet with ``size`` of them; when they came, by ``time.monotonic_ns``."""
+    """Frames of one input of an epoch, or a packet of ``size`` frames; with their arrival by ``time.monotonic_ns``."""
 
     epoch: int
     input: str
@@ -41,13 +41,13 @@ class Flush(NamedTuple):
 class Answer(NamedTuple):
     """The messages of a lane for its connection.
 
-    messages  to be sent in order
-    epoch     to which they belong
-    pulses    stepped so far in it
-    step      of the pulses; None without any
-    error     ends the stream after the messages
-    closed    the lane is free
-    checkpoint  of this moment
+    messages  messages to send, in order
+    epoch     the epoch to which they belong
+    pulses    pulses stepped so far in the epoch
+    step      the step of the pulses; None if there are none
+    error     an error that ends the stream after the messages
+    closed    whether the lane is free
+    checkpoint  a checkpoint at this point
     """
 
     messages: tuple[Message, ...]
@@ -63,9 +63,9 @@ class Answer(NamedTuple):
 class Saving:
     """When a stream makes checkpoints.
 
-    model    its name in the server
-    pulses   from one to the next
-    resumed  the one that the stream goes on from
+    model    the model's name in the server
+    pulses   pulses between two checkpoints
+    resumed  the checkpoint from which the stream continues
     """
 
     model: str
@@ -77,10 +77,10 @@ class LaneStream(NotCopyable):
     """A stream in a lane. The connection fills ``inbox`` and ``orders``; the worker empties them, and delivers answers.
 
     lane     its number in the group
-    outputs  the ports that the client wants
-    form     how sound is sent
-    events   what finds events in the outputs
-    deliver  is called in the event loop
+    outputs  the ports that the client requested
+    form     the form in which sound is sent
+    events   the detectors of events in the outputs
+    deliver  called in the event loop with each answer
     saving   when checkpoints are made; None: never
     """
 
@@ -100,7 +100,7 @@ class LaneStream(NotCopyable):
         self.inbox: deque[Block | Flush] = deque()
         self.orders: deque[Order] = deque()
         self.unsent_bytes = 0
-        """What waits to be sent; the connection counts it. The lane stalls while this is beyond a limit."""
+        """The bytes waiting to be sent, counted by the connection. The lane stalls while they exceed a limit."""
         self.deliver = deliver
         self.times = StreamTimes()
         self._session, self._events = session, events
@@ -111,24 +111,24 @@ class LaneStream(NotCopyable):
         self._saving = saving
         self._epoch = 0
         self.arrived_ns = 0
-        """When the last sample of the pulses came that are there."""
+        """Arrival time of the last sample of the waiting pulses."""
         self._sure = {port.name for port in form.inputs if form.is_plain and port.is_pcm(form.name)}
-        """Inputs whose values are numbers, whatever a client sends."""
+        """Inputs whose values are always finite, whatever a client sends."""
         self._is_plain = form.is_plain and not events.detects
         self._over = self._ends = False
 
     @property
     def waiting_pulses(self) -> int:
-        """Pulses that are there to be stepped."""
+        """The number of pulses to step."""
         return 0 if self._over else self._session.waiting_pulses
 
     @property
     def has_orders(self) -> bool:
-        """Whether there is anything else to do than to step."""
+        """Whether there is work other than steps."""
         return bool(self.inbox or self.orders)
 
     def prepare(self) -> Answer | None:
-        """Read the inbox until a pulse is complete. Gives an answer that is due earlier; then call it again."""
+        """Read the inbox until a pulse is complete. Returns an answer that is due earlier; then call it again."""
         if self.orders:
             order = self.orders.popleft()
             return (
@@ -158,7 +158,7 @@ class LaneStream(NotCopyable):
         return None
 
     def _end_input(self, end: Flush) -> bool:
-        """Feed the rest of the resamplers, input by input; gives whether there was any. Raises InputError."""
+        """Feed the rest of the resamplers, input by input. Returns whether there was any. Raises InputError."""
         if not self._ends:
             self._ends = True
             self._rest.extend((name, sound.flush()) for name, sound in self._form.inward.items())
@@ -170,11 +170,11 @@ class LaneStream(NotCopyable):
         return True
 
     def take(self, pulses: int) -> dict[str, Array]:
-        """The next complete pulses, joined; valid until the next call."""
+        """Return the next complete pulses, joined; valid until the next call."""
         return self._session.take(pulses)
 
     def give(self, results: TurnResults, place: int, step: Step) -> Answer:
-        """The results of the pulses that were taken and stepped, at a place among those of its turn."""
+        """Return the answer for the pulses taken and stepped, whose results are at a place among those of the turn."""
         session, pulses = self._session, step.pulses
         self.times.queue.record_ns(step.started_ns - step.arrived_ns, pulses)
         self.times.step.record_ns(step.ended_ns - step.started_ns, pulses)
@@ -194,14 +194,14 @@ class LaneStream(NotCopyable):
         return self._answer(messages, step, saves=saves)
 
     def fail(self, error: InputError) -> Answer:
-        """End the stream by an error of what it was given."""
+        """End the stream because of an error in its input."""
         self._over = True
         fault = isinstance(error, FaultError)
         hint = "begin a new stream" if fault else ""
         return self._answer((), error=WireError("fault" if fault else "input", str(error), hint))
 
     def _flush(self) -> Answer:
-        """The rest. Raises InputError."""
+        """Flush the stream and return the last answer. Raises InputError."""
         frames = self._session.flush()
         finals = {port.name: port for port in self._outputs if port.kind == "final"}
         streaming = {name: array for name, array in frames.items() if name not in finals}
@@ -230,7 +230,7 @@ class LaneStream(NotCopyable):
         return self._answer(({"type": "reset", "epoch": self._epoch},), saves=True)
 
     def _restore(self) -> Answer:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         assert self._saving is not None and self._saving.resumed is not None
         checkpoint = self._saving.resumed
         try:
@@ -244,13 +244,13 @@ class LaneStream(NotCopyable):
         return self._answer((), saves=True)
 
     def _close(self) -> Answer:
-        """The lane is as new for the next stream."""
+        """Reset the lane for the next stream."""
         self._over = True
         self._session.reset()
         return self._answer((), closed=True)
 
     def _plain_messages(self, results: TurnResults, place: int, step: Step) -> tuple[bytes, ...]:
-        """The messages of results that are sent without conversion."""
+        """Return the messages of results that are sent without conversion."""
         times, epoch, sent = _microseconds(step), self._epoch % EPOCHS, self._session.frames_out
         messages: list[bytes] = []
         for port, frames in self._frames:
@@ -304,7 +304,7 @@ class LaneStream(NotCopyable):
 
 
 def _microseconds(step: Step | None) -> tuple[int, int]:
-    """How long pulses waited, and how long their steps took."""
+    """How long pulses waited, and how long their steps took, in microseconds."""
     if step is None:
         return 0, 0
     return (step.started_ns - step.arrived_ns) // 1000, (step.ended_ns - step.started_ns) // 1000

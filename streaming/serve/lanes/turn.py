@@ -1,4 +1,4 @@
-"""A turn: the pulses that the lanes of a group step before any of them answers."""
+"""A turn: the pulses that the lanes of a group step before any answer is sent."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,10 +12,10 @@ from streaming.wire.ports import WirePort
 class Step(NamedTuple):
     """The pulses of one stream in a turn.
 
-    arrived_ns  when the last sample of the last one was there
-    started_ns  when the turn began to step
-    ended_ns    when it had stepped
-    pulses      how many there are
+    arrived_ns  the arrival time of the last sample
+    started_ns  the time at which the steps of the turn began
+    ended_ns    the time at which they ended
+    pulses      the number of pulses
     """
 
     arrived_ns: int
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 class TurnResults:
     """The results of a turn, encoded for all lanes at once.
 
-    rounds  what each step gave: output name -> [places, …]. A stream has the same place in all of its steps; those with
+    rounds  the results of each step: output name -> [places, …]. A stream has the same place in all steps; streams with
             more pulses come first
     """
 
@@ -36,11 +36,11 @@ class TurnResults:
         self._encoded: dict[tuple[int, int, str], list[bytes]] = {}
 
     def of_place(self, place: int, pulses: int) -> list[dict[str, Array]]:
-        """The results of one stream, pulse by pulse."""
+        """Return the results of one stream, pulse by pulse."""
         return [{name: array[place] for name, array in results.items()} for results in self._steps[:pulses]]
 
     def encode(self, place: int, pulses: int, port: WirePort, format: str) -> bytes:
-        """The values of a stream's pulses in a format."""
+        """Encode the values of a stream's pulses in a format."""
         key = port.number, pulses, format
         payloads = self._encoded.get(key)
         if payloads is None:
@@ -48,7 +48,7 @@ class TurnResults:
         return payloads[place]
 
     def _join_pulses(self, port: WirePort, pulses: int) -> Array:
-        """The first pulses of all streams that have as many, [places, …]."""
+        """Join the first pulses of all streams that have at least this number: [places, …]."""
         arrays = [results[port.name] for results in self._steps[:pulses]]
         if pulses == 1:
             return arrays[0]

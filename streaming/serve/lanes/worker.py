@@ -15,16 +15,16 @@ from streaming.serve.lanes.loop_pacing import LoopPacing
 from streaming.serve.lanes.stream import Answer, LaneStream
 
 UNSENT_BYTES = 1 << 20
-"""A lane stalls while more than this waits to be sent to its client."""
+"""A lane stalls while more bytes than this wait to be sent to its client."""
 logger = logging.getLogger("pulse.serve")
 
 
 class LaneWorker(NotCopyable):
-    """Steps those lanes of its groups whose streams have a pulse, all of a group at once; the others stall.
+    """Steps the lanes whose streams have a pulse, all of a group at once; the others stall.
 
-    The lock of Python is held where blocks become pulses and results become messages, and not while lanes step.
+    The GIL is held while blocks become pulses and results become messages, and released while lanes step.
 
-    pacing    of the event loop
+    pacing    the pacing of the event loop
     answered  set when there are answers: the event loop then calls ``deliver``
     """
 
@@ -42,25 +42,25 @@ class LaneWorker(NotCopyable):
         self._thread = threading.Thread(target=self._live, name=f"pulse lanes {number}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, after the step that runs."""
+        """End the thread after its current step."""
         self._bell.put(False)
         self._thread.join()
         self.answered.close()
 
     def join(self, stream: LaneStream, group: LaneGroup) -> None:
-        """Step a stream of a group of this worker from now on."""
+        """Start to step a stream, in a group of this worker."""
         self._of[stream] = group
         group.open += 1
         self._pacing.streams += 1
 
     def wake(self, stream: LaneStream) -> None:
-        """Look at a stream: it has blocks or orders, or space for answers. In the event loop.
+        """Request work on a stream that has blocks, orders, or space for answers. Called in the event loop.
 
-        The thread is woken once for all that the loop receives in one round.
+        The thread is woken once for all that the loop receives in one iteration.
         """
         self._woken.append(stream)
         self._pacing.note()
@@ -69,7 +69,7 @@ class LaneWorker(NotCopyable):
             asyncio.get_running_loop().call_soon(self._ring)
 
     def deliver(self) -> None:
-        """Give the answers to their streams; in the event loop."""
+        """Deliver the answers to their streams. Called in the event loop."""
         self._pacing.note()
         while self._answers:
             stream, answer = self._answers.popleft()
@@ -99,9 +99,9 @@ class LaneWorker(NotCopyable):
             self._bell.put(True)
 
     def _receive(self, looked_at: dict[LaneStream, None]) -> bool:
-        """Add the streams that want to be looked at; wait if there are none. False: the end."""
+        """Add the streams that have work; wait if there are none. Returns False at the end."""
         due = [] if looked_at else [group.due_ns() for group in self.groups if group.ready]
-        if due:  # asleep, it is not woken for every block that comes meanwhile
+        if due:  # asleep, the thread is not woken for every block that arrives meanwhile
             time.sleep(max(0.0, (min(due) - time.monotonic_ns()) / 1e9))
         elif not looked_at and not self._woken:
             self._is_asleep = True
@@ -132,7 +132,7 @@ class LaneWorker(NotCopyable):
             group.ready.pop(stream, None)
 
     def _step(self, group: LaneGroup) -> list[LaneStream]:
-        """Step a group; the streams that it had and that have more to do."""
+        """Step a group. Returns the streams that were stepped and have more work."""
         streams = list(group.ready)
         try:
             self._answers.extend(group.step())
