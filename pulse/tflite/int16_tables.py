@@ -17,7 +17,7 @@ from pulse.tflite import fixed_point
 
 ENTRIES, POINTS = 256, 24
 UNIT = 3 * 4096
-"""Of what the table is looked up with, for 1."""
+"""The argument of the table that stands for 1."""
 LARGEST = 32767
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9

@@ -333,7 +333,7 @@ class NodeReader:
         return self.add("Pad", inputs, x.dtype, sizes, suffix, mode=mode)
 
     def cast(self, x: Wire, dtype: DType, suffix: str = "") -> Wire:
-        """Another type."""
+        """Convert a wire to another type."""
         return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
 
     def align(self, values: Sequence[tuple[str, Value]]) -> list[Wire]:

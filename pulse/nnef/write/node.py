@@ -167,7 +167,7 @@ class NodeWriter:
         return self.emit("squeeze", x, suffix=suffix, axes=list(axes))
 
     def cast(self, x: Expression, dtype: DType, suffix: str = "") -> Name:
-        """Another type, as tract converts it."""
+        """Convert to another type, as tract does."""
         return self.emit("tract_core_cast", x, suffix=suffix, to=dtype_name(dtype))
 
     def crop(self, x: Expression, axis: int, start: int, stop: int, suffix: str = "") -> Name:
