@@ -39,7 +39,7 @@ class Expected:
             assert judgement.agrees, (what, name, judgement.difference, judgement.share)
 
     def require_near(self, results: Mapping[str, Array], what: object = "") -> None:
-        """Check another runtime's results, with a tolerance of ``NEAR`` of the largest value: its formulas may differ."""
+        """Check another runtime's results within ``NEAR`` of the largest value, as its formulas may differ."""
         for name, wanted in self.outputs.items():
             assert results[name].shape == wanted.shape, (what, name, results[name].shape, wanted.shape)
             off = np.abs(results[name].astype(np.float64) - wanted)
