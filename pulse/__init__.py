@@ -85,7 +85,7 @@ _HOMES = {
     "stream": "pulse.api",
     "verify": "pulse.api",
 }
-"""Where what is not an error stands: it is imported when it is first asked for, so that ``import pulse`` is quick."""
+"""The modules of names other than errors, imported on first use so that ``import pulse`` is fast."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Loss by rounding: the outputs of a stream against those with weights and activations of f32."""
+"""Loss by rounding: compare the outputs of a stream with those of f32 weights and activations."""
 
 import math
 

@@ -9,7 +9,7 @@ from pulse.support.printable import printable
 
 
 class Described(Protocol):
-    """What a dump needs of an op."""
+    """The part of an op that a dump needs."""
 
     @property
     def name(self) -> str: ...

@@ -60,7 +60,7 @@ class InputError(PulseError):
 
 
 class CopyError(PulseError, TypeError):
-    """Something that belongs to one process, copied or pickled. A TypeError too, as Python's own refusals are."""
+    """An object bound to one process was copied or pickled. Also a TypeError, like Python's own refusals."""
 
 
 @record

@@ -19,9 +19,9 @@ DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 
 _BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
-"""Commas that stand in no brackets, as those of ``max(0,T-1)`` do."""
+"""Commas outside of brackets, unlike that of ``max(0,T-1)``."""
 MOST_AXES = 64
-"""Tensors of more axes than this are beyond numpy."""
+"""The most axes of a tensor in numpy."""
 
 DTYPES: dict[str, DType] = {
     "f16": np.dtype(np.float16),
@@ -46,7 +46,7 @@ def dtype_name(dtype: DType) -> str:
 
 
 def numbers_of(value: Any, dtype: DType) -> Array | None:
-    """What a user gives as a value, in a type; None if it is not numbers or does not fit. Only floats round."""
+    """Convert a user's value to a type; None if it is not numeric or does not fit. Only floats round."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "biuf":
@@ -64,7 +64,7 @@ def shape_of(*dims: TDim | Symbol | int) -> Shape:
 
 
 def shape_text(shape: Sequence[TDim | int]) -> str:
-    """A shape as people write it: 1,80,T; scalar if there are no axes."""
+    """A shape as text: 1,80,T; or scalar without axes."""
     return ",".join(str(dim) for dim in shape) or "scalar"
 
 

@@ -26,7 +26,7 @@ class InletId(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Outlet(Generic[F]):
-    """What is known of a wire, and the inlets that read it: an ordered set, since one wire may have many readers."""
+    """The fact of a wire, and the inlets that read it: an ordered set, since one wire may have many readers."""
 
     fact: F
     successors: dict[InletId, None] = field(default_factory=dict[InletId, None])
@@ -75,7 +75,7 @@ class Graph(Generic[F, O]):
         self._output_places: dict[OutletId, list[int]] = {}
         self.output_names: list[str] = []
         self.views: dict[str, View] = {}
-        """Views of users, by name; empty if none was asked for."""
+        """The user's views by name; empty if unused."""
         self._names: set[str] = set()
         self._numbers: dict[str, int] = {}
 
@@ -140,11 +140,11 @@ class Graph(Generic[F, O]):
             raise PulseError(f"no outlet {outlet} in a graph of {len(self.nodes)} nodes") from None
 
     def fact(self, outlet: OutletId) -> F:
-        """What is known of an outlet."""
+        """The fact of an outlet."""
         return self.outlet(outlet).fact
 
     def input_facts(self, node: Node[F, O]) -> list[F]:
-        """What is known of the wires that a node reads."""
+        """The facts of the wires that a node reads."""
         return [self.fact(outlet) for outlet in node.inputs]
 
     def label(self, outlet: OutletId) -> str:
@@ -275,7 +275,7 @@ class Graph(Generic[F, O]):
         return offset
 
     def duplicate(self) -> "Graph[F, O]":
-        """The same graph, all nodes with their ids; ops and facts are shared."""
+        """A copy of the graph with the same node ids; ops and facts are shared."""
         result = Graph[F, O]()
         for node in self.nodes:
             outlets = [Outlet(outlet.fact, dict(outlet.successors)) for outlet in node.outputs]
@@ -289,7 +289,7 @@ class Graph(Generic[F, O]):
         return result
 
     def rebuilt(self) -> "Graph[F, O]":
-        """The same graph in order, holding its inputs and what its outputs need."""
+        """The graph in order, with only its inputs and the nodes that its outputs need."""
         result = Graph[F, O]()
         order = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
         places = {node_id: place for place, node_id in enumerate(order)}
@@ -312,7 +312,7 @@ class Graph(Generic[F, O]):
         return {name: view.translate(places) for name, view in self.views.items()}
 
     def check(self) -> None:
-        """Prove that successors and inputs say the same, and that names and outputs are sound."""
+        """Check that successors match inputs, and that names and outputs are valid."""
         successors = {
             (node.id, slot, *inlet)
             for node in self.nodes

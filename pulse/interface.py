@@ -1,4 +1,4 @@
-"""What a stream has to know of its model: its inputs and outputs, how long they are, and what outputs wait for."""
+"""The interface of a model to its streams: inputs and outputs, their lengths, and the wires that outputs wait for."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -64,7 +64,7 @@ class Port:
         return f"{text}, axis {self.axis}, delay {self.delay}, rate {self.rate}, length {self.length}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The same, for JSON."""
+        """The values for JSON."""
         return {
             "name": self.name,
             "shape": list(self.shape),

@@ -24,9 +24,9 @@ F = TypeVar("F")
 O = TypeVar("O", bound=Described)
 
 MOST_STEPS = 1_000_000
-"""What one query may try; ``$*`` has exponentially many ways through some graphs."""
+"""The most steps of one query; ``$*`` has exponentially many paths through some graphs."""
 LONGEST = 400
-"""Characters of a query."""
+"""The most characters of a query."""
 MOST_REPEATS = 100
 """How often one step may be repeated."""
 _TOKEN = re.compile(r"\s*(->|[A-Za-z_][\w:]*|[$()|?*+.;#]|\d+|\S)")
@@ -196,7 +196,7 @@ class _Search:
             yield from self._chain(chain, at + 1, each, start)
 
     def _times(self, step: _Step, count: int, match: _Found, start: int) -> Iterator[_Found]:
-        """As often as it fits, the most first."""
+        """Yield repeated matches, the longest first."""
         if step.most is None or count < step.most:
             if count == MOST_REPEATS:
                 raise InputError(
@@ -228,5 +228,5 @@ class _Search:
                 yield (*nodes, node), {**tags, step.tag: node} if step.tag else tags
 
     def _is_private(self, node: int) -> bool:
-        """Whether one node at most reads it, and it is no output."""
+        """Whether a wire has at most one reader and is not an output."""
         return len(self._readers[node]) <= 1 and node not in self._output_nodes

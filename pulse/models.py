@@ -70,7 +70,7 @@ class Model(FileNetwork):
 
 
 class Sketch(ABC):
-    """What a model is made of, such as a view of nodes that were written by hand (``pulse.build``)."""
+    """A source of models, such as a view of nodes written by hand (``pulse.build``)."""
 
     @abstractmethod
     def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
@@ -86,7 +86,7 @@ class TypedModel(TypedNetwork):
         return _as(cls, network)
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> "TypedModel":
-        """The same model with numbers for some of its symbols, in a scope of its own. Raises FactError."""
+        """The model with numbers in place of some symbols, in a new scope. Raises FactError."""
         return with_sizes(self, sizes)
 
     def declutter(self) -> "TypedModel":

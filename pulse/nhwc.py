@@ -43,7 +43,7 @@ def span_of(kernel: int, dilation: int) -> int:
 
 
 def same_pair(size: TDim, span: int, stride: int) -> Pair:
-    """The padding SAME of a window over an axis: ``ceil(size / stride)`` outputs, the odd frame behind."""
+    """The padding SAME of a window over an axis: ``ceil(size / stride)`` outputs; an odd frame is added at the end."""
     if stride == 1:
         total = TDim.of(span - 1)
     else:
@@ -62,7 +62,7 @@ def window_pads(
 
 
 def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[Pair] | None:
-    """What blocks leave of the ends of each axis: padding less crops, the axes after the batch first.
+    """The remaining padding at the ends of each axis: padding minus crops, the axes after the batch first.
 
     None if the numbers do not fit the rank.
     """

@@ -11,7 +11,7 @@ from pulse.wiring import wire
 
 
 class Patch:
-    """New nodes beside a graph, and which of its wires they replace.
+    """New nodes for a graph, and the wires that they replace.
 
     ``tap`` brings a wire of the graph in, ``wire`` adds nodes, ``shunt`` says what replaces what,
     ``apply`` grafts it all onto the graph.

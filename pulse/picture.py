@@ -67,7 +67,7 @@ class Picture:
 
 
 _END = _Group()
-"""Where a group is closed."""
+"""The position at which a group is closed."""
 
 
 def quote(*lines: str) -> str:

@@ -21,7 +21,7 @@ _WITHOUT_DIMS = (int, bool, float, str, type(None))
 
 
 class Terms:
-    """What the symbols of one model are in the scope of another.
+    """The symbols of one model as terms of another model's scope.
 
     A symbol that ``values`` does not name becomes a new one of the scope, under its own name if that is free.
     """
@@ -154,7 +154,7 @@ def _has_symbols(fact: TypedFact) -> bool:
 
 
 def with_sizes(model: N, sizes: Mapping[Symbol, int]) -> N:
-    """The same model with numbers for some of its symbols, in a scope of its own. Raises FactError."""
+    """The model with numbers in place of some symbols, in a new scope. Raises FactError."""
     terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
     terms.assume(model.scope)
     return replace(terms.model(model), spending=model.spending)

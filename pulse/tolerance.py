@@ -35,7 +35,7 @@ from pulse.typed import TypedNetwork
 
 CLOSE = 8
 UNITS = 16
-"""Roundings of a value: those of the kernels (sums in another order, functions within a few units) with a margin."""
+"""The roundings allowed per value: those of kernels (reordered sums, functions within a few units) with a margin."""
 RUNS = 24
 """A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
 SAFETY = 2
@@ -71,7 +71,7 @@ class Judgement:
 
 
 class Reference:
-    """What a model gives for some inputs: in its own types, in f64, and as far as rounding may move it.
+    """A model's outputs for some inputs: in its own types, in f64, and with their tolerances for rounding.
 
     oracle   the offline model
     Raises   InputError: the model does not take these inputs
@@ -88,7 +88,7 @@ class Reference:
 
     @cached_property
     def exact(self) -> dict[str, Array]:
-        """The outputs in f64; integers and booleans as they are."""
+        """The outputs in f64; integers and booleans unchanged."""
         return self._oracle(self._feeds, self._recording)
 
     @classmethod
@@ -127,7 +127,7 @@ class Reference:
         return exact, np.broadcast_to(allowed, exact.shape)
 
     def _floor(self, name: str, axis: int | None) -> Array:
-        """What is allowed by the largest value of the channel and by the offline model's own error."""
+        """The tolerance from the largest value of the channel and the offline model's own error."""
         exact, native = self.exact[name], self.native[name]
         own = _typical(_distance(native, exact), native.dtype, axis)
         if not is_floating(native.dtype):
@@ -135,7 +135,7 @@ class Reference:
         return UNITS * np.maximum(_unit(exact, native.dtype, axis), own)
 
     def _change(self, number: int, name: str, axis: int | None) -> Array:
-        """What is allowed by a run with random errors."""
+        """The tolerance from a run with random errors."""
         if number == len(self._runs):
             self._runs.append(
                 self._oracle(self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * RUNS + number))
@@ -173,7 +173,7 @@ def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _same(got: Array, expected: Array) -> Array:
-    """Where both are the same infinity, or both NaN."""
+    """Mask of entries that are equal infinities or both NaN."""
     if not is_floating(got.dtype):
         return np.zeros(got.shape, np.bool_)
     return ~np.isfinite(got) & ((got == expected) | (np.isnan(got) & np.isnan(expected)))
@@ -199,5 +199,5 @@ def _typical(errors: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _finite(values: Array) -> Array:
-    """Numbers that are none, and infinities, count as zero."""
+    """NaN and infinities count as zero."""
     return np.where(np.isfinite(values), values, 0.0)

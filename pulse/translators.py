@@ -6,7 +6,7 @@ from typing import Generic, TypeAlias, TypeVar
 from pulse.graph import OutletId
 
 N = TypeVar("N")
-"""What a translator sees of its node."""
+"""A node as its translator sees it."""
 Outlets: TypeAlias = OutletId | Sequence[OutletId]
 R = TypeVar("R", bound=Outlets)
 

@@ -26,7 +26,7 @@ TypedNode: TypeAlias = Node[TypedFact, Op]
 
 @record(eq=False)
 class Variable:
-    """What a file keeps from call to call by itself: the input that takes it, the output that gives its next value.
+    """A variable that a file keeps between calls: its input, and the output with its next value.
 
     initial   its value at the first call; None if the file has none
     how       what it is, for messages
@@ -40,25 +40,25 @@ class Variable:
 
 @record(frozen=False)
 class TypedNetwork:
-    """What runs offline: a graph of typed ops over one scope of symbols."""
+    """An offline model: a graph of typed ops over one scope of symbols."""
 
     graph: TypedGraph
     scope: SymbolScope
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     origins: dict[str, str] = field(default_factory=dict[str, str])
-    """Where nodes come from, by name: the file's node, the line of the program that made it."""
+    """The origins of nodes, by name: the file's node, the line of the program that made it."""
     spending: Spending = field(default_factory=current_spending, repr=False)
-    """What the analysis has taken of the file's budget."""
+    """The part of the file's budget that the analysis has used."""
     variables: tuple[Variable, ...] = ()
     """The inputs and outputs that the file keeps inside of itself."""
 
     def copy(self) -> Self:
-        """The same model in a graph of its own, holding only what the outputs need."""
+        """A copy of the model with only the nodes that the outputs need."""
         return replace(self, graph=self.graph.rebuilt(), metadata=dict(self.metadata))
 
     def with_outputs(self, names: Sequence[str]) -> Self:
-        """The same model with only these outputs, which may be any wires. Raises PulseError."""
+        """The model with only these outputs, which may be any wires. Raises PulseError."""
         result = self.copy()
         result.graph.set_outputs([result.graph.find(name) for name in names], names)
         result.variables = tuple(variable for variable in self.variables if variable.output in names)
@@ -185,7 +185,7 @@ class TypedNetwork:
         return {names[0]: np.asarray(feeds)}
 
     def _with_one_symbol(self) -> dict[str, str]:
-        """Shapes of the first input with symbols, for an example: its last symbol stays, others become 1."""
+        """Example shapes for the first input with symbols: its last symbol is kept, others become 1."""
         name, fact = next(
             (name, fact) for name, fact in self.inputs.items() if any(dim.symbols for dim in fact.shape)
         )
@@ -263,7 +263,7 @@ def _value(dim: TDim, env: Env) -> int:
 
 
 def _solve(dim: TDim, size: int, env: dict[Symbol, int]) -> None:
-    """Find the one unknown symbol of a dim from its size, where the dim is linear in it."""
+    """Find the one unknown symbol of a dim from its size, if the dim is linear in it."""
     unknown = [symbol for symbol in dim.symbols if symbol not in env]
     if len(unknown) != 1:
         return

@@ -19,13 +19,13 @@ from pulse.typed import TypedGraph
 from pulse.wiring_sizes import integer_sizes
 
 SMALL = 1 << 12
-"""Elements that take a call of numpy, whatever is done with them."""
+"""The number of elements that are computed in about the time of one call of numpy."""
 SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
-"""What a dim in a tensor of dims takes: the memory and the time of this many numbers."""
+"""The cost of a dim in a tensor of dims, in numbers of equal memory and time."""
 
 
 def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
-    """Add a node whose facts the op derives; a constant where all that it reads is known.
+    """Add a node whose facts the op derives, or a constant if all its inputs are known.
 
     Raises FactError, naming the node and its inputs.
     """
@@ -83,7 +83,7 @@ class _Fold:
 
 
 def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> list[Array] | None:
-    """The outputs where all that the op reads is known and the budget allows it, else None.
+    """The outputs if all inputs are known and the budget allows it, otherwise None.
 
     Raises FactError, DimError as ``symbolic_eval``.
     """

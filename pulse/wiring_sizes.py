@@ -15,7 +15,7 @@ from pulse.ops.op import Op, numbers_if_constant
 from pulse.typed import TypedGraph
 
 LARGEST = 64
-"""Elements of a tensor of sizes."""
+"""The most elements of a tensor of sizes."""
 
 ARITHMETIC: dict[str, Callable[..., Ratio]] = {
     "add": Ratio.__add__,
@@ -29,11 +29,11 @@ ARITHMETIC: dict[str, Callable[..., Ratio]] = {
     "ceil": Ratio.ceil,
     "round": Ratio.round,
 }
-"""What floats compute of sizes, by the names of ``Elementwise``."""
+"""Float arithmetic on sizes, by the names of ``Elementwise``."""
 
 
 def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """What a wire of floats is if all of it is computed of sizes: its integers, towards 0, as numbers or dims.
+    """A wire of floats computed only from sizes, truncated towards 0 to numbers or dims; None for others.
 
     None if it is not, or if floats may round it to another integer.
     """
@@ -72,7 +72,7 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
 
 def _compute(op: Op, inputs: Sequence[Array]) -> Array | None:
-    """What an op with floats as its output gives. Raises DimError."""
+    """The value of an op with float outputs. Raises DimError."""
     if isinstance(op, Elementwise):
         return _each(ARITHMETIC[op.kind], *inputs) if op.kind in ARITHMETIC else None
     if len(inputs) != 1 or not (isinstance(op, Cast) or op.symbolic):

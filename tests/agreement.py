@@ -12,7 +12,7 @@ NEAR = 1e-5
 
 
 class Expected:
-    """What an offline model gives for some inputs, as far as rounding may move it.
+    """The outputs of an offline model for some inputs, with their tolerances for rounding.
 
     fetches   labels of the wires to compare; the outputs by default
     Raises    InputError: the model does not take these inputs
@@ -39,7 +39,7 @@ class Expected:
             assert judgement.agrees, (what, name, judgement.difference, judgement.share)
 
     def require_near(self, results: Mapping[str, Array], what: object = "") -> None:
-        """The same for another runtime, whose operators may have other formulas: ``NEAR`` of the largest value."""
+        """Check another runtime's results within ``NEAR`` of the largest value, as its formulas may differ."""
         for name, wanted in self.outputs.items():
             assert results[name].shape == wanted.shape, (what, name, results[name].shape, wanted.shape)
             off = np.abs(results[name].astype(np.float64) - wanted)

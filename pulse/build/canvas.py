@@ -42,7 +42,7 @@ class OpenInput(ModelOp):
 
 
 def is_operator(op: ModelOp) -> bool:
-    """Whether it computes something: it is no input and no constant."""
+    """Whether the node computes something: it is neither an input nor a constant."""
     return not isinstance(op, OpenInput | Input | Constant)
 
 
@@ -168,7 +168,7 @@ class Canvas:
         return not isinstance(op, OpenInput) or op.given
 
     def results(self, nodes: Iterable[int]) -> list[OutletId]:
-        """The wires that others read, and all wires of nodes that none of these reads."""
+        """The wires that outside nodes read, and all wires of nodes without readers inside."""
         inside = set(nodes)
         results: list[OutletId] = []
         for node_id in sorted(inside):

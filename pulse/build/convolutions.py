@@ -123,7 +123,7 @@ def _positive(values: list[int], what: str, where: str) -> list[int]:
 
 
 def pads_of(padding: Sizes, rank: int, where: str) -> list[int]:
-    """Padding as ONNX has it: all before, then all behind. Raises InputError."""
+    """Padding in the order of ONNX: all before, then all after. Raises InputError."""
     pads = [padding] * rank if isinstance(padding, int) else list(padding)
     if len(pads) == rank:
         pads *= 2

@@ -123,7 +123,7 @@ class Part:
         )
 
     def follow(self, old: OutletId, new: OutletId) -> None:
-        """Put a wire in the place of one that is no more."""
+        """Replace a wire that no longer exists."""
         self._inputs, self._outputs = (
             None if wires is None else [new if wire == old else wire for wire in wires]
             for wires in (self._inputs, self._outputs)
@@ -143,7 +143,7 @@ class Part:
         return [wire for wire in self.inputs() if is_open(self.drawing.canvas.op(wire))]
 
     def input_names(self) -> list[str]:
-        """What the inputs of its model are called, in the order of ``inputs``."""
+        """The names of the model's inputs, in the order of ``inputs``."""
         wires = self.inputs()
         names = {outlet: name for name, outlet in self.drawing.canvas.input_names(wires).items()}
         return [names[outlet] for outlet in wires]

@@ -121,7 +121,7 @@ def FC(
     bias: Any = None,
     seed: int = 0,
 ) -> GraphView:
-    """A dense layer of the last axis of x [..., in]: a product, and a sum where it has a bias.
+    """A dense layer on the last axis of x [..., in]: a product, plus a bias if given.
 
     weight, bias  arrays [in, out] and [out]; random numbers of ``seed`` where they are left out
     Raises        InputError: sizes that do not fit
@@ -400,12 +400,12 @@ def Unsqueeze(axes: Sequence[int], name: str = "") -> Node:
 
 
 def Squeeze(axes: Sequence[int], name: str = "") -> Node:
-    """Axes of size 1 less."""
+    """Remove axes of size 1."""
     return make_node("Squeeze", ["x", _numbers("axes", axes, f"{name or 'squeeze'} (Squeeze)")], name)
 
 
 def Pad(pads: Sequence[int], axes: Sequence[int], name: str = "", *, mode: str = "constant") -> Node:
-    """Frames added at the ends of axes: all in front of the axes, then all behind.
+    """Pad the ends of axes: all amounts before, then all after.
 
     mode   ``constant`` (zeros), ``edge`` or ``reflect``
     """

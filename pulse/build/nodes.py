@@ -44,12 +44,12 @@ class Node(Handle, Sketch):
 
     @property
     def op(self) -> ModelOp:
-        """What it computes. It knows no node and no state, so several nodes may have the same one (``share``)."""
+        """The operation. It refers to no node or state, so several nodes may have the same one (``share``)."""
         return self._node.op
 
     @property
     def type(self) -> str:
-        """The operator's name, with the domain in front if that is not ONNX's own: ``com.microsoft::Gelu``."""
+        """The operator's name, with its domain unless that is ONNX's own: ``com.microsoft::Gelu``."""
         return self.op.name
 
     @property
@@ -72,7 +72,7 @@ class Node(Handle, Sketch):
         return len(self._node.outputs)
 
     def category(self, in_: int) -> str:
-        """What an input is: ``data``, ``param`` (a constant), or ``optional`` and left out. Raises InputError."""
+        """The kind of an input: ``data``, ``param`` (a constant), or ``optional`` and left out. Raises InputError."""
         source = self.drawing.canvas.source(self.id, in_)
         if source is None:
             return "optional"
@@ -414,4 +414,4 @@ class GraphView(PartView):
 
 
 Component: TypeAlias = "Node | GraphView | Sequence[Component]"
-"""What structures are made of: nodes, views, and lists of them, which are sequences."""
+"""A component of a structure: a node, a view, or a list of them, which is a sequence."""

@@ -1,4 +1,4 @@
-"""Nodes of any operator: what all functions of this package make their nodes with."""
+"""Nodes of any operator, for all functions of this package."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
@@ -117,7 +117,7 @@ Evaluation: TypeAlias = Callable[..., "Array | Sequence[Array]"]
 
 
 def _fits(result: object, fact: TypedFact) -> bool:
-    """Whether it is an array of a shape; its floats may be wider, as where rounding errors are measured."""
+    """Whether a value is an array of a shape; its floats may be wider, as when rounding errors are measured."""
     if not isinstance(result, np.ndarray):
         return False
     actual = TypedFact.of(cast("Array", result))

@@ -14,7 +14,7 @@ from pulse.pulsify.receptive import Receptive
 
 
 class PartView(Sketch):
-    """What views of a part have in common."""
+    """The base class of views of a part."""
 
     part: Part
 

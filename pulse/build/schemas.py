@@ -1,4 +1,4 @@
-"""What ONNX says of its operators: which inputs, outputs and attributes they have."""
+"""The schemas of ONNX operators: their inputs, outputs and attributes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -115,4 +115,4 @@ _CONVERSIONS: Mapping[object, tuple[str, _Conversion]] = {
     _KINDS.STRINGS: ("texts", _each(_text)),
     _KINDS.TENSOR: ("an array", _array),
 }
-"""Kind of an attribute -> what it is called, and its value in the type that readers of nodes expect."""
+"""Kind of an attribute -> its name, and its value in the type that readers of nodes expect."""

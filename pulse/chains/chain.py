@@ -28,12 +28,12 @@ def chain(
     title: str | None = None,
     inputs: Mapping[str, str] | None = None,
 ) -> TypedModel:
-    """Join models: each reads what the one before it gives, or the wires that its ``Stage`` names.
+    """Join models: each reads the outputs of the one before it, or the wires that its ``Stage`` names.
 
-    The result is a typed model like any other: its symbols are those of its inputs, and what the lengths of the later
-    models are follows from them. Any part may be offline, written in pulses, or a model that takes chunks.
+    The result is a typed model like any other: its symbols are those of its inputs, and determine the lengths of the
+    later models. Any part may be offline, written in pulses, or a model that takes chunks.
 
-    stages   models or files, or ``Stage`` where inputs and outputs are to be joined by name
+    stages   models or files, or ``Stage`` to join inputs and outputs by name
     outputs  the outputs to keep, by their names in the chain; those of the last stage by default
     title    of the model; the titles of its parts by default
     inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
@@ -128,7 +128,7 @@ class _Chain:
         return TypedModel(self.graph, self.scope, model_title, self.metadata, self.origins).copy()
 
     def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
-        """The wires that a stage may read, as far as they are known without its model."""
+        """The facts of the wires that a stage may read, as far as known without its model."""
         if stage.reads is None:
             names = self.last.values()
         else:
@@ -136,7 +136,7 @@ class _Chain:
         return [self.graph.fact(self._wire(name, where)) for name in names]
 
     def _reads(self, stage: Stage, model: TypedModel, where: str) -> dict[str, str]:
-        """Input -> wire of the chain, of the inputs that read one."""
+        """Input -> wire of the chain, for the inputs that read one."""
         inputs = list(model.inputs)
         if stage.reads is None:
             return self._usual(model, where) if self.last else {}

@@ -9,7 +9,7 @@ from pulse.infer.equation import solve
 
 
 def require_compatible(source: TypedFact, target: TypedFact) -> None:
-    """Raise FactError where type, rank or a size that does not depend on lengths differs."""
+    """Raise FactError if type, rank or a size that does not depend on lengths differs."""
     if source.dtype != target.dtype:
         raise FactError("the types differ")
     if source.rank != target.rank:
@@ -27,7 +27,7 @@ def solve_symbols(source: TypedFact, target: TypedFact, lengths: Mapping[Symbol,
 
     source   of the wire, in the terms of the chain
     target   of the input, in the terms of its model
-    lengths  values of the symbols that are known already
+    lengths  values of the known symbols
     Raises   FactError: no length fits
     """
     values = dict(lengths)
@@ -62,7 +62,7 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol,
 
 
 def _same(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
-    """The symbol of a size in whose place ``symbol`` is the same expression, as in T//256+1, which many T solve."""
+    """The symbol of a size that the expression equals with it for ``symbol``, as in T//256+1, which many T solve."""
     names = sorted(size.symbols, key=lambda other: (other.name != symbol.name, other.name))
     values = (TDim.of(other) for other in names)
     return next((value for value in values if expression.subs({symbol: value}) == size), None)

@@ -1,4 +1,4 @@
-"""One model of a chain: what it is, which wires it reads and what it gives."""
+"""One model of a chain, the wires that it reads, and the names of its outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @record(eq=False)
 class Stage:
-    """A model of a chain, if it is to be said which wires it reads and gives.
+    """A model of a chain with explicit names for the wires that it reads and its outputs.
 
     model     whatever ``pulse.load`` takes or gives; or a function of the facts of the wires that it reads, in their
               order, which gives a typed model

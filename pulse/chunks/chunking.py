@@ -10,7 +10,7 @@ from pulse.support.record import record
 
 @record(eq=False)
 class Chunking:
-    """What the user says of a model of chunks; the rest is found.
+    """The user's options for a model of chunks; the rest is detected.
 
     states   input -> output that is its next value, all of them: ``{"h": "hn"}``; None: found; empty: there are none
     context  input -> how many frames before the new ones each chunk begins with
@@ -42,7 +42,7 @@ class Chunking:
 
 
 DETECT_ALL = Chunking()
-"""All is found."""
+"""The options of a model whose calls are detected."""
 
 
 @record
@@ -76,7 +76,7 @@ class Chunks:
         return next(port.frames for port in self.inputs if port.axis is not None)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same, for JSON."""
+        """The values for JSON."""
         return {
             "states": [{"input": pair.input, "output": pair.output, "how": pair.how} for pair in self.pairs],
             "axes": {
@@ -86,7 +86,7 @@ class Chunks:
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        """What was found and how, in words: title and text."""
+        """What was detected and how, as pairs of title and text."""
         lines = [("state", f"{pair.input} -> {pair.output}, {pair.how}") for pair in self.pairs]
         for port in (*self.inputs, *self.outputs):
             where = "no stream" if port.axis is None else f"axis {port.axis}"

@@ -1,4 +1,4 @@
-"""A pulsed model that was written to a file, as the same stream again."""
+"""Reopening of pulsed models that were written to files."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -32,7 +32,7 @@ def pulsify_or_reopen(
     align: bool = False,
     max_context: int | None = None,
 ) -> PulsedNetwork:
-    """The model in pulses of constant size; what was written in pulses comes back as the stream that it was."""
+    """Pulsify a model to pulses of constant size; a file written in pulses is reopened as its original stream."""
     from pulse.pulsify.driver import pulsify
 
     with count_spending(typed.spending):

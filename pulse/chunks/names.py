@@ -18,7 +18,7 @@ class NameRule:
     sure: bool = True
 
     def apply(self, name: str) -> str | None:
-        """The name of the next value; None if the rule does not speak of this name."""
+        """The name of the next value; None if the rule does not match."""
         other, count = re.subn(self.pattern, self.replacement, name)
         return other if count and other != name else None
 
@@ -59,7 +59,7 @@ _STATE_WORD = re.compile(rf"(?<![a-z])({'|'.join(_STATE_WORDS.split())})s?(?![a-
 
 
 def next_names(name: str) -> Iterator[tuple[str, NameRule]]:
-    """The names that a state's next value may have, and the rules that say so."""
+    """Yield the possible names of a state's next value, and their rules."""
     for rule in NAME_RULES:
         other = rule.apply(name)
         if other is not None:
@@ -67,6 +67,6 @@ def next_names(name: str) -> Iterator[tuple[str, NameRule]]:
 
 
 def says_state(name: str) -> bool:
-    """Whether a word of the name is one that states are called by."""
+    """Whether the name has a word that is usual for states."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     return _STATE_WORD.search(spaced.lower()) is not None

@@ -1,4 +1,4 @@
-"""A program as what a library of it has: its ports, lengths, rows and the names of its kernels."""
+"""A program prepared for a library: its ports, lengths, rows and kernels."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -21,7 +21,7 @@ from pulse.support.record import record
 
 @record
 class Piece:
-    """Bytes of the first state that are not all zero: where they belong."""
+    """Bytes of the initial state that are not all zero, and their position."""
 
     to: int
     data: Array
@@ -29,9 +29,9 @@ class Piece:
 
 @record(eq=False)
 class Deployed:
-    """What a library is made of.
+    """The contents of a library.
 
-    name      what its functions begin with
+    name      the prefix of its functions
     title     the model's
     program   the rows, weights and memories
     rate_hz   frames of the symbol per second; None if it is not known
@@ -56,7 +56,7 @@ class Deployed:
 
     @property
     def waits(self) -> Sequence[AwaitedWire]:
-        """What the end of the stream waits for."""
+        """The wires that the end of the stream waits for."""
         return self.program.model.waits()
 
     @property
@@ -127,7 +127,7 @@ class Deployed:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of a stream: what the shell keeps of it, state, scratch."""
+        """The memory of a stream in bytes: its record in the shell, state, scratch."""
         return ALIGNMENT + align(self.program.state_bytes) + align(self.program.arena_bytes)
 
     def rate_of(self, port: Port) -> float:
@@ -138,7 +138,7 @@ class Deployed:
 def prepare_deployment(
     program: Program, name: str, title: str, rate_hz: int | None, external_weights: bool = False
 ) -> Deployed:
-    """What becomes a library. Raises WriteError: parts of the program run in Python only."""
+    """Prepare a program for a library. Raises WriteError: parts of the program run in Python only."""
     if not isinstance(program, NativeExecutable):
         raise WriteError(
             f"{title}: parts of this program run on the {program.backend} backend, which needs Python; only programs "

@@ -34,7 +34,7 @@ def _atom(atom: Atom, variable: str) -> str:
 
 
 def longest(lengths: list[TDim]) -> int:
-    """A number of frames up to which all lengths, and what is computed on the way, fit into 64 bits."""
+    """A number of frames up to which all lengths and intermediate results fit into 64 bits."""
     frames = FAR_FRAMES
     while frames > 1 and any(_magnitude(length, frames) >= FAR for length in lengths):
         frames //= 2

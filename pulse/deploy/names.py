@@ -1,4 +1,4 @@
-"""What the functions of a library are called."""
+"""The names of the functions of a library."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What hosts of sound need of a model: inputs of sound at one rate, and which output is sound."""
+"""The ports that audio hosts need of a model: inputs of sound at one rate, and an output that is sound."""
 
 import re
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ BLOCKS = "blocks/blocks.c"
 class SoundPorts:
     """The ports of a model that takes sound.
 
-    inputs    how many
-    outputs   how many, those that are not sound included
+    inputs    their number
+    outputs   their number, including those that are not sound
     output    the first output that is sound, counted from the first output; -1: none
     rate_hz   samples per second, of all sound
     """
@@ -58,7 +58,7 @@ def is_sound(model: Deployed, port: Port) -> bool:
 
 
 def takes_sound(model: Deployed) -> bool:
-    """Whether ``sound_ports`` has an answer."""
+    """Whether ``sound_ports`` accepts the model."""
     return (
         model.rate_hz is not None
         and model.rate_hz.denominator == 1
@@ -81,7 +81,7 @@ def blocks_source(
 
 
 def plugin_names(model: Deployed, ports: SoundPorts) -> Mapping[str, str]:
-    """What the templates of plug-ins say of a model."""
+    """The values that the templates of plug-ins need of a model."""
     text = _quote(model.title)
     names = [_quote(name) for name in input_names(model)]
     ports_of_lv2 = [
@@ -106,11 +106,11 @@ def plugin_names(model: Deployed, ports: SoundPorts) -> Mapping[str, str]:
 
 
 def input_names(model: Deployed) -> list[str]:
-    """What the inputs of a plug-in are called."""
+    """The names of the inputs of a plug-in."""
     inputs = model.program.inputs
     return ["Input"] if len(inputs) == 1 else [f"Input {port.name}" for port in inputs]
 
 
 def _quote(text: str) -> str:
-    """A string of C, Turtle and SPA-JSON; what one of them would have to escape is replaced."""
+    """A string literal of C, Turtle and SPA-JSON; characters that one of them would escape are replaced."""
     return '"' + re.sub(r"[^ !#-\[\]-~]|\?", "_", text) + '"'

@@ -22,7 +22,7 @@ IDENTITY = b"pulse/1\0"
 
 
 def fill(template: str, model: Deployed, more: Mapping[str, str] | None = None) -> str:
-    """A template with the model's names in it."""
+    """Fill a template with the model's names."""
     text = (TEMPLATES / template).read_text()
     title = printable(model.title).replace("*/", "* /")
     names = {"NAME": model.name, "UPPER": model.name.upper(), "TITLE": title, "VERSION": __version__}
@@ -77,7 +77,7 @@ def _weights(model: Deployed) -> str:
 
 
 def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
-    """Numbers, tables, and what other objects have."""
+    """The C source of numbers, tables, and symbols of other objects."""
     program, waits, ends = model.program, model.waits, model.program.ends
     limit = min([longest(model.lengths), *([] if program.limit is None else [program.limit])])
     numbers = {
@@ -136,7 +136,7 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
 
 
 def _fingerprint(model: Deployed) -> bytes:
-    """What Python's snapshots of a stream without constants have, so that both take those of the other."""
+    """The fingerprint that Python's snapshots without constants have, so that each reads those of the other."""
     return blake2b(model.program.fingerprint, digest_size=16).digest()
 
 

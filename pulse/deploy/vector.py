@@ -1,4 +1,4 @@
-"""The test vector of a library: a short stream, what it gives, and how far a result may be off.
+"""The test vector of a library: a short stream, its expected outputs, and their tolerances.
 
 The file has, in numbers of 64 bits: whether it says how far results may be off, the calls of ``step``, all pulses.
 Then, for each call, the inputs; for each pulse and output the expected pulse, and f64 with what its elements may be
@@ -24,11 +24,11 @@ from pulse.support.record import record
 from pulse.tolerance import Oracle, Reference
 
 PULSES = 5
-"""Beyond the first frame of every output."""
+"""The number of pulses after the first frame of every output."""
 NEAR = 4096
-"""How far away a length may be that suits the model."""
+"""The largest distance in frames of a length that the model accepts."""
 RUNS = 6
-"""Of the offline model with random rounding errors."""
+"""The number of runs of the offline model with random rounding errors."""
 
 
 @record
@@ -67,7 +67,7 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, 
         except InputError as error:
             raise WriteError(f"{model.title}: the offline model refuses the test vector: {error}") from error
         whole = {port.name: reference.allowance(port.name, port.axis, RUNS) for port in program.outputs}
-        if program.form != "f32":  # what rounded weights change is no error of the library
+        if program.form != "f32":  # differences from rounded weights are not errors of the library
             own = stream_whole(program, feeds, 0.0)
             whole = {name: (own[name], allowed) for name, (_, allowed) in whole.items()}
     streaming = [port for port in program.inputs if port.streams]
@@ -90,7 +90,7 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, 
 
 
 def _length(program: Program) -> int:
-    """Some pulses after the first frame of every output, and half of one. Raises WriteError."""
+    """The stream's length: some pulses after the first frame of every output, and half a pulse. Raises WriteError."""
     model, pulse = program.model, program.pulse
     shortest = max(
         (least_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1

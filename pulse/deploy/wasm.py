@@ -2,7 +2,7 @@
 
 MAGIC = b"\0asm"
 IMPORTS = 2
-"""The number of the section."""
+"""The number of the import section."""
 FUNCTION, TABLE, MEMORY, GLOBAL = range(4)
 
 
@@ -32,7 +32,7 @@ class _Reader:
 
 
 def imported_functions(data: bytes) -> set[str]:
-    """Their names. Raises ValueError: the file is none of WebAssembly, or damaged."""
+    """The names of the imported functions. Raises ValueError: the file is not WebAssembly, or damaged."""
     if not data.startswith(MAGIC):
         raise ValueError("a file is none of WebAssembly")
     reader, names = _Reader(data), set[str]()

@@ -1,4 +1,4 @@
-"""Changes of axes for the next model: one more, one less, another order."""
+"""Changes of axes for the next model: add, remove or reorder axes."""
 
 from collections.abc import Sequence
 

@@ -36,7 +36,7 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
 
 
 def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FEATURES) -> TypedModel:
-    """Codes as the numbers that they stand for: ``(x - zero) * scale``.
+    """Codes as numbers: ``(x - zero) * scale``.
 
     Input    x [...], of the type
     Output   values [...]

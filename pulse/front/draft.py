@@ -128,7 +128,7 @@ class Draft:
         return self.add(name, MatMul(), x, self.constant(f"{name}.matrix", matrix))
 
     def transpose(self, x: OutletId, perm: Sequence[int], name: str = "transposed") -> OutletId:
-        """Axes in another order; the wire itself where they stay."""
+        """Transpose axes; return the wire itself if their order is unchanged."""
         return x if list(perm) == sorted(perm) else self.add(name, Transpose(tuple(perm)), x)
 
     def reshape(self, x: OutletId, *dims: TDim | int, name: str = "reshaped") -> OutletId:
@@ -163,7 +163,7 @@ class Draft:
         fill: float = 0.0,
         name: str = "padded",
     ) -> OutletId:
-        """Frames added at the ends of an axis; cut off where an amount is negative."""
+        """Pad the ends of an axis with frames; negative amounts remove frames."""
         size, after = self.shape(x)[axis], TDim.of(after)
         drop = after.is_const and int(after) < 0
         x = self.part(x, axis, max(0, -before), size + after if drop else size)
@@ -187,7 +187,7 @@ class Draft:
         return self.add(name, Concat(axis), *parts)
 
     def overlap_add(self, x: OutletId, hop: int, name: str = "sum") -> OutletId:
-        """Frames [B, frames, size] added where they overlap: [B, (frames - 1)*hop + size].
+        """Overlap-add frames [B, frames, size] to [B, (frames - 1)*hop + size].
 
         A block of ``hop`` samples is the sum of a part of each of the last ``ceil(size / hop)`` frames.
         """

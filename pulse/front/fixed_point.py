@@ -65,7 +65,7 @@ class Integers:
         return self.draft.add("cast", Cast(np.dtype(dtype)), x)
 
     def choose(self, condition: OutletId, x: Number, y: Number) -> OutletId:
-        """X where a condition holds, else y."""
+        """Select x where a condition holds, otherwise y."""
         wires = [one if isinstance(one, OutletId) else self.constant(one) for one in (x, y)]
         return self.draft.each("where", condition, *wires)
 
@@ -94,7 +94,7 @@ class Integers:
         return self.add(count, self.choose(more, 1, 0)), self.mul(power, self.choose(more, 0.5, 1))
 
     def wrap(self, x: OutletId) -> OutletId:
-        """As an integer of 16 bits, which overflows to the other end."""
+        """Wrap to a 16-bit integer."""
         return self.sub(x, self.mul(self.down(self.add(x, 1 << 15), 16), 1 << 16))
 
     def fraction(self, x: OutletId) -> OutletId:
@@ -102,7 +102,7 @@ class Integers:
         return self.down(self.add(x, 1 << (FRACTION_BITS - 1)), FRACTION_BITS)
 
     def divide(self, x: OutletId, by: int) -> OutletId:
-        """Divided as kissfft does it: times 32767 // by, over 2**15."""
+        """Divide as kissfft does: multiply by 32767 // by, then divide by 2**15."""
         return self.fraction(self.mul(x, MOST // by))
 
     def rotate(self, x: Pair, factor: tuple[Array, Array]) -> Pair:
@@ -154,7 +154,7 @@ def transform(z: Integers, x: OutletId, count: int) -> Pair:
 
 
 def _butterflies(z: Integers, x: Pair, count: int, step: int) -> Pair:
-    """Transforms of 4*step points of those of step points, [B, frames, count]."""
+    """Combine transforms of step points to transforms of 4*step points, [B, frames, count]."""
     draft = z.draft
     batch, frames = draft.shape(x[0])[:2]
     split = [

@@ -8,7 +8,7 @@ from pulse.models import TypedModel
 from pulse.ops.op import PadMode
 
 MOST_OVERLAPS = 1 << 10
-"""Frames that reach one sample."""
+"""The most frames that overlap at one sample."""
 PAD_MODES: dict[str, PadMode] = {
     "constant": "constant",
     "zeros": "constant",
@@ -67,7 +67,7 @@ def overlap_add(
     trim_end: int = 0,
     shape: str | None = None,
 ) -> TypedModel:
-    """Add frames where they overlap.
+    """Overlap-add frames.
 
     Input    x [B, frames, size]
     Output   sound [B, (frames - 1)*hop + size - trim_start - trim_end]

@@ -18,7 +18,7 @@ from pulse.ops.reduce import Reduce
 
 WINDOWS = ("povey", "hamming", "hann", "hanning", "blackman", "rectangular", "sine")
 EPSILON = float(np.finfo(np.float32).eps)
-"""What Kaldi takes at least before a logarithm."""
+"""Kaldi's floor of values before a logarithm."""
 
 
 def kaldi_fbank(

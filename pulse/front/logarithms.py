@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.models import TypedModel
 
 BASES = {"natural": 1.0, "log2": 1 / math.log(2), "log10": 1 / math.log(10)}
-"""What the natural logarithm is multiplied with."""
+"""The factors of the natural logarithm."""
 FEATURES = "1,frames,80"
 
 
@@ -101,7 +101,7 @@ def floored_log(draft: Draft, x: OutletId, floor: float, base: str = "natural") 
 
 
 def decibels(draft: Draft, x: OutletId, floor: float, factor: int = 1, reference: float = 0.0) -> OutletId:
-    """Decibels of at least ``floor``, less those of a reference."""
+    """Decibels of at least ``floor``, minus those of a reference."""
     y = draft.each("log", draft.each("max", x, floor) if floor else x, name="log")
     y = draft.each("mul", y, 10 * factor / math.log(10), name="db")
     return draft.each("sub", y, reference) if reference else y

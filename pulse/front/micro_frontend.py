@@ -162,7 +162,7 @@ def _headroom(z: Integers, x: OutletId) -> OutletId:
 def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
     """Sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the next."""
     draft = z.draft
-    # one bin more in front, which counts nothing, so that each sum is a difference of two running sums
+    # a leading bin of weight 0, so that each sum is a difference of two running sums
     bins = draft.part(energy, 2, bank.start - 2, bank.end - 1)
     ends = bank.edges - bank.start
     totals: list[OutletId] = []

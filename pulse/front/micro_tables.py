@@ -87,12 +87,12 @@ def gain_tables(input_bits: int, gain_bits: int, strength: float, offset: float)
 
 
 def wrap_int16(x: Array) -> Array:
-    """As an integer of 16 bits."""
+    """Wrap to a 16-bit integer."""
     return x.astype(np.int16).astype(np.int64)
 
 
 def log_table() -> Array:
-    """What log2(1 + t) is above t, times 2**16, at each 128th, and one more at the end."""
+    """``log2(1 + t) - t`` times 2**16, at each 128th, and one more at the end."""
     t = np.arange((1 << LOG_SEGMENT_BITS) + 1) / (1 << LOG_SEGMENT_BITS)
     return np.append(np.floor((np.log2(1 + t) - t) * (1 << LOG_BITS) + 0.5), 0).astype(np.int64)
 

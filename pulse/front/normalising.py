@@ -138,7 +138,7 @@ def _around(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]
 
 
 def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletId, OutletId]:
-    """The sum of up to ``window`` frames before each and itself; of the first ``least`` frames at the beginning."""
+    """The sum of each frame and up to ``window`` before it; of the first ``least`` frames at the beginning."""
     frames = draft.shape(x)[1]
     draft.require(frames, least, "frames of min_window")
     with_zeros = draft.pad(x, 1, window, 0)

@@ -33,7 +33,7 @@ def flag(where: str, name: str, value: object) -> bool:
 
 
 def choice(where: str, name: str, value: object, allowed: Iterable[str]) -> str:
-    """One of some names. Raises InputError."""
+    """Require one of some names. Raises InputError."""
     names = list(allowed)
     if not isinstance(value, str) or value not in names:
         raise InputError(f"{where}: {name}={value!r} must be one of {', '.join(map(repr, names))}")

@@ -116,7 +116,7 @@ def compress(
     axis: int = -1,
     shape: str = DEFAULT,
 ) -> TypedModel:
-    """Power-law compression: magnitudes to the power of ``exponent``, phases and signs as they are.
+    """Power-law compression: raise magnitudes to ``exponent``, and keep phases and signs.
 
     complex  re and im times ``(re² + im² + epsilon)^((exponent - 1)/2)``; 0 if both are 0
     real     ``sign(x) * (|x| + epsilon)^exponent``, for example of magnitudes

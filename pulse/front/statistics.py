@@ -10,14 +10,14 @@ from pulse.errors import InputError
 from pulse.facts import Array
 
 LARGEST = 1 << 20
-"""Bytes of a file of statistics; there are two rows of some hundred numbers in one."""
+"""The most bytes of a file of statistics, which has two rows of some hundred numbers."""
 SMALLEST_VARIANCE = 1e-20
 FORMS = ("auto", "kaldi", "funasr")
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def read_statistics(where: str, path: "str | PathLike[str]", form: str = "auto") -> tuple[Array, Array]:
-    """What is added to each bin, then what it is multiplied by, f64 [bins].
+    """The shift and then the scale of each bin, f64 [bins].
 
     form     ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
     Raises   InputError: no such file, or not of this form

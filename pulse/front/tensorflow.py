@@ -18,7 +18,7 @@ from pulse.models import TypedModel
 from pulse.ops.reduce import Reduce
 
 FLOOR = 1e-12
-"""What TensorFlow takes at least of a band before the logarithm."""
+"""TensorFlow's floor of a band before the logarithm."""
 
 
 def tf_spectrogram(

@@ -23,7 +23,7 @@ from pulse.ops.spectral import dft_matrix, half_to_real
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 
 LONGEST = 1 << 13
-"""Samples of the longest transform."""
+"""The most samples of a transform."""
 NORMS = ("backward", "ortho", "forward")
 SMALLEST_OVERLAP = 1e-11
 """Below this the windows of an inverse transform do not cover a sample, as in PyTorch."""
@@ -299,7 +299,7 @@ def _spectrum_input(
 
 
 def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
-    """What the squares of the windows add up to at each sample, [1, (frames - 1)*hop + n]."""
+    """The sum of the squared windows at each sample, [1, (frames - 1)*hop + n]."""
     size = len(values)
     parts = -(-size // hop)
     table = np.zeros((parts, hop))
@@ -331,7 +331,7 @@ def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
 
 
 def _end(draft: Draft, whole: TDim, skipped: int, center: bool, length: int | str | None) -> TDim:
-    """Where the samples that are given end, among all that the frames reach."""
+    """The end of the returned samples among all that the frames cover."""
     if length is None:
         return whole - skipped
     if isinstance(length, int):

@@ -10,7 +10,7 @@ from pulse.facts import Array
 from pulse.front.options import count, flag, number
 
 WindowLike: TypeAlias = str | Sequence[float] | None
-"""A name of ``WINDOWS``, ``sqrt_`` in front of one for its root; numbers; None: all ones."""
+"""A name of ``WINDOWS``, with the prefix ``sqrt_`` for its root; numbers; None: all ones."""
 
 
 def _cosines(*terms: float) -> Callable[[Array, float], Array]:

@@ -15,7 +15,7 @@ from pulse.support.wording import spell
 
 Facts: TypeAlias = dict[OutletId, InferenceFact]
 Statement: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
-"""What nodes say of wires, with the numbers of the nodes."""
+"""The facts of wires that nodes state, with the numbers of the nodes."""
 
 
 def infer_facts(
@@ -59,7 +59,7 @@ class _Analyser:
         return self._facts
 
     def _forward(self) -> set[int]:
-        """What the translators alone make of inputs that are known; the nodes about which that leaves something open.
+        """Run the translators of nodes with known inputs; return the nodes that this does not settle.
 
         Nodes are asked after what they read, so this alone analyses a model whose inputs are known.
         """
@@ -77,7 +77,7 @@ class _Analyser:
         return fresh
 
     def _settle(self, node: Node[InferenceFact, ModelOp]) -> bool:
-        """Take in what a node's translator says, if its inputs are known; whether that is all there is to know."""
+        """Record the result of a node's translator, if its inputs are known; return whether the node is settled."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
         if any(wire_facts.fact(wire).to_typed() is None for wire in node.inputs):
             return False
@@ -93,7 +93,7 @@ class _Analyser:
         return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
     def _round(self, fresh: set[int]) -> Statement:
-        """What each node says of its wires, if it is more than what is known."""
+        """The facts that each node adds to those known of its wires."""
         statement: Statement = {}
         failed: list[str] = []
         for number in fresh:
@@ -110,7 +110,7 @@ class _Analyser:
         return statement
 
     def _speak(self, node: Node[InferenceFact, ModelOp]) -> Facts:
-        """What is known around a node after it has said all that it can. Raises FactError."""
+        """The facts around a node after all its relations were applied. Raises FactError."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
         with self._scope.trial():
             while True:
@@ -124,7 +124,7 @@ class _Analyser:
                     return wire_facts.facts
 
     def _outcome(self, node: Node[InferenceFact, ModelOp], wire_facts: WireFacts) -> Outcome | None:
-        """The result of its translator; computed again only if the inputs have changed."""
+        """The result of a node's translator, recomputed only if the inputs have changed."""
         facts = [wire_facts.fact(wire) for wire in node.inputs]
         last = self._outcomes.get(node.id)
         if last is None or any(new is not old for new, old in zip(facts, last[0])):
@@ -135,7 +135,7 @@ class _Analyser:
         return last[1]
 
     def _take(self, statement: Statement) -> list[OutletId]:
-        """Refine the facts by what was said; the wires of which more is known now."""
+        """Refine the facts with a statement; return the wires whose facts changed."""
         grown: list[OutletId] = []
         failed: list[str] = []
         for wire, words in statement.items():

@@ -41,7 +41,7 @@ def warn_contradicted(title: str, error: PulseError) -> None:
 
 
 def warn_unfolded(title: str, reasons: Collection[str]) -> None:
-    """Warn once of constants that are computed while running, over and over, since the budget did not suffice."""
+    """Warn once of constants that are recomputed while running because the budget did not suffice."""
     if reasons:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         warnings.warn(f"{title}: {next(iter(reasons))}{more}", PulseWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""What the codes of a model's inputs and outputs stand for, as entries of its metadata: ``scale * (code - zero)``."""
+"""The values of the codes of inputs and outputs, ``scale * (code - zero)``, as entries of the metadata."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -19,7 +19,7 @@ def codes_entry(name: str, codes: Codes) -> tuple[str, str]:
 
 
 def codes_of(metadata: Mapping[str, str], name: str) -> Codes | None:
-    """What the entry of a port says; None if there is none that can be read."""
+    """The codes in the entry of a port; None if it is missing or cannot be read."""
     scale, _, zero = metadata.get(f"{KEY}{name}", "").partition(" ")
     try:
         return Codes(float(scale), int(zero))

@@ -3,11 +3,11 @@
 from pulse.dim import Symbol, TDim, ge, scope_of
 
 NEAR = 256
-"""Sizes below are tried one by one where an equation is not linear; above, clamps at short sizes play no part."""
+"""Smaller sizes are tried one by one if an equation is not linear; clamps at short sizes do not affect larger ones."""
 
 
 def quotient(total: TDim, divisor: int) -> TDim | None:
-    """``total / divisor`` where it leaves no rest for any value of the symbols."""
+    """``total / divisor`` if it leaves no remainder for any value of the symbols; otherwise None."""
     if divisor < 0:
         total, divisor = -total, -divisor
     if divisor == 0:
@@ -17,7 +17,7 @@ def quotient(total: TDim, divisor: int) -> TDim | None:
 
 
 def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
-    """The one value of ``unknown`` with which ``left == right``; None if that is not known to be just one.
+    """The value of ``unknown`` that solves ``left == right``; None if it is not known to be unique.
 
     ``right`` must not depend on the unknown. A negative result says that there is no size with which they are equal.
     """
@@ -33,7 +33,7 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
 
 def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
-    """The solution where ``left`` is a multiple of the unknown and a part without it."""
+    """The solution if ``left`` is a multiple of the unknown plus a part without it; otherwise None."""
     factor = next((count for monomial, count in left.terms if monomial == (unknown,)), None)
     rest = left.subs({unknown: 0})
     if factor is None or left - factor * TDim.of(unknown) != rest:
@@ -42,7 +42,7 @@ def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
 
 def _beyond(left: TDim, right: TDim, unknown: Symbol) -> int | None:
-    """By how much the solution exceeds ``NEAR``, negative if there is none from there on; None if not known."""
+    """The solution minus ``NEAR``, negative if there is none above; None if unknown."""
     scope = scope_of(unknown)
     with scope.trial():
         scope.assume(ge(TDim.of(unknown), TDim.of(0)))

@@ -1,4 +1,4 @@
-"""InferenceFact: what is known of a wire before the model is analysed; facts refine each other or contradict."""
+"""InferenceFact: what is known of a wire before the model is analysed; facts of one wire are combined or contradict."""
 
 from collections.abc import Sequence
 from typing import TypeAlias, cast
@@ -11,13 +11,13 @@ from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.support.record import record
 
 Dim: TypeAlias = TDim | None
-"""A size; None if it is not known."""
+"""A size, or None if unknown."""
 Dims: TypeAlias = tuple[Dim, ...]
 
 
 @record(eq=False)
 class InferenceFact:
-    """What is known of a wire before it is analysed; None stands for what is not.
+    """What is known of a wire before it is analysed; None is unknown.
 
     dtype   the type
     shape   the sizes from the front, None for those that are not known
@@ -47,17 +47,17 @@ class InferenceFact:
 
     @property
     def dims(self) -> Dims:
-        """The sizes that are stated, from the front."""
+        """The stated sizes, first axis first."""
         return self.shape or ()
 
     def dim(self, axis: int) -> Dim:
-        """The size of an axis; one counted from the end is known where the rank is."""
+        """The size of an axis; an axis counted from the end is known only with the rank."""
         if axis < 0:
             axis = axis + self.rank if self.rank is not None else len(self.dims)
         return self.dims[axis] if 0 <= axis < len(self.dims) else None
 
     def to_typed(self) -> TypedFact | None:
-        """The typed fact, where type and every dim are known."""
+        """The typed fact, or None unless type and every dim are known."""
         if self.dtype is None or self.rank is None:
             return None
         dims = tuple(dim for dim in self.dims if dim is not None)
@@ -73,7 +73,7 @@ class InferenceFact:
 
 
 def has_gaps(value: Array) -> bool:
-    """Whether some entries of a value are not known."""
+    """Whether some entries of a value are unknown."""
     return is_symbolic(value) and any(entry is None for entry in value.ravel().tolist())
 
 
@@ -86,7 +86,7 @@ def _value_text(value: Array) -> str:
 
 
 def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
-    """All that the facts of one wire know together; ``first`` itself where the others add nothing.
+    """The combined facts of one wire; ``first`` itself if the others add nothing.
 
     The result does not depend on the order. Where two dims may be equal, an expression of the inputs' symbols goes
     before a number, and the shortest before others. Raises FactError if facts contradict each other.
@@ -149,7 +149,7 @@ def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:
 
 
 def same_dim(dims: Sequence[TDim]) -> TDim:
-    """The one that stands for dims that are equal. Raises FactError if one always differs from it."""
+    """The representative of equal dims. Raises FactError if one always differs from it."""
     preferred = min(dims, key=_preference)
     for dim in dims:
         if dim != preferred and dim.prove_eq(preferred).no:
@@ -194,7 +194,7 @@ def _same(entries: Sequence[Dim], value: Array) -> bool:
 
 
 def value_of(entries: Sequence[Dim], shape: Sequence[int]) -> Array:
-    """A value from its entries: numbers where all of them are, else dims and None."""
+    """A value from its entries: numbers if all of them are, otherwise dims and None."""
     numbers = [int(entry) for entry in entries if entry is not None and entry.is_const]
     if len(numbers) == len(entries):
         return np.array(numbers, np.int64).reshape(shape)

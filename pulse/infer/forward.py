@@ -83,7 +83,7 @@ def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
 
 
 def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
-    """Learn what an outcome says, together with what is known of the outputs. Raises FactError."""
+    """Refine the facts with an outcome and what is known of the outputs. Raises FactError."""
     equations = [(demand, TDim.of(0)) for demand in outcome.demands]
     for outlet, fact in zip(outputs, outcome.facts):
         sizes = InferenceFact(fact.dtype, (None,) * fact.rank)
@@ -101,7 +101,7 @@ def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId
 
 
 def _solve(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol, TDim]:
-    """The holes that are determined; each equation with one unknown gives it."""
+    """The holes determined by equations with one unknown each."""
     sizes: dict[Symbol, TDim] = {}
     unsolved = [pair for pair in equations if pair[0].symbols & holes.keys()]
     while True:
@@ -117,7 +117,7 @@ def _solve(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol
 
 
 def _substitute(fact: TypedFact, sizes: dict[Symbol, TDim], holes: Places) -> InferenceFact:
-    """A fact in terms of holes, with what is known put in; what depends on other holes is not known."""
+    """A fact with the known holes replaced by their sizes; entries that depend on other holes become unknown."""
 
     def settle(dim: TDim) -> Dim:
         if not dim.symbols & holes.keys():

@@ -1,4 +1,4 @@
-"""Holes: symbols in place of sizes and entries of values that are not known, while a node is translated."""
+"""Holes: symbols that replace unknown sizes and entries of values while a node is translated."""
 
 from collections.abc import Sequence
 from typing import TypeAlias, cast
@@ -17,11 +17,11 @@ Places: TypeAlias = dict[Symbol, Axis | None]
 POOL = 16
 INT64 = np.dtype(np.int64)
 LONGEST_LIST = 32
-"""A vector of more integers is no list of dims."""
+"""The most integers of a vector that may be a list of dims."""
 
 
 def prepare_holes(scope: SymbolScope) -> None:
-    """Make the holes that most nodes need and assume that they are sizes, once for all nodes."""
+    """Create the holes that most nodes need and assume that they are sizes, once for all nodes."""
     for number in range(POOL):
         scope.assume(ge(TDim.of(_size_hole(scope, number)), TDim.of(0)))
 
@@ -39,7 +39,7 @@ class Holes:
         self._sizes = 0
 
     def fill(self, wire: OutletId, fact: InferenceFact, is_list: bool) -> TypedFact | None:
-        """A fact with a hole for each size that is not known; None if type or rank are not.
+        """A fact with a hole for each unknown size; None if type or rank are unknown.
 
         listed   entries of its value that are not known become holes as well, if it can be a list of dims
         """
@@ -73,7 +73,7 @@ class Holes:
 
 
 def _entries(fact: InferenceFact) -> Sequence[Dim] | None:
-    """The entries of a list of dims of which some are not known."""
+    """The entries of a list of dims, some of them unknown."""
     if fact.value is not None:
         return cast("list[Dim]", fact.value.ravel().tolist()) if has_gaps(fact.value) else None
     sizes = [int(dim) for dim in fact.dims if dim is not None and dim.is_const]

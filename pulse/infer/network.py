@@ -89,7 +89,7 @@ class FileNetwork:
 
     @property
     def inputs(self) -> dict[str, InferenceFact]:
-        """Name of each input, and what is known of it."""
+        """The fact of each input, by name."""
         return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> Self:
@@ -110,7 +110,7 @@ class FileNetwork:
         return replace(self, graph=graph, scope=terms.scope)
 
     def analyse(self) -> TypedNetwork:
-        """Derive every type and shape; what the file does not say of the inputs is inferred first.
+        """Derive every type and shape; those of the inputs that the file does not state are inferred first.
 
         Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
         Raises LoadError (operators not covered, unknown dims), FactError.
@@ -244,7 +244,7 @@ def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
 
 
 def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
-    """Whether all is known, and what was not known before is a number or a name, no expression of names."""
+    """Whether a fact is complete and its newly known sizes are numbers or symbols, not expressions."""
     old_dims = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
     fresh = [new for old, new in zip(old_dims, fact.dims) if old is None and new is not None]
     plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)

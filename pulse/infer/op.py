@@ -27,17 +27,17 @@ class ModelOp:
         return ""
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        """Wire typed ops that do the same; the outlets that stand for this node's outputs."""
+        """Wire equivalent typed ops, and return the outlets of this node's outputs."""
         raise NotImplementedError
 
     @property
     def uniform(self) -> bool:
-        """Whether ``translate`` treats every size alike, so it may see symbols in place of sizes that are not known."""
+        """Whether ``translate`` treats every size alike, so that symbols may replace unknown sizes."""
         return False
 
     @property
     def parts(self) -> Container[int]:
-        """Inputs whose values may have entries that are not known, and are symbols to ``translate`` as well."""
+        """Inputs whose values may have unknown entries, which are symbols to ``translate`` as well."""
         return ()
 
     def says(

@@ -1,4 +1,4 @@
-"""Relations between the wires of one node: what a rule may say. Each works in every direction that it determines."""
+"""Relations between the wires of one node, as rules state them. Each refines every wire that it determines."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,7 +14,7 @@ from pulse.support.record import record
 
 
 class Relation(Protocol):
-    """Something that holds between wires."""
+    """A condition that wires meet."""
 
     def apply(self, facts: WireFacts) -> None:
         """Refine the facts of the wires by each other. Raises FactError if they contradict it."""
@@ -73,7 +73,7 @@ class HasRank:
 
 @record
 class SameRank:
-    """The wires have as many axes as each other."""
+    """The wires have equal ranks."""
 
     wires: Sequence[OutletId]
 

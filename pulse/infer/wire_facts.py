@@ -40,16 +40,16 @@ class WireFacts:
         return self.facts[wire].rank
 
     def size(self, axis: Axis) -> Dim:
-        """The size of an axis, where it is known."""
+        """The size of an axis, or None if unknown."""
         return self.facts[axis.wire].dim(axis.axis)
 
     def value(self, wire: OutletId) -> Array | None:
-        """The value of a wire, where all of it is known."""
+        """The value of a wire, or None unless all of it is known."""
         value = self.facts[wire].value
         return None if value is None or has_gaps(value) else value
 
     def refine(self, wire: OutletId, fact: InferenceFact) -> None:
-        """Learn something of a wire. Raises FactError if it contradicts what is known."""
+        """Refine the fact of a wire. Raises FactError if it contradicts the known fact."""
         try:
             better = meet(self.facts[wire], fact)
         except FactError as error:
@@ -59,7 +59,7 @@ class WireFacts:
             self.changed = True
 
     def give(self, axis: Axis, size: TDim) -> None:
-        """Learn the size of an axis. Raises FactError."""
+        """Set the size of an axis. Raises FactError."""
         if size.prove_ge(0).no:
             raise FactError(f"{self._label(axis.wire)}: axis {axis.axis} would have the size {size}")
         place, rank = axis.axis, self.rank(axis.wire)

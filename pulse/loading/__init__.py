@@ -1,1 +1,1 @@
-"""Loading of models: ``load`` opens every kind of source, in one way for all calls and commands."""
+"""Loading of models: ``load`` opens every kind of source for all calls and commands."""

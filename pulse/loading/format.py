@@ -1,4 +1,4 @@
-"""What a file format is, and the registry of formats."""
+"""File formats and their registry."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -40,7 +40,7 @@ class Reading:
 class Content:
     """What a model is read from: a path, bytes, or an ``onnx.ModelProto``.
 
-    head  its first bytes; none of a folder, a ModelProto, and a file that cannot be read
+    head  its first bytes; empty for a folder, a ModelProto, and a file that cannot be read
     """
 
     source: "Path | bytes | ModelProto"
@@ -48,7 +48,7 @@ class Content:
 
     @classmethod
     def of(cls, source: "ModelSource") -> "Content":
-        """With the head; what cannot be read is left to a reader, which says why."""
+        """Read the head of a source; an unreadable source is left to its reader, which reports why."""
         if isinstance(source, bytes):
             return cls(source, source[:HEAD])
         if not isinstance(source, str | PathLike):
@@ -64,7 +64,7 @@ class Content:
 
     @property
     def path(self) -> Path | None:
-        """None of what is in memory."""
+        """The path of the source, or None if it is in memory."""
         return self.source if isinstance(self.source, Path) else None
 
 
@@ -72,8 +72,8 @@ class Content:
 class Format:
     """A format of models.
 
-    name        what people call it
-    recognises  whether content is of it, by its bytes; if these do not decide, by its name
+    name        its usual name
+    recognises  whether content is of this format, by its bytes; if these do not decide, by its name
     read        the model; raises PulseError
     """
 
@@ -91,7 +91,7 @@ def register(format: Format) -> None:
 
 
 def format_of(content: Content) -> Format:
-    """The first format that recognises it; ONNX where no other does, since protobuf has no mark of its own."""
+    """The first format that recognises the content; ONNX if none does, because protobuf has no magic number."""
     return next((format for format in FORMATS if format.recognises(content)), ONNX)
 
 
@@ -103,7 +103,7 @@ def read_onnx(
     budget: Mapping[str, float] | None = None,
     tensors: Mapping[str, Array] | None = None,
 ) -> Model:
-    """The nodes of an ONNX file, from a path, its bytes or a ModelProto.
+    """Read the nodes of an ONNX file from a path, its bytes or a ModelProto.
 
     inputs, constants, ignore_value_info, budget   as in ``pulse.load``
     tensors  initializers whose data is not in the model, by name

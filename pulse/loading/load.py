@@ -1,4 +1,4 @@
-"""The one way in: whatever a model is given as, to a ``Loaded``."""
+"""``load``: open a model from any source as a ``Loaded``."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,25 +34,25 @@ def load(
     budget: Mapping[str, float] | None = None,
     signature: str | None = None,
 ) -> Loaded:
-    """Open a model: of a file, a recipe, or one that is there already. Every other call takes what this one takes.
+    """Open a model from a file, a recipe or an object. Every other call takes the same sources.
 
     source   a path or the bytes of a file, an ``onnx.ModelProto``, the path of a recipe (docs/recipes.md), a typed or
              pulsed model, a program, what ``pulse.build`` makes (a view, a node, a connector), or what ``load`` gave
     inputs   shapes that override those of the file, by the input's name: ``{"x": "1,80,T,f32"}``.
              A name stands for any length; a name that the file uses may be fixed to a number.
     constants  inputs that always have one value, by name: ``{"sr": 16000}``; numbers, lists or arrays. They are
-             inputs of the model no more
+             no longer inputs of the model
     outputs  the outputs to keep, which may be any wires; all of them by default
-    symbol   the dim that is time; found if there is one. A dim such as ``batch``, which leads shapes in front of
-             another symbol, counts streams and is 1; ``Loaded.sizes`` tells
-    chunking  how a model of chunks is called, if that is not found
+    symbol   the dim that is time; by default found if there is one. A dim such as ``batch``, which precedes
+             another symbol in shapes, counts streams and is 1; see ``Loaded.sizes``
+    chunking  how a model of chunks is called; by default found
     ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
              only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
     budget   other limits of the analysis than those of ``pulse.support.budget.Budget``: ``{"nodes": 1000000}`` of nodes
              that loops, branches and functions unfold to, ``elements`` of constants that are computed before running,
              and ``seconds`` that this takes, all of them counted for the whole file
-    signature  which function of a SavedModel or a TFLite file; of a SavedModel ``serving_default`` if it has that,
-             else the first
+    signature  which function of a SavedModel or a TFLite file; by default the first, or a SavedModel's
+             ``serving_default``
     Raises   LoadError: it cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it;
              InputError: a PyTorch module, which ``pulse.from_torch`` takes with an example
     """
@@ -95,13 +95,13 @@ def load(
 
 
 def is_module(source: object) -> bool:
-    """Whether it is a module of PyTorch; this does not import PyTorch."""
+    """Whether the source is a PyTorch module; this does not import PyTorch."""
     torch: Any = sys.modules.get("torch")
     return torch is not None and isinstance(source, torch.nn.Module)
 
 
 def _wrap_model(source: Loaded | Network | Program) -> Loaded:
-    """A model that is there already. Raises LoadError: a program of another kind than ours."""
+    """Wrap a model that is already in Python. Raises LoadError: a program of a foreign backend."""
     if isinstance(source, Loaded):
         return source
     if isinstance(source, StoredProgram):

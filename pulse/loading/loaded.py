@@ -1,4 +1,4 @@
-"""A model of any source, as ``pulse.load`` gives it."""
+"""A model of any source, as ``pulse.load`` returns it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Loaded:
     """A model, and the options of the user. How it streams is resolved on first use.
 
-    A program of a file is run without what models are analysed by: that is imported if there is a model.
+    A program file runs without the modules that analyse models: these are imported only for a model.
 
-    read      as it was read: facts may be partial; a recipe and what is in Python may be further
+    read      the model as it was read: facts may be partial; recipes and Python objects may be analysed further
     outputs, symbol, chunking  as in ``pulse.load``
     """
 
@@ -41,7 +41,7 @@ class Loaded:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What the file says beside its graph."""
+        """The metadata of the file."""
         if isinstance(self.read, StoredProgram):
             return self.read.metadata
         from pulse.models import PulsedModel
@@ -50,12 +50,12 @@ class Loaded:
 
     @property
     def program(self) -> StoredProgram | None:
-        """The program that it is, if it comes from the file of one: then there is no model."""
+        """The program of a program file, which has no model; None for other sources."""
         return self.read if isinstance(self.read, StoredProgram) else None
 
     @property
     def model(self) -> "Model":
-        """The file's own nodes. Raises LoadError: it was no file with nodes."""
+        """The file's own nodes. Raises LoadError: the source is not a file with nodes."""
         from pulse.models import Model
 
         if isinstance(self.read, Model):
@@ -66,7 +66,7 @@ class Loaded:
 
     @cached_property
     def resolution(self) -> "ResolvedModel":
-        """What it turns out to be. Raises PulseError."""
+        """How the model streams. Raises PulseError."""
         if isinstance(self.read, StoredProgram):
             raise self._program_error()
         from pulse.loading.resolution import resolve
@@ -95,9 +95,9 @@ class Loaded:
         return ready or is_exported(self.metadata) or self.chunks is not None
 
     def analyse(self) -> "TypedModel":
-        """The offline model, every type and shape known: of a model of chunks its author's loop over the whole stream.
+        """The offline model with every dtype and shape known; for a model of chunks, the loop over its calls.
 
-        ``model.analyse()`` is the file alone: of a model of chunks one call, its symbols all left as they are.
+        ``model.analyse()`` is the file alone: for a model of chunks, one call with all its symbols.
         Raises PulseError
         """
         return self.resolution.original
@@ -151,9 +151,9 @@ class Loaded:
         prepare: "Prepare | None" = None,
         activations: str | None = None,
     ) -> Program:
-        """A program that runs it; the arguments are those of ``pulsify`` and of ``PulsedModel.compile``.
+        """Compile the model to a program; the arguments are those of ``pulsify`` and of ``PulsedModel.compile``.
 
-        A program of a file is itself. Raises PulseError: also if it was compiled with other arguments
+        A program file returns its program. Raises PulseError: also if it was compiled with other arguments
         """
         program = self.program
         if program is None:
@@ -183,7 +183,7 @@ class Loaded:
         )
 
     def detections(self) -> list[tuple[str, str]]:
-        """What was found out by itself, in words: title and text. Raises PulseError."""
+        """What pulse detected without being told, as pairs of title and text. Raises PulseError."""
         if isinstance(self.read, StoredProgram):
             return list(self.read.detected)
         lines = [] if self.chunks is None else self.chunks.lines()

@@ -1,4 +1,4 @@
-"""The proof of what was loaded: against its offline model, or, if it has none, against its own loop or stream."""
+"""The proof of a loaded model: compare it with its offline model, or else with its own loop or stream."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

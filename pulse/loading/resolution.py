@@ -25,7 +25,7 @@ class ResolvedModel:
     symbol    the name of the stream's length, where the file or the user has one
     chunks    how it is called; None if it is offline and to be pulsified
     call      one call of it, as it was read, if it takes chunks
-    sizes     symbols of the file -> what they were made
+    sizes     symbols of the file -> the numbers that replaced them
     """
 
     original: TypedModel

@@ -37,10 +37,10 @@ def symbols_of(model: Model | TypedModel, names: Sequence[str] | None = None) ->
 
 
 def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
-    """The symbols of an offline model that surely candidate streams: each is 1.
+    """The symbols of an offline model that certainly count streams: each is 1.
 
-    Such a symbol has a name that says so, leads the shape of an input in which another symbol can be time, and never
-    stands after one. ``symbol`` is the user's name of time.
+    Such a symbol has a matching name, comes first in the shape of an input in which another symbol can be time, and
+    never comes after another symbol. ``symbol`` is the user's name of time.
     """
     shapes = [_dims(model, name) for name in model.inputs]
 
@@ -116,7 +116,7 @@ def _dims(model: Model | TypedModel, name: str) -> list[TDim]:
 
 
 def _stream_counts(model: Model) -> set[Symbol]:
-    """The symbols of a model of chunks that count streams: by their names, or they lead a shape with others behind."""
+    """The symbols of a model of chunks that count streams: by their names, or first in a shape with other symbols."""
     leading = {
         symbol
         for name in model.inputs

@@ -1,4 +1,4 @@
-"""A program of a file as what ``pulse.load`` gives: no reader of models is imported."""
+"""Program files as ``pulse.load`` returns them, without importing the readers of models."""
 
 from collections.abc import Sequence
 

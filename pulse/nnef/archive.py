@@ -1,4 +1,4 @@
-"""A model as files: ``graph.nnef`` and the tensors beside it, in a folder or in one archive."""
+"""A model as files: ``graph.nnef`` and its tensors, in a folder or in one archive."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""What a file says of its stream: the properties of tract, and further ones that let a stream be read back.
+"""The metadata of a file about its stream: tract's properties, and others from which a stream is reopened.
 
 pulse.delay             frames of each output before its first one
 pulse.input_axes        the stream axis of each input; -1: given once

@@ -5,7 +5,7 @@ from pathlib import Path
 GRAPH, TENSOR = "graph.nnef", ".dat"
 GZIP = b"\x1f\x8b"
 MAGIC = slice(257, 262)
-"""Where a tar says that it is one."""
+"""The offset of a tar's magic number."""
 UNPACKED = 1 << 14
 
 

@@ -15,7 +15,7 @@ Reader: TypeAlias = "Callable[[NodeReader], Wire | Sequence[Wire]]"
 F = TypeVar("F", bound=Callable[..., object])
 
 WRITERS: dict[str, Writer] = {}
-"""Operator of ONNX -> the function that writes it; it gives the identifiers of the outputs."""
+"""Operator of ONNX -> the function that writes it and returns the identifiers of the outputs."""
 READERS: dict[str, Reader] = {}
 """Operator of NNEF -> the function that reads it; a list of wires is one result, a tuple several."""
 

@@ -137,7 +137,7 @@ class Document:
     version: str = "1.0"
 
     def text(self) -> str:
-        """The document as it is stored."""
+        """The text of the document."""
         return "\n".join(_document(self)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""A node as inference rules see it: its attributes, its wires and what is known of them."""
+"""A node for inference rules: its attributes, its wires and their facts."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from pulse.support.record import record
 
 @record(eq=False)
 class Clues(FileNode):
-    """One node while its rule looks at it; what it reads off ``wire_facts`` grows from one look to the next."""
+    """A node for its inference rule; the facts in ``wire_facts`` are refined between calls of the rule."""
 
     outlets: tuple[OutletId, ...]
     wire_facts: WireFacts

@@ -86,7 +86,7 @@ class NodeContext(FileNode):
         return True
 
     def error(self, message: str) -> LoadError:
-        """A LoadError that names the node, and what in front of it the budget did not suffice for."""
+        """A LoadError that names the node, and earlier computations that exceeded the budget."""
         unfolded = current_spending().unfolded
         if not unfolded:
             return super().error(message)
@@ -119,7 +119,7 @@ class NodeContext(FileNode):
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
     def with_name(self, wire_name: str) -> "NodeContext":
-        """The same node, with another name for what it wires."""
+        """The same node, with another name for its wires."""
         return replace(self, wire_name=wire_name)
 
     def wire(self, op: Op, inputs: Sequence[OutletId], suffix: str = "") -> OutletId:

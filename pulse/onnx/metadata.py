@@ -43,7 +43,7 @@ TITLE = "title"
 
 @record
 class PortNote:
-    """What is said of an input or output."""
+    """The metadata of an input or output."""
 
     name: str
     axis: int | None
@@ -107,7 +107,7 @@ class Notes:
     assumptions: tuple[str, ...]
 
     def dump(self) -> dict[str, str]:
-        """As entries of a file."""
+        """The notes as entries of a file."""
         entries = {
             "pulse_format": FORMAT,
             "pulse_symbol": self.symbol,
@@ -122,7 +122,7 @@ class Notes:
 
     @classmethod
     def parse(cls, entries: Mapping[str, str]) -> "Notes | None":
-        """The notes in a file's entries; None if it is no exported file. Raises LoadError."""
+        """The notes in a file's entries; None if it is not an exported file. Raises LoadError."""
         format_text = entries.get("pulse_format")
         if format_text is None:
             return None

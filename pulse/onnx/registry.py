@@ -22,13 +22,13 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 COVERING: dict[str, Callable[[str], bool]] = {}
 """Domains of other formats -> whether an operator of theirs is covered; the formats add themselves."""
 GROUP = "pulse.operators"
-"""The entry points of plugins: importing what they name registers operators."""
+"""The entry points of plugins, which register operators when imported."""
 
 TRANSLATORS: "Translators[NodeContext]" = Translators()
 """Operator -> the function of this package that wires it."""
 onnx_op = TRANSLATORS.register
 GIVEN: dict[str, Translator] = {}
-"""Operator -> the function of a user or plugin, which goes first."""
+"""Operator -> the function of a user or plugin, which takes precedence."""
 
 
 def operator_name(domain: str, kind: str) -> str:

@@ -14,7 +14,7 @@ Says: TypeAlias = "Callable[[Clues], Iterable[Relation]]"
 
 @record
 class Rule:
-    """What is said of the wires of an operator, beside what its translator makes of inputs that are known.
+    """The relations between the wires of an operator, in addition to its translator.
 
     says      the relations, of what is known so far
     uniform   the translator treats every size alike, so it may see symbols in place of sizes that are not known
@@ -32,7 +32,7 @@ def no_relations(clues: "Clues") -> Iterable[Relation]:
 
 
 DEFAULT = Rule(no_relations)
-"""Only what the translator makes of inputs that are known."""
+"""The rule of operators inferred by their translators alone."""
 
 EVERY = range(1 << 31)
 """Every input, as ``parts``."""

@@ -1,4 +1,4 @@
-"""Tensors stored in ONNX files, and data beside them."""
+"""Tensors in ONNX files, and their external data."""
 
 import math
 import os
@@ -30,7 +30,7 @@ _COVERED = {int(code): DTYPES[name] for name, (code, _) in _FIELDS.items()}
 _CODES = {dtype: code for code, dtype in _COVERED.items()}
 
 _WIDE = {"i": np.int64, "u": np.uint64, "b": np.int32}
-"""What numbers of a kind are read as, which may be out of the range of their type."""
+"""The dtypes in which numbers of each kind are read, as they may exceed the range of their own."""
 
 
 def element_type(dtype: DType) -> int:

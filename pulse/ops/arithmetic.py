@@ -1,7 +1,7 @@
 """Arithmetic of the numpy oracle: in the types of the model, in 64 bits, or in 64 bits with rounding errors added.
 
-The three differ in what a node's ``eval`` is given and in what becomes of its results. An op of several steps, one of
-which may cancel the digits of another, says with ``round_inside`` what it rounds on the way.
+The three differ in how they convert the inputs and the results of a node's ``eval``. An op of several steps, one of
+which may cancel the digits of another, marks the values that it rounds in between with ``round_inside``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,23 +17,23 @@ from pulse.ops.op import Op
 from pulse.ops.source import Const
 
 Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
-"""A node's results from its inputs."""
+"""A function of a node's inputs that returns its results."""
 
 Rounded: TypeAlias = "bool | NDArray[np.bool_]"
-"""Which elements of a result its own type cannot hold: all, none, or those that are marked."""
+"""Which elements of a result its own dtype cannot represent: all, none, or those of a mask."""
 
 F64 = np.dtype(np.float64)
 LARGEST_KEPT = 1 << 20
-"""Bytes of a constant that is kept in f64 too; a larger one is converted where it is used."""
+"""The most bytes of a constant that is kept in f64 too; larger ones are converted when used."""
 
 
 def accumulator_type(x: Array) -> DType:
-    """The type in which the oracle sums the elements of x: f64 for floats, else its own."""
+    """The dtype in which the oracle sums the elements of x: f64 for floats, otherwise that of x."""
     return F64 if np.issubdtype(x.dtype, np.floating) else x.dtype
 
 
 class Arithmetic:
-    """In the types of the model."""
+    """Arithmetic in the dtypes of the model."""
 
     @property
     def widens(self) -> bool:
@@ -65,7 +65,7 @@ class Arithmetic:
 
 
 class Wide(Arithmetic):
-    """In f64 throughout, constants and conversions between floating types included: far more exact than any f32."""
+    """Arithmetic in f64 throughout, including constants and conversions between floating types."""
 
     def __init__(self) -> None:
         self._constants: dict[int, tuple[Op, list[Array]]] = {}
@@ -92,14 +92,14 @@ class Wide(Arithmetic):
         return copy_context().run(self._compute, inputs, compute)
 
     def _compute(self, inputs: Sequence[Array], compute: Compute) -> list[Array]:
-        """In a context of its own, which no interrupt leaves behind."""
+        """Compute in a context of its own, which is left even after an interrupt."""
         _current.set(self)
         with np.errstate(all="ignore"):
             return [widen(np.asarray(result)) for result in compute(inputs)]
 
 
 class Recording(Wide):
-    """The same; ``tape`` notes for each node, in the order of evaluation, which of its results need rounding."""
+    """Arithmetic in f64; ``tape`` records for each node, in order of evaluation, which of its results need rounding."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Recording(Wide):
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
         place = len(self.tape)
-        self.tape.append([])  # what a body notes meanwhile comes after it
+        self.tape.append([])  # the records of its body come after it
         results = super().evaluate(op, inputs, dtypes, compute)
         pairs = zip(results, dtypes)
         self.tape[place] = [not op.copies and _round_result(result, dtype) for result, dtype in pairs]
@@ -117,11 +117,11 @@ class Recording(Wide):
 
 
 class Perturbed(Wide):
-    """In f64, every rounding of the model's own arithmetic replaced by a random error.
+    """Arithmetic in f64 with a random error in place of every rounding of the model's arithmetic.
 
     A result that its type cannot hold is changed by up to ``units`` of its last place. An op that adds up terms
-    rounds inside as well: its inputs are changed in the same way, each element by itself, so that every term is.
-    What needs no rounding stays as it is: counters, masks, copies, sums of whole numbers.
+    rounds inside as well: each element of its inputs is changed in the same way, and so is every term.
+    Values that need no rounding stay exact: counters, masks, copies, sums of whole numbers.
 
     tape   of a ``Recording`` on the same inputs
     units  of the last place
@@ -171,12 +171,12 @@ _current: ContextVar[Arithmetic] = ContextVar("arithmetic", default=NATIVE)
 
 
 def arithmetic_in_use() -> Arithmetic:
-    """What the op that is being evaluated is computed with; a body that it runs should be too."""
+    """The arithmetic of the op that is being evaluated, to be used for its bodies too."""
     return _current.get()
 
 
 def round_inside(value: Array) -> Array:
-    """A value inside of an op, which an implementation of lower precision rounds: as it is, in the oracle."""
+    """Mark a value inside an op that an implementation of lower precision rounds; the oracle returns it unchanged."""
     return _current.get().round(value)
 
 
@@ -186,7 +186,7 @@ def is_floating(dtype: DType) -> bool:
 
 
 def widen(value: Array) -> Array:
-    """A floating tensor as f64; others as they are."""
+    """Convert a floating tensor to f64; return others unchanged."""
     return value.astype(F64, copy=False) if is_floating(value.dtype) else value
 
 

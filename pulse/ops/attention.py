@@ -18,12 +18,12 @@ from pulse.ops.work import ELEMENT_S, Work, numpy_seconds
 from pulse.support.record import record
 
 PAIR_STEPS = 40
-"""What numpy does with each pair of frames."""
+"""Elementwise operations of numpy for each pair of frames."""
 
 
 @record(eq=False)
 class BandedAttention(Op):
-    """Each frame is a mean of the frames of v near it, weighted by how well its query meets their keys.
+    """Each frame is a mean of nearby frames of v, weighted by the softmax of its query times their keys.
 
     y[i] = sum_j softmax_j(scale * q[i].k[j] + bias[i mod C, j - i + back]) v[j],  i - back <= j <= i + ahead
 
@@ -34,8 +34,8 @@ class BandedAttention(Op):
 
     bias     [A..., C, back + 1 + ahead]: -inf where a frame is masked; A... broadcast. C is the period of masks by
              chunks, 1 where the bias depends on j - i alone
-    back     how many frames before its own a frame sees; ahead follows from the width of the table
-    empty    what a frame that sees nothing becomes
+    back     how many frames before its own a frame sees; ``ahead`` follows from the width of the table
+    empty    the value of a frame that sees no others
     """
 
     scale: float
@@ -56,7 +56,7 @@ class BandedAttention(Op):
     def eval_seconds(
         self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
     ) -> float:
-        """That of all pairs of frames, which is how the oracle computes the band."""
+        """The seconds for all pairs of frames, because the oracle computes the whole square."""
         pairs = size(volume(outputs[0].shape[:-1])) * size(inputs[1].shape[-2])
         return numpy_seconds(self.work(inputs, outputs), outputs, size) + ELEMENT_S * PAIR_STEPS * pairs
 
@@ -72,7 +72,7 @@ class BandedAttention(Op):
 
     @property
     def period(self) -> int:
-        """After how many frames the table repeats."""
+        """The number of frames after which the table repeats."""
         return self.bias.shape[-2]
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:

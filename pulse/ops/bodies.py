@@ -12,13 +12,13 @@ from pulse.typed import TypedGraph, TypedNetwork
 
 
 def bodies(op: Op) -> Sequence[TypedGraph]:
-    """The bodies of a scan or a loop; none of another op."""
+    """The bodies of a scan or a loop; empty for other ops."""
     inner = op.op if isinstance(op, ScanStream) else op
     return [inner.body.graph] if isinstance(inner, Scan | Loop) else []
 
 
 def with_bodies(op: Op, change: Callable[[TypedNetwork], TypedNetwork]) -> Op:
-    """The op with its bodies changed; one without bodies as it is."""
+    """Return the op with its bodies changed, or the op itself if it has none."""
     if isinstance(op, ScanStream):
         inner = with_bodies(op.op, change)
         assert isinstance(inner, Scan)
@@ -27,7 +27,7 @@ def with_bodies(op: Op, change: Callable[[TypedNetwork], TypedNetwork]) -> Op:
 
 
 def nodes_within(nodes: Iterable[Node[Any, Op]]) -> Iterator[Node[Any, Op]]:
-    """The nodes, each followed by those of its bodies."""
+    """Yield the nodes, each followed by those of its bodies."""
     for node in nodes:
         yield node
         for body in bodies(node.op):

@@ -1,6 +1,6 @@
 """Values for which an operation has no result: found by the oracle, counted by a stream.
 
-numpy and onnxruntime raise at such a value, or give what the processor happens to give: an index outside of its table,
+numpy and onnxruntime raise at such a value, or return whatever the processor does: an index outside of its table,
 an integer divided by 0, a float that becomes an integer which cannot hold it. An op lists them in ``Op.checks``.
 """
 
@@ -27,7 +27,7 @@ class Check:
     slot     of the operand
     low      the least of them; a float is rounded towards zero before
     high     the greatest of them
-    column   only this position of the last axis is looked at; None: all of the operand
+    column   the only position of the last axis that is checked; None: the whole operand
     nonzero  all but 0, whatever ``low`` and ``high`` say
     kind     what the operand must fit into, for messages
     """
@@ -40,7 +40,7 @@ class Check:
     kind: str = ""
 
     def part(self, operand: Array) -> Array:
-        """What is looked at, a view."""
+        """The part of the operand that is checked, a view."""
         return operand if self.column is None else operand[..., self.column]
 
     def bounds(self) -> tuple[float, float]:
@@ -62,7 +62,7 @@ class Check:
         return np.asarray((part < self.low) | (part > self.high))
 
     def fault(self, node: str, op: str, count: int) -> Fault:
-        """The message for a number of elements."""
+        """The fault that reports a number of elements."""
         values = f"{count:,} value{'' if count == 1 else 's'} of input {self.slot}"
         if self.nonzero:
             reason = f"{values}: integers cannot be divided by 0"
@@ -74,22 +74,22 @@ class Check:
 
 
 Site: TypeAlias = tuple[str, str, Check]
-"""What is looked at: the label of a node, its op, and the check."""
+"""The site of a check: the label of a node, its op, and the check."""
 
 
 def index_check(slot: int, size: int, column: int | None = None) -> Check:
-    """An index of an axis; a negative one counts from the end."""
+    """The check of an index of an axis; negative indices count from the end."""
     return Check(slot, -size, size - 1, column)
 
 
 def conversion_check(slot: int, dtype: DType) -> Check:
-    """A float that becomes an integer."""
+    """The check of a float that becomes an integer."""
     info = np.iinfo(dtype)
     return Check(slot, int(info.min), int(info.max), kind=dtype_name(dtype))
 
 
 def replace_failing(check: Check, operand: Array, failing: NDArray[np.bool_]) -> Array:
-    """A copy of an operand in which what has no result is a value that has one, the nearest."""
+    """Copy an operand with each value that has no result replaced by the nearest value that has one."""
     fixed = operand.copy()
     part = check.part(fixed)
     if check.nonzero or check.kind:
@@ -101,7 +101,7 @@ def replace_failing(check: Check, operand: Array, failing: NDArray[np.bool_]) ->
 
 @record(frozen=False)
 class Tally:
-    """Faults that are counted in place of being raised.
+    """Faults that are counted instead of raised.
 
     counts  by the labels of the nodes around it and its own, its op, and what was checked
     path    the labels of the nodes whose bodies are running
@@ -111,7 +111,7 @@ class Tally:
     path: list[str] = field(default_factory=list[str])
 
     def add(self, node: str, op: str, check: Check, count: int) -> None:
-        """Count some more."""
+        """Add to the count of a check."""
         self.counts["/".join([*self.path, node]), op, check] += count
 
 
@@ -124,7 +124,7 @@ def tally_in_use() -> Tally | None:
 
 
 def count_faults(tally: Tally, compute: Callable[[], Result]) -> Result:
-    """Compute, and have faults of bodies counted there. In a context of its own, which no interrupt leaves behind."""
+    """Compute while the tally counts the faults, in a context of its own, which is left even after an interrupt."""
     return copy_context().run(_with_tally, tally, compute)
 
 
@@ -136,7 +136,7 @@ def _with_tally(tally: Tally, compute: Callable[[], Result]) -> Result:
 def replace_all_failing(
     checks: Sequence[Check], inputs: Sequence[Array]
 ) -> tuple[Sequence[Array], list[tuple[Check, int]]]:
-    """The inputs with values that have results, and how many had none."""
+    """Replace all values that have no result; return the inputs and how many were replaced."""
     fixed, failures = list(inputs), list[tuple[Check, int]]()
     for check in checks:
         failing = check.find_failing(inputs[check.slot])

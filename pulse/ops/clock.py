@@ -16,7 +16,7 @@ def most_frames(length: TDim) -> int:
 
 
 def _is_endless(length: TDim) -> bool:
-    """Whether it is proved to have no bound: it rises with its only, unbounded symbol. Residues are not examined."""
+    """Whether a length is proved unbounded: it rises with its only, unbounded symbol. Residues are not examined."""
     if len(length.symbols) != 1:
         return False
     (symbol,) = length.symbols
@@ -27,9 +27,9 @@ def _is_endless(length: TDim) -> bool:
 class Clock:
     """The two registers of a running stream.
 
-    pulse   how many pulses came before this one
-    end     frames of the symbol in the whole stream, None as long as it has not ended
-    last    the number of the last pulse, None as long as the stream has not ended
+    pulse   the number of pulses before this one
+    end     frames of the symbol in the whole stream, None until it ends
+    last    the number of the last pulse, None until the stream ends
     """
 
     symbol: Symbol
@@ -38,7 +38,7 @@ class Clock:
     last: int | None = None
 
     def frames(self, length: TDim) -> int:
-        """A wire's length; as long as the stream has not ended, the most that it can be."""
+        """The length of a wire; until the stream ends, the largest that it can be."""
         return most_frames(length) if self.end is None else max(0, length.eval({self.symbol: self.end}))
 
     def span(self, frames: int, offset: int, length: TDim) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A body that is repeated until it says stop."""
+"""A body that is repeated until its condition is false."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 MOST_ITERATIONS = 1 << 20
-"""A loop without a trip count that does not stop by then is stuck."""
+"""The most iterations of a loop without a trip count; more are an error."""
 
 
 @record(eq=False)
@@ -24,14 +24,14 @@ class Loop(Op):
 
     go_on, states, gathered[j] = body(j, go_on, states, captured)   while go_on and j < limit
 
-    Inputs   initial states…, captured…; in front of them limit i64 and go_on bool (scalars) if ``iterations`` is None
-    Outputs  the last states; what each iteration gathers, stacked along a new first axis of ``iterations``
+    Inputs   initial states…, captured…; preceded by limit i64 and go_on bool (scalars) if ``iterations`` is None
+    Outputs  the last states; the gathered values of all iterations, stacked along a new first axis of ``iterations``
     Stream   whole
     Raises   FactError: states that change their shape
     Source   ONNX Loop-25
 
     body        takes ``names`` (the number of the iteration, go_on, the states) and ``captured``, if it reads them
-    iterations  how many there are, if that does not depend on data; it may be a length
+    iterations  their number, if it does not depend on data; it may be a length
     """
 
     iterates = True

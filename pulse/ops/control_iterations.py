@@ -1,4 +1,4 @@
-"""Reports each iteration of a loop of an unknown number of iterations while it is computed before running."""
+"""Reports of each iteration of a loop with an unknown trip count, while it is computed before running."""
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -8,13 +8,13 @@ from pulse.facts import Array
 from pulse.ops.op import Op
 
 Counting: TypeAlias = Callable[[Op, Sequence[Array]], Callable[[], None]]
-"""For a loop and its inputs, what is to be called before each iteration; that raises if it takes too long."""
+"""Takes a loop and its inputs; returns a function to call before each iteration, which raises if it takes too long."""
 
 counting_iterations: ContextVar[Counting | None] = ContextVar("counting_iterations", default=None)
 """Set while an op is computed before running; see ``pulse.wiring``."""
 
 
 def iteration_counter(op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
-    """What a loop of an unknown number of iterations calls before each iteration."""
+    """The function that a loop with an unknown trip count calls before each iteration."""
     counting = counting_iterations.get()
     return (lambda: None) if counting is None else counting(op, inputs)

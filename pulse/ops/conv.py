@@ -18,7 +18,7 @@ from pulse.support.record import record
 
 Pads = tuple[tuple[TDim, TDim], ...]
 NO_PAD = ZERO, ZERO
-"""Nothing before and nothing after an axis."""
+"""No padding before or after an axis."""
 
 
 def no_pads(rank: int) -> Pads:
@@ -183,7 +183,7 @@ class Conv(Op):
 
 
 def without_pad(pads: Pads, spatial: int) -> Pads:
-    """The pads with those of one axis taken away."""
+    """The pads without those of one axis."""
     return tuple(NO_PAD if axis == spatial else pad for axis, pad in enumerate(pads))
 
 
@@ -287,7 +287,7 @@ class ConvTranspose(Op):
     def _window(self, axis: int, span: int, before: int, late: int) -> Window:
         """Each frame spread over ``span`` frames that begin ``late`` after its place.
 
-        Groups that hold nothing of any frame come before the first one of them.
+        The groups before the first one that receives a frame are empty.
         """
         spatial = axis - 2
         stride, extra = self.strides[spatial], self.output_padding[spatial]
@@ -312,5 +312,5 @@ class ConvTranspose(Op):
 
 
 def is_depthwise(op: Conv | ConvTranspose, kernel: Sequence[int]) -> bool:
-    """Whether every channel has one kernel of its own and makes one output channel."""
+    """Whether every channel has its own kernel and one output channel."""
     return op.group > 1 and kernel[0] == op.group and kernel[1] == 1

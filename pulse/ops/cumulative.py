@@ -47,7 +47,7 @@ class CumSum(Op):
         return [TypedFact(x.dtype, x.shape), x.with_size(self.axis, 1)]
 
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
-        """The running sums and the total, going on from a sum; in the type in which the oracle sums."""
+        """The running sums and the total, continued from ``before``, in the dtype in which the oracle sums."""
         wide = np.flip(x, self.axis) if self.reverse else x
         wide = np.concatenate([before, wide.astype(accumulator_type(x))], self.axis)
         running = np.cumsum(wide, self.axis, dtype=wide.dtype)
@@ -86,7 +86,7 @@ class CumSum(Op):
 
 @record(eq=False)
 class CumSumStream(Carried):
-    """Sums that go on where the pulse before ended.
+    """Running sums that continue from pulse to pulse.
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [..., P, ...], zeros outside of the stream; the sum so far, ``sizes``

@@ -48,7 +48,7 @@ def _softplus(x: Array) -> Array:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """Division; of integers towards zero, as in C; what is too large by one wraps around."""
+    """Division; of integers towards zero, as in C, where the least integer divided by -1 wraps around."""
     if np.issubdtype(x.dtype, np.integer):
         quotient = np.abs(x.astype(object)) // np.abs(np.where(y == 0, 1, y).astype(object))
         signed = np.asarray(np.sign(x).astype(object) * np.sign(y).astype(object) * quotient, object)
@@ -76,7 +76,7 @@ def _pairwise(function: Callable[..., TDim]) -> Callable[..., Array]:
 
 
 def _compare_proven(question: str) -> Callable[..., Array]:
-    """Compare dims where the answer is known for every length; DimError if it is not."""
+    """Compare dims if the answer is the same for every length; otherwise raise DimError."""
 
     def apply(x: Array, y: Array) -> Array:
         on_dims = np.frompyfunc(lambda a, b: bool(getattr(TDim.of(a), question)(TDim.of(b))), 2, 1)

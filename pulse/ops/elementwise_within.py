@@ -11,9 +11,9 @@ from pulse.support.record import record
 
 @record
 class Within(Op):
-    """The input as it is; a value outside of ``low … high`` has no result.
+    """The input unchanged; a value outside of ``low … high`` has no result.
 
-    For operators that are made of several ops, none of which would notice.
+    For operators made of several ops, none of which checks the range.
 
     Stream   pointwise
     """

@@ -20,7 +20,7 @@ When: TypeAlias = Literal["frames", "always", "end"]
 
 @record(eq=False)
 class CountFaults(Stateful):
-    """How many values of an operand its node has no result for, in all pulses so far.
+    """Count the values of an operand for which its node has no result, in all pulses so far.
 
     Input    the operand
     Output   int64 [1]

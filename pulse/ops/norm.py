@@ -12,9 +12,9 @@ from pulse.ops.work import Work
 from pulse.support.record import record
 
 SOFTMAX_STEPS = 5
-"""Of each element: maximum, difference, exponential, sum, quotient."""
+"""Operations per element: maximum, difference, exponential, sum, quotient."""
 NORM_STEPS = 5
-"""Of each element: sum, difference, square, sum of squares, quotient; scale and bias are one each."""
+"""Operations per element: sum, difference, square, sum of squares, quotient; scale and bias are one each."""
 
 
 @record
@@ -71,7 +71,7 @@ class Softmax(Op):
 
 @record
 class LayerNorm(Op):
-    """Take away the mean and divide by the standard deviation of all axes from ``axis`` on.
+    """Subtract the mean and divide by the standard deviation of all axes from ``axis`` on.
 
     y = (x - mean) / sqrt(variance + epsilon) * scale + bias
 

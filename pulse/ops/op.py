@@ -69,7 +69,7 @@ class Op:
         return ()
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work | None:
-        """What it computes of inputs and outputs with such facts; None if that is not known, or depends on data."""
+        """The work for inputs and outputs with these facts; None if unknown, or if it depends on data."""
         return NO_WORK if self.copies else None
 
     def eval_seconds(
@@ -82,7 +82,7 @@ class Op:
         return numpy_seconds(self.work(inputs, outputs), outputs, size)
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
-        """Where the output units of an operand lie; None if it is no weight, or gains nothing from fewer bits."""
+        """The layout of an operand's output units; None if it is not a weight, or gains nothing from fewer bits."""
         return None
 
     def with_rounded_state(self) -> "Op":
@@ -132,11 +132,11 @@ class Ends:
 class Window:
     """Group g (``up`` output frames) needs the input frames ``g*stride .. g*stride + span - 1``.
 
-    The input is first extended by ``ends``. Output frame j is number ``j + skip`` of the concatenated groups.
+    The input is first extended by ``ends``. Output frame j is frame ``j + skip`` of the concatenated groups.
     ``op`` maps the ``needs(groups)`` frames of some groups to ``groups * up`` frames, and is given no others;
     without an op, span, stride and up are 1. ``axis`` is the stream axis of the output, ``source`` the input that
-    streams. ``op`` gives no weight to the first ``blank`` frames of a span: any numbers do there. ``trimmed`` gives the
-    same, maybe sooner.
+    streams. ``op`` ignores the first ``blank`` frames of a span. ``trimmed`` is an equal window, perhaps with less
+    delay.
     """
 
     axis: int
@@ -151,7 +151,7 @@ class Window:
     trimmed: "Trimmed | None" = None
 
     def needs(self, groups: int) -> int:
-        """How many input frames this many groups in a row see."""
+        """The number of input frames that consecutive groups read."""
         return (groups - 1) * self.stride + self.span
 
 
@@ -170,7 +170,7 @@ class Trimmed:
 class Positional:
     """Output frame j is a function of j alone; ``at(offset, frames)`` makes it for pulses of that many frames.
 
-    ``wanted`` is how many frames are asked for, which may be more than there are (of a table).
+    ``wanted`` is the number of requested frames, which may exceed those of a table.
     """
 
     axis: int
@@ -231,7 +231,7 @@ Relation: TypeAlias = Pointwise | Window | Ends | Positional | Cumulative | Band
 
 
 def relation_name(relation: Relation) -> str:
-    """The relation in the words of errors and tables."""
+    """The name of the relation in errors and tables."""
     return type(relation).__name__.lower()
 
 
@@ -243,7 +243,7 @@ def dims_value(shape: Sequence[TDim], env: Env) -> tuple[int, ...]:
 def unify(left: TDim, right: TDim, what: str) -> TDim:
     """The one dim that two wires must share.
 
-    Where nothing proves or disproves it, it becomes an assumption of the scope, checked at run time.
+    An equality that is neither proved nor disproved becomes an assumption of the scope, checked at run time.
     Raises FactError if they always differ.
     """
     if left == right:
@@ -258,7 +258,7 @@ def unify(left: TDim, right: TDim, what: str) -> TDim:
 
 
 def require_at_least(dim: TDim, least: TDim, what: str) -> None:
-    """Demand a size; an assumption of the scope if it depends on a length. Raises FactError if it never is."""
+    """Require a least size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
     proof = dim.prove_ge(least)
     if proof.no:
         raise FactError(f"{what}: needs at least {least}, got {dim}")
@@ -269,8 +269,8 @@ def require_at_least(dim: TDim, least: TDim, what: str) -> None:
 def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
     """The shape that numpy broadcasting gives.
 
-    Frames that there are at most one of, such as ``min(1, T)``, broadcast where they meet others; that there is one is
-    an assumption of the scope. Raises FactError.
+    An axis of at most one frame, such as ``min(1, T)``, broadcasts against others; that it has one frame becomes an
+    assumption of the scope. Raises FactError.
     """
     rank = max(len(shape) for shape in shapes)
     return tuple(
@@ -295,7 +295,7 @@ def _broadcast(dims: Sequence[TDim], what: str) -> TDim:
 
 
 def at_most_one(dim: TDim, other: TDim) -> bool:
-    """Whether there is at most one frame of the first, and not as many as of the other for certain."""
+    """Whether the first dim is at most 1, and not certainly equal to the other."""
     few = dim.prove_le(1).yes and dim.prove_ge(0).yes and not dim.prove_eq(0).yes
     return few and not dim.prove_eq(other).yes
 
@@ -308,7 +308,7 @@ def normal_axis(axis: int, rank: int, what: str) -> int:
 
 
 def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
-    """The values of all inputs, where an op can be computed of them before running; else none."""
+    """The values of all inputs if the op can be computed before running; otherwise empty."""
     if not op.folds:
         return []
     values = list[Array]()
@@ -332,7 +332,7 @@ def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
 
 
 def numbers_if_constant(value: Array) -> Array:
-    """A tensor of dims as numbers, if all of them are."""
+    """Convert a tensor of dims to numbers if all of them are constant."""
     if not is_symbolic(value) or not all(TDim.of(dim).is_const for dim in value.ravel().tolist()):
         return value
     return np.array([int(dim) for dim in value.ravel().tolist()], np.int64).reshape(value.shape)

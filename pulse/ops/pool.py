@@ -97,7 +97,7 @@ class Pool(Op):
         return windows(pad_spatial(x, self.pads, env, fill), self.kernel, self.strides, self.dilations)
 
     def divisor(self, x: Array, env: Env) -> Array | float:
-        """What an average divides by: the kernel's size, or for each position the frames that it counts."""
+        """The divisor of an average: the kernel's size, or the number of counted frames at each position."""
         if not self.counts_position:
             return float(np.prod(self.kernel))
         ones = np.ones((1, 1, *x.shape[2:]))
@@ -137,7 +137,7 @@ class Pool(Op):
 
 @record
 class MaxPlace(Op):
-    """Where the largest entry of every window is: its index among all elements of x; of equal entries the first.
+    """The index among all elements of x of the largest entry of every window; of equal entries, the first.
 
     Input    x [N, C, X...]
     Output   y [N, C, U...] i64, of the shape of ``pool``

@@ -13,7 +13,7 @@ from pulse.support.record import record
 
 @record
 class CodeTable(Op):
-    """The entry of a table that a whole number stands for; beyond its ends the nearest entry.
+    """The entry of a table selected by a whole number; beyond its ends, the nearest entry.
 
     y[i...] = table[rint(x[i...]) - first]
 

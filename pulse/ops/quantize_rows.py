@@ -16,11 +16,11 @@ LARGEST_CODE = 127
 ZERO_CODE = 128
 """Added to the codes of weights, which are stored without signs."""
 LARGEST_ROW = 4096
-"""Elements of a row: sums of their products with codes of weights stay far inside of int32."""
+"""The most elements of a row: sums of their products with codes of weights stay well within int32."""
 SMALLEST = 2.0**-96
 """A row whose largest magnitude is smaller counts as zeros."""
 STEPS = 5
-"""Of each element: magnitude, maximum, product, rounding, product."""
+"""Operations per element: magnitude, maximum, product, rounding, product."""
 
 
 def round_rows(x: NDArray[Any], axis: int = -1) -> NDArray[Any]:

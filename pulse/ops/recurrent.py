@@ -19,7 +19,7 @@ from pulse.support.record import record
 
 @record
 class Recurrent(Op):
-    """A recurrent layer in one direction; what bidirectional ones are made of.
+    """A recurrent layer in one direction; bidirectional layers consist of two.
 
     h[t], c[t] = cell(x[t] @ w' + b_w, h[t-1], c[t-1]);  y[t] = h[t]
 
@@ -186,7 +186,7 @@ class Recurrent(Op):
 
 @record(eq=False)
 class RecurrentStream(Carried):
-    """A recurrent layer that goes on where the pulse before it ended.
+    """A recurrent layer that carries its state from pulse to pulse.
 
     Inputs   as in ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [P, B, H], zeros outside of the stream; the state after the last valid frame so far

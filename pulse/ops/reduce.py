@@ -19,14 +19,14 @@ ReduceKind: TypeAlias = Literal[
 
 
 def lowest(dtype: DType) -> Any:
-    """The least number of a type: what a maximum of nothing is."""
+    """The least number of a type, which is the maximum of no elements."""
     if dtype == np.bool_:
         return False
     return -np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).min
 
 
 def highest(dtype: DType) -> Any:
-    """The largest number of a type: what a minimum of nothing is."""
+    """The largest number of a type, which is the minimum of no elements."""
     if dtype == np.bool_:
         return True
     return np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).max

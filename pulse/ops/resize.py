@@ -16,7 +16,7 @@ from pulse.support.record import record
 Taps: TypeAlias = tuple[tuple[int, float], ...]
 
 MOST_PHASES = 1024
-"""Larger numbers in a ratio are no rhythm that a stream could follow."""
+"""The largest numerator or denominator of a ratio that a stream can follow."""
 
 
 @record
@@ -128,7 +128,7 @@ class Interpolate(Op):
 
 
 def _taps(frames: Array, weights: Array | None) -> Taps:
-    """The frames that count, with their weights."""
+    """The frames with nonzero weights, and their weights."""
     if weights is None:
         return ((int(frames[0]), 1.0),)
     nonzero = [(int(frame), float(weight)) for frame, weight in zip(frames, weights) if weight]

@@ -51,7 +51,7 @@ class Sampling:
     """Where output frames lie among input frames; a ``rounding`` takes the nearest one, None a mix of several.
 
     cubic            the coefficient of cubic curves; None for straight lines
-    antialias        whether a slower rhythm widens the curves, so that every input frame counts
+    antialias        whether downsampling widens the curves, so that every input frame counts
     exclude_outside  whether frames beyond the ends do not count; else the ends are repeated
     crop             of tf_crop_and_resize the part of the axis that is kept, from 0 to 1
     """
@@ -123,7 +123,7 @@ class Sampling:
         return inside, weights
 
     def steady(self, ratio: Fraction) -> bool:
-        """Whether the place of a frame does not depend on how many there are."""
+        """Whether the position of a frame does not depend on the number of frames."""
         if self.coordinates == "half_pixel_symmetric":
             return ratio.denominator == 1
         return self.coordinates not in ("align_corners", "tf_crop_and_resize")

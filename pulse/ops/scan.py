@@ -1,4 +1,4 @@
-"""A body that is run for every frame, with states that it carries on."""
+"""A body that runs once for each frame and carries states."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ from pulse.typed import TypedNetwork
 
 @record
 class ScanAxis:
-    """How a tensor is run through: the axis of its frames, and whether from the last to the first."""
+    """How a tensor is scanned: along which axis, and whether from the last frame to the first."""
 
     axis: int
     backward: bool = False
@@ -71,7 +71,7 @@ class Scan(Op):
     def advance(
         self, x: Sequence[Array], states: Sequence[Array], captured: Sequence[Array]
     ) -> tuple[list[list[Array]], list[Array]]:
-        """What the body gives for each frame, in the order of the run, and the states after them."""
+        """The body's outputs for each frame, in the order of the scan, and the states after the last."""
         count = x[0].shape[self.scanned[0].axis]
         scan_outputs: list[list[Array]] = [[] for _ in self.gathered]
         current = list(states)
@@ -144,7 +144,7 @@ class Scan(Op):
 
 @record(eq=False)
 class ScanStream(Carried):
-    """A scan that goes on where the pulse before it ended.
+    """A scan that carries its states from pulse to pulse.
 
     Inputs   as in ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
     Outputs  as in ``op``; frames outside of the stream are zeros

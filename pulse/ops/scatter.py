@@ -17,12 +17,12 @@ COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "max": np.maximum,
     "min": np.minimum,
 }
-"""How an update meets what is there; an update of reduction "none" replaces it."""
+"""How an update is combined with the present entry; with reduction "none" it replaces the entry."""
 HELP = "use constant indices, or let the stream lie on an axis that they do not choose"
 
 
 def write(y: Array, place: tuple[Array, ...], updates: Array, reduction: str) -> None:
-    """Write updates in order; of several for one place, the last one stays, or all are combined."""
+    """Write updates in order; of several for one entry, the last one stays, or all are combined."""
     if reduction == "none":
         y[place] = updates
     else:
@@ -40,13 +40,13 @@ def grid(shape: Sequence[int]) -> list[Array]:
 
 
 def check_integers(fact: TypedFact) -> None:
-    """Demand indices of an integer type. Raises FactError."""
+    """Require indices of an integer type. Raises FactError."""
     if not np.issubdtype(fact.dtype, np.integer):
         raise FactError(f"indices must be integers, got {dtype_name(fact.dtype)}")
 
 
 def check_types(x: TypedFact, updates: TypedFact) -> None:
-    """Demand updates of the type of what they change. Raises FactError."""
+    """Require updates of the type of x. Raises FactError."""
     if x.dtype != updates.dtype:
         raise FactError(f"updates of {dtype_name(updates.dtype)} do not fit {dtype_name(x.dtype)}")
 
@@ -174,7 +174,7 @@ class ScatterElements(Op):
 
 
 def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
-    """Demand indices of the rank of x that are not longer than x on the other axes. Raises FactError."""
+    """Require indices of the rank of x that are not longer than x on the other axes. Raises FactError."""
     if indices.rank != x.rank or not 0 <= axis < x.rank:
         raise FactError(f"axis {axis} of {x} does not fit indices {indices}")
     for place, (dim, own) in enumerate(zip(x.shape, indices.shape)):

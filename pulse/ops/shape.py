@@ -24,7 +24,7 @@ from pulse.ops.op import (
 from pulse.support.record import record
 
 INFERRED = -1
-"""The entry of a target shape that takes what the others leave."""
+"""The entry of a target shape that is inferred from the others."""
 
 
 def single_quotient(total: TDim, part: TDim) -> TDim | None:
@@ -45,7 +45,7 @@ def single_quotient(total: TDim, part: TDim) -> TDim | None:
 def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> TDim:
     """The product of ``sizes`` over the product of ``parts``, which must divide without a remainder.
 
-    Where that depends on a length it becomes an assumption of the scope. Raises FactError.
+    If that depends on a length, it becomes an assumption of the scope. Raises FactError.
     """
     over, under = list(sizes), list(parts)
     for part in parts:
@@ -66,7 +66,7 @@ def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> T
 
 
 def resolve_shape(shape: Shape, target: Shape) -> Shape:
-    """A target shape with its one -1 replaced by what the others leave. Raises FactError."""
+    """A target shape with its one -1 inferred from the other entries. Raises FactError."""
     holes = [axis for axis, dim in enumerate(target) if dim == INFERRED]
     if len(holes) > 1:
         raise FactError(f"{shape_text(target)} leaves more than one dim open")
@@ -101,7 +101,7 @@ class Reshape(Op):
     """The same elements in another shape, in row-major order.
 
     Input    x [X...]
-    Output   y [shape...]; one entry of ``shape`` may be -1: what the others leave
+    Output   y [shape...]; one entry of ``shape`` may be -1: inferred from the others
     Stream   pointwise where the stream axis stays alone; window if it is the outermost of axes that are
              merged or split; whole where frames interleave
     Raises   FactError: another number of elements
@@ -217,7 +217,7 @@ class AddAxis(Op):
 
 @record
 class RemoveAxis(Op):
-    """Take away an axis of size 1.
+    """Remove an axis of size 1.
 
     Stream   pointwise
     Raises   FactError: the axis is not of size 1

@@ -86,7 +86,7 @@ class Slice(Op):
 
 @record
 class Decimate(Op):
-    """Frames ``first, first + step, …`` of one axis, as far as they go: what a strided slice does to a window.
+    """Frames ``first, first + step, …`` of one axis up to its end: a strided slice applied to a window.
 
     Input    x [..., n, ...]
     Output   y [..., (n - first - 1) // step + 1, ...]

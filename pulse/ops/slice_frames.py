@@ -14,7 +14,7 @@ from pulse.support.record import record
 
 @record
 class Frames(Op):
-    """Cut one axis into frames that may overlap: the windows of a convolution, as they are.
+    """Cut one axis into frames that may overlap, like the windows of a convolution.
 
     y[..., j, i, ...] = x[..., j*hop + i, ...]
 

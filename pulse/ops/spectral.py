@@ -1,4 +1,4 @@
-"""The discrete Fourier transform of an axis whose length is not known, and its matrix where it is."""
+"""The discrete Fourier transform of an axis of unknown length, and its matrix for a known one."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def unit_circle(angle: Array) -> Array:
 
 
 def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
-    """``[frames, parts, bins, 2]`` f64: what each frame, real (and imaginary) part, adds to each bin of a transform.
+    """``[frames, parts, bins, 2]`` f64: the weight of each frame's real (and imaginary) part in each bin.
 
     length  points of the transform; ``frames`` at most this many
     """

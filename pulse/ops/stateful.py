@@ -13,11 +13,11 @@ from pulse.support.record import record
 
 
 class Stateful(Op):
-    """An op of a pulsed model that keeps state between pulses or looks at the clock."""
+    """An op of a pulsed model that keeps state between pulses or reads the clock."""
 
     @property
     def awaits(self) -> tuple[int, TDim] | None:
-        """Offset and length of the input whose last frame this op's outputs wait for; None if they stream."""
+        """Offset and length of the input whose last frame the outputs require; None if they stream."""
         return None
 
     def begin(self) -> list[Array]:

@@ -13,7 +13,7 @@ from pulse.support.record import record
 
 @record(eq=False)
 class Delay(Stateful):
-    """The stream ``delay`` frames later, each pulse preceded by the ``overlap`` frames before it.
+    """Delay a stream by ``delay`` frames, and precede each pulse with the ``overlap`` frames before it.
 
     Input    x [..., P, ...]
     Output   y [..., overlap + P, ...]: frames ``n*P - delay - overlap .. (n+1)*P - delay`` of the stream

@@ -80,9 +80,9 @@ class FillEnds(Stateful):
 
 
 def shown_frame(frame: int, length: int, mode: PadMode) -> int:
-    """The frame that padding shows in place of one outside of 0 .. length-1.
+    """The frame that padding repeats for an index outside of 0 .. length-1.
 
-    That is the nearest one (edge), or the mirrored one, the frame at the border twice (symmetric) or once (reflect).
+    The nearest one (edge), or the mirrored one, with the border frame twice (symmetric) or once (reflect).
     """
     if mode == "edge":
         return min(max(frame, 0), length - 1)

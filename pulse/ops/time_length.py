@@ -16,9 +16,9 @@ from pulse.support.record import record
 
 @record
 class StreamEnd(Stateful):
-    """How many frames the stream has.
+    """The number of frames of the stream.
 
-    Output   y scalar, i64; offline ``frames``, in a stream ``FAR_END`` as long as it has not ended
+    Output   y scalar, i64; offline ``frames``, in a stream ``FAR_END`` until it ends
     """
 
     frames: TDim

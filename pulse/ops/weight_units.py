@@ -5,7 +5,7 @@ from pulse.support.record import record
 
 @record
 class RowLayout:
-    """Where the rows lie that weights are multiplied by.
+    """The layout of the rows that weights are multiplied by.
 
     slot    the operand; None: a state inside of the op, see ``Op.with_rounded_state``
     axis    its axis that is summed over
@@ -19,9 +19,9 @@ class RowLayout:
 
 @record
 class UnitLayout:
-    """A weight seen in another shape, and the axes of that shape that one output unit sums over.
+    """A weight viewed in another shape, and the axes of that shape that one output unit sums over.
 
-    rows  what the weight is multiplied by; None: not rows
+    rows  the rows that multiply the weight; None: no rows
     """
 
     shape: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The work of ops, counted: what they compute, and about how long numpy takes for it.
+"""The work of ops: counts of their operations, and estimates of numpy's time for them.
 
 A multiply-add is one term of a sum of products. An elementwise operation is one function of one element, such as an
 addition or an exponential; constants that are counted by hand say which. Moving data costs neither.
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pulse.graph import Graph
 
 CALL_S, MAC_S, ELEMENTWISE_S, ELEMENT_S = 2e-5, 3e-10, 5e-9, 2e-9
-"""What numpy takes, about: for a call, a multiply-add, a function of an element, and to move one."""
+"""Approximate seconds of numpy for a call, a multiply-add, a function of an element, and moving an element."""
 RUN_S = 2e-5
-"""What an iteration of a loop takes besides its nodes, about."""
+"""Approximate seconds of a loop's iteration without its nodes."""
 
 
 @record
@@ -33,12 +33,12 @@ class Work:
         return Work(self.macs + other.macs, self.elementwise + other.elementwise)
 
     def times(self, count: TDim) -> "Work":
-        """The same, this many times over."""
+        """The work multiplied by a count."""
         return Work(self.macs * count, self.elementwise * count)
 
     @classmethod
     def of_each(cls, fact: TypedFact, steps: int = 1) -> "Work":
-        """Some elementwise operations for each element of a tensor."""
+        """The work of ``steps`` elementwise operations for each element of a tensor."""
         return cls(elementwise=volume(fact.shape) * steps)
 
 

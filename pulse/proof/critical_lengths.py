@@ -1,4 +1,4 @@
-"""Lengths of a stream at which a wire's length does something else than at the others."""
+"""Lengths of a stream at which the length of a wire changes its course."""
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
@@ -7,7 +7,7 @@ from pulse.dim import Symbol, TDim, choices, period
 from pulse.pulsify.network import PulsedNetwork
 
 FURTHEST = 1 << 24
-"""Frames up to which a change is looked for."""
+"""The most frames up to which changes are searched."""
 
 
 def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
@@ -28,7 +28,7 @@ def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
 
 
 def _changes(dims: Iterable[TDim], symbol: Symbol) -> Iterator[int]:
-    """Where two options of a minimum, maximum or comparison exchange their order."""
+    """Yield lengths at which two options of a minimum, maximum or comparison change their order."""
     for options in {options for dim in dims for options in choices(dim)}:
         for left, right in combinations(options, 2):
             difference = left - right
@@ -37,7 +37,7 @@ def _changes(dims: Iterable[TDim], symbol: Symbol) -> Iterator[int]:
 
 
 def _sign_changes(difference: TDim, symbol: Symbol) -> Iterator[int]:
-    """Between neighbouring powers of two, each found by halving."""
+    """Yield sign changes between neighbouring powers of two, each found by bisection."""
 
     def is_positive(frames: int) -> bool:
         return difference.eval({symbol: frames}) > 0

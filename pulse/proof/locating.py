@@ -19,11 +19,11 @@ from pulse.pulsify.network import ScheduledWire
 from pulse.tolerance import Feeds, Reference, offline
 
 TOGETHER = 1 << 23
-"""Numbers of as many wires as are traced at once: all frames of these are in memory."""
+"""The number of elements of the wires traced at once: all their frames are in memory."""
 
 
 def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial: Trial) -> Divergence:
-    """The first wire of a stream that is known to differ from its offline model, else the output itself.
+    """The first wire of a stream that differs from its offline model, otherwise the output itself.
 
     reference   what the outputs should be
     """
@@ -36,7 +36,7 @@ def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial
 
 
 def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
-    """The wires that differ from those of the offline model, in the order of the graph; of our own backends."""
+    """Yield the wires that differ from the offline model, in the order of the graph; for our own backends only."""
     if not isinstance(program, CompiledProgram) or program.backend not in BACKENDS:
         return
     some: dict[OutletId, ScheduledWire] = {}
@@ -76,7 +76,7 @@ def _wrong_outputs(
 def _wrong(
     name: str, op: str, got: Array, reference: Reference, axis: int | None, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
-    """The first element, earliest in time first, that is further off than allowed."""
+    """Yield the first element, in order of time, that is further off than allowed."""
     judgement, expected = reference.judge(name, got, axis), reference.native[name]
     if not judgement.fits:
         reason = f"it is {list(got.shape)} {got.dtype}, offline {list(expected.shape)} {expected.dtype}"
@@ -92,7 +92,7 @@ def _wrong(
 
 
 def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
-    """The offline tensor, those of its frames that were sent as the stream has them."""
+    """The offline tensor with the frames of the pulses written over those that were sent."""
     stream = where.fact.stream
     if stream is None:
         return pulses[-1]

@@ -32,9 +32,9 @@ def prove(
 ) -> ProofReport:
     """Run streams of a pulsed model, the padding of the last pulse NaN, and compare every frame with the oracle.
 
-    oracle   what whole inputs should give
+    oracle   the expected outputs of whole inputs
     lengths  frames of the symbol to try; chosen from the pulse and from what an output sees by default
-    backend  what is proved, beside the numpy reference
+    backend  the backend to prove, besides the numpy reference
     seed     of the inputs
     prepare  as in ``compile_model``
     long     try longer streams, and every signal on them, whatever it takes
@@ -53,7 +53,7 @@ def compare(
     seed: int = 0,
     long: bool = False,
 ) -> ProofReport:
-    """The same for given programs of the model, the last of which is proved; see ``prove``."""
+    """Prove the last of the given programs of a model; see ``prove``."""
     trials, effort = plan_trials(model, lengths, long), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
     seen = _Seen(model)
@@ -108,7 +108,7 @@ def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
 
 
 def _largest_errors(program: Program, feeds: Feeds, reference: Reference) -> LargestError | str:
-    """The largest differences of all outputs; or why there is nothing to compare."""
+    """The largest differences of all outputs, or the reason why nothing can be compared."""
     try:
         results = stream_whole(program, feeds)
     except InputError as error:
@@ -121,7 +121,7 @@ def _largest_errors(program: Program, feeds: Feeds, reference: Reference) -> Lar
 
 
 class _Seen:
-    """What the streams have shown of the outputs."""
+    """The coverage of the outputs by the streams so far."""
 
     def __init__(self, model: PulsedNetwork) -> None:
         self._model = model
@@ -140,7 +140,7 @@ class _Seen:
             self._covered[name] = replace(covered, moved=has_moved)
 
     def coverage(self) -> tuple[Coverage, ...]:
-        """One for each output."""
+        """The coverage of each output."""
         return tuple(self._covered.values())
 
 

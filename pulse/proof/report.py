@@ -23,7 +23,7 @@ class Divergence:
     """The first wire, in the order of the graph, whose stream differs from offline.
 
     frame    of the wire; None if the stream gave no values to compare, as ``reason`` says
-    offline, streamed, allowed   the value in f64, what the stream has, and how far it may be off
+    offline, streamed, allowed   the value in f64, the value of the stream, and the tolerance
     """
 
     wire: str
@@ -58,7 +58,7 @@ class TrialRecord:
 
 @record
 class Coverage:
-    """What was seen of an output.
+    """The frames and values of an output that were compared.
 
     frames   compared, of all streams together; of an output that does not stream, how often it was
     values   in them, and how many of these are finite numbers
@@ -78,7 +78,7 @@ class Coverage:
 
     @property
     def gap(self) -> str:
-        """Why equality says nothing of this output; empty if it does."""
+        """Why equality proves nothing about this output; empty if it does."""
         if not self.values:
             return "it has no frames"
         if not self.finite:
@@ -101,7 +101,7 @@ class Coverage:
         return f"{values}, {finite}, {dependence}"
 
     def add(self, values: Array, frames: int) -> "Coverage":
-        """With the offline values of one more stream."""
+        """The coverage including the offline values of one more stream."""
         wide = values.astype(np.float64)
         numbers = wide[np.isfinite(wide)] if is_floating(values.dtype) else wide.ravel()
         return Coverage(
@@ -136,8 +136,8 @@ class LargestError:
 
     error     absolute
     relative  to the largest value of the output in that stream
-    share     of what rounding may do; above 1 is a divergence. The third part of the rule of tolerance is computed only
-              as far as it is needed, so that shares up to 1 say little
+    share     of the tolerance; above 1 is a divergence. The third part of the rule of tolerance is computed only
+              as far as needed, so shares up to 1 are approximate
     """
 
     error: float = 0.0
@@ -145,7 +145,7 @@ class LargestError:
     share: float = 0.0
 
     def join(self, other: "LargestError") -> "LargestError":
-        """The larger of each."""
+        """The elementwise maximum of both."""
         return LargestError(
             max(self.error, other.error), max(self.relative, other.relative), max(self.share, other.share)
         )
@@ -183,12 +183,12 @@ class ProofReport(Report):
 
     @property
     def gaps(self) -> list[str]:
-        """The outputs of which equality says nothing, and why."""
+        """The outputs about which equality proves nothing, and why."""
         return [f"{output.name}: {output.gap}" for output in self.outputs if output.gap]
 
     @property
     def outcome(self) -> Outcome:
-        """``equal`` only where every output was compared in values that the input moves."""
+        """The outcome; ``equal`` only if every output was compared in values that depend on the input."""
         if self.divergence is not None:
             return "diverged"
         return "not proved" if self.gaps else "equal"

@@ -1,4 +1,4 @@
-"""Test signals: inputs of several kinds, so that a difference that only some of them show is found."""
+"""Test signals of several kinds, to find differences that only some of them show."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
@@ -80,14 +80,14 @@ def _silence(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Arra
 
 
 def _steps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    """All elements jump at the same moments, each to a level of its own."""
+    """A signal whose elements all jump at the same moments, each to a level of its own."""
     number = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
     levels = 3 * rng.standard_normal((int(number[-1]) + 1 if frames else 0, *rest))
     return levels[number]
 
 
 def _gaps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    """Begins with zeros."""
+    """A signal of noise between long zeros, which begins with zeros."""
     number = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
     sounding = (number % 2 == 1).reshape(frames, *(1 for _ in rest))
     return _noise(frames, rest, rng) * sounding
@@ -121,12 +121,12 @@ def _integers(values: Array, low: int, high: int, port: Port) -> Array:
 
 
 def _uniform(values: Array) -> Array:
-    """0 to 1, each element from those digits of its value that do not depend on its size."""
+    """Map each element to 0 … 1 by the digits of its value that do not depend on its magnitude."""
     return np.modf(np.abs(values) * 4099.0)[0]
 
 
 def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, Range]:
-    """The range of each integer input: as far as the offline model takes it at ``length`` frames, at most 2^20.
+    """The range of each integer input that the offline model accepts at ``length`` frames, at most 2^20.
 
     An index has as many values as its table has rows; an input that is only computed with has all.
     """

@@ -14,13 +14,13 @@ from pulse.support.bounds import FAR_FRAMES
 from pulse.support.record import record
 
 CONSECUTIVE = 8
-"""This many lengths in a row: what is wrong only at multiples of a small number shows."""
+"""The number of consecutive lengths: errors only at multiples of a small number are found too."""
 SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
 """Frames and pulses of the streams of each signal; fewer if a run takes long."""
 LONG_FRAMES, LONG_PULSES = 4096, 8
-"""What a long stream has at least."""
+"""The least frames and pulses of a long stream."""
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
-"""The same where states may drift: where an output depends on all frames before."""
+"""The least frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
 SEEN = 2
 """A long stream has this many times what an output sees."""
 SIGNAL_S, LONG_S, TOTAL_S, MOST_S = 0.1, 0.4, 1.6, 30.0
@@ -29,7 +29,7 @@ streams together; and on a long stream if the user requests one. The whole proof
 OVERFLOW_PULSES, OVERFLOW_S = 2, 4.0
 """Pulses that a long stream has beyond the longest buffer at least, and what its run may take then."""
 NEAR = 4096
-"""How far away a length may be that suits the model."""
+"""The largest distance in frames of a length that the model accepts."""
 
 
 @record
@@ -37,7 +37,7 @@ class Trial:
     """One stream: frames of the symbol, and its signal.
 
     traced  whether every wire is compared, not only the outputs
-    long    whether it is there to fill what the model remembers
+    long    whether its purpose is to fill the model's memory
     """
 
     length: int

@@ -33,7 +33,7 @@ def embed_recipe(text: str, place: RecipeContext) -> ModelProto:
 
 
 def require_opens(file: Path, path: Path) -> None:
-    """Raise LoadError where the recipe in a file does not open when that is called ``path``, in the same folder."""
+    """Raise LoadError if the recipe in a file does not open once the file is named ``path``, in the same folder."""
     where = f"{path}: the recipe in its metadata"
     join_stages(parse_recipe(embedded_text(file, where), RecipeContext(where, path, path.parent, file)))
 
@@ -65,7 +65,7 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
 
 
 def _read(path: Path) -> ModelProto:
-    """As it stands. Raises LoadError."""
+    """Read the file without changes. Raises LoadError."""
     read_source(path)
     proto = ModelProto.FromString(path.read_bytes())
     if is_exported({entry.key: entry.value for entry in proto.metadata_props}):

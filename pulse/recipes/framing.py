@@ -1,4 +1,4 @@
-"""Models of chunks whose calls take a frame of overlapping samples, and give one."""
+"""Models of chunks whose calls take and return one frame of overlapping samples."""
 
 from collections.abc import Mapping
 

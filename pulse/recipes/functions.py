@@ -44,7 +44,7 @@ def check_parameters(name: str, values: Mapping[str, Value], where: str) -> dict
 
 
 def takes_sound(first: RecipeStage) -> bool:
-    """Whether a recipe that begins with this stage reads samples of sound; of a model that is taken for granted."""
+    """Whether a recipe that begins with this stage reads samples of sound; a model is assumed to."""
     return first.kind == "model" or signature(FUNCTIONS[first.kind]).parameters[SHAPES[0]].default == SOUND
 
 
@@ -66,7 +66,7 @@ def call_function(
 
 
 def _beside(value: Any, hint: object, place: RecipeContext) -> Any:
-    """A path as one beside the recipe; other values as they are."""
+    """Resolve a path against the recipe's folder; return other values unchanged."""
     paths = any(PathLike in (part, getattr(part, "__origin__", None)) for part in get_args(hint))
     return str(place.beside(value)) if paths and isinstance(value, str) else value
 

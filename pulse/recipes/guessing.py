@@ -1,4 +1,4 @@
-"""Guesses of the stages in front of a model and after it, from the sizes of its inputs and outputs."""
+"""Guesses of the stages before and after a model, from the sizes of its inputs and outputs."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,7 +24,7 @@ FEATURES = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
 MICRO_BANDS = 40
 """Bands of the front end of models that take codes."""
 STACKED = {7: 6}
-"""Frames that become one -> the frames from one to the next, if that is not 1."""
+"""The number of stacked frames -> the step from one stack to the next, if not 1."""
 BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 """Samples of usual frames."""
 RATE_HZ = 16_000
@@ -57,7 +57,7 @@ class Guess:
 
 @record
 class _Axes:
-    """The axes of a tensor of one stream: the sizes that do not move, and where time is after the first axis.
+    """The axes of a tensor of one stream: the constant sizes, and the position of time after the first axis.
 
     coded   whether its values are whole numbers
     """
@@ -126,7 +126,7 @@ def _complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> G
 
 
 def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """257 frequencies: magnitudes, and a mask where as many come out."""
+    """257 frequencies: magnitudes, and a mask if the output has as many."""
     if len(input_axes.sizes) != 1 or input_axes.sizes[0] not in SPECTRA:
         return None
     (bins,) = input_axes.sizes
@@ -179,14 +179,14 @@ def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> 
 
 
 def _blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Frames of samples, and frames of as many where such come out."""
+    """Frames of samples, and output frames of equal size if there are any."""
     if len(input_axes.sizes) != 1 or input_axes.time or input_axes.sizes[0] not in BLOCKS:
         return None
     return frames_of(input_axes.sizes[0], output_axes == input_axes, hop)
 
 
 def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
-    """Overlapping frames of samples in front of a model; ``gives_frames``: its output is such frames too."""
+    """Overlapping frames of samples before a model; ``gives_frames``: its output has such frames too."""
     step = hop or size // 4
     start = size - step
     back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if gives_frames else []

@@ -1,4 +1,4 @@
-"""Guesses of the stages in front of one model or two, between them and after them, from their sizes."""
+"""Guesses of the stages before, between and after one or two models, from their sizes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -104,7 +104,7 @@ def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
 
 
 def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
-    """What the first gives is of the sizes that the second takes."""
+    """The outputs of the first have the sizes of the inputs of the second."""
     fixed = [
         [int(dim) if not dim.symbols else None for dim in fact.shape] for fact in (first.gives, second.reads)
     ]
@@ -126,7 +126,7 @@ def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
 
 
 def _rename_wires(stage: str, suffix: str) -> str:
-    """With other names of wires."""
+    """The stage with its wires renamed."""
     for name in ("spectrum", "mask", "features"):
         stage = stage.replace(f'"{name}"', f'"{name}{suffix}"')
     return stage

@@ -1,4 +1,4 @@
-"""A first recipe of a model, or of two of them one after the other."""
+"""A first recipe of one model, or of two in sequence."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from pulse.support.record import record
 from pulse.support.wording import current_spelling, use_spelling
 
 CHUNKS = (1, 512, 256, 160, 480, 1024)
-"""New frames in a call that are tried, where a model takes any number of them."""
+"""The numbers of new frames per call to try if a model takes any number."""
 
 
 @record
@@ -203,7 +203,7 @@ def _say_constants(
 
 
 def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
-    """The model, and what its stage has to say of it."""
+    """The model, and the options that its stage must state."""
     loaded = load(path)
     options: dict[str, Any] = {}
     try:

@@ -13,7 +13,7 @@ KEY = "sample_rate"
 
 
 class Rates:
-    """The rate of the sound, and who says it: the recipe itself, or the first stage that has one.
+    """The rate of the sound, and its source: the recipe itself, or the first stage that has one.
 
     sound   whether the frames that the recipe reads are samples of sound
     """
@@ -23,7 +23,7 @@ class Rates:
         self._who = "the recipe"
 
     def agree(self, rate_hz: Fraction | int, who: str) -> None:
-        """Raise LoadError where a stage is made for another rate than the ones before it."""
+        """Raise LoadError if a stage is made for another rate than the ones before it."""
         if self.hz is None and rate_hz == int(rate_hz):
             self.hz, self._who = int(rate_hz), who
         elif self.hz is not None and self.hz != rate_hz:
@@ -32,7 +32,7 @@ class Rates:
             )
 
     def agree_model(self, model: TypedModel, facts: Sequence[TypedFact], who: str) -> None:
-        """The same for a model whose metadata has a rate, that of its own frames. Raises LoadError."""
+        """Check a model whose metadata states the rate of its own frames. Raises LoadError."""
         text = model.metadata.get(KEY, "")
         if text.isascii() and text.isdigit():
             inputs = [fact for fact in model.inputs.values() if growth(fact)]

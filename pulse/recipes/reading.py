@@ -13,7 +13,7 @@ from pulse.recipes.values import Value, fits, get_value, quote, require_known
 from pulse.support.printable import LONGEST_TITLE, is_title
 
 LARGEST_FILE = 1 << 20
-"""Bytes; a recipe of a hundred stages has some thousand."""
+"""The most bytes of a recipe; one of a hundred stages has some thousand."""
 KEYS = ("title", "rate", "inputs", "outputs", "stage")
 SOUND = "1,T"
 """The shape of an input that is named without one."""
@@ -129,7 +129,7 @@ def _names(table: Mapping[str, Value], key: str, where: str) -> Sequence[str] | 
 
 
 def _require_order(stages: Sequence[RecipeStage], where: str) -> None:
-    """Raise LoadError where a stage reads its own output, or that of a later stage."""
+    """Raise LoadError if a stage reads its own output, or that of a later stage."""
     makers: dict[str, RecipeStage] = {}
     for stage in stages:
         for name in stage.given_names:

@@ -73,7 +73,7 @@ class RecipeStage:
 
     @property
     def place(self) -> str:
-        """What errors call it."""
+        """The name of the stage in errors."""
         return f"stage {self.number} ({self.kind})"
 
     @property

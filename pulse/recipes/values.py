@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 from pulse.errors import LoadError
 
 Value: TypeAlias = object
-"""What TOML has: text, numbers, booleans, times, lists and tables."""
+"""A value of TOML: text, number, boolean, time, list or table."""
 LONGEST = 40
-"""Letters of a value that messages quote."""
+"""The most characters of a value that messages quote."""
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -51,7 +51,7 @@ def describe_type(hint: object) -> str:
 
 
 def get_value(table: Mapping[str, Value], key: str, hint: object, where: str, example: str) -> Any:
-    """The value of a key, None if it is not there. Raises LoadError: of another type."""
+    """The value of a key, or None if missing. Raises LoadError: it has another type."""
     value = table.get(key)
     if value is not None and not fits(value, hint):
         raise LoadError(
@@ -75,6 +75,6 @@ def require_known(keys: Iterable[str], allowed: Iterable[str], where: str, what:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """A proposal for a name that is not known, or all that are."""
+    """The known name nearest to an unknown one, or all known names."""
     matches = get_close_matches(name, names, 1)
     return f" (did you mean {matches[0]}?)" if matches else f"; there is {', '.join(names)}"

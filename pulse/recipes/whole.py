@@ -94,7 +94,7 @@ def _guard_recursion(path: Path | None) -> Generator[None]:
 
 
 def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:
-    """A stage of the chain, whose model is made when what it reads is known."""
+    """A stage of the chain, whose model is created when the facts of its inputs are known."""
 
     def open(facts: Sequence[TypedFact]) -> TypedModel:
         try:

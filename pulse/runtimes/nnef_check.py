@@ -1,4 +1,4 @@
-"""The proof that NNEF in tract gives what the offline model gives."""
+"""The proof that NNEF in tract equals the offline model."""
 
 from collections.abc import Sequence
 
@@ -77,7 +77,7 @@ def check_offline(
 
 
 def _feeds(typed: TypedNetwork, length: int, seed: int) -> dict[str, Array]:
-    """Random inputs, all symbols of one value."""
+    """Random inputs, with all symbols equal."""
     rng = np.random.default_rng([seed, length])
     feeds: dict[str, Array] = {}
     for outlet in typed.graph.inputs:

@@ -1,4 +1,4 @@
-"""onnxruntime as a backend: a part of a pulsed model as an ONNX file, whose states we keep and feed."""
+"""onnxruntime as a backend: a pulsed model as an ONNX file, whose states are kept here and fed back."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ def _without_writer(op: Op, facts: Sequence[TypedFact]) -> str:
 
 
 def compile_for_runtime(model: PulsedNetwork, weights: str) -> Program:
-    """A pulsed model in onnxruntime. Raises CompileError: it is not installed, or weights are not f32."""
+    """Compile a pulsed model for onnxruntime. Raises CompileError: it is not installed, or weights are not f32."""
     if find_spec(NAME) is None:
         raise CompileError(f"the backend onnxruntime is not installed: pip install 'pulse-stream[{NAME}]'")
     if weights != "f32":

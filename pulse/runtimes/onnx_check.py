@@ -1,4 +1,4 @@
-"""The proof that an exported file, run pulse by pulse in another runtime, gives what the offline model gives."""
+"""The proof that an exported file, run pulse by pulse in another runtime, equals the offline model."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -24,7 +24,7 @@ Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 EVALUATOR = "onnx.reference"
 """The name of onnx's own evaluator."""
 ERRORS = 3
-"""onnxruntime's level of errors: it reports nothing less severe."""
+"""The log level of onnxruntime: errors only."""
 
 
 def runner(model: ModelProto) -> tuple[str, Run]:
@@ -56,7 +56,7 @@ def evaluator(model: ModelProto) -> Run:
     names = [output.name for output in model.graph.output]
 
     def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
-        with np.errstate(all="ignore"):  # a function may overflow on the way to a right result
+        with np.errstate(all="ignore"):  # a correct result may overflow in between
             results: list[Array] = session.run(None, dict(feeds))
         return dict(zip(names, results))
 
@@ -126,7 +126,7 @@ class RuntimeState(State):
         return outputs
 
     def _set_end(self) -> None:
-        """The end is fed with every pulse."""
+        """Do nothing: the end is fed with every pulse."""
 
     def _save(self) -> bytes:
         return b"".join(array.tobytes() for array in self._memory.values())
@@ -146,7 +146,7 @@ class RuntimeState(State):
         self._memory = arrays
 
     def _keep(self) -> dict[str, Array]:
-        return self._memory  # each pulse makes it anew
+        return self._memory  # each pulse creates new arrays
 
     def _put_back(self, memory: dict[str, Array]) -> None:
         self._memory = memory

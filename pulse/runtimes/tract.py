@@ -1,4 +1,4 @@
-"""NNEF files in tract's own runtime, called as our own programs are: the proof of what is written."""
+"""NNEF files in tract's own runtime, called like our own programs, to prove written files."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def has_tract() -> bool:
 
 
 class TractProcess:
-    """A process that has an archive open in tract, which ends a process where it meets what it does not expect.
+    """A process that runs an archive in tract, which may abort its process on unexpected input.
 
     inputs  how many the model has
     Raises  WriteError: tract refuses the file
@@ -125,7 +125,7 @@ class TractState(State):
         return {port.name: result.reshape(port.shape) for port, result in zip(self._program.outputs, results)}
 
     def _set_end(self) -> None:
-        """The end is fed with every pulse."""
+        """Do nothing: the end is fed with every pulse."""
 
     def _save(self) -> bytes:
         raise InputError("tract gives no bytes of its states; run the model here to take a snapshot")

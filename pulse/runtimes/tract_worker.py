@@ -1,7 +1,8 @@
 """A process that runs one NNEF file in tract, and may abort there: ``python -m pulse.runtimes.tract_worker PATH``.
 
-It says first how many inputs the model has. A request is a number of a stream, the number of arrays, and the arrays as
-.npy, each behind its length; streams begin with their first request. An answer is + and arrays, or - and a text.
+It first sends the number of the model's inputs. A request is the number of a stream, the number of arrays, and the
+arrays as .npy, each after its length; streams begin with their first request. An answer is + and arrays, or - and
+a text.
 """
 
 import io
@@ -16,14 +17,14 @@ NUMBER = struct.Struct("<q")
 
 
 def send(file: IO[bytes], parts: list[bytes]) -> None:
-    """Byte strings, each behind its length."""
+    """Write byte strings, each after its length."""
     for part in parts:
         file.write(NUMBER.pack(len(part)) + part)
     file.flush()
 
 
 def receive(file: IO[bytes]) -> bytes:
-    """One byte string. Raises EOFError: the other side has ended."""
+    """Read one byte string. Raises EOFError: the other side has ended."""
     head = file.read(NUMBER.size)
     if len(head) < NUMBER.size:
         raise EOFError

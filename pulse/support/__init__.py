@@ -1,1 +1,1 @@
-"""What every layer uses: records, errors in words, bounds of memory and time."""
+"""Helpers of every layer: records, texts of messages, bounds of memory and time."""

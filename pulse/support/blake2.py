@@ -5,5 +5,5 @@
 
 try:
     from _blake2 import blake2b as blake2b
-except ImportError:  # an interpreter that builds its checksums in another way
+except ImportError:  # an interpreter without this module
     from hashlib import blake2b as blake2b

@@ -1,14 +1,14 @@
-"""Numbers of frames that no stream reaches, and how many are too many to hold; each for one purpose."""
+"""Numbers of frames that no stream reaches, and that no memory holds; each for one purpose."""
 
 MOST_FRAMES = 1 << 24
-"""No pulse, window or padding has more: it would be a mistake, and memory would run out. Nor has a stream whose time is
-estimated."""
+"""The most frames of a pulse, a window, padding, or a stream whose time is estimated: more would be a mistake, and
+memory would run out."""
 
 FAR_FRAMES = 1 << 40
-"""More frames than any stream has. Lengths are evaluated there to see what becomes of them."""
+"""More frames than any stream has. Lengths are evaluated here to find their limits."""
 
 FAR_END = 1 << 45
-"""What a model that asks for the length of its stream gets before the end: beyond ``FAR_FRAMES``, and far from an
+"""The length of the stream that a model reads before the end: beyond ``FAR_FRAMES``, and far from an
 overflow when the model multiplies it."""
 
 FAR = 1 << 62

@@ -54,7 +54,7 @@ class Budget:
 
 @record(frozen=False)
 class Spending:
-    """What the analysis of a file has taken so far.
+    """What the analysis of a file has used so far.
 
     stored      elements that the file stores
     unfolded    nodes by name that could be computed before running but are not: why, and what would help
@@ -68,7 +68,7 @@ class Spending:
     unfolded: dict[str, str] = field(default_factory=dict[str, str])
 
     def copy(self) -> "Spending":
-        """A copy, which counts on from the same amounts."""
+        """A copy with the same amounts."""
         return replace(self, unfolded=dict(self.unfolded))
 
     def unfold(self, nodes: int, what: str) -> None:
@@ -93,7 +93,7 @@ class Spending:
         )
 
     def slowness(self, seconds: float) -> str:
-        """Why what takes this many seconds cannot be computed, and what would help; empty if it can."""
+        """Why a computation of this many seconds is refused, and what would help; empty if it is not."""
         if self.seconds + seconds <= self.budget.seconds:
             return ""
         limits = {"seconds": suggest_limit(self.budget.seconds, seconds)}
@@ -113,7 +113,7 @@ _spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
 
 
 def current_spending() -> Spending:
-    """What the analysis that runs has taken; outside of one, nothing yet of the usual limits."""
+    """The spending of the running analysis; outside of one, a new one with the usual limits."""
     return _spending.get() or Spending()
 
 

@@ -1,16 +1,16 @@
-"""Python's collector of cycles, while imports and analyses make many small objects that stay."""
+"""Tuning of Python's garbage collector for imports and analyses, which make many small objects that stay."""
 
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
 OBJECTS = 200_000
-"""New objects before the collector looks among them for cycles; usually 700."""
+"""New objects before the collector searches them for cycles; by default 700."""
 
 
 @contextmanager
 def fewer_collections() -> Generator[None]:
-    """Collect less often inside: of a graph of 100,000 nodes the collector takes half of the time otherwise.
+    """Collect less often inside: otherwise the collector takes half of the time for a graph of 100,000 nodes.
 
     Nearly all that was made stays, so it counts as old at the end, and the next collections do not look through it.
     A collector that is switched off stays off.

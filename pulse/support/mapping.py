@@ -1,4 +1,4 @@
-"""Large arrays that lie in a file: the system reads them where they are used, and may take their memory back."""
+"""Large arrays mapped from a file: the system reads them on use, and may reclaim their memory."""
 
 import ctypes
 import mmap
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALIGNMENT = 64
-"""Bytes at multiples of which an array begins."""
+"""The alignment of arrays, in bytes."""
 LARGE = 1 << 26
-"""Bytes of a model from which on its memory is worth care."""
+"""The size of a model in bytes from which its memory is released early."""
 
 
 def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The same arrays, not empty, in a temporary file without a name that lasts as long as one of them.
+    """Map nonempty arrays from an unnamed temporary file that lasts as long as one of them.
 
     Raises OSError: the folder of temporary files refuses, or has no space
     """
@@ -35,7 +35,7 @@ def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 
 
 def let_pages_go(array: NDArray[Any]) -> None:
-    """Let the system have the memory of the file that an array is mapped from; it is read again where it is used.
+    """Release the memory of the file that an array is mapped from; it is read again on use.
 
     Nothing happens to other arrays.
     """
@@ -51,7 +51,7 @@ def let_pages_go(array: NDArray[Any]) -> None:
 
 
 def let_heap_go() -> None:
-    """Give the system what the C library keeps of freed memory, where it is glibc: large models leave much of it."""
+    """Return freed memory that glibc keeps to the system: large models leave much of it."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

@@ -6,7 +6,7 @@ from pulse.errors import CopyError
 
 
 class NotCopyable:
-    """A thing of this process alone: it has a thread, a device, an open file, or addresses.
+    """An object bound to this process: it has a thread, a device, an open file, or addresses.
 
     ``copy``, ``deepcopy`` and ``pickle`` raise CopyError. ``why_not`` says why, and what to do.
     """

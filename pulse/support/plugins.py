@@ -1,4 +1,4 @@
-"""Packages beside this one that extend it: found by their entry points, imported when they are needed."""
+"""Plugins: packages found by their entry points and imported when needed."""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @cache
 def load_plugins(group: str) -> tuple[str, ...]:
-    """Import what the entry points of a group name, once in a process; their names.
+    """Import the entry points of a group, once per process, and return their names.
 
     Raises LoadError, naming the plugin, if one cannot be imported.
     """

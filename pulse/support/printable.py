@@ -6,10 +6,10 @@ LONGEST_TITLE = 100
 
 
 def printable(text: str) -> str:
-    """The text with Python escapes for everything that controls a terminal, hides text or reverses it.
+    """Escape, as Python does, all characters that control a terminal, hide text or reverse it.
 
-    That is escape sequences, line breaks and other control characters, marks of direction, characters of no width and
-    halves of surrogate pairs. Letters of all scripts stay. Done again, it changes nothing.
+    These are control characters, including escape and line breaks, marks of direction, characters of no width and
+    halves of surrogate pairs. Letters of all scripts are unchanged. The function is idempotent.
     """
     if text.isprintable():
         return text
@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def is_title(text: str) -> bool:
-    """Whether a text may be what a model is called: a line that can be part of a file's name."""
+    """Whether a text can be the title of a model: a line that can be part of a file's name."""
     return (
         bool(text.strip())
         and len(text) <= LONGEST_TITLE
@@ -27,7 +27,7 @@ def is_title(text: str) -> bool:
 
 
 def printable_lines(text: str) -> str:
-    """As ``printable``, but line breaks stay."""
+    """Escape as ``printable`` does, except for line breaks."""
     return "\n".join(map(printable, text.split("\n")))
 
 

@@ -1,9 +1,9 @@
-"""Dataclasses, nearly all frozen, that are declared quickly.
+"""Dataclasses, nearly all frozen, that are fast to declare.
 
 ``dataclasses`` writes and compiles six methods for each frozen class when its module is imported, half a millisecond of
-them, used or not. Here only ``__init__`` is written, when it is first asked for, and compiled once for all classes
-whose fields differ in their names alone. In all else they are dataclasses: ``fields``, ``replace``, ``asdict``,
-``copy`` and ``pickle`` take them.
+them, used or not. Here only ``__init__`` is written, on first use, and compiled once for all classes whose fields
+differ only in name. Otherwise they are dataclasses: ``fields``, ``replace``, ``asdict``, ``copy`` and ``pickle``
+work.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def record(
 
 
 class _UnwrittenInit:
-    """``__init__`` until it is first asked for: it is made and takes this place. Several threads may do so at once."""
+    """A placeholder that replaces itself with ``__init__`` on first use; several threads may do so at once."""
 
     def __init__(self, cls: type) -> None:
         self._cls = cls
@@ -97,10 +97,10 @@ def _default(each: Field[Any]) -> Any:
 
 @cache
 def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> CodeType:
-    """That of ``__init__`` for fields ``_0``, ``_1`` …, those given by name alone last.
+    """The code of ``__init__`` for fields ``_0``, ``_1`` …, keyword-only fields last.
 
     factories   for each field, whether a function makes its default
-    positional  how many may be given by place
+    positional  the number of positional parameters
     post        whether ``__post_init__`` is called
     """
     names = [f"_{number}" for number in range(len(factories))]

@@ -36,7 +36,7 @@ class Table:
     right: Sequence[int] = ()
 
     def text(self) -> str:
-        """The title, then columns as wide as what is in them."""
+        """The title, then columns as wide as their contents."""
         header = [self.columns] if any(self.columns) else []
         return f"{printable(self.title)}\n{_align([*header, *self.rows], self.right)}"
 
@@ -68,11 +68,11 @@ class Report:
     """A report. A dataclass that derives from it gives its ``sections``, and ``values`` that are not its fields."""
 
     def sections(self) -> Iterable[Section]:
-        """What there is to read."""
+        """The sections of the report."""
         raise NotImplementedError
 
     def values(self) -> Mapping[str, Any]:
-        """What there is to process further: the fields."""
+        """The values for further processing: by default the fields."""
         return field_values(self)
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,16 +97,16 @@ def field_values(value: Any) -> dict[str, Any]:
 
 
 def json_text(value: Mapping[str, Any]) -> str:
-    """JSON that says all of a value in printable characters; what is not printable is escaped as JSON does."""
+    """JSON in printable characters only; others are escaped."""
     text = json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False)
     return "\n".join(line if line.isprintable() else _as_escapes(line) for line in text.split("\n"))
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON has it.
+    """Convert a value to types of JSON.
 
     An object gives its ``as_dict``, a dataclass its fields, a time its ISO form; a float that is infinite or NaN, and
-    whatever else JSON lacks, is text.
+    any other type that JSON lacks, becomes text.
     """
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
@@ -159,7 +159,7 @@ def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right
 
 
 def _escape(text: str) -> str:
-    """Text in which nothing is markup."""
+    """Escape markup in text."""
     return "".join(f"\\{letter}" if letter in r"\`*_[]<>|#" else letter for letter in printable(text))
 
 

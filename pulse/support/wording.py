@@ -1,8 +1,8 @@
 """The spelling of parameters in messages: as in Python, or as the caller sets it.
 
-A message that tells the way out names a parameter of ``pulse.load``, ``pulse.stream`` or ``spawn``. Where the user does
-not write Python, as on the command line, that name is of no use; so messages say ``spell("inputs")``, and the edge
-says with ``use_spelling`` how that is to be written while it runs.
+A message that suggests a remedy names a parameter of ``pulse.load``, ``pulse.stream`` or ``spawn``. Users who do not
+write Python, as on the command line, need another name; so messages use ``spell("inputs")``, and the command sets
+with ``use_spelling`` how that is written while it runs.
 """
 
 import json
@@ -12,11 +12,11 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias, cast
 
 Spelling: TypeAlias = Callable[[str, Any], str]
-"""From a parameter and an example of its value, None if there is none, to how it is written."""
+"""A function of a parameter and an example of its value, or None, that returns how it is written."""
 
 
 OF_CHUNKING = ("states", "context", "axes", "delay", "initial")
-"""What is said in a ``pulse.Chunking``."""
+"""The parameters that belong to ``pulse.Chunking``."""
 
 
 def in_python(parameter: str, example: Any = None) -> str:
@@ -43,7 +43,7 @@ def spell(parameter: str, example: Any = None) -> str:
 
 
 def current_spelling() -> Spelling:
-    """How parameters are written at the moment."""
+    """The spelling in use."""
     return _spelling.get()
 
 

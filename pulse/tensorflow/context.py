@@ -19,7 +19,7 @@ from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in
 from pulse.typed import TypedNetwork
 
 OPSET = 13
-"""Of the ONNX operators that a translator is made of."""
+"""The opset of the ONNX operators that translators use."""
 I64 = np.dtype(np.int64)
 
 
@@ -127,7 +127,7 @@ class TensorflowNode(NodeContext):
         return self.wire(Cast(I64), [outlet], suffix)
 
     def transpose(self, x: OutletId, perm: Sequence[int], suffix: str = "") -> OutletId:
-        """Axes in another order; the same wire where they stay."""
+        """Transpose axes; return the wire itself if their order is unchanged."""
         if list(perm) == list(range(len(perm))):
             return x
         return self.wire(Transpose(tuple(perm)), [x], suffix)

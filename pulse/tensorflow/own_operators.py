@@ -1,4 +1,4 @@
-"""Operators of users, declared in one place and computed in another, as TensorFlow's documentation teaches.
+"""Operators of users, declared and implemented separately, as TensorFlow's documentation describes.
 
 An operator is a name with typed inputs and outputs, and a function that says the outputs' shapes. Its kernel is a
 function of arrays. Both together are an op and its translator, which ``pulse.operator`` registers like any other.

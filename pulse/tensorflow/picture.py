@@ -11,7 +11,7 @@ from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import FunctionName, TensorType
 
 _LONGEST = 60
-"""Letters of an attribute."""
+"""The most characters of an attribute."""
 
 
 def picture(model: FileNetwork, graph: FlatGraph) -> str:

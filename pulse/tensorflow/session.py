@@ -1,4 +1,4 @@
-"""Sessions as TensorFlow has them: any tensor may be fed or fetched, variables keep what a run assigned."""
+"""Sessions like TensorFlow's: any tensor may be fed or fetched, and variables keep the values assigned by a run."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ from pulse.tensorflow.tensors import RESOURCE, TensorType
 from pulse.typed import TypedNetwork
 
 MOST_PLANS = 64
-"""Plans that a session keeps."""
+"""The most plans that a session keeps."""
 _ASKING = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
 """Attributes that may say the type of a node's first output."""
@@ -177,7 +177,7 @@ class Session:
 
     @property
     def variables(self) -> dict[str, Array]:
-        """Copies of the values of variables, without those that have none yet."""
+        """Copies of the values of variables, without the uninitialised ones."""
         return {name: value.copy() for name, value in self._values.items()}
 
     @property
@@ -209,7 +209,7 @@ class Session:
         return False
 
     def reset(self) -> None:
-        """Variables as they were initially: as the file has them, then what the initialisers give the others."""
+        """Reset variables to their initial values: from the file, then from the initialisers."""
         self._values = dict(self._first)
         starts = [name for name in self.initialisers if not self._touches(name, self._first)]
         if starts:
@@ -304,7 +304,7 @@ class Session:
         return array
 
     def _type(self, endpoint: NodeOutput) -> np.dtype[Any] | None:
-        """The type of a tensor, where an attribute of its node says it."""
+        """The type of a tensor if an attribute of its node states it."""
         node = self._nodes[endpoint.node]
         if endpoint.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
             return None
@@ -380,7 +380,7 @@ class Session:
             raise InputError(f"fetch {endpoint}: it is the handle of a variable; fetch its ReadVariableOp")
 
     def _require_values(self, model: TypedNetwork, inputs: Mapping[str, Array]) -> None:
-        """Raise InputError where the run reads a variable that holds nothing."""
+        """Raise InputError if the run reads an uninitialised variable."""
         for name in model.inputs:
             if name not in inputs:
                 raise InputError(
@@ -422,7 +422,7 @@ def _stored_form(array: Array) -> Array:
 
 
 def _check_shape(node: GraphNode, array: Array, name: str) -> None:
-    """Raise InputError where a placeholder declares another shape."""
+    """Raise InputError if a placeholder declares another shape."""
     shape = declared_type(node)[1] if node.op == "Placeholder" else None
     if shape is None:
         return

@@ -30,7 +30,7 @@ _TYPES: dict[int, DType] = {
 }
 _OTHER = {7: "string", 14: "bfloat16", 20: "resource", 21: "variant"}
 _REFERENCE = 100
-"""What the type of a reference to a tensor has more than the tensor's."""
+"""The offset of a reference type's number from the number of its type."""
 _VALUES = {
     1: "float_val",
     2: "double_val",
@@ -49,7 +49,7 @@ _VALUES = {
 }
 STRING, RESOURCE, VARIANT = 7, 20, 21
 LARGEST = 1 << 31
-"""Elements of a tensor."""
+"""The most elements of a tensor."""
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 """Sizes, None if one is not known; None for a shape of unknown rank."""
@@ -63,7 +63,7 @@ class TensorType:
 
     @property
     def plain(self) -> int:
-        """The number of the type itself, where this is a reference to it."""
+        """The number of the type without the reference."""
         return self.number - _REFERENCE if self.number > _REFERENCE else self.number
 
     @property

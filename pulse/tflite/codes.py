@@ -1,4 +1,4 @@
-"""Arithmetic of codes as LiteRT has it: exact sums, one rounding where a result gets its own scale.
+"""Arithmetic of codes as in LiteRT: exact sums, rounded once to the scale of the result.
 
 A wire of codes holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
 if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
@@ -65,7 +65,7 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
 
 
 def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
-    """The least and the largest ``code - zero`` of an output behind a fused activation."""
+    """The least and the largest ``code - zero`` of an output after a fused activation."""
     tensor, quantization = target(node, slot)
     assert tensor.dtype is not None
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))

@@ -10,9 +10,9 @@ from pulse.tflite.file import Operator, Subgraph
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 BEFORE, BEHIND = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
-"""What may stand between the blocks and the convolution, and after it, if there is one axis of frames."""
+"""The operators allowed between the blocks and the convolution, and after it, if there is one axis of frames."""
 PADDED = "_PAD_OF_DILATION"
-"""Pads by the first list without the second: what both ends keep of the padding once the crops are taken off."""
+"""Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 VALID = 1
 IMAGE = 4
 """The axes of what a convolution reads."""
@@ -84,7 +84,7 @@ def _plain(conv: Operator) -> bool:
 
 
 def _axis(graph: Subgraph, widening: Operator) -> int | None:
-    """The axis that EXPAND_DIMS adds in front of a convolution."""
+    """The axis that EXPAND_DIMS adds before a convolution."""
     value = graph.tensors[widening.inputs[1]].data if len(widening.inputs) == 2 else None
     return None if value is None or value.size != 1 else int(value.ravel()[0]) % IMAGE
 

@@ -38,12 +38,12 @@ CODED = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
 RESOURCES = ("RESOURCE", "VARIANT")
 MOST_AXES = 8
 LARGEST_SCALE = float(1 << 40)
-"""Scales from here on, and below their reciprocals, are none of a model: products of three must be f32."""
+"""Scales from this one up, and below its reciprocal, are refused: products of three must fit in f32."""
 
 
 @record(eq=False)
 class Quantization:
-    """What the codes of a tensor stand for: ``scale * (code - zero)``, one pair for all or one for each channel."""
+    """The values of a tensor's codes: ``scale * (code - zero)``, with one pair for all or one for each channel."""
 
     scale: Floats
     zero: Integers
@@ -139,7 +139,7 @@ def _names(enumeration: str) -> Mapping[int, str]:
 
 
 def parse(data: bytes, what: str) -> TfliteFile:
-    """The file behind some bytes. Raises LoadError: they are damaged."""
+    """Parse the bytes of a file. Raises LoadError: they are damaged."""
     verify(data, what)
     try:
         return _Parser(data, what).file()

@@ -17,7 +17,7 @@ Whole = NDArray[np.int64]
 BITS = 15
 MOST = (1 << BITS) - 1
 EXPONENTS = range(-2, 5)
-"""Powers of two that the exponential has a constant for."""
+"""The powers of two for which the exponential has a constant."""
 _POLYNOMIAL = -1 / 8
 _ROUNDS = 3
 
@@ -89,7 +89,7 @@ def _divide(x: Whole, bits: int) -> Whole:
 
 
 def _on_last_quarter(x: Whole) -> Whole:
-    """The exponential of -1/4 <= x < 0 without bits in front of the point, by its series around -1/8."""
+    """The exponential of -1/4 <= x < 0 without integer bits, by its series around -1/8."""
     centred = x + (1 << (BITS - 3))
     square = _product(centred, centred)
     cube, fourth = _product(square, centred), _product(square, square)
@@ -114,7 +114,7 @@ def _exponential(x: Whole, whole: int) -> Whole:
 
 
 def _twice_reciprocal(x: Whole) -> Whole:
-    """Twice the reciprocal of 1 + x, 0 <= x <= 1, with two bits in front of the point."""
+    """Twice the reciprocal of 1 + x, 0 <= x <= 1, with two integer bits."""
     total = x + MOST
     half = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
     y = _fix(48 / 17, 2) + _product(half, _fix(-32 / 17, 2))

@@ -1,4 +1,4 @@
-"""Functions of int16 codes, as LiteRT's kernels for 16 bits have them: straight lines between entries of a table.
+"""Functions of int16 codes as in LiteRT's kernels for 16 bits: linear interpolation between entries of a table.
 
 Sigmoid and tanh: a table of sigmoid(i / 24) in 16 bits, i < 256, is interpolated; tanh(x) = 2 * sigmoid(2x) - 1. The
 codes are scaled to 2**17 for 32/3 first, by a multiplier of 15 bits. Entries lie above the function by half of the most
@@ -17,12 +17,12 @@ from pulse.tflite import fixed_point
 
 ENTRIES, POINTS = 256, 24
 UNIT = 3 * 4096
-"""Of what the table is looked up with, for 1."""
+"""The argument of the table that stands for 1."""
 LARGEST = 32767
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
 STEPS = 512
-"""Entries of a general table less one."""
+"""The number of entries of a general table, minus one."""
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
 Whole = NDArray[np.int64]
 Real: TypeAlias = np.float32 | np.float64

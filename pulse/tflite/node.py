@@ -62,14 +62,14 @@ class TfliteNode(NodeContext):
         return tensor
 
     def quantization(self, slot: int) -> Quantization:
-        """What the codes of an input stand for. Raises LoadError if the file does not say it."""
+        """The quantization of an input. Raises LoadError if the file does not state it."""
         quantization = self.read(slot).quantization
         if quantization is None:
             raise self.error(f"its input {slot}, {self.read(slot).name}, has no scale")
         return quantization
 
     def values(self, slot: int) -> OutletId:
-        """An input as the numbers that it stands for: f32 of codes and of f16; other types as they are."""
+        """An input as numbers: codes and f16 become f32, other types are unchanged."""
         tensor, x = self.read(slot), self.input(slot)
         if tensor.quantization is None or tensor.dtype is None or tensor.dtype.kind not in "iu":
             return self.cast(x, F32, f"wide{slot}") if self.graph.fact(x).dtype == np.float16 else x
@@ -111,7 +111,7 @@ class TfliteNode(NodeContext):
 
 
 def subtract_zero(tensor: Tensor) -> Array:
-    """A stored tensor as ``code - zero``, i64; without zero points where the file has none."""
+    """A stored tensor as ``code - zero``, i64; without zero points if the file has none."""
     assert tensor.data is not None
     codes = tensor.data.astype(np.int64)
     if tensor.quantization is None:

@@ -15,7 +15,7 @@ from pulse.support.record import record
 from pulse.tflite.recognition import IDENTIFIER, is_tflite
 
 WIDEST = 8
-"""Bytes of the widest scalar."""
+"""The size of the widest scalar in bytes."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""From PyTorch: a module goes through PyTorch's own exporter, in memory, and is compared with what comes out."""
+"""Export PyTorch modules with PyTorch's own exporter, in memory, and compare each model with its module."""
 
 import threading
 import warnings
@@ -56,7 +56,7 @@ def from_torch(
 ) -> Model:
     """The model of a PyTorch module.
 
-    Exporters may write a model that is right for the example's length alone, and say nothing. So module and model run
+    Exporters may silently write a model that is right only for the example's length. So module and model run
     on a shorter and a longer input for each symbol of ``dynamic`` (without any, on the example), and all outputs must
     agree. These inputs are frames of the example in random order, or noise where all its values are alike. Where the
     module refuses a length, others are tried. A model that is wrong only at lengths that were not tried is not found.

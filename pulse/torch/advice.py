@@ -1,4 +1,4 @@
-"""Text that messages about an export have in common."""
+"""Text shared by the messages about an export."""
 
 import re
 
@@ -8,17 +8,17 @@ BAKED_HELP = (
     "x.shape[-1] and tensor operations instead, slice tables with [:x.shape[-1]], and write loops over time as "
     "layers (nn.GRU, convolutions, cumsum)"
 )
-"""What helps where a length was baked in."""
+"""Advice for a length that was baked in."""
 
 COMPLEX_HELP = (
     "write them as pairs of real numbers: torch.stft(..., return_complex=True) with torch.view_as_real behind it, "
     "products as (a*c - b*d, a*d + b*c), magnitudes as sqrt(a*a + b*b), padding before the transform; "
     "torch.complex(a, b) in front of torch.istft or torch.fft.irfft is covered"
 )
-"""What helps where complex numbers are not covered."""
+"""Advice for complex numbers that are not covered."""
 
 LONGEST_REASON = 1000
-"""Letters of a message of PyTorch that are worth showing."""
+"""The most characters shown of a message of PyTorch."""
 
 _ENDINGS = (
     "While executing",
@@ -27,12 +27,12 @@ _ENDINGS = (
     "For more debugging",
     "GraphModule",
 )
-"""Lines from which on a message speaks of PyTorch's own parts."""
+"""The starts of lines after which a message is only about PyTorch's internals."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def plain_message(text: object) -> str:
-    """A message of PyTorch without colours and without the graphs and traces behind it; whole lines, not too long."""
+    """Return a message of PyTorch without colours, graphs and traces, cut to whole lines."""
     lines: list[str] = []
     for line in _COLOUR.sub("", str(text)).strip().splitlines():
         if lines and (line.startswith(_ENDINGS) or sum(map(len, lines)) + len(line) > LONGEST_REASON):

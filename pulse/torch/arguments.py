@@ -11,7 +11,7 @@ from pulse.torch.lengths import Lengths
 
 Axes: TypeAlias = Mapping[int, str]
 Dynamic: TypeAlias = Mapping[Any, Axes]
-"""By the name of an input, or its place."""
+"""Dynamic axes by the name of an input, or its position."""
 
 
 @record
@@ -28,7 +28,7 @@ class ModuleCall:
         return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
 
     def fill(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and named arguments, with these values in place of leaves; other tensors are copies."""
+        """Positional and named arguments, with the leaves replaced by these values and the other tensors copied."""
         leaves = self.leaves(torch)
         _, structure = torch.utils._pytree.tree_flatten(self.arguments)
         filled = [
@@ -39,7 +39,7 @@ class ModuleCall:
         return (tuple(arguments.values()), {}) if self.positional else ((), arguments)
 
     def in_type(self, torch: Any, dtype: Any) -> "ModuleCall":
-        """The same with all tensors of floats in one type."""
+        """Return the call with all float tensors in one dtype."""
 
         def convert(leaf: Any) -> Any:
             return leaf.to(dtype) if torch.is_tensor(leaf) and leaf.is_floating_point() else leaf
@@ -56,7 +56,7 @@ class ModuleCall:
         }
 
     def list_axes(self) -> str:
-        """The dynamic axes, as messages say them."""
+        """The dynamic axes, as text for messages."""
         return "; ".join(
             f"axis {axis} of {name} ({symbol})"
             for name, axes in self.axes.items()
@@ -152,7 +152,7 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
 
 
 def path_key(entry: Any) -> str:
-    """A step of the way to a leaf: a dict's key, a place of a sequence, a field's name."""
+    """One step of the path to a leaf: a dict's key, an index of a sequence, a field's name."""
     for attribute in ("key", "idx", "name"):
         if hasattr(entry, attribute):
             return str(getattr(entry, attribute))

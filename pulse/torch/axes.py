@@ -14,7 +14,7 @@ from pulse.torch.lengths import LEAST, variations
 
 SYMBOL = "T"
 MOST_TRIALS = 16
-"""Lengths of an axis that are tried."""
+"""The most lengths of an axis that are tried."""
 
 Axes: TypeAlias = dict[str, dict[int, str]]
 
@@ -52,7 +52,7 @@ def find_time(title: str, module: Run, examples: Mapping[str, Array]) -> Axes:
 
 
 def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[Axes]:
-    """Axes of one length, one of each input that has it once."""
+    """Yield sets of axes of equal length, one axis of each input that has this length once."""
     for size in sorted({examples[name].shape[axis] for name, axis in axes}):
         own = [(name, axis) for name, axis in axes if examples[name].shape[axis] == size]
         names = [name for name, _ in own]
@@ -61,7 +61,7 @@ def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Ite
 
 
 def _runs(module: Run, examples: Mapping[str, Array], axes: Axes, shapes: list[tuple[int, ...]]) -> bool:
-    """Whether the module runs at another length, and gives outputs of other shapes."""
+    """Whether the module runs at another length and its outputs change their shapes."""
     samples = {name: SampledInputs(value, axes.get(name, {})) for name, value in examples.items()}
     own = lengths_of(samples)
     shorter, longer = variations(own, [SYMBOL])

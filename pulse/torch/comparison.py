@@ -1,4 +1,4 @@
-"""An exported model against the module that it was made of; on arrays, so that neither needs PyTorch here."""
+"""Comparison of an exported model with its module, on arrays: this file needs no PyTorch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn, TypeAlias
@@ -14,7 +14,7 @@ from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.lengths import Lengths, even_length, format_lengths, variations
 
 Run: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
-"""Whole inputs to whole outputs; raises InputError for lengths that it does not take."""
+"""A function of whole inputs to whole outputs; raises InputError for lengths that it does not take."""
 
 
 class ModuleTrial(NamedTuple):
@@ -38,12 +38,12 @@ class Comparison:
     """Both sides, and the examples of the inputs.
 
     title    of the module, for messages
-    module   what is right
-    model    the oracle of what is to equal it; any PulseError refuses the inputs
+    module   the reference
+    model    the oracle that must equal it; any PulseError refuses the inputs
     samples  the example of each input of ``model``
     dynamic  the dynamic axes, for messages
-    precise  the module in f64: what the model is held against where the module's own sums, in an order that rounds
-             more, are further off than rounding may move the model
+    precise  the module in f64: the reference if the module's own sums, in an order that rounds more, are further
+             off than rounding may move the model
     bind     raises InputError for inputs that are not as long as the model says that it needs
     """
 
@@ -91,7 +91,7 @@ class Comparison:
         return []
 
     def _vary(self) -> list[str]:
-        """Each symbol alone, those that cannot change alone in proportion with all others."""
+        """Vary each symbol alone; those that cannot change alone, in proportion with all others."""
         tried = {symbol: self._try([symbol]) for symbol in self.own}
         if len(tried) > 1 and not all(each.has_varied for each in tried.values()):
             together = self._try(list(self.own))
@@ -130,7 +130,7 @@ class Comparison:
         return ModuleTrial(frames, False, refusal, short)
 
     def _try_shorter(self, shorter: Sequence[Lengths]) -> tuple[bool, str]:
-        """Whether one was compared, and why the model refuses others: a refusal is no wrong number."""
+        """Whether one was compared, and why the model refuses others: a refusal is not an error."""
         short = ""
         for lengths in shorter:
             try:
@@ -157,7 +157,7 @@ class Comparison:
     def _agree(
         self, feeds: dict[str, Array], expected: dict[str, Array], outputs: "Reference | PulseError"
     ) -> bool:
-        """Whether the module agrees with the model, in its own types or in f64; what takes long comes last."""
+        """Whether the module agrees with the model, in its own dtypes or in f64; the slowest check comes last."""
         if isinstance(outputs, PulseError):
             return False
         references = [expected]

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 Pair = tuple[Any, Any]
-"""Real and imaginary part: tensors or numbers."""
+"""The real and the imaginary part: tensors or numbers."""
 
 
 def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The result of a function of PyTorch by real tensors; None if it takes no complex numbers."""
+    """The result of a function of PyTorch, computed with real tensors; None if no argument is complex."""
     name = getattr(function, "__name__", "").strip("_")
     first = args[0] if args else None
     listed: list[Any] = list(first) if isinstance(first, list | tuple) else []
@@ -48,7 +48,7 @@ def parts(torch: Any, value: Any) -> Pair:
 
 
 def join_parts(torch: Any, pair: Pair) -> Any:
-    """The complex tensor of both parts; a part may be a number."""
+    """Join both parts into a complex tensor; a part may be a number."""
     real, imaginary = pair
     if not torch.is_tensor(real):
         real = torch.full_like(imaginary, real)
@@ -115,7 +115,7 @@ ARITHMETIC: dict[str, Callable[[Any, Pair, Pair], Pair]] = {
     **dict.fromkeys(("sub", "isub", "subtract"), _difference),
     **dict.fromkeys(("rsub",), _swap_operands(_difference)),
 }
-"""By the names of PyTorch's functions without underscores."""
+"""Complex arithmetic by the names of PyTorch's functions, without underscores."""
 
 FUNCTIONS: dict[str, Callable[[Any, Pair], Pair]] = {
     "exp": _exponential,
@@ -157,7 +157,7 @@ PARTWISE = frozenset(
         "repeat",
     ]
 )
-"""Functions that may run on the real parts and on the imaginary parts."""
+"""Functions that apply to the real and the imaginary parts separately."""
 
 
 def _partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

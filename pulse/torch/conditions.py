@@ -1,5 +1,5 @@
 # pyright: basic
-"""Truth values and numbers that a module takes out of tensors, where they are known before it runs."""
+"""Truth values and numbers that a module takes out of tensors, if known before it runs."""
 
 import dis
 import sys
@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any
 
 CONVERSIONS = {"__bool__": bool, "item": lambda value: value, "__int__": int, "__float__": float}
-"""Functions that give the one element of a tensor to Python, by their names in PyTorch."""
+"""Functions that convert the one element of a tensor to Python, by their names in PyTorch."""
 _JUMPS = {"POP_JUMP_FORWARD_IF_TRUE": True, "POP_JUMP_IF_TRUE": True}
 _JUMPS |= {"POP_JUMP_FORWARD_IF_FALSE": False, "POP_JUMP_IF_FALSE": False}
 _BETWEEN = ("CACHE", "TO_BOOL", "NOT_TAKEN", "EXTENDED_ARG")
@@ -16,7 +16,7 @@ _BETWEEN = ("CACHE", "TO_BOOL", "NOT_TAKEN", "EXTENDED_ARG")
 class KnownConditions:
     """The values of the buffers of one element that a module holds before an export.
 
-    An exporter does not know what a tensor holds. A buffer that a call writes to is not known from then on.
+    An exporter does not know what a tensor holds. A buffer is unknown once a call has written to it.
     """
 
     def __init__(self, torch: Any, module: Any) -> None:
@@ -67,5 +67,5 @@ def asserted_value(frame: FrameType | None) -> bool | None:
 
 
 def _fails(step: dis.Instruction) -> bool:
-    """Whether it begins the failure of an ``assert``."""
+    """Whether the instruction begins the failure of an ``assert``."""
     return step.opname == "LOAD_ASSERTION_ERROR" or step.argval is AssertionError

@@ -1,4 +1,4 @@
-"""Describes where a module and a model first differ."""
+"""Describe where a module and a model first differ."""
 
 from collections.abc import Mapping
 
@@ -15,8 +15,8 @@ def first_difference(
 
     module   its outputs by name
     model    what the model gives for the same inputs, and how far rounding may move that
-    example  the module's for the example: frames are along the first axis whose length is another one there
-    runs     with random errors, of the model, where it is not clear without
+    example  the module's outputs for the example: frames are along the first axis whose length differs
+    runs     of the model with random errors, if the result is not clear without
     """
     if len(module) != len(model.native):
         return f"the module gives {len(module)} outputs, the model {len(model.native)}"
@@ -45,7 +45,7 @@ def _frame_axis(value: Array, example: Array | None) -> int | None:
 
 
 def _first(wrong: Array, axis: int | None) -> tuple[int, ...]:
-    """The place of the first wrong element, the earliest frame first."""
+    """The index of the first wrong element, the earliest frame first."""
     places = np.argwhere(wrong)
     place = places[0 if axis is None else int(np.argmin(places[:, axis]))]
     return tuple(int(index) for index in place)

@@ -31,7 +31,7 @@ _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
 class Export(NamedTuple):
-    """A file, notes for the user, and whether frames are left out at the end, as many as the length says.
+    """A file, notes for the user, and whether a slice drops a number of last frames that depends on the length.
 
     tensors  initializers whose data is not in the file, by name
     """
@@ -76,10 +76,10 @@ def export(request: ExportRequest) -> Export:
 
 @contextlib.contextmanager
 def _export_calls(torch: Any, module: Any) -> Generator[None]:
-    """Calls of the module as the exporter can follow them.
+    """While this lasts, change the module's calls to those that the exporter can follow.
 
-    Outputs that are inputs are copies: the exporter leaves such inputs out. Outputs that are no tensors are none. What
-    a call makes, such as a table of positions for the next one, is gone afterwards: there are no numbers in it.
+    Outputs that are inputs are copied: the exporter leaves such inputs out. Outputs that are not tensors are dropped.
+    What a call stores, such as a table of positions for the next one, is removed: it holds no numbers.
     """
     attributes: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
@@ -132,7 +132,7 @@ def name_outputs(torch: Any, result: Any) -> list[str] | None:
 
 
 def _mend_squeezes(proto: ModelProto) -> None:
-    """PyTorch (2.13) writes ``x.squeeze(1)`` of 16 channels, which changes nothing, as a node that ONNX refuses."""
+    """Remove squeezes of axes longer than 1: PyTorch (2.13) writes them as nodes, although ONNX refuses them."""
     from onnx.numpy_helper import to_array
 
     sizes = {
@@ -152,14 +152,14 @@ def _mend_squeezes(proto: ModelProto) -> None:
 
 
 def _export(request: ExportRequest) -> Export:
-    """By the exporter that follows torch.export."""
+    """Export with the exporter that is based on torch.export."""
     torch, module, call, state = request.torch, request.module, request.call, request.state
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.fill(torch, {})
     if positional and isinstance(positional[-1], dict):
         no_names: dict[
             str, Any
-        ] = {}  # behind a dict in the last place, which would be taken for named arguments
+        ] = {}  # after a dict as the last argument, which would be taken for named arguments
         positional = (*positional, no_names)
     loops = Loops(torch)
     try:
@@ -198,7 +198,7 @@ def _export(request: ExportRequest) -> Export:
 
 
 def _trace(request: ExportRequest) -> Export:
-    """By the older exporter, which traces the example; and what it warns of."""
+    """Export with the older exporter, which traces the example; also return its warnings."""
     torch, call = request.torch, request.call
     file = io.BytesIO()
     positional, named = call.fill(torch, {})
@@ -254,7 +254,7 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
 
 
 def _require_dynamic(proto: ModelProto, call: ModuleCall, title: str) -> None:
-    """Raises LoadError if an axis that was to be dynamic is a number, or an input is gone."""
+    """Raise LoadError if an axis that should be dynamic is a number, or an input is missing."""
     inputs = {value.name: value.type.tensor_type.shape.dim for value in proto.graph.input}
     for name, symbols in call.axes.items():
         if name not in inputs:

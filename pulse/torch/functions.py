@@ -1,5 +1,5 @@
 # pyright: basic
-"""Functions of PyTorch that are exported in another way than PyTorch's exporter has for them."""
+"""Replacements of PyTorch's functions that its exporter writes wrongly, or not at all."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from pulse.torch.loops import Loops
 
 
 def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
-    """A context: while it lasts, functions that the exporter writes wrongly, or not at all, are made of others.
+    """A context in which functions that the exporter writes wrongly, or not at all, are composed of others.
 
-    Its ``trims`` says whether slices were among them that leave out frames at the end, as many as the length says. An
-    author has to treat 0 of them apart, and the export knows only the way of the example; to the model, 0 is a number
-    as any other. The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``).
+    Its ``trims`` says whether a slice left out frames at the end whose number depends on the length. Authors treat 0
+    frames as a separate case, and the export has only the example's case; to the model, 0 is a number like any other.
+    The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``).
     """
 
     class Replace(torch.overrides.TorchFunctionMode):
@@ -61,7 +61,7 @@ def _trims(torch: Any, args: tuple[Any, ...]) -> bool:
 
 
 def _from_front(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same slice, its end counted from the front."""
+    """The slice with its end counted from the front."""
     x, axis, start, end, *rest = args
     return (x, axis, start, x.shape[axis] + end, *rest)
 

@@ -30,9 +30,8 @@ def draw_inputs(
 ) -> dict[str, Array]:
     """Inputs of these lengths: frames of the example in random order, the same ones along every axis of a symbol.
 
-    So values keep the example's range, and what belongs together in a frame stays together. Of the example's own length
-    the frames stay in their order. An example of floats that are all alike says nothing of their values: noise is
-    drawn in its place.
+    So values keep the example's range, and each frame stays intact. At the example's own length the frames keep their
+    order. If all floats of the example are equal, noise is drawn instead.
     """
     order = {
         symbol: np.arange(frames) if lengths[symbol] == frames else rng.integers(0, frames, lengths[symbol])
@@ -48,7 +47,7 @@ def draw_inputs(
 
 
 def _lively(value: Array, rng: np.random.Generator) -> Array:
-    """Noise where floats are all alike: normal for zeros, else of the same sign and mean."""
+    """Replace floats that are all equal with noise: normal for zeros, otherwise of the same sign and mean."""
     if value.size < 2 or not np.issubdtype(value.dtype, np.floating) or (value != value.flat[0]).any():
         return value
     level = float(value.flat[0])

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """``F.interpolate`` of these arguments; None if it is not linear, or its factor depends on the length."""
+    """``F.interpolate`` of these arguments, or None if it is not linear or its factor depends on the length."""
     arguments = {**dict(zip(("input", "size", "scale_factor", "mode", "align_corners"), args)), **named}
     x = arguments["input"]
     if (
@@ -35,7 +35,7 @@ def _single(value: Any) -> Any:
 
 
 def _factor(torch: Any, frames: Any, size: Any, factor: Any) -> Any:
-    """The number of frames that one frame becomes; None if it is not known for every length."""
+    """The number of output frames per input frame; None if it is not known for every length."""
     if size is None:
         return int(factor) if factor == int(factor) else factor
     if not isinstance(frames, torch.SymInt) or not isinstance(size, torch.SymInt):

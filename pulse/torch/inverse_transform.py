@@ -16,9 +16,9 @@ def inverse_transform(
     length: Any = None,
     return_complex: bool = False,
 ) -> Any:
-    """``torch.istft`` whose length may be a size; None if none is given, or of complex signals.
+    """``torch.istft`` whose length may be a size; None if no length is given, or for complex signals.
 
-    Frames that overlap are added, and divided by the sum of their squared windows, from half a frame on.
+    Overlapping frames are added and divided by the sum of their squared windows, starting at half a frame.
     """
     if length is None or onesided is False or return_complex:
         return None

@@ -1,5 +1,5 @@
 # pyright: basic
-"""The stack of layers that PyTorch's exporter keeps, where a layer raises an error and its caller goes on."""
+"""The exporter's stack of layers, restored if a layer raises an error that its caller catches."""
 
 import contextlib
 from collections.abc import Generator
@@ -11,7 +11,7 @@ from typing import Any
 def keep_layer_stack() -> Generator[None]:
     """While this lasts, a layer that raises leaves the tracer's stack of layers as it was.
 
-    Containers try a layer with an argument that it may not have, catch TypeError, and call it without.
+    Containers call a layer with an argument that it may lack, catch TypeError, and call it again without.
     """
     from torch.fx import Tracer
 

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Inputs that say how long the others are: ``lengths`` of a batch, which follow the frames of a stream."""
+"""Inputs that hold the length of other inputs, such as the ``lengths`` of a batch."""
 
 import inspect
 import math
@@ -13,15 +13,15 @@ from pulse.torch.axes import Axes
 from pulse.torch.lengths import LEAST
 
 Places: TypeAlias = dict[str, tuple[str, int]]
-"""Inputs that are lengths, and the input and the axis whose length each is."""
+"""Each input that is a length -> the input and the axis that it is the length of."""
 
 
 def follow_lengths(
     torch: Any, module: Any, call: ModuleCall, time_of: Callable[[Any, ModuleCall], Axes] | None
 ) -> tuple[Any, ModuleCall, Places]:
-    """The module without inputs that say how long the others are, its call, and these inputs.
+    """Return the module without inputs that are lengths, its call, and these inputs.
 
-    time_of  finds the time axis of a module and its call, where it is not known; it is added to the call
+    time_of  finds the time axis of a module and its call, if unknown; it is added to the call
     """
     for places in _find_lengths(torch, call):
         wrapper, shorter_call = with_lengths(torch, module, call, places)
@@ -34,10 +34,10 @@ def follow_lengths(
 
 
 def _find_lengths(torch: Any, call: ModuleCall) -> list[Places]:
-    """Inputs of integers that are as large as the example is long, each with the places that have this length.
+    """Find inputs of integers that equal a length of the example, each with the axes of this length.
 
-    Their names say so: lengths, ilens, x_len. Where axes are dynamic, these are the places; otherwise every axis behind
-    the first may be one, and there may be several answers.
+    They are known by name: lengths, ilens, x_len. Dynamic axes are preferred; otherwise every axis after the first is
+    a candidate, and there may be several results.
     """
     lengths = {
         name: int(value.reshape(-1)[0])
@@ -61,7 +61,7 @@ def _find_lengths(torch: Any, call: ModuleCall) -> list[Places]:
 
 
 def _is_length(torch: Any, value: Any) -> bool:
-    """Whether it is one integer, or the same one for each entry of a batch."""
+    """Whether a value is one integer, or the same one for each entry of a batch."""
     if not torch.is_tensor(value) or value.dim() > 1 or not value.numel():
         return False
     first = value.reshape(-1)[0]
@@ -123,15 +123,15 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "ceil": math.ceil,
     "floor": math.floor,
 }
-"""Arithmetic of them and numbers."""
+"""Arithmetic of such tensors and numbers."""
 QUOTIENTS = {None: operator.truediv, "floor": operator.floordiv}
 """What ``div`` computes by its ``rounding_mode``."""
 
 
 def _known_numbers(torch: Any) -> Any:
-    """A context: while it lasts, tensors that are computed of a length alone are known, and give it as a size.
+    """A context in which tensors computed from a length alone are known, and convert to a size.
 
-    An exporter does not know what a tensor holds, so no length that an author takes out of one.
+    An exporter does not know what a tensor holds, and so no length that an author reads from one.
     """
     sizes = (torch.SymInt, torch.SymFloat)
 
@@ -144,7 +144,7 @@ def _known_numbers(torch: Any) -> Any:
             return self._note(torch.full(shape, number, dtype=dtype), number)
 
         def number(self, value: Any) -> Any:
-            """The number that all elements of a tensor are; None if it is not known."""
+            """The number that all elements of a tensor equal, or None if unknown."""
             tensor, number = self._numbers.get(id(value), (None, None))
             return number if tensor is value else None
 
@@ -174,7 +174,7 @@ def _known_numbers(torch: Any) -> Any:
                         result = torch.full(result.shape, number_after, dtype=result.dtype)
                     self._note(result, number_after)
                 elif result is args[0]:
-                    del self._numbers[id(result)]  # it was written to
+                    del self._numbers[id(result)]  # the tensor was written to
             return result
 
         def _derive(
@@ -186,7 +186,7 @@ def _known_numbers(torch: Any) -> Any:
                 return None
             if name in KEPT:
                 return number
-            if not all(type(each) in (int, torch.SymInt) for each in operands[1:]):  # a bool is no length
+            if not all(type(each) in (int, torch.SymInt) for each in operands[1:]):  # a bool is not a length
                 return None
             if plain == "div" and set(named) <= {"rounding_mode"}:
                 function = QUOTIENTS.get(named.get("rounding_mode"))

@@ -1,4 +1,4 @@
-"""Lengths besides the example's at which a model is tried."""
+"""The lengths, other than the example's, at which a model is tried."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import gcd
@@ -12,11 +12,11 @@ Lengths: TypeAlias = dict[str, int]
 LEAST = 2
 """PyTorch's exporter takes lengths of 0 and 1 for constants."""
 NEAR = 4
-"""Lengths in a row that are tried: one of them suits a small stride."""
+"""The number of consecutive lengths that are tried: one of them suits a small stride."""
 
 
 def variations(own: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], list[Lengths]]:
-    """Shorter and longer lengths than the example's, the best in front.
+    """Return lengths shorter and longer than the example's, the best first.
 
     own      the example's
     symbols  those that change, in proportion; the others keep the example's length
@@ -35,32 +35,32 @@ def variations(own: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], lis
 
 
 def _shorter(frames: int) -> list[int]:
-    """About a third; half; less by what strides divide."""
+    """About a third; half; then shorter ones that strides divide."""
     third = [frames // 3 + more for more in range(1, NEAR + 1)]
     return list(dict.fromkeys([*third, frames // 2, *(frames - step for step in _steps(frames))]))
 
 
 def _longer(frames: int) -> list[int]:
-    """Beyond twice as long, since lengths may be rounded up to powers of two; twice; more by what strides divide."""
+    """More than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides divide."""
     twice = [2 * frames + more for more in range(1, NEAR + 1)]
     return list(dict.fromkeys([*twice, 2 * frames, *(frames + step for step in _steps(frames))]))
 
 
 def _steps(frames: int) -> list[int]:
-    """Falling from ``frames`` to 1: multiples of the powers of two, and of 15 times these, that are usual strides."""
+    """The usual strides up to ``frames``, in falling order: powers of two, and 15 times powers of four."""
     powers = [4**power for power in range(frames.bit_length())]
     steps = {step for power in powers for step in (1, 2 * power, 15 * power) if step <= frames}
     return sorted(steps, reverse=True)
 
 
 def even_length(own: Lengths, symbol: str) -> list[Lengths]:
-    """A shorter length that the powers of two divide, at which strides leave no rest; none for a short example."""
+    """A shorter length divisible by powers of two, so that strides leave no remainder; empty for a short example."""
     power = 2 ** max(own[symbol].bit_length() - 2, 0)
     return [{**own, symbol: power}] if power >= LEAST else []
 
 
 def read_lengths(given: Any, own: Lengths) -> list[Lengths] | None:
-    """The lengths at which the caller compares, of every symbol; None if none are given. Raises InputError."""
+    """The lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Sequence):

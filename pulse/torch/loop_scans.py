@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false
-"""One Scan of the steps of a loop that an export has written one after another."""
+"""Replacement of the unrolled steps of a loop in an export with one Scan."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ NO_FRAME = "none of its steps takes the frame of its own number, as x[:, t] does
 
 
 class _NoScanError(Exception):
-    """Why the steps of a loop are not alike."""
+    """The steps of a loop are not alike; the message says why."""
 
 
 def roll_loops(program: Any, loops: Sequence[Loop], title: str) -> None:
@@ -84,7 +84,7 @@ def _frames_of(node: Any) -> tuple[Any, ...]:
 
 
 def _skip_copies(graph: Any, node: Any) -> None:
-    """Use what a Store gives in place of copies of it."""
+    """Replace copies of a Store's output with the output itself."""
     for user, place in tuple(node.outputs[0].uses()):
         if user.op_type in ("Identity", "CastLike") and place == 0:
             _use_instead(graph, user.outputs[0], node.outputs[0])
@@ -96,7 +96,7 @@ def _join_stores(stores: Sequence[Any]) -> list[Any]:
 
 
 class _Body:
-    """The body of a Scan, made of the first step; all steps must be alike."""
+    """The body of a Scan, built from the first step; all steps must be alike."""
 
     def __init__(self, graph: Any, loop: Loop) -> None:
         import onnx_ir
@@ -182,7 +182,7 @@ class _Body:
         return self._ir.Value(name=f"loop{self._number}.{kind}{place}", type=like.type, shape=like.shape)
 
     def _state(self, values: tuple[Any, ...]) -> Any:
-        """What a step takes from the one before; ``values[0]`` at first."""
+        """A value that each step takes from the step before; the first takes ``values[0]``."""
         if values[0].shape != values[1].shape:
             raise _NoScanError(
                 f"its state has the shape {values[0].shape} at first, and {values[1].shape} then"
@@ -229,9 +229,9 @@ class _Body:
         return self._copies[key].outputs[place]
 
     def finish(self, stacks: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Put the Scan in front of the first node that needs it, and what it gives in place of the joined frames."""
+        """Insert the Scan before the first node that needs it, and replace the joined frames with its outputs."""
         ir = self._ir
-        while self._pending:  # after all outputs, whose steps are compared up to the last one
+        while self._pending:  # after all outputs, because these are compared up to the last step
             place, values = self._pending.pop()
             self._nexts[place] = self._node("Identity", [self._value(values)], values[0])
         kept = self._keep_last_values()
@@ -295,7 +295,7 @@ class _Body:
         return reshape.outputs[0]
 
     def _keep_last_values(self) -> list[tuple[Any, int]]:
-        """Values of the last step that are used behind the loop, each with the place of a state that keeps it."""
+        """Values of the last step that are used after the loop, each with the index of the state that keeps it."""
         kept: list[tuple[Any, int]] = []
         for values, inner in list(self._known.values()):
             value = values[-1]
@@ -331,7 +331,7 @@ def _levels(graph: Any, loop: Loop) -> dict[int, int]:
 
 
 def _constant(value: Any) -> Any:
-    """The numbers of a constant; None for others."""
+    """The numbers of a constant, or None for other values."""
     if value.const_value is not None:
         return value.const_value.numpy()
     node = value.producer()

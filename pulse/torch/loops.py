@@ -1,5 +1,5 @@
 # pyright: basic
-"""Loops over frames that a module's author wrote in Python: an export runs some steps of them, and marks the frames.
+"""Python loops over frames in a module's code: an export runs some of their steps, and marks the frames.
 
 ``loop_scans.py`` makes one Scan of the steps.
 """
@@ -33,9 +33,9 @@ class LoopStep(WholeNumber):
 class Loop(NamedTuple):
     """A loop over frames.
 
-    number  its place among all loops
-    frames  how many there are: a size
-    origin  the file and the line that it is written in
+    number  the index of the loop among all loops
+    frames  their number, a size
+    origin  the file and the line of the loop
     """
 
     number: int
@@ -67,7 +67,7 @@ class Loops:
         return [LoopStep.of(loop, number) for number in range(STEPS)]
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The result of a function of PyTorch, if it takes frames out of a loop or joins them; None otherwise."""
+        """The result of a function of PyTorch that selects or joins frames of a loop, or None for other calls."""
         match name:
             case "__getitem__":
                 return self._frame_at(*args)
@@ -83,7 +83,7 @@ class Loops:
                 return None
 
     def note(self, args: Any, named: Any, result: Any) -> None:
-        """Mark what is computed of frames with the last step of these."""
+        """Mark a result that depends on frames with the last of their steps."""
         if not self.every:
             return
         leaves = self._torch.utils._pytree.tree_leaves
@@ -136,7 +136,7 @@ class Loops:
         return frame
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
-        """All frames, also those that ``for frame in x`` gives."""
+        """All frames of a tensor, for ``unbind`` and ``for frame in x``."""
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
@@ -168,7 +168,7 @@ class Loops:
         return True
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
-        """The frames of all steps, if there is one of each."""
+        """Join the frames of all steps, if there is one of each."""
         if not isinstance(tensors, list | tuple) or len(tensors) != STEPS:
             return None
         marks: list[Any] = [getattr(each, _MARK, None) for each in tensors]
@@ -199,7 +199,7 @@ def _step(entry: Any) -> LoopStep | None:
 
 
 def _origin() -> str:
-    """The file and the line outside of this package and of PyTorch."""
+    """The file and the line of the innermost caller outside of this package and of PyTorch."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
         "pulse",

@@ -1,4 +1,4 @@
-"""A module as an oracle: it runs on arrays, and nothing of that stays in it."""
+"""A module as an oracle: it runs on arrays, and its state is restored after each run."""
 
 import contextlib
 from collections.abc import Collection, Generator, Sequence
@@ -16,9 +16,9 @@ from pulse.torch.preservation import Restore, refill_dict
 
 @contextlib.contextmanager
 def computing_in(torch: Any, module: Any, dtype: Any) -> Generator[None]:
-    """The module with its floats in another type, f32 or f64, and new tensors of that type; None: as it is.
+    """While this lasts, the module's floats and new tensors have another dtype, f32 or f64; None: as they are.
 
-    In f64 parameters are converted where they are used, one by one: all at once take twice the memory of the module.
+    In f64, parameters are converted one by one when used: all at once take twice the memory of the module.
     """
     if dtype is None:
         yield
@@ -47,7 +47,7 @@ def _in_type(torch: Any, value: Any, dtype: Any) -> Any:
 
 
 def wide_parameters(torch: Any, dtype: Any) -> Any:
-    """A context: every function and attribute of PyTorch sees parameters of floats in another type."""
+    """A context in which all functions and attributes of PyTorch get float parameters in another dtype."""
     tree = torch.utils._pytree
 
     def widen(value: Any) -> Any:
@@ -68,7 +68,7 @@ def wide_parameters(torch: Any, dtype: Any) -> Any:
 
 
 def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
-    """The types of the floats that the module has as parameters, and takes."""
+    """The dtypes of the module's float parameters and inputs."""
     tensors = [*module.parameters(), *filter(torch.is_tensor, call.leaves(torch).values())]
     return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
 
@@ -99,7 +99,7 @@ class ModuleOracle:
         self._dtype = dtype
 
     def __call__(self, feeds: dict[str, Array], restore: bool = True) -> dict[str, Array]:
-        """The outputs. ``restore``: False goes on with what the module keeps since the last run."""
+        """Run the module and return its outputs. ``restore``: False continues with the state of the last run."""
         if restore:
             self._restore()
         try:
@@ -114,7 +114,7 @@ class ModuleOracle:
         return dict(zip(names, arrays))
 
     def _values(self, feeds: dict[str, Array]) -> dict[str, Any]:
-        """Tensors in place of all tensors that are floats, and of those that are fed."""
+        """The tensors that replace the float tensors and the fed ones."""
         leaves = {name: leaf for name, leaf in self._leaves.items() if self._torch.is_tensor(leaf)}
         values = {
             name: self._tensor(feeds[name], leaf) if name in feeds else leaf.detach().clone()
@@ -147,7 +147,7 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
 
 
 def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
-    """Buffers, and attributes that are tensors, of a module and its parts, by their qualified names."""
+    """The buffers and tensor attributes of a module and its submodules, by their qualified names."""
     return {
         f"{prefix}.{name}" if prefix else name: value
         for prefix, each in module.named_modules()
@@ -179,7 +179,7 @@ def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> 
 
 
 def array_of(torch: Any, value: Any) -> Array:
-    """The array of a tensor; complex numbers as pairs on a last axis."""
+    """A tensor as an array, complex numbers as pairs on a last axis."""
     if not torch.is_tensor(value):
         return np.asarray(value)
     plain_value = value.detach().resolve_conj().resolve_neg()

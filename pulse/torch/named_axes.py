@@ -1,5 +1,5 @@
 # pyright: basic
-"""Functions of einx, which computes with the axes of tensors by name, and takes their lengths for numbers."""
+"""Functions of einx, which addresses axes by name and fixes their lengths as numbers."""
 
 import contextlib
 import re
@@ -27,16 +27,16 @@ FUNCTIONS = {
     "logical_and": "logical_and",
     "logical_or": "logical_or",
 }
-"""Functions of two operands or more: their names in einx and in PyTorch."""
+"""Functions of two or more operands: their names in einx and in PyTorch."""
 _TOKEN = re.compile(r"\.\.\.|[A-Za-z_]\w*|1|\S")
 _REST = "..."
 
 
 @contextlib.contextmanager
 def keep_named_axes(torch: Any) -> Generator[None]:
-    """While this lasts, elementwise functions of einx are those of PyTorch, on operands whose axes were moved.
+    """While this lasts, elementwise functions of einx run as PyTorch's, on operands with their axes moved.
 
-    Patterns with brackets, parentheses or numbers, and other threads, get what they always do.
+    Patterns with brackets, parentheses or numbers, and other threads, are unaffected.
     """
     einx = sys.modules.get("einx")
     owner = OwnThread()
@@ -63,7 +63,7 @@ def _by_name(torch: Any, owner: OwnThread, original: Any, function: Callable[...
 
 
 def _read(torch: Any, pattern: Any, operands: tuple[Any, ...]) -> list[list[str]] | None:
-    """The axes of each operand and of the result; None if there is more in the pattern than names."""
+    """The axes of each operand and of the result, or None if the pattern has more than names."""
     if not isinstance(pattern, str) or pattern.count("->") != 1:
         return None
     operand_axes, result = pattern.split("->")
@@ -92,7 +92,7 @@ def _read(torch: Any, pattern: Any, operands: tuple[Any, ...]) -> list[list[str]
 
 
 def _without_rest(tokens: list[str], rest: int) -> list[str]:
-    """Names for each axis that ``...`` stands for."""
+    """Replace ``...`` with a name for each of its axes."""
     return [
         name for token in tokens for name in ([f".{n}" for n in range(rest)] if token == _REST else [token])
     ]

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Buffers that the first call makes, such as tables of positions, which an export makes in each call."""
+"""Buffers that the first call creates, such as tables of positions; an export creates them in each call."""
 
 import contextlib
 from collections.abc import Generator
@@ -12,7 +12,7 @@ from pulse.torch.silence import OwnThread
 def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
     """While this lasts, buffers without a tensor, and new ones that a call registers, are plain attributes.
 
-    An exporter lists the buffers before a call, and does not find those that the call makes.
+    An exporter lists the buffers before a call, and misses those that the call creates.
     """
     owner = OwnThread()
     own = {id(vars(each)) for each in module.modules()}  # tracers wrap modules, and share their attributes

@@ -1,4 +1,4 @@
-"""What a module holds: kept as it is, brought back afterwards."""
+"""The state of a module: saved before a run, restored afterwards."""
 
 import contextlib
 import tempfile
@@ -17,11 +17,11 @@ from pulse.torch.arguments import ModuleCall
 Restore: TypeAlias = Callable[[], None]
 
 LARGE = 1 << 20
-"""Bytes from which on a tensor may be kept in a file."""
+"""The size in bytes from which a tensor may be kept in a file."""
 
 
 class ModuleState:
-    """The contents of all tensors, lists and dicts that a module holds when this is made."""
+    """The contents of all tensors, lists and dicts of a module when this object is created."""
 
     def __init__(self, torch: Any, module: Any) -> None:
         self._module = module
@@ -52,12 +52,12 @@ class ModuleState:
         self._undo += [_TensorState(torch, each, self._mapped.get(id(each))).restore for each in tensors]
 
     def restore(self) -> None:
-        """Bring all of it back, modes of training too."""
+        """Restore everything, including the training modes."""
         for each in self._undo:
             each()
 
     def begin(self) -> None:
-        """Bring all of it back, in eval mode."""
+        """Restore everything, in eval mode."""
         self.restore()
         self._module.eval()
 
@@ -117,7 +117,7 @@ class MappedTensor(NamedTuple):
 
 
 def map_tensors(torch: Any, tensors: Sequence[Any]) -> dict[int, MappedTensor]:
-    """The large tensors of those in a file, by their identities; none if all together are small.
+    """Copy the large tensors to a file and return them by identity; empty if they are small in total.
 
     Raises LoadError: the folder of temporary files has no space for them
     """
@@ -146,9 +146,9 @@ def _is_large(torch: Any, tensor: Any) -> bool:
 
 
 class _TensorState:
-    """The contents of a tensor; they are written back only if something else was written, as autograd takes note.
+    """The contents of a tensor; they are written back only if changed, because autograd records writes.
 
-    mapped  where they are kept already; otherwise in a copy
+    mapped  the file in which they are kept already; otherwise they are copied
     """
 
     def __init__(self, torch: Any, tensor: Any, mapped: MappedTensor | None) -> None:

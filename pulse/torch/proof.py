@@ -1,4 +1,4 @@
-"""The proof of a module: its stream, and its author's own streaming mode, against the module."""
+"""The proof of a module: compare its stream, and its author's own streaming mode, with the module."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pulse.proof import ProofReport
 
 Twin: TypeAlias = Callable[..., Any]
-"""An author's own streaming: one pulse of each input to the frames that are ready of each output."""
+"""An author's own streaming mode: takes a pulse of each input, returns the ready frames of each output."""
 
 PULSES = 8
-"""Pulses that a twin gets."""
+"""The number of pulses given to a twin."""
 
 
 def prove_module(
@@ -45,7 +45,7 @@ def prove_module(
     dynamic: Dynamic | None = None,
     states: Mapping[str, Any] | None = None,
 ) -> "ProofReport":
-    """The proof of what ``from_torch`` makes of a module, which compares both at other lengths than the example's.
+    """Prove the model that ``from_torch`` makes of a module, which also compares both at other lengths.
 
     twin    its frames, joined, must be the first ones that the module gives for the whole input. Of a module that takes
             chunks and states it is the module itself, called chunk by chunk
@@ -69,7 +69,7 @@ def prove_module(
 def _require_calls(
     module: Any, example: Any, states: Mapping[str, Any] | None, pulsed: PulsedModel, seed: int
 ) -> None:
-    """The module itself as twin: each call with the states of the one before. Raises DivergenceError."""
+    """Compare with the module itself, each call with the states of the call before. Raises DivergenceError."""
     torch, title = import_module("torch"), type(module).__name__
     call = read_call(torch, module, title, example, {})
     names = [port.name for port in pulsed.inputs]
@@ -90,7 +90,7 @@ def _require_calls(
 
 
 def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
-    """Raises DivergenceError."""
+    """Compare the twin with the module. Raises DivergenceError."""
     torch = import_module("torch")
     title = type(module).__name__
     feeds = _inputs(torch, module, example, pulsed, seed)
@@ -132,7 +132,7 @@ def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, se
 
 
 def _inputs(torch: Any, module: Any, example: Any, pulsed: PulsedModel, seed: int) -> dict[str, Array]:
-    """Frames of the example in random order, as many as fill the pulses."""
+    """Frames of the example in random order, enough to fill the pulses."""
     leaves = read_call(torch, module, type(module).__name__, example, {}).leaves(torch)
     samples = {
         port.name: SampledInputs(

@@ -11,7 +11,7 @@ from pulse.torch.silence import OwnThread
 class OnnxCell(NamedTuple):
     """A recurrent layer of ONNX.
 
-    gates       where PyTorch's weights have each gate of ONNX
+    gates       the index in PyTorch's weights of each gate of ONNX
     attributes  of the node, besides direction and size
     """
 
@@ -26,14 +26,14 @@ CELLS = {
     "rnn_tanh": OnnxCell("RNN", (0,), {}),
     "rnn_relu": OnnxCell("RNN", (0,), {"activations": "Relu"}),
 }
-"""By the names of PyTorch's functions."""
+"""The cells by the names of PyTorch's functions."""
 
 
 @contextlib.contextmanager
 def keep_recurrent_layers(torch: Any) -> Generator[None]:
-    """While this lasts, nn.RNN, nn.GRU and nn.LSTM are nodes of ONNX to an export, and compute nothing.
+    """While this lasts, an export writes nn.RNN, nn.GRU and nn.LSTM as nodes of ONNX, which compute nothing.
 
-    Layers that run in other threads compute as ever.
+    Layers in other threads are unaffected.
     """
     layers = torch.nn.modules.rnn
     functions = layers._VF
@@ -60,7 +60,7 @@ class RecurrentFunctions:
 
 
 def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
-    """The layer's result; packed sequences and projections stay PyTorch's own, as ONNX has no such layers."""
+    """The layer's result; packed sequences and projections are left to PyTorch, as ONNX has no such layers."""
     if not isinstance(arguments[3], bool):
         return function(*arguments)
     x, initial, weights, biased, count, _, _, bidirectional, batch_first = arguments
@@ -111,6 +111,6 @@ def _node(
 
 
 def _reorder(torch: Any, weight: Any, gates: Sequence[int]) -> Any:
-    """Weights or biases [G * H, ...] with the gates of ONNX in its order."""
+    """Reorder the gates of weights or biases [G * H, ...] as ONNX has them."""
     split = weight.chunk(len(gates))
     return torch.cat([split[gate] for gate in gates])

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Nothing of what PyTorch's exporter says of its own parts; other threads speak as before."""
+"""Silence PyTorch's exporter in one thread."""
 
 import contextlib
 import io
@@ -11,12 +11,12 @@ from collections.abc import Generator
 from typing import Any, cast
 
 _LOGGERS = ("torch", "onnxscript")
-"""The packages whose records are left out."""
+"""The packages whose log records are dropped."""
 
 
 @contextlib.contextmanager
 def silence_exporter() -> Generator[None]:
-    """Keep to itself what the exporter prints, logs and warns of in this thread."""
+    """Silence the exporter's prints, logs and warnings, in this thread only."""
     owner = OwnThread()
     roots = [logging.getLogger(name) for name in logging.root.manager.loggerDict if _is_exporters(name)]
     handlers = {handler for logger in (logging.root, *roots) for handler in logger.handlers}
@@ -43,7 +43,7 @@ def _is_exporters(name: str) -> bool:
 
 
 class OwnThread:
-    """The thread that made this."""
+    """The thread that created this object."""
 
     def __init__(self) -> None:
         self._number = threading.get_ident()
@@ -54,16 +54,16 @@ class OwnThread:
         return threading.get_ident() == self._number
 
     def match(self, text: str) -> bool:
-        """As a pattern of warnings: those of this thread, whatever they say."""
+        """Match every warning of this thread; used as the pattern of a warnings filter."""
         return self.is_here
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is to be shown."""
+        """Whether a log record is shown."""
         return not (self.is_here and _is_exporters(record.name))
 
 
 class _Silenced(io.TextIOBase):
-    """A stream that takes no text from one thread."""
+    """A text stream that drops what one thread writes."""
 
     def __init__(self, stream: Any, owner: OwnThread) -> None:
         self._stream, self._owner = stream, owner

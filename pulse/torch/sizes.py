@@ -1,5 +1,5 @@
 # pyright: basic
-"""Sizes that stay sizes where a module's author wrote ``int(x.shape[-1] / 4)``, ``math.ceil(n / 4)`` or ``len(x)``."""
+"""Keep sizes symbolic in a module's ``int(x.shape[-1] / 4)``, ``math.ceil(n / 4)`` and ``len(x)``."""
 
 import builtins
 import contextlib
@@ -11,20 +11,19 @@ from pulse.torch.loops import Loops
 from pulse.torch.silence import OwnThread
 
 OWN = "torch"
-"""The package whose code is left as it is."""
+"""The package whose code is not changed."""
 
 
 @contextlib.contextmanager
 def keep_sizes(torch: Any, module: Any, loops: Loops) -> Generator[None]:
     """While this lasts, ``int``, ``len``, ``range`` and quotients of sizes keep them symbolic.
 
-    Python lets these functions give nothing but numbers, so an export that passes through them fixes the length:
-    they have other meanings in the files of a module's classes. Of a size and a bound, ``max`` and ``min`` give that
-    one which the example gives; where another length would give the other one, the model refuses it. A quotient
-    remembers both of its integers, so that floors and ceilings of it are computed in integers. In other threads all of
-    them mean what they always do.
+    Python lets these functions return only numbers, so an export that passes through them fixes the length: they are
+    replaced in the files of the module's classes. ``max`` and ``min`` of a size and a bound return the one that the
+    example selects; the model refuses lengths that would select the other. A quotient keeps both of its integers, so
+    that its floor and ceiling are computed in integers. Other threads are unaffected.
 
-    loops  take the loops over all frames
+    loops  records the loops over all frames
     """
     owner = OwnThread()
     names: dict[str, Any] = {
@@ -59,7 +58,7 @@ def keep_sizes(torch: Any, module: Any, loops: Loops) -> Generator[None]:
 
 
 def _namespaces(module: Any) -> list[dict[str, Any]]:
-    """The globals of the files that the classes of the module, and their bases, are written in."""
+    """The globals of the files that define the module's classes and their bases."""
     files = {
         base.__module__
         for each in module.modules()
@@ -75,7 +74,7 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
 
 
 def _is_near(name: str, files: set[str]) -> bool:
-    """Whether a file stands in the folder of one of the files: helpers of a model are written there."""
+    """Whether a file is in the folder of one of the files, as the helpers of a model are."""
     return name.rpartition(".")[0] in {file.rpartition(".")[0] for file in files}
 
 
@@ -117,9 +116,9 @@ def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
 
 def _symbolic_range(torch: Any, owner: OwnThread, loops: Loops) -> Any:
     def steps(*arguments: Any) -> Any:
-        """``range``; one of sizes that has the same number of steps for every length keeps them symbolic.
+        """``range`` that keeps sizes symbolic if it has the same number of steps for every length.
 
-        Of a loop over all frames, some steps are run.
+        A loop over all frames runs only some steps.
         """
         if owner.is_here and any(isinstance(each, torch.SymInt) for each in arguments):
             start, stop, step = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
@@ -163,7 +162,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
     """The result of ``/`` of two sizes, in place of ``divide``."""
 
     class Quotient(torch.SymFloat):
-        """An exact quotient of integers, the lower one positive; a float to everything that asks for one."""
+        """An exact quotient of integers with a positive denominator; elsewhere it acts as a float."""
 
         def __init__(self, upper: Any, lower: int) -> None:
             super().__init__(divide(upper, lower).node)

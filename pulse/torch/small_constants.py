@@ -1,4 +1,4 @@
-"""Constants that are nearly 0 or 1, and stay in an export."""
+"""Keep constants that are nearly 0 or 1 in an export."""
 
 import contextlib
 import warnings
@@ -11,14 +11,14 @@ from typing import Any
 from pulse.errors import PulseWarning
 
 MATCHER = "onnxscript.rewriter._matcher"
-"""What decides whether a constant is the one of a rewriting rule, through its ``math.isclose``."""
+"""The module whose ``math.isclose`` decides whether a constant matches a rewrite rule."""
 
 
 @contextlib.contextmanager
 def keep_small_constants() -> Generator[None]:
-    """While this lasts, only sums with 0 and products with 1 are left out of an export.
+    """While this lasts, an export drops only sums with exactly 0 and products with exactly 1.
 
-    onnxscript takes constants within 1e-8 of 0, or 1e-5 of 1, for these numbers: it leaves out the epsilon of a
+    onnxscript takes constants within 1e-8 of 0, or 1e-5 of 1, for these numbers: it drops the epsilon of a
     norm, so that frames of silence become 0/0. Warns if this onnxscript has no such module.
     """
     try:

@@ -20,14 +20,14 @@ from pulse.torch.preservation import Restore
 from pulse.typed import Variable
 
 BUFFERS = "buffers"
-"""The parameter that takes the buffers of a module that assigns them."""
+"""The name of the parameter for the buffers that a module assigns."""
 CALLS = 3
-"""Calls in a row that are compared."""
+"""The number of consecutive calls that are compared."""
 
 
 @dataclass(frozen=True)
 class StateLeaf:
-    """A tensor that a call takes and the next one gets.
+    """A tensor that each call takes and passes on to the next.
 
     parameter  of ``forward`` that holds it
     input      its name in the model
@@ -46,8 +46,8 @@ def find_states(
 ) -> list[StateLeaf]:
     """The states that a module takes and returns.
 
-    Without ``choices``: parameters whose name says so (cache, state, memory …) or that hold several tensors, and the
-    only part of the result of the same types and shapes.
+    Without ``choices``: each parameter named as one (cache, state, memory …) or holding several tensors, matched with
+    the only part of the result of equal dtypes and shapes.
 
     result   what the module gives for the example
     choices  parameter -> part of the result: a place of a tuple, or a key of a dict
@@ -125,7 +125,7 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, titl
 
     Raises InputError: one that it cannot keep
 
-    begin  brings the module back to the state that it has now
+    begin  restores the module's present state
     """
     before = {name: value.detach().clone() for name, value in tensors_of(torch, module).items()}
     plain = _plain_values(module)
@@ -166,7 +166,7 @@ def _plain_values(module: Any) -> dict[str, Any]:
 def with_buffers(
     torch: Any, module: Any, call: ModuleCall, buffers: Mapping[str, Any]
 ) -> tuple[Any, ModuleCall]:
-    """A module that takes its buffers as an input and gives their next values, behind the result; and its call."""
+    """Return a module that takes its buffers as an input and returns their next values last, and its call."""
     places = {name.replace(".", "_"): name for name in buffers}
 
     def forward(*positional: Any, **named: Any) -> Any:

@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false
-"""The weights of an exported program, which need not go through its file."""
+"""The large weights of an exported program, kept out of its file."""
 
 from typing import Any
 
@@ -7,19 +7,19 @@ from pulse.facts import Array
 from pulse.torch.preservation import ModuleState
 
 LARGE = 1 << 14
-"""Bytes from which on a weight is taken out."""
+"""The size in bytes from which a weight is taken out."""
 
 
 def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
     """The large weights of an exported program by their names; its file then has only their shapes.
 
-    Nothing that becomes of the module changes them: they are what ``state`` keeps, or copies.
+    Later changes to the module do not affect them: they are the arrays of ``state``, or copies.
     """
     from onnx_ir import ExternalTensor
 
     initializers = program.model.graph.initializers
     for name in [name for name, value in initializers.items() if not _is_read(value)]:
-        del initializers[name]  # such as what the module made in the export alone, which has no numbers
+        del initializers[name]  # such as tensors created in the export, which have no numbers
     arrays: dict[str, Array] = {}
     for name, value in initializers.items():
         tensor = value.const_value

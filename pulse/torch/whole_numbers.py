@@ -1,5 +1,5 @@
 # pyright: basic
-"""Numbers that a module keeps in tensors: buffers of one integer, such as a stride, and roundings of sizes."""
+"""Integers that a module keeps in tensors: buffers of one integer, such as a stride, and rounded sizes."""
 
 import contextlib
 import math
@@ -13,10 +13,10 @@ from pulse.torch.silence import OwnThread
 
 
 class WholeNumber(int):
-    """An integer with what a tensor of one integer has, besides arithmetic."""
+    """An integer with the methods of a tensor of one integer."""
 
     def to(self, *_: Any, **__: Any) -> int:
-        """Itself: it has no other type, and no device."""
+        """Return itself: it has no other dtype, and no device."""
         return self
 
     item = long = int = to
@@ -26,7 +26,7 @@ class WholeNumber(int):
 
 
 def _plain(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:
-    """An operator that takes a number as Python's own: sizes that are symbols know no other."""
+    """An operator on the plain Python int: symbolic sizes support no other type."""
 
     def compute(self: WholeNumber, other: Any) -> Any:
         number = other.__pos__() if isinstance(other, WholeNumber) else other
@@ -46,13 +46,13 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 def keep_whole_numbers(
     torch: Any, module: Any, run: Callable[[], object], restore: Restore
 ) -> Generator[None]:
-    """While this lasts, buffers of one integer are numbers, and roundings of sizes are sizes.
+    """While this lasts, buffers of one integer are numbers, and rounded sizes are sizes.
 
-    An exporter does not know what a tensor holds, and so no length that an author computes with such buffers.
-    Buffers stay tensors if the module assigns them, or does not run without them.
+    An exporter does not know what a tensor holds, and so no length computed with such buffers. A buffer stays a tensor
+    if the module assigns it, or does not run without it.
 
     run      the module on its example
-    restore  brings its state back
+    restore  restores its state
     """
     owner = OwnThread()
     functions = {name: getattr(torch, name) for name in ROUNDINGS}
@@ -81,7 +81,7 @@ def keep_whole_numbers(
 
 
 ROUNDINGS: dict[str, Callable[[Any], Any]] = {"ceil": math.ceil, "floor": math.floor}
-"""PyTorch's functions, and what they do with numbers."""
+"""PyTorch's functions and their equivalents for numbers."""
 
 
 def _wrap_rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callable[[Any], Any]) -> Any:
@@ -97,7 +97,7 @@ def _wrap_rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callabl
 
 
 def _quotient_itself(torch: Any, owner: OwnThread, function: Any) -> Any:
-    """``torch.as_tensor``; quotients of sizes stay as they are: an author rounds them with ``torch.ceil``."""
+    """``torch.as_tensor`` that leaves quotients of sizes unchanged: authors round them with ``torch.ceil``."""
 
     def convert(value: Any, *others: Any, **named: Any) -> Any:
         if isinstance(value, torch.SymFloat) and owner.is_here:
@@ -134,7 +134,7 @@ def _to_tensors(places: list[_Place]) -> None:
 
 
 def _runs_alike(places: list[_Place], run: Callable[[], object]) -> bool:
-    """Whether the module runs with the numbers, and assigns none of them."""
+    """Whether the module runs with the numbers without assigning any."""
     before = [module.__dict__[name] for module, name, _ in places]
     try:
         run()

@@ -1,4 +1,4 @@
-"""The node cases of ``onnx.backend.test``, as they are installed or as they lie in a folder."""
+"""The node cases of ``onnx.backend.test``, from the installed package or a folder."""
 
 import warnings
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from pulse.onnx.registry import DEFAULT_DOMAINS
 
 DataSet: TypeAlias = tuple[Sequence[Any], Sequence[Any]]
 EXPANDED = "_expanded"
-"""What the names of cases have that spell an operator's function body out."""
+"""The suffix in the names of cases that expand an operator's function body."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def stored_case(folder: Path, rtol: float = 1e-3, atol: float = 1e-7) -> NodeCas
 
 
 def _stored(folder: Path, kind: str, declared: Sequence[onnx.ValueInfoProto]) -> list[Any]:
-    """Tensors as they are; of other types, which are skipped, the bytes."""
+    """Tensors unchanged; the bytes of other types, which are skipped."""
     files = [folder / f"{kind}_{number}.pb" for number in range(len(declared))]
     return [
         TensorProto.FromString(file.read_bytes()) if value.type.HasField("tensor_type") else file.read_bytes()

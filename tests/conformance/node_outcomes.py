@@ -46,7 +46,7 @@ def outcomes() -> tuple[Outcome, ...]:
 
 
 def failed(found: Iterable[Outcome]) -> list[Outcome]:
-    """Those that neither pass nor have a reason."""
+    """The cases that neither pass nor have a reason."""
     return [one for one in found if one.status not in ("passed", "skipped")]
 
 

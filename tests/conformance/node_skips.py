@@ -48,7 +48,7 @@ PLUGIN = (
     "RoiAlign",
     "SoftmaxCrossEntropyLoss",
 )
-"""What ``demos/image_operators`` has; ``tests/demos/test_image_operators.py`` runs their cases."""
+"""The operators of ``demos/image_operators``; ``tests/demos/test_image_operators.py`` runs their cases."""
 ROUNDED = ("test_dft_inverse", "test_dft_inverse_opset19", "test_attention_4d_causal_fp16_expanded")
 """Cases that no exact result passes; ``test_node_cases`` compares them at the rounding of their own type."""
 

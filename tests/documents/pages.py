@@ -43,11 +43,11 @@ class Page:
         return SPAN.findall(self.prose)
 
     def links(self) -> Iterator[str]:
-        """Where it points inside of the repository."""
+        """The target of the link inside the repository."""
         return (link for link in LINK.findall(self.prose) if "://" not in link)
 
     def anchors(self) -> set[str]:
-        """What links may name behind #, as GitHub makes it of headings."""
+        """The anchors that links may name after #, as GitHub derives them from headings."""
         headings = re.findall(r"^#+ (.+)$", self.prose, re.MULTILINE)
         return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

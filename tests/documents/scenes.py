@@ -168,7 +168,7 @@ def own_operator() -> Mapping[str, Any]:
 
 
 def nothing() -> Mapping[str, Any]:
-    """What the blocks before have left."""
+    """The names that earlier blocks have defined."""
     return {}
 
 

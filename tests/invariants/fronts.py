@@ -37,7 +37,7 @@ class Built:
         return name
 
     def joined(self, before: int = 0, behind: int = 0) -> None:
-        """Constant frames, which are some of the sample, in front and behind."""
+        """Constant frames, taken from the sample, before and after."""
         index = np.arange(before + behind) % self.sample.shape[self.axis]
         frames = np.take(self.sample, index, self.axis)
         head, tail = np.split(frames, [before], self.axis)
@@ -128,7 +128,7 @@ def piece(
     frames: Callable[[int], int] = lambda frames: frames,
     name: str = "",
 ) -> Front:
-    """Frames in front and behind, then a slice ``[start:-cut:step]`` of that."""
+    """Frames before and after, then a slice ``[start:-cut:step]`` of the result."""
 
     def build(built: Built) -> None:
         if before or behind:
@@ -177,7 +177,7 @@ FRONTS = (
 
 
 def raw(name: str) -> str:
-    """What an input is called in front of its front."""
+    """The name of an input before its front."""
     return f"{name}.raw"
 
 

@@ -354,7 +354,7 @@ def softmax(b: Builder) -> None:
 
 
 def product(b: Builder) -> None:
-    """A linear layer between two transposes, often with a scale behind it."""
+    """A linear layer between two transposes, often followed by a scale."""
     x = b.pick()
     out = b.small(1, MOST_CHANNELS)
     rows = b.add(Transpose((0, 2, 1)), x)
@@ -390,7 +390,7 @@ STEPS: dict[str, Callable[[Builder], None]] = {
         attention,
     )
 }  # fmt: skip
-"""What ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""
+"""The steps that ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""
 
 
 def random_model(

@@ -24,7 +24,7 @@ def hidden_padding(b: Builder) -> None:
 
 
 def filled_table(b: Builder) -> None:
-    """What is read was written, or begins one row before it."""
+    """The read rows were written, or begin one row before those."""
     x = b.pick()
     frames, first, early = b.length(x), b.small(1, 3), b.small(0, 1)
     rows = b.add(Transpose((1, 0)), b.add(RemoveAxis(0), x))

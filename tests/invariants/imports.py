@@ -81,7 +81,7 @@ def import_graph(files: Mapping[str, Path]) -> dict[str, set[str]]:
 
 
 def circle(graph: Mapping[str, set[str]]) -> list[str]:
-    """Modules that import each other in a circle; none where there is no circle."""
+    """Modules that import each other in a circle; empty if there is no circle."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

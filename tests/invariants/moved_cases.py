@@ -1,4 +1,4 @@
-"""Operator cases whose inputs are moved in time by what stands in front of them."""
+"""Operator cases whose inputs are shifted in time by the fronts before them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -72,7 +72,7 @@ def _specs(case: Case, axes: Mapping[str, int], fronts: Mapping[str, Front]) -> 
 
 
 def loaded(case: Case, axes: Mapping[str, int], fronts: Mapping[str, Front]) -> TypedModel:
-    """The typed model of a case behind these fronts. Raises LoadError, FactError."""
+    """The typed model of a case after these fronts. Raises LoadError, FactError."""
     proto = behind(case[1], fronts, axes, case[2])
     return pulse.load(proto, inputs=_specs(case, axes, fronts)).analyse()
 
@@ -92,7 +92,7 @@ def streaming(case: Case, axes: Mapping[str, int]) -> Streaming | None:
 def attempt(
     found: Streaming, fronts: Mapping[str, Front], times: int, runners: Runners, rng: np.random.Generator
 ) -> str:
-    """What became of a case behind these fronts, at a pulse ``times`` its smallest.
+    """The outcome of a case after these fronts, at a pulse ``times`` its smallest.
 
     It must stream where its inputs keep their length, and give the offline output of each length that it takes.
     """

@@ -117,7 +117,7 @@ def gated() -> PulsedModel:
 
 
 def stacked() -> PulsedModel:
-    """Pairs of frames side by side, joined with the frame in front of them."""
+    """Pairs of adjacent frames, joined with the frame before them."""
     s = Sketch(7, x="1,2,T")
     s.scope.assume("T/2*2 == T")
     half = s.dim("T/2")
@@ -290,7 +290,7 @@ def _frame(op: Delay) -> Array:
 
 
 def mutated(model: PulsedModel, mutant: GraphMutant) -> PulsedModel:
-    """The model with the mutant in its graph; the good one stays as it is."""
+    """The model with the mutant in its graph; the good model is unchanged."""
     graph = copy(model.graph)
     graph.nodes = [copy(node) for node in graph.nodes]
     node = graph.nodes[mutant.node]
@@ -400,7 +400,7 @@ def _aligned(image: Array) -> Array:
 
 
 def apart(work: Callable[[], Any]) -> Any:
-    """What work gives in a process of its own; None where that crashes or does not end."""
+    """The result of work in a process of its own; None if that crashes or does not end."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

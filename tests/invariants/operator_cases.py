@@ -63,7 +63,7 @@ def compared(typed: TypedModel, programs: Iterable[Program], feeds: dict[str, Ar
 
 
 def attempt(case: Case, runners: Runners, rng: np.random.Generator) -> str:
-    """What became of one case: refused somewhere, or streamed and equal."""
+    """The outcome of one case: refused somewhere, or streamed and equal."""
     name, proto, feeds = case
     candidates = {key: array for key, array in feeds.items() if array.ndim}
     if not candidates:

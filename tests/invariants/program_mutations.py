@@ -1,4 +1,4 @@
-"""Broken program files, by number: bytes changed, and headers, tables and weights changed behind a right checksum."""
+"""Broken program files, by number: changed bytes, and changed headers, tables and weights with a correct checksum."""
 
 from functools import cache
 from typing import Any

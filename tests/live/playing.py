@@ -1,4 +1,4 @@
-"""A program that listens, beside one that plays to it, both on a server of JACK."""
+"""A program that listens and another that plays to it, both on a server of JACK."""
 
 import os
 import subprocess
@@ -23,12 +23,12 @@ RATE_HZ = 16_000
 
 
 def demo_command(name: str) -> tuple[str, ...]:
-    """What starts a demo."""
+    """The command that starts a demo."""
     return sys.executable, "-u", str(ROOT / "demos" / name)
 
 
 def pulse_command() -> tuple[str, ...]:
-    """What starts the command line."""
+    """The command that starts the command line."""
     return sys.executable, "-u", "-c", "from streaming.cli import main; main()"
 
 

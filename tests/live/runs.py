@@ -68,7 +68,7 @@ def noise(seconds: float) -> NDArray[np.float32]:
 
 
 def place_of(sound: NDArray[np.float32], within: NDArray[np.float32]) -> int:
-    """Where the best fit of a sound begins, by correlation."""
+    """The start of the best fit of a sound, by correlation."""
     size = 1 << (len(within) + len(sound)).bit_length()
     product = np.fft.irfft(np.fft.rfft(within, size) * np.conj(np.fft.rfft(sound, size)), size)
     return int(np.argmax(product[: len(within)]))
@@ -87,7 +87,7 @@ def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent
 
 
 def exact(engine: str, pulse_frames: int, block: int) -> None:
-    """What is played into the device comes out as offline, bit by bit, after the reported delay."""
+    """Sound played into the device comes out equal to offline, bit by bit, after the reported delay."""
     program = pulse.stream(amplifier(), pulse=pulse_frames)
     sound = noise(1.0)
     with jack(block) as server, tempfile.TemporaryDirectory() as folder:
@@ -175,7 +175,7 @@ def resampled() -> None:
         statistics = live.statistics()
     delay, mono = statistics.delay.frames, heard.mean(axis=1, dtype=np.float32)
     assert place_of(mono, played[:, 0]) == delay
-    start = place_of(low, mono) + RATE_HZ // 10  # behind the first, soft frames
+    start = place_of(low, mono) + RATE_HZ // 10  # after the first, soft frames
     sounds = slice(start, start + len(low) - RATE_HZ // 5)
     there = played[delay:, 0][sounds]
     late = there == 0  # what came too late is silent, and the rest keeps its place

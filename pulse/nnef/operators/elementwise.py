@@ -1,4 +1,4 @@
-"""Functions of single entries."""
+"""Elementwise functions."""
 
 from collections.abc import Mapping
 
@@ -82,7 +82,7 @@ def write_product(w: NodeWriter) -> Name:
 
 
 def _times(w: NodeWriter, x: Name, factor: int) -> Name:
-    """By doubling, from the highest bit on."""
+    """Multiply by an integer through doubling, from the highest bit on."""
     if factor == 1:
         return w.emit("copy", x)
     total = x

@@ -35,7 +35,7 @@ def write_pad(w: NodeWriter) -> Name:
 
 
 def _pad_by_joining(w: NodeWriter, padding: list[tuple[int, int]], number: float) -> Name:
-    """With a value that the text cannot say: constants in front and behind."""
+    """Pad with a value that the text cannot express, by joining constants before and after."""
     x, sizes = w.x(), list(w.sizes())
     for axis, (before, after) in enumerate(padding):
         parts: list[Expression] = [x]

@@ -55,7 +55,7 @@ class CellWriter:
         return self.e.crop(self.body, x, first * self.hidden, last * self.hidden)
 
     def apply(self, number: int, x: str) -> str:
-        """An activation, of inputs that are clipped where the node says so."""
+        """An activation, whose inputs are clipped if the node says so."""
         clip = self.attributes.get("clip")
         if clip is not None:
             x = self.op("Min", self.op("Max", x, self.e.number(-clip)), self.e.number(clip))
@@ -210,7 +210,7 @@ def _apply(node: NodeReader, kind: str, name: str, *inputs: Wire) -> Wire:
 
 @reads("tract_core_gru_epilogue", takes="xh rh h_prev hidden")
 def read_gru(node: NodeReader) -> Wire:
-    """The cell behind its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
+    """The cell after its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
     x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
     update, reset = (
         _apply(
@@ -237,7 +237,7 @@ def read_gru(node: NodeReader) -> Wire:
 
 @reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
 def read_lstm(node: NodeReader) -> tuple[Wire, Wire]:
-    """The cell behind its products [B, 4H], gates i o f c."""
+    """The cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
     entered, out, forget = (
         _apply(node, "Sigmoid", name, _gate(node, x, at, hidden, f"{name}.x"))

@@ -93,7 +93,7 @@ def read_reshape(node: NodeReader) -> Wire:
 
 @reads("transpose", takes="input axes")
 def read_transpose(node: NodeReader) -> Wire:
-    """Axes that are left out stay behind the others."""
+    """Transpose; omitted axes follow the others."""
     x = node.wire("input")
     axes = node.axes("axes", x.rank)
     axes += [axis for axis in range(x.rank) if axis not in axes]

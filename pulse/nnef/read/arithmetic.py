@@ -1,4 +1,4 @@
-"""Arithmetic of a document that is done while it is read: on numbers, truth values, lists and dims."""
+"""Arithmetic evaluated while a document is read: on numbers, truth values, lists and dims."""
 
 import math
 import operator
@@ -13,7 +13,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-"""Signs that mean in NNEF what they mean in Python."""
+"""Operators with the same meaning in NNEF and Python."""
 FUNCTIONS = frozenset({"length_of", "range_of", "shape_of", "scalar", "integer", "logical", "string"})
 """Functions of the language itself."""
 

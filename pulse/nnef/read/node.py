@@ -21,7 +21,7 @@ SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool
 
 @record(eq=False)
 class Wire:
-    """A tensor: its name in ONNX, what is known of it, and its value where it is constant.
+    """A tensor: its name in ONNX, its fact, and its value if it is constant.
 
     sizes  None of an axis whose size is not known before running
     """
@@ -38,7 +38,7 @@ class Wire:
 
 
 Value: TypeAlias = Union[Wire, TDim, bool, int, float, str, "list[Value]", "tuple[Value, ...]"]
-"""What an expression gives."""
+"""The value of an expression."""
 
 
 class Lengths:
@@ -47,7 +47,7 @@ class Lengths:
     def __init__(self, opset: int, names: Names, nodes: list[NodeProto]) -> None:
         self.writer = GraphWriter(opset, names, nodes=nodes)
         self.places: dict[Symbol, tuple[str, int]] = {}
-        """Where a symbol is the size of an axis of an input."""
+        """Symbol -> the input and the axis that it is the size of."""
         self._dims = DimWriter(self.writer, self._symbol)
 
     def wire(self, dim: TDim) -> Wire:
@@ -84,7 +84,7 @@ class GraphReader:
         return GraphReader(self.names, self.lengths, [], self.stored)
 
     def crop_ends(self, wires: "Sequence[Wire]") -> "list[Wire]":
-        """Wires that end together, if ``trims``: on an axis of unknown size all have as many frames as the shortest."""
+        """Trim wires to the shortest on an axis of unknown size, if ``trims``."""
         cropped = [*wires]
         for axis in range(max(wire.rank for wire in wires) if self.trims else 0):
             places = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
@@ -320,7 +320,7 @@ class NodeReader:
         mode: str = "constant",
         value: Array | None = None,
     ) -> Wire:
-        """Frames in front of an axis and behind it; zeros by default."""
+        """Pad an axis before and after; with zeros by default."""
         size = x.sizes[axis]
         sizes = [*x.sizes]
         sizes[axis] = None if size is None or not isinstance(after, int) else size + before + after
@@ -333,7 +333,7 @@ class NodeReader:
         return self.add("Pad", inputs, x.dtype, sizes, suffix, mode=mode)
 
     def cast(self, x: Wire, dtype: DType, suffix: str = "") -> Wire:
-        """Another type."""
+        """Convert a wire to another type."""
         return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
 
     def align(self, values: Sequence[tuple[str, Value]]) -> list[Wire]:

@@ -1,4 +1,4 @@
-"""Where an expression stands in a document: what names mean there, which graph takes nodes, how results are called."""
+"""The context of an expression in a document: its names, the graph that takes nodes, the names of results."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What operators take: the names of their arguments in order, and defaults."""
+"""The signatures of operators: the names of their arguments in order, and defaults."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pulse.nnef.read.node import Value
 
 WINDOW = "border='constant' padding=[] stride=[] dilation=[]"
-"""What all operators with windows take."""
+"""The arguments of all operators with windows."""
 
 
 @record(eq=False)

@@ -12,7 +12,7 @@ ARITHMETIC = re.compile(r"(?!.*\w\()[\w+*/() -]+")
 """Sizes that tract reads: sums, products and quotients."""
 SIGNS: Mapping[str, str] = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
 ALIKE = frozenset({"Unsqueeze", "Squeeze", "Identity"})
-"""Operators that leave a number what it is."""
+"""Operators that do not change a number."""
 
 
 def bound_texts(

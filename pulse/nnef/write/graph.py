@@ -32,7 +32,7 @@ RESERVED = frozenset(
     }
     | {"for", "in", "if", "else", "yield", "length_of", "range_of", "shape_of"}
 )
-"""Words of the language, which name no wire."""
+"""Reserved words of the language."""
 
 
 def kind_of(dtype: DType) -> str:
@@ -119,7 +119,7 @@ class Scope:
         return wire
 
     def tensor(self, value: Array, name: str) -> Name:
-        """A stored tensor; the same one where an equal tensor is stored already."""
+        """Store a tensor once; equal tensors share a variable."""
         if self.around is not None:
             return self._capture(self.around.tensor(value, name))
         dense = np.ascontiguousarray(value).reshape(value.shape)

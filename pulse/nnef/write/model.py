@@ -30,13 +30,13 @@ from pulse.typed import TypedNetwork
 SHORTEST = 1 << 12
 """Up to which length one is looked for of which no wire is empty."""
 OPSET = 17
-"""Of the ONNX operators in between."""
+"""The opset of the intermediate ONNX operators."""
 NAMED: Mapping[str, str] = {"f": "F", "i": "I", "u": "U"}
 """How tract spells the kinds of types that NNEF has no name for."""
 TRACT = "tract_"
 """How the operators of tract's registry begin."""
 UNLIKE = frozenset({"deconv"})
-"""Operators that tract reads otherwise than the standard."""
+"""Operators that tract interprets differently from the standard."""
 
 
 def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
@@ -116,7 +116,7 @@ class _Offline(_Export):
 
 
 def _without_empty(model: TypedNetwork) -> TypedNetwork:
-    """The same model, its symbols assumed to be so large that no wire is empty: tract has no empty tensors."""
+    """The model with symbols assumed large enough that no wire is empty: tract has no empty tensors."""
     terms = Terms(SymbolScope(), {})
     dims = {dim for node in model.graph.nodes for outlet in node.outputs for dim in outlet.fact.shape}
     alone: dict[Symbol, list[TDim]] = {}
@@ -190,7 +190,7 @@ def _called_operators(value: object) -> Iterator[str]:
 
 
 def external(value: ValueInfoProto) -> Call:
-    """An input of a graph; tract's own operator where NNEF has no name for the type."""
+    """An input of a graph; with tract's own operator if NNEF has no name for the type."""
     declared = value.type.tensor_type
     dtype = onnx_dtype(declared.elem_type, value.name)
     shape: list[Expression] = [

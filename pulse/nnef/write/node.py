@@ -35,7 +35,7 @@ class NodeWriter:
         return WriteError(f"{self.name} ({self.kind}): NNEF and tract {reason}; {way_out}")
 
     def attribute(self, name: str, default: Any) -> Any:
-        """An attribute, or the default where the node has none."""
+        """An attribute, or the default if the node has none."""
         return self.attributes.get(name, default)
 
     def has(self, slot: int) -> bool:
@@ -122,12 +122,12 @@ class NodeWriter:
         return self.scope.tensor(value, f"{self.name}.{suffix}")
 
     def number(self, value: float, dtype: DType, suffix: str = "number") -> Expression:
-        """One number: in the text where that says it exactly, else stored."""
+        """One number: in the text if exact there, otherwise stored."""
         entry = np.array(value).astype(dtype)
         return literal(entry) if is_writable(entry) else self.tensor(entry, suffix)
 
     def operand(self, slot: int, rank: int) -> Expression:
-        """An input with axes of size 1 in front, up to this rank: NNEF aligns the first axes, ONNX the last."""
+        """An input with leading axes of size 1 up to this rank: NNEF aligns the first axes, ONNX the last."""
         value = self.known_value(slot)
         if value is not None:
             if value.size == 1 and is_writable(value):
@@ -167,7 +167,7 @@ class NodeWriter:
         return self.emit("squeeze", x, suffix=suffix, axes=list(axes))
 
     def cast(self, x: Expression, dtype: DType, suffix: str = "") -> Name:
-        """Another type, as tract converts it."""
+        """Convert to another type, as tract does."""
         return self.emit("tract_core_cast", x, suffix=suffix, to=dtype_name(dtype))
 
     def crop(self, x: Expression, axis: int, start: int, stop: int, suffix: str = "") -> Name:

@@ -47,7 +47,7 @@ class Scores:
 
 @onnx_op("Attention")
 def attention(node: NodeContext) -> list[OutletId]:
-    """Softmax(scale * q @ transpose(k) + mask) @ v; keys and values with those of the past in front.
+    """Softmax(scale * q @ transpose(k) + mask) @ v, with past keys and values prepended.
 
     Half precision is for the inputs and outputs only: what stands between them is computed in f32.
     """
@@ -73,7 +73,7 @@ def attention(node: NodeContext) -> list[OutletId]:
 
 
 def _wide(node: NodeContext, x: OutletId, name: str) -> OutletId:
-    """A tensor of half precision as f32, others as they are."""
+    """Convert a tensor of half precision to f32; return others unchanged."""
     half = node.graph.fact(x).dtype.itemsize == 2
     return node.cast(x, np.dtype(np.float32), f"{name}_wide") if half else x
 
@@ -103,7 +103,7 @@ def _heads(node: NodeContext, slot: int, heads: int, name: str) -> OutletId:
 
 
 def _present(node: NodeContext, x: OutletId, past: int, name: str) -> OutletId:
-    """Frames with those of the past in front."""
+    """Frames preceded by past frames."""
     if node.has(PAST_KEY) != node.has(PAST_VALUE):
         raise node.error("past keys and past values come together")
     return node.wire(Concat(2), [node.input(past), x], name) if node.has(past) else x

@@ -26,7 +26,7 @@ def concat(node: NodeContext) -> OutletId:
 
 @rule("Concat", parts=EVERY)
 def infer_concat(clues: Clues) -> Iterator[Relation]:
-    """The sizes of one axis add up; those of the others are the same."""
+    """The sizes of one axis add up; those of the others are equal."""
     parts, y = clues.given_inputs(), clues.output
     yield SameType([*parts, y])
     yield SameRank([*parts, y])

@@ -43,7 +43,7 @@ def loop(node: NodeContext) -> Sequence[OutletId]:
 
 
 class UnsureError(Exception):
-    """A loop is neither unrolled nor a run over frames: its end is not known, or it has too many iterations."""
+    """A loop can be neither unrolled nor run over frames: its end is unknown, or it has too many iterations."""
 
 
 @record(eq=False)
@@ -68,7 +68,7 @@ class _Repeated:
             return self._op(limit, go_on)
 
     def _require_small(self) -> None:
-        """Loops in loops are not unrolled where a single iteration has too many nodes already. Raises UnsureError."""
+        """Refuse to unroll nested loops if a single iteration already has too many nodes. Raises UnsureError."""
         if not any(inner.op_type in REPEATING for inner in self.graph.proto.node):
             return
         before = current_spending().nodes
@@ -195,7 +195,7 @@ class _Repeated:
         return wire(node.graph, node.wire_name, op, operands)
 
     def _iterations(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:
-        """How many iterations there are, where the body never stops."""
+        """The number of iterations, or None unless the body never stops."""
         value = self.node.graph.fact(limit).value
         if value is None or self._number(go_on) != 1 or not self._never_stops(model):
             return None

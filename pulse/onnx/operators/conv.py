@@ -30,7 +30,7 @@ def auto_pad(node: NodeContext) -> str:
 
 
 def split_total(total: TDim, upper: bool) -> tuple[TDim, TDim]:
-    """Padding before and after; the odd frame goes behind (upper) or in front."""
+    """Padding before and after; an odd frame is added after (upper) or before."""
     small = total // 2
     return (small, total - small) if upper else (total - small, small)
 
@@ -208,7 +208,7 @@ def _bias(clues: Clues) -> list[Axis]:
 
 
 def pads_of(pads: Pads) -> list[int]:
-    """All that is before, then all that is behind."""
+    """The pads of ONNX: all before, then all after."""
     return [int(pair[side]) for side in (0, 1) for pair in pads]
 
 

@@ -20,7 +20,7 @@ UNSET = {"ndim": 1, "channels_last": 0, "state_window": 0, "state_update_capacit
 
 @onnx_op("CausalConvWithState", "com.microsoft::CausalConvWithState")
 def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
-    """Frames of the past (zeros if none are given) in front of the input, a convolution of each channel by itself.
+    """A depthwise convolution of the input preceded by past frames (zeros if not given).
 
     The new state is the last ``(kernel - 1) * dilation`` of those frames; only onnxruntime's operator is dilated.
     """

@@ -1,4 +1,4 @@
-"""Elementwise operators: mostly a table, as the ops are; what older opsets lack is composed."""
+"""Elementwise operators: mostly a table, like the ops; functions missing in older opsets are composed."""
 
 import math
 from collections.abc import Callable, Iterator

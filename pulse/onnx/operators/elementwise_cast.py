@@ -1,4 +1,4 @@
-"""Types changed, and wires passed on as they are."""
+"""Conversions of types, and operators that pass wires on unchanged."""
 
 from collections.abc import Iterator
 
@@ -77,7 +77,7 @@ def infer_identity(clues: Clues) -> Iterator[Relation]:
 
 @rule("Dropout")
 def infer_dropout(clues: Clues) -> Iterator[Relation]:
-    """Type and shape stay, and those of the mask are the same."""
+    """Type and shape are kept, and the mask has the same shape."""
     yield SameType([clues.input(0), clues.output])
     yield SameShape([clues.input(0), *clues.outlets])
 

@@ -27,7 +27,7 @@ class Position:
 
 
 def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None:
-    """The data with its axes where the result has them; None if the indices are anything but such positions."""
+    """The data with its axes moved as in the result; None if the indices are not such positions."""
     x, shape = node.fact(0), node.graph.fact(indices).shape
     positions = _positions(node.graph, indices)
     if positions is None:
@@ -101,6 +101,6 @@ def _position(graph: TypedGraph, outlet: OutletId) -> Position | None:
 
 
 def _only_axis(shape: Shape, length: TDim) -> int | None:
-    """The axis of this length, where all others are 1."""
+    """The axis of this length if all others are 1; otherwise None."""
     longer = [axis for axis, dim in enumerate(shape) if dim != TDim.of(1)]
     return longer[0] if len(longer) == 1 and shape[longer[0]] == length else None

@@ -34,7 +34,7 @@ class Progression:
 
 
 def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
-    """What a wire of integers is, if it is made of a range, constants, and axes of size 1, or is such a constant."""
+    """The progression of a wire of integers made of a range, constants, and axes of size 1; None for others."""
     value = known_value(graph, outlet)
     if value is not None:
         return _constant(value)
@@ -113,7 +113,7 @@ def _strip_clamp(length: TDim) -> TDim:
 
 
 def is_count(graph: TypedGraph, x: OutletId, indices: Progression) -> bool:
-    """Whether a wire is 0, 1, 2, …, as far as these indices reach: what they look up is themselves."""
+    """Whether a wire is 0, 1, 2, … as far as these indices reach, so that the indices look up themselves."""
     op = graph.node(x).op
     return isinstance(op, Range) and (op.start, op.step) == (0, 1) and _is_inside(indices, op.length)
 

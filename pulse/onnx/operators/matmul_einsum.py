@@ -133,7 +133,7 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
 
 
 def _sizes(node: NodeContext, terms: Sequence[Term]) -> dict[str, TDim]:
-    """The size of each label: where operands differ, the one that is not 1."""
+    """The size of each label; if operands differ, the one that is not 1."""
     sizes: dict[str, TDim] = {}
     for term in terms:
         for label, dim in zip(term.labels, node.graph.fact(term.outlet).shape):

@@ -144,7 +144,7 @@ def lp_norm(node: NodeContext) -> OutletId:
 
 @onnx_op("MeanVarianceNormalization")
 def mean_variance_norm(node: NodeContext) -> OutletId:
-    """To mean 0 and standard deviation 1 over some axes; all but the channels by default."""
+    """Normalise to mean 0 and standard deviation 1 over some axes, by default all but the channels."""
     x = node.input(0)
     axes = node.axes(node.integer_list("axes", (0, 2, 3)), node.fact(0).rank)
     statistics = moments(node, x, axes)

@@ -13,7 +13,7 @@ from pulse.ops.shape import Reshape
 
 @onnx_op("BatchNormalization")
 def batch_norm(node: NodeContext) -> list[OutletId]:
-    """With given statistics it is a multiplication and an addition: x * k + (bias - mean * k).
+    """Normalise with given statistics, as a multiplication and an addition: x * k + (bias - mean * k).
 
     In training mode the statistics are those of the batch, and come out mixed with the given ones.
     """

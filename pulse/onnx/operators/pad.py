@@ -48,7 +48,7 @@ def pad(node: NodeContext) -> OutletId:
 
 
 def _wrap(node: NodeContext, x: OutletId, pads: Pads) -> OutletId:
-    """The last frames of an axis in front of it, and the first ones behind."""
+    """Wrap an axis: prepend its last frames, and append its first ones."""
     axes = [axis for axis, pair in enumerate(pads) if pair != (0, 0)]
     for axis in axes:
         (before, after), size = pads[axis], node.graph.fact(x).shape[axis]

@@ -23,7 +23,7 @@ KINDS: dict[str, PoolKind] = {"MaxPool": "max", "AveragePool": "average", "LpPoo
 
 
 def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -> TDim:
-    """Frames to add behind so that no input frame is left out (ceil_mode).
+    """Frames to append so that no input frame is left out (ceil_mode).
 
     A last window that would begin in the padding behind is left out.
     """
@@ -33,7 +33,7 @@ def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -
 
 
 def _shortfall(total: TDim, span: int, stride: int) -> TDim:
-    """Frames missing to one window, where less than a stride is missing.
+    """The frames missing to a whole window, if fewer than a stride.
 
     There onnxruntime still gives one frame, because it divides towards zero; the specification divides down.
     """

@@ -125,7 +125,7 @@ def dequantize_linear(node: NodeContext) -> OutletId:
 
 
 def subtract_zero(node: NodeContext, x: OutletId, zero: OutletId | None, name: str = "x") -> OutletId:
-    """Integers minus their zero point: in f32 where 16 bits or fewer make that exact, else in i32."""
+    """Subtract the zero point from integers: in f32 if 16 bits or fewer make that exact, otherwise in i32."""
     wide = F32 if node.graph.fact(x).dtype in QUANTIZED else I32
     x = node.cast(x, wide, f"{name}_wide")
     if zero is None or _is_nothing(node, zero):
@@ -135,7 +135,7 @@ def subtract_zero(node: NodeContext, x: OutletId, zero: OutletId | None, name: s
 
 @onnx_op("DynamicQuantizeLinear")
 def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
-    """To u8 by the range of all elements, 0 included: the numbers, their scale and zero point."""
+    """Quantise to u8 by the range of all elements and 0; return the codes, their scale and zero point."""
     x = node.input(0)
     axes = tuple(range(node.fact(0).rank))
     zero, one = (node.constant(np.array(n, F32), name) for n, name in ((0, "null"), (1, "one")))

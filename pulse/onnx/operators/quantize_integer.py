@@ -141,7 +141,7 @@ def _peaks(largest: Array, axis: int) -> Array:
 
 
 def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
-    """Where the parts begin whose sums stay exact; None if there are too many."""
+    """The starts of the parts whose sums are exact; None if there are too many."""
     starts, total = [0], 0.0
     for place, term in enumerate(terms.tolist()):
         total += term

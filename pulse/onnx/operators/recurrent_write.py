@@ -80,7 +80,7 @@ def _layer(w: NodeWriter, op: Recurrent) -> Layer:
 
 
 def _wide(w: NodeWriter, slot: int, name: str) -> str:
-    """An input with the axis of directions in front."""
+    """An input with the axis of directions first."""
     value = w.known_value(slot)
     return w.add_axis(w.inputs[slot], 0, name) if value is None else w.constant(value[None], name)
 

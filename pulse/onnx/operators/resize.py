@@ -37,7 +37,7 @@ Plan = dict[int, tuple[TDim, Fraction | None]]
 
 @onnx_op("Resize", "Upsample")
 def resize(node: NodeContext) -> OutletId:
-    """One axis after another; lookups where the length is constant."""
+    """Resize one axis after another; use lookups if the length is constant."""
     plan = _plan(node)
     x = node.input(0)
     for axis, (length, ratio) in plan.items():
@@ -147,7 +147,7 @@ def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
 
 
 def _crop(node: NodeContext, axis: int) -> Crop:
-    """Where the region of interest begins and ends on an axis, from 0 to 1."""
+    """The start and the end of the region of interest on an axis, from 0 to 1."""
     if node.text("coordinate_transformation_mode", "") != "tf_crop_and_resize":
         return WHOLE
     axes, region = _axes(node), node.numbers(1, "region of interest").ravel()

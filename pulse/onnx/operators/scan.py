@@ -184,7 +184,7 @@ def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TD
 
 
 def _results(op: Scan) -> tuple[list[TypedFact], list[tuple[int, ...]]]:
-    """The facts of what the body gives, and their shapes in numbers."""
+    """The facts of the body's outputs, and their shapes in numbers."""
     facts = [op.body.graph.fact(outlet) for outlet in op.body.graph.outputs]
     return facts, [tuple(int(dim) for dim in fact.shape) for fact in facts]
 

@@ -73,7 +73,7 @@ def trilu(node: NodeContext) -> OutletId:
 
 @onnx_op("NonZero")
 def non_zero(node: NodeContext) -> OutletId:
-    """Where a constant is not zero; of data the number of places is not known."""
+    """The indices of a constant's nonzero elements; for data, their number is unknown."""
     value = _constant(node, 0, "places")
     return node.constant(np.array(np.nonzero(np.atleast_1d(value)), np.int64))
 
@@ -92,7 +92,7 @@ def compress(node: NodeContext) -> OutletId:
 
 @onnx_op("Unique")
 def unique(node: NodeContext) -> list[OutletId]:
-    """The distinct entries of a constant, where they are first, which each one is, and how often."""
+    """The distinct entries of a constant, their first indices, the inverse indices, and the counts."""
     value = _constant(node, 0, "distinct entries")
     axis = node.axis(node.integer("axis"), value.ndim) if "axis" in node.attributes else None
     y, first, inverse, counts = np.unique(value, True, True, True, axis=axis)

@@ -34,7 +34,7 @@ from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpos
 
 @onnx_op("Reshape")
 def reshape(node: NodeContext) -> OutletId:
-    """0 copies a dim (unless allowzero), -1 takes what is left."""
+    """Reshape: 0 copies a dim (unless allowzero), -1 is inferred."""
     shape = node.fact(0).shape
     target = list(node.dims(1, "shape"))
     if not node.flag("allowzero"):
@@ -61,7 +61,7 @@ def flatten(node: NodeContext) -> OutletId:
 
 @onnx_op("Transpose")
 def transpose(node: NodeContext) -> OutletId:
-    """The axes reversed where no order is given."""
+    """Transpose; without an order the axes are reversed."""
     rank = node.fact(0).rank
     return node.wire(Transpose(node.integer_list("perm", range(rank)[::-1])), [node.input(0)])
 
@@ -119,7 +119,7 @@ def tile(node: NodeContext) -> OutletId:
 
 @onnx_op("Shape")
 def shape(node: NodeContext) -> OutletId:
-    """The dims of a tensor, symbolic ones as they are."""
+    """The dims of a tensor, including symbolic ones."""
     dims = node.fact(0).shape
     return node.dims_constant(dims[node.integer("start", 0) : node.integer("end", len(dims))])
 
@@ -308,5 +308,5 @@ def write_expand(w: NodeWriter, op: Expand) -> str:
 
 @writes(Tile)
 def write_tile(w: NodeWriter, op: Tile) -> str:
-    """The repeats as they are."""
+    """Tile with unchanged repeats."""
     return w.emit("Tile", [w.inputs[0], w.integers([int(times) for times in op.repeats], "repeats")])

@@ -28,7 +28,7 @@ def _image(node: NodeContext) -> tuple[Shape, TDim]:
 
 
 def _order(node: NodeContext) -> str:
-    """Whether blocks stand in front of channels (DCR), or behind (CRD). Raises LoadError."""
+    """Whether blocks come before channels (DCR) or after (CRD). Raises LoadError."""
     mode = node.text("mode", "DCR")
     if mode not in ("DCR", "CRD"):
         raise node.error(f"mode {mode!r} is not covered; DCR and CRD are")
@@ -37,7 +37,7 @@ def _order(node: NodeContext) -> str:
 
 @onnx_op("DepthToSpace")
 def depth_to_space(node: NodeContext) -> OutletId:
-    """Channels spread over blocks of positions: the block in front of the channels (DCR), or behind (CRD)."""
+    """Spread channels over blocks of positions, with the block axis before the channels (DCR) or after (CRD)."""
     (batch, channels, height, width), block = _image(node)
     mode = _order(node)
     depth = exact_quotient([channels], [block, block], f"{node.wire_name} (DepthToSpace)")
@@ -50,7 +50,7 @@ def depth_to_space(node: NodeContext) -> OutletId:
 
 @onnx_op("SpaceToDepth")
 def space_to_depth(node: NodeContext) -> OutletId:
-    """Blocks of positions gathered in channels: the block in front of the channels (DCR), or behind (CRD)."""
+    """Gather blocks of positions in channels, with the block axis before the channels (DCR) or after (CRD)."""
     (batch, channels, height, width), block = _image(node)
     rows, columns = (
         exact_quotient([dim], [block], f"{node.wire_name} (SpaceToDepth)") for dim in (height, width)

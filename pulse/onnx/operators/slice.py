@@ -224,7 +224,7 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
 
 
 def _written_bound(bound: TDim, size: TDim) -> int | None:
-    """A bound as ONNX takes it: negative if it counts from the end; None: it has to be computed."""
+    """A bound for ONNX: negative if it counts from the end; None if it must be computed."""
     if bound.is_const:
         return int(bound)
     back = bound - size

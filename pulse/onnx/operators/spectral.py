@@ -67,7 +67,7 @@ def _stft_window(node: NodeContext) -> Array:
 
 @onnx_op("DFT")
 def dft(node: NodeContext) -> OutletId:
-    """A product with a constant matrix where the axis has a constant length; the axis is an input from opset 20 on."""
+    """A product with a constant matrix if the axis has a constant length; the axis is an input since opset 20."""
     x = node.fact(0)
     axis = node.integer("axis", 1) if node.opset < 20 else -2
     if node.opset >= 20 and node.has(2):

@@ -66,7 +66,7 @@ def only_valid(w: NodeWriter, x: str, axis: int, pulse: int, offset: int, length
 
 @writes(Positions)
 def write_positions(w: NodeWriter, op: Positions) -> str:
-    """In integers if it is one of integers, else through double precision."""
+    """Compute a range of integers in integers, others in double precision."""
     integer = np.issubdtype(op.dtype, np.integer)
     wide = np.dtype(np.int64 if integer else np.float64)
     positions = w.clock.positions(op.frames, -op.offset, op.frames)
@@ -102,7 +102,7 @@ def write_stream_end(w: NodeWriter, op: StreamEnd) -> str:
 
 @writes(FillEnds)
 def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
-    """By position: constants are chosen, edge and mirrored frames looked up in the window."""
+    """Fill by position: select constants, and look up edge and mirrored frames in the window."""
     axis, frames = op.axis, w.output_shape()[op.axis]
     step = w.sizes()[axis] - op.overlap
     low = -op.keep - op.shift

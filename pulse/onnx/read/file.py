@@ -25,7 +25,7 @@ LARGEST_FILE = 2**31 - 1
 
 
 class FileSource(NamedTuple):
-    """A model as it was read, and the folder of its file, where data may be beside it."""
+    """A model as it was read, and the folder of its file, which may hold external data."""
 
     proto: ModelProto
     title: str
@@ -50,7 +50,7 @@ def read_source(source: ModelSource) -> FileSource:
 
 
 def _contents(path: Path) -> bytes:
-    """The bytes of a file, which is not read where its size or its head says that it is no model."""
+    """The bytes of a file, which is not read if its size or head shows that it is not a model."""
     try:
         if path.is_dir():
             raise LoadError(f"{path}: is a folder; give the .onnx file in it")
@@ -76,7 +76,7 @@ def _contents(path: Path) -> bytes:
 
 
 def _require_likely(head: bytes, what: str) -> None:
-    """Refuse what does not begin as a ModelProto does: with the key of one of its fields. Raises LoadError."""
+    """Require that bytes begin like a ModelProto, with the key of one of its fields. Raises LoadError."""
     if begins_model(head):
         return
     kind = unreadable_format(head)

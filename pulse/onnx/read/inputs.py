@@ -1,4 +1,4 @@
-"""The inputs of an ONNX graph: what the file says of their shapes, and what the caller says instead."""
+"""The inputs of an ONNX graph: shapes from the file, and those that the caller overrides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ Fixed = dict[str, TDim]
 
 
 def check_given(inputs: Any, constants: Any) -> None:
-    """Whether what the caller says of inputs is said by name. Raises LoadError."""
+    """Require the caller's inputs and constants by name. Raises LoadError."""
     shapes = cast("Mapping[str, Any]", inputs) if isinstance(inputs, Mapping) else None
     if inputs and (shapes is None or not all(isinstance(text, str) for text in shapes.values())):
         raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
@@ -31,7 +31,7 @@ def input_facts(
     scope: SymbolScope,
     constants: Mapping[str, Any] | None = None,
 ) -> dict[str, InferenceFact]:
-    """What is known of each input; its value where ``constants`` has one.
+    """The fact of each input, with its value if ``constants`` has one.
 
     Raises LoadError if ``shapes`` or ``constants`` does not fit the file.
     """
@@ -72,7 +72,7 @@ def _tensor_type(value: ValueInfoProto) -> TypeProto.Tensor:
 
 
 def _constant(value: ValueInfoProto, source: Any) -> Array:
-    """What an input always is: an array of its type; one number stands for all of its elements."""
+    """The constant value of an input: an array of its type; a single number fills the array."""
     kind = _tensor_type(value)
     dtype = onnx_dtype(kind.elem_type, f"input {value.name}")
     cast = numbers_of(source, dtype)
@@ -87,7 +87,7 @@ def _constant(value: ValueInfoProto, source: Any) -> Array:
 
 
 def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
-    """What a file says of a wire that is no input; sizes in numbers only. None for what is no tensor of known type."""
+    """The fact that a file states of a wire other than an input, numeric sizes only; None if its type is unknown."""
     if not value.type.HasField("tensor_type"):
         return None
     kind = value.type.tensor_type
@@ -102,7 +102,7 @@ def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
 
 
 def named_fact(value: ValueInfoProto, scope: SymbolScope) -> InferenceFact:
-    """What a file calls the sizes of a wire that is no input; nothing of sizes without names."""
+    """The names that a file gives to sizes of a wire other than an input; sizes without names are unknown."""
     shape = value.type.tensor_type.shape
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         return InferenceFact()
@@ -143,7 +143,7 @@ def _dim(dim: TensorShapeProto.Dimension, fixed: Fixed, scope: SymbolScope) -> T
 
 
 def named_dim(name: str, scope: SymbolScope) -> TDim:
-    """The dim of a name in a file: an expression where all names in it are known symbols, else a symbol of its own.
+    """The dim of a name in a file: an expression if all names in it are known symbols, otherwise a new symbol.
 
     So ``time-axis`` is one symbol, and ``T-1`` a difference where the file has a T before it.
     """
@@ -159,7 +159,7 @@ def named_dim(name: str, scope: SymbolScope) -> TDim:
 
 
 class _Spec:
-    """What the caller says of one input."""
+    """The caller's shape of one input."""
 
     def __init__(self, name: str, text: str, value: ValueInfoProto, scope: SymbolScope) -> None:
         kind = _tensor_type(value)
@@ -191,7 +191,7 @@ class _Spec:
         return InferenceFact(dtype, dims)
 
     def fix(self, fixed: Fixed) -> None:
-        """Learn what the caller's dims make of the file's names. Raises LoadError if they contradict."""
+        """Match the caller's dims with the file's names. Raises LoadError if they contradict."""
         for axis, (file_dim, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
             assert dim is not None
             if file_dim.HasField("dim_value"):

@@ -26,7 +26,7 @@ from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 _OWN = f"{Path(__file__).parents[2]}{os.sep}"
-"""Where the lines are that belong to no model: the code that exports one."""
+"""The folder of this package, whose lines belong to no model."""
 _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 

@@ -33,7 +33,7 @@ def load(
     budget: Mapping[str, float] | None = None,
     tensors: Mapping[str, Array] | None = None,
 ) -> FileNetwork:
-    """The nodes of an ONNX file, from a path, its bytes or a ModelProto: what ``pulse.load`` reads ONNX with.
+    """Read the nodes of an ONNX file from a path, its bytes or a ModelProto, for ``pulse.load``.
 
     inputs, constants, ignore_value_info, budget   as in ``pulse.load``
     tensors  initializers whose data is not in the model, by name
@@ -99,7 +99,7 @@ class _Builder:
         self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)
 
     def claims(self, proto: GraphProto) -> tuple[Claim, ...]:
-        """What the file says of the wires that its nodes make."""
+        """The facts that the file states of its nodes' outputs."""
         infos = ((value, self._values.get(value.name)) for value in (*proto.value_info, *proto.output))
         node_outputs = (
             (value, outlet) for value, outlet in infos if outlet and self.graph.node(outlet).inputs
@@ -108,7 +108,7 @@ class _Builder:
         return tuple((outlet, fact) for outlet, fact in claims if fact is not None)
 
     def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
-        """What the file calls the sizes of its outputs, where an input is not known."""
+        """The names that the file gives to sizes of its outputs, if an input is not fully known."""
         if all(self.graph.fact(outlet).to_typed() is not None for outlet in self.graph.inputs):
             return ()
         outputs = ((self._values[value.name], value) for value in proto.output)
@@ -212,7 +212,7 @@ _FIELDS = {
 
 
 def _is_stored(node: NodeProto, attributes: Mapping[str, Any]) -> bool:
-    """Whether a node Constant is what an initializer is: a tensor of the file, and no operator of a plugin."""
+    """Whether a node Constant equals an initializer: a tensor of the file, not an operator of a plugin."""
     plain = node.domain in DEFAULT_DOMAINS and node.op_type not in GIVEN and not node.input
     return plain and list(attributes) == ["value"] and isinstance(attributes["value"], np.ndarray)
 

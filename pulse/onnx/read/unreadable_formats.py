@@ -117,7 +117,7 @@ LIKENESSES = (
     ),
     UnreadableFormat(_text, "text", "give the .onnx file"),
 )
-"""In the order in which they are tried."""
+"""The known formats, in the order in which they are tried."""
 
 
 def unreadable_format(head: bytes) -> UnreadableFormat | None:

@@ -1,1 +1,1 @@
-"""The writer: a pulsed model as a standard ONNX file, its state in the open."""
+"""The writer: a pulsed model as a standard ONNX file, with its states as inputs and outputs."""

@@ -15,7 +15,7 @@ PULSES, END = "pulses", "end"
 
 
 class ClockWriter:
-    """Writes positions; what the model does not need is not in the file.
+    """Writes positions; the file has only those that the model needs.
 
     The position of the first frame of a pulse is ``pulses * step``, step being the frames of that wire in a pulse.
     """

@@ -126,7 +126,7 @@ def _text(atoms: Sequence[Atom]) -> str:
 
 
 def _largest(dim: TDim) -> int:
-    """A bound of every number that comes up, the symbols being at most FAR_END."""
+    """A bound of all intermediate numbers, with symbols of at most FAR_END."""
     total = abs(dim.const)
     for atoms, factor in dim.terms:
         size = abs(factor)

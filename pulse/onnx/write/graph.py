@@ -28,7 +28,7 @@ def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
 
 @record(eq=False)
 class StatePair:
-    """An input that the caller feeds with what the output of the pulse before gave.
+    """An input that the caller feeds with an output of the previous pulse.
 
     initial  what the first pulse is fed with
     """
@@ -82,7 +82,7 @@ class GraphWriter:
         self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name, **attributes))
 
     def constant(self, value: Array, name: str) -> str:
-        """A stored tensor; the same one where an equal tensor is stored already. Raises WriteError."""
+        """Store a tensor once, and return its name; equal tensors share it. Raises WriteError."""
         from onnx import numpy_helper
 
         if is_symbolic(value):

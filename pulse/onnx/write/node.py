@@ -109,7 +109,7 @@ class NodeWriter:
         """A stored scalar."""
         return self.constant(np.array(value).astype(dtype), suffix)
 
-    # what several writers need
+    # shared by several writers
 
     def reshape(self, x: str, sizes: Sequence[int], suffix: str = "") -> str:
         """The same elements in another shape."""
@@ -137,7 +137,7 @@ class NodeWriter:
         return self.emit("Cast", [x], suffix, to=element_type(dtype))
 
     def transpose(self, x: str, perm: Sequence[int], suffix: str = "") -> str:
-        """Axes in another order; the wire itself where they stay."""
+        """Transpose axes; return the wire itself if their order is unchanged."""
         if list(perm) == sorted(perm) and suffix:
             return x
         return self.emit("Transpose", [x], suffix, perm=list(perm))

@@ -58,13 +58,13 @@ class ScanWriter:
     def keep(
         self, valid: str | None, new: str, old: str, name: str, dtype: DType, sizes: Sequence[int]
     ) -> None:
-        """A state after the frame: the old one, if the frame is none of the stream."""
+        """A state after the frame; unchanged if the frame is outside of the stream."""
         if valid is not None:
             new = self.inner.emit("Where", [valid, new, old], f"{name}.kept")
         self._output(new, f"{name}.after", dtype, sizes)
 
     def gather(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: ScanAxis) -> None:
-        """What the body gives for each frame; all states come before."""
+        """Add an output of the body for each frame, after all states."""
         self._output_courses.append(course)
         self._output(value, name, dtype, sizes)
 

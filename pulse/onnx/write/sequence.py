@@ -41,13 +41,13 @@ class SequenceModel:
 
     @property
     def inputs(self) -> list[ValueInfoProto]:
-        """What a client gives in each request."""
+        """The inputs of each request."""
         states = {START, *(state.input for state in self.states)}
         return [value for value in self.proto.graph.input if value.name not in states]
 
     @property
     def outputs(self) -> list[ValueInfoProto]:
-        """What a client gets."""
+        """The outputs of each response."""
         states = {state.output for state in self.states}
         return [value for value in self.proto.graph.output if value.name not in states]
 

@@ -32,7 +32,7 @@ from pulse.wiring import wire
 
 @tensorflow_op("While", "StatelessWhile")
 def loop(node: TensorflowNode) -> list[OutletId]:
-    """Iteration by iteration if they are few, else a scan, else an op that decides while running."""
+    """Unroll a loop of few iterations; otherwise write a scan, or else an op that decides while running."""
     return _While(node).wire()
 
 

@@ -1,4 +1,4 @@
-"""How often a loop runs its body, where a variable of it counts."""
+"""The number of iterations of a loop with a counting variable."""
 
 from collections.abc import Mapping
 

@@ -30,7 +30,7 @@ def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second"
 
 
 def from_second(node: TensorflowNode, x: OutletId, suffix: str = "") -> OutletId:
-    """A tensor with its channels where the node has them."""
+    """A tensor with its channels on the axis that the node uses."""
     rank = node.graph.fact(x).rank
     if channels_first(node):
         return node.name_result(x) if not suffix else x

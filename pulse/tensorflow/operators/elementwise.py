@@ -53,7 +53,7 @@ GUARDED = {
     "Xlog1py": ("log1p", 0),
     "MulNoNan": ("mul", 1),
 }
-"""Operator -> what it computes, and the operand where a zero makes it 0."""
+"""Operator -> its function, and the operand whose zeros make the result 0."""
 SAME = (
     "Identity",
     "StopGradient",
@@ -109,13 +109,13 @@ def leaky_relu(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op(*SAME, "IdentityN")
 def identity(node: TensorflowNode) -> list[OutletId]:
-    """The same wires."""
+    """Return the inputs unchanged."""
     return node.given_inputs()
 
 
 @tensorflow_op("CheckNumerics")
 def check_numerics(node: TensorflowNode) -> OutletId:
-    """The same wire; that its numbers are finite is not looked at."""
+    """Return the input unchanged, without checking that its numbers are finite."""
     return node.input(0)
 
 

@@ -18,7 +18,7 @@ from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
 
 RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
-"""What ``BlockLSTM`` gives, in this order."""
+"""The outputs of ``BlockLSTM``, in order."""
 GATES = {"BlockLSTM": ("i", "ci", "f", "o"), "BlockLSTMV2": ("i", "f", "ci", "o")}
 
 

@@ -17,12 +17,12 @@ ORDERS = {
     "rnn_tanh": ("RNN", (0,)),
     "rnn_relu": ("RNN", (0,)),
 }
-"""Kind -> the operator of ONNX, and where each of its gates is among cuDNN's."""
+"""Kind -> the operator of ONNX, and the index of each of its gates in cuDNN."""
 H, C, PARAMS, LENGTHS = 1, 2, 3, 4
 
 
 class _Vector:
-    """Weights that are taken one after the other."""
+    """Weights that are taken in sequence."""
 
     def __init__(self, node: TensorflowNode) -> None:
         self._node, self._at = node, 0
@@ -39,7 +39,7 @@ class _Vector:
         return self._values[self._at - size : self._at].reshape(shape)
 
     def check_end(self) -> None:
-        """Raise LoadError where some are left."""
+        """Raise LoadError if some weights are left."""
         if self._at != self._values.size:
             raise self._node.error(f"its layers need {self._at} weights, and it has {self._values.size}")
 

@@ -15,7 +15,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("Shape")
 def shape(node: TensorflowNode) -> OutletId:
-    """The dims of a tensor, symbolic ones as they are."""
+    """The dims of a tensor, including symbolic ones."""
     return node.dims_constant(node.fact(0).shape)
 
 
@@ -60,7 +60,7 @@ def reshape(node: TensorflowNode) -> OutletId:
 
 
 def _added_axes(source: Shape, target: Shape) -> list[int]:
-    """The axes of the target that are new, where all that happens is that axes of size 1 come."""
+    """The new axes of the target if the reshape only adds axes of size 1."""
     new_axes: list[int] = []
     place = 0
     for axis, dim in enumerate(target):

@@ -1,4 +1,4 @@
-"""Rows that are late by their number: how ``tf.signal.overlap_and_add`` writes it, and what a stream needs.
+"""Rows delayed by their index, as ``tf.signal.overlap_and_add`` writes them, in the form that a stream needs.
 
 It flattens ``[..., n, F + n, s]`` to ``[..., n * (F + n), s]``, takes the first ``n * (F + n - 1)`` frames, and cuts
 them into n rows of ``F + n - 1``. Row k then is row k of before, k frames later, if the last n frames of each row were
@@ -20,7 +20,7 @@ MOST_ROWS = 64
 
 
 def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
-    """A reshape to ``target``, by paddings, where it makes rows late; None if it does something else."""
+    """A reshape to ``target`` that delays rows, as paddings; None for other reshapes."""
     graph = node.graph
     crop = graph.node(x)
     if not isinstance(crop.op, Slice) or crop.op.start != 0 or crop.op.step != 1:
@@ -50,7 +50,7 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
 
 
 def zeros_behind(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
-    """How many frames at the end of an axis are surely zeros that a padding put there."""
+    """The number of last frames of an axis that are certainly zeros of a padding."""
     while True:
         producer = graph.node(outlet)
         match producer.op:

@@ -17,7 +17,7 @@ from pulse.tensorflow.registry import tensorflow_op
 MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
 MOST_PLACES = 64
-"""Entries of a list of slices: axes of a tensor, and new ones."""
+"""The most entries of a list of slices: axes of a tensor, and new ones."""
 
 
 @tensorflow_op("Slice")
@@ -37,7 +37,7 @@ def slice_(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("StridedSlice")
 def strided_slice(node: TensorflowNode) -> OutletId:
-    """Slices of each axis; the masks leave bounds out, add axes and take axes away."""
+    """Slice each axis; the masks omit bounds, add axes and remove axes."""
     x = node.input(0)
     shape = node.fact(0).shape
     own = len(shape) - node.is_complex()
@@ -128,7 +128,7 @@ def split(node: TensorflowNode) -> list[OutletId]:
 
 @tensorflow_op("SplitV")
 def split_v(node: TensorflowNode) -> list[OutletId]:
-    """Parts of given sizes, of which one may be -1: what the others leave."""
+    """Parts of given sizes, one of which may be -1: inferred from the others."""
     shape = node.fact(0).shape
     axis = node.axis(node.whole(2, "axis"), len(shape) - node.is_complex())
     sizes = list(node.dims(1, "sizes"))

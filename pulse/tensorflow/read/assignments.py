@@ -25,7 +25,7 @@ CHANGING = (
 )
 """How operators begin that change the variable that is their first input."""
 PASSING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter")
-"""Operators that give a handle or a reference on."""
+"""Operators that pass on a handle or a reference."""
 
 
 def changes(op: str) -> bool:

@@ -1,4 +1,4 @@
-"""Branches that assign variables: which of their arguments these are."""
+"""The arguments of branches that are assigned variables."""
 
 from pulse.errors import LoadError
 from pulse.tensorflow.library import FunctionLibrary
@@ -13,7 +13,7 @@ DEEPEST = 64
 
 
 def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
-    """The arguments of an If that one of its branches assigns, counted without the condition; none of other nodes.
+    """The arguments of an If that one of its branches assigns, counted without the condition; empty for other nodes.
 
     Raises LoadError: a branch assigns what is not an argument of it, or in a loop
     """

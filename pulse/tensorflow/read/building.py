@@ -30,7 +30,7 @@ from pulse.typed import TypedNetwork, Variable
 SILENT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
 ASKING = ("VarIsInitializedOp", "IsVariableInitialized")
 NEXT = ".next"
-"""Behind the name of a variable: the output that is its next value."""
+"""The suffix of a variable's name for the output that is its next value."""
 
 
 @record(eq=False)

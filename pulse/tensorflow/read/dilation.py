@@ -13,7 +13,7 @@ from pulse.tensorflow.read.flat import FlatGraph
 CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
 BETWEEN = ("BiasAdd", "Identity", "Squeeze", "ExpandDims")
 PADDED = "_PadOfDilation"
-"""Pads by the first list without the second: what both ends keep of the padding once the crops are taken off."""
+"""Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 
 
 def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[NodeOutput]) -> FlatGraph:
@@ -52,7 +52,7 @@ def _pattern(
     needed: Collection[str],
     fed: Collection[NodeOutput],
 ) -> dict[str, GraphNode]:
-    """The nodes that take the place of those of one pattern; none if there is no pattern."""
+    """The nodes that replace those of one pattern; empty if there is no pattern."""
     block = _known_value(graph, end.inputs[1])
     conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
     if block is None or conv is None or not _plain(conv):

@@ -17,9 +17,9 @@ REFERENCES = ("VariableV2", "Variable")
 _RETURNING = tuple(
     name for name in ASSIGNMENTS if not name.startswith("Resource") and not name.endswith("VariableOp")
 )
-"""Assignments that give the reference on."""
+"""Assignments that pass on the reference."""
 MOST_WORK = 200_000_000
-"""Steps that finding the order of reads and assignments may take."""
+"""The most steps for finding the order of reads and assignments."""
 
 
 class Variables:
@@ -158,7 +158,7 @@ def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
 
 
 def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
-    """Raise LoadError where a loop assigns a variable, or a Switch decides it: it would be lost, or always be done."""
+    """Raise LoadError if a loop or a Switch governs an assignment: it would be lost, or always be done."""
     for node in graph:
         branch_places(node, library)
         assignment = None if node.op in BRANCHES else hidden_assignment(node, library, set())
@@ -172,7 +172,7 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
 
 
 def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
-    """Whether a node runs only where a Switch lets it: there is one before it, with no Merge between them."""
+    """Whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
     stack = [*(each.node for each in node.inputs), *node.controls]
     seen: set[str] = set()
     while stack:

@@ -26,7 +26,7 @@ class FlatGraph:
     def find_needed(
         self, names: Iterable[str], fed: Collection[NodeOutput] = (), controls: bool = True
     ) -> dict[str, GraphNode]:
-        """The nodes that some nodes need, in the order of the file; nothing in front of a tensor that is fed.
+        """The nodes that some nodes need, in the order of the file, except those that only fed tensors need.
 
         controls   also by control edges
         Raises     LoadError: a node reads one that there is not

@@ -1,4 +1,4 @@
-"""Calls of functions replaced by what the functions do."""
+"""Inlining of function calls."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from pulse.tensorflow.tensors import FunctionName
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 DEEPEST = 64
-"""Functions that call functions."""
+"""The deepest nesting of function calls."""
 
 
 def inline(nodes: Iterable[GraphNode], library: FunctionLibrary) -> list[GraphNode]:

@@ -26,7 +26,7 @@ _INTERNAL = "__saved_model_"
 """How the names of signatures begin that TensorFlow itself calls."""
 PLACES = ("Placeholder", "PlaceholderV2")
 SAVING = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
-"""What writes and reads checkpoints gives no output of a model."""
+"""Operators that write and read checkpoints, which produce no output of a model."""
 SOUND = "DecodeWav"
 """Reads a file of sound: what it gives are inputs."""
 _TIMES = "T"

@@ -52,7 +52,7 @@ def numbers(node: TfliteNode, slot: int, what: str) -> Array:
 
 
 def bias_of(node: TfliteNode, slot: int) -> Array | None:
-    """The bias as it is stored, or as f32; None if there is none. Raises LoadError."""
+    """The bias as stored, or as f32, or None. Raises LoadError."""
     if not node.has(slot):
         return None
     data = node.read(slot).data

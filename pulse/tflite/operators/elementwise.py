@@ -35,7 +35,7 @@ FUSING = ("ADD", "SUB", "MUL", "DIV")
 
 
 def plain(node: TfliteNode, y: OutletId) -> OutletId:
-    """Numbers as the output has them: after a fused activation, or as its codes."""
+    """Convert numbers to the output: apply a fused activation, or quantise to its codes."""
     fuses = node.op_type in FUSING
     if node.has_codes:
         return encode(node, y, fused_activation(node) if fuses else NONE)
@@ -53,7 +53,7 @@ def binary(node: TfliteNode) -> OutletId:
 SUM_SHIFT, INT16_SHIFT, DIFFERENCE_SHIFT = 20, 15, 7
 """Bits that codes gain before they are scaled: 8-bit and int16 codes of sums, 8-bit codes of squared differences."""
 SUM_BITS = 21
-"""Of the multipliers of XNNPACK's sums."""
+"""The bits of the multipliers of XNNPACK's sums."""
 SUM_SCALES = 2.0**-10, 2.0**8
 """From the least scale of a term over that of the sum to what is above the largest one, in XNNPACK's sums."""
 

@@ -155,7 +155,7 @@ def square(node: TfliteNode) -> OutletId:
 
 
 ROOT_BITS = 20
-"""Behind the point of the reciprocal root of an 8-bit code."""
+"""The fractional bits of the reciprocal root of an 8-bit code."""
 
 
 @tflite_op("RSQRT")

@@ -12,7 +12,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("GATHER")
 def gather(node: TfliteNode) -> OutletId:
-    """Entries of an axis, by index; of each batch with indices of its own."""
+    """Entries of an axis by index; each batch may have its own indices."""
     require_real(node)
     x, rank = requantize_input(node), node.fact(0).rank
     axis, batch = node.axis(node.integer("Axis", 0), rank), node.integer("BatchDims", 0)

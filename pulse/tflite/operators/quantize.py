@@ -9,7 +9,7 @@ from pulse.tflite.registry import tflite_op
 
 
 def encode(node: TfliteNode, y: OutletId, activation: int = NONE) -> OutletId:
-    """Floats as codes of the output, behind a fused activation."""
+    """Quantise floats to codes of the output, after a fused activation."""
     _, quantization = target(node)
     return rescale_codes(node, node.cast(y, F32, "f32"), np.float32(1) / quantization.scale[0], activation)
 

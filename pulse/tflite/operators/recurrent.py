@@ -16,7 +16,7 @@ from pulse.tflite.operators.recurrent_hybrid import lstm_of_floats, rnn_of_float
 from pulse.tflite.registry import tflite_op
 
 ACTIVATIONS = {1: "relu", 4: "tanh"}
-"""Those of recurrent layers, by their numbers in the schema."""
+"""The activations of recurrent layers, by their numbers in the schema."""
 GATES = (0, 3, 1, 2)
 """Input, output, forget, cell: the order of ours in the file's order input, forget, cell, output."""
 

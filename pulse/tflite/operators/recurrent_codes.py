@@ -24,7 +24,7 @@ from pulse.tflite.node import F32, F64, TfliteNode, subtract_zero
 from pulse.tflite.operators.recurrent_frames import scan_frames
 
 GATE_BITS, FUNCTION_BITS = 12, 15
-"""Gates are in steps of 2**-12 in front of their function, and of 2**-15 after it."""
+"""Gates are in steps of 2**-12 before their activation, and of 2**-15 after it."""
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
 
 
@@ -147,7 +147,7 @@ def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest
 
 
 def _clamp(node: TfliteNode, x: OutletId, name: str, low: float = LEAST, high: float = MOST) -> OutletId:
-    """Inside of a range, f32."""
+    """Clip to a range, in f32."""
     floor = node.each("max", x, float(low), suffix=f"{name}.floor")
     return node.cast(node.each("min", floor, float(high), suffix=f"{name}.limited"), F32, name)
 

@@ -68,7 +68,7 @@ def expand_dims(node: TfliteNode) -> OutletId:
 
 @tflite_op("SQUEEZE")
 def squeeze(node: TfliteNode) -> OutletId:
-    """Axes of size 1 taken away: those that are named, or all."""
+    """Remove axes of size 1: the named ones, or all."""
     rank, shape = own_rank(node), node.fact(0).shape
     axes = [node.axis(axis, rank) for axis in node.integer_list("SqueezeDims", ())]
     if not axes:

@@ -93,7 +93,7 @@ def split(node: TfliteNode) -> list[OutletId]:
 
 @tflite_op("SPLIT_V")
 def split_v(node: TfliteNode) -> list[OutletId]:
-    """Parts of an axis; a size of -1 takes what the others leave."""
+    """Parts of an axis; a size of -1 is inferred from the others."""
     shape, sizes = node.fact(0).shape, list(node.dims(1, "sizes"))
     axis = node.axis(node.whole(2, "axis"), len(shape))
     if len(sizes) != len(node.makes):

@@ -56,7 +56,7 @@ class Graph:
         return self.add("Unsqueeze", steps, self.integers(1)), self.add("Unsqueeze", steps, self.integers(0))
 
     def behind(self) -> str:
-        """How many frames column j is behind row i."""
+        """The number of frames by which column j is behind row i."""
         return self.add("Sub", *self.positions())
 
     def between(self, x: str, low: int, high: int) -> str:

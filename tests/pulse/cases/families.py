@@ -97,5 +97,5 @@ def newest_cases(cases: Iterable[Case]) -> tuple[Case, ...]:
 
 @cache
 def all_cases() -> tuple[Case, ...]:
-    """Those of all families."""
+    """The cases of all families."""
     return tuple(case for family in FAMILIES for case in cases(family))

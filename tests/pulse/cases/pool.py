@@ -58,7 +58,7 @@ def ceil_pool() -> Iterator[Case]:
 
 
 def pool_places() -> Iterator[Case]:
-    """Where the largest entries are, in both orders, with padding."""
+    """The indices of the largest entries, in both orders, with padding."""
     x = np.round(floats("places", 2, 3, 6, 7) * 2)
     for order in (0, 1):
         made = node(

@@ -1,4 +1,4 @@
-"""Bodies that run for every frame."""
+"""Bodies that run once for each frame."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

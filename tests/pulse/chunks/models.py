@@ -177,7 +177,7 @@ def loop(
 
 
 def pieces(x: Array, axis: int, frames: int, context: int = 0) -> list[Array]:
-    """Chunks of an input: frames of the past in front, the last one filled up with zeros."""
+    """Chunks of an input, each preceded by past frames, the last one padded with zeros."""
     widths = [(0, 0)] * x.ndim
     widths[axis] = (context, -x.shape[axis] % frames)
     padded = np.pad(x, widths)

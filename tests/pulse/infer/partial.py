@@ -18,7 +18,7 @@ TYPES = {
 
 
 def declared(name: str, text: str) -> ValueInfoProto:
-    """What a file says of a wire."""
+    """The fact that a file states of a wire."""
     *dims, dtype = text.split(",")
     shape = None if dims == ["..."] else [None if d == "?" else int(d) if d.isdigit() else d for d in dims]
     return helper.make_tensor_value_info(name, TYPES[dtype], shape)
@@ -43,11 +43,11 @@ def proto(
 
 
 def facts(model: Model) -> dict[str, str]:
-    """What is inferred of each wire, as text."""
+    """The inferred fact of each wire, as text."""
     known = model.infer()
     return {known.graph.label(wire): str(known.graph.fact(wire)) for wire in known.graph.wires()}
 
 
 def inferred(*args: object, **kwargs: object) -> dict[str, str]:
-    """What is inferred of each wire of a model."""
+    """The inferred fact of each wire of a model."""
     return facts(load(proto(*args, **kwargs)))  # type: ignore[arg-type]

@@ -209,7 +209,7 @@ def random_sketch(seed: int, steps: int, symbolic: bool = False) -> Sketch:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a file states: shapes of wires as text, by name."""
+    """The shapes of wires that a file states, as text, by name."""
 
     stated: dict[str, str]
 

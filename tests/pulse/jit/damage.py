@@ -58,7 +58,7 @@ BYTES = {
     "shifted": lambda data, chance: data[chance.randrange(1, 100) :],
     "twice": lambda data, chance: data + data,
 }
-"""What is in the file instead."""
+"""The damaged content of the file."""
 FORMS = {
     "folder": lambda path: path.mkdir(),
     "full folder": lambda path: (path / "in" / "side").mkdir(parents=True),

@@ -75,7 +75,7 @@ TOO_LOUD = 1e6
 
 
 class TooLoudError(Exception):
-    """What an operation may raise."""
+    """An error that an operation may raise."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def transform() -> TypedModel:
 
 
 def foreign() -> TypedModel:
-    """An operation that is no part of the package, behind a filter."""
+    """An operation from outside of the package, after a filter."""
     s = Sketch(x="1,2,T")
     return s.model(s.add("doubled", Doubled(), s.conv(s["x"], 3, (2, 0))))
 

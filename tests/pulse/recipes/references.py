@@ -106,7 +106,7 @@ def fastenhancer_t(x: Array) -> Array:
 
 
 def silero(x: Array) -> Array:
-    """Chunks of 512 behind 64 samples of the one before."""
+    """Chunks of 512, each preceded by 64 samples of the previous one."""
     made = called("silero_vad_16k.onnx", blocks(x, 64, 512), {"state": "stateN"}, {"sr": np.array(RATE_HZ)})
     return np.concatenate(made)[:, 0]
 

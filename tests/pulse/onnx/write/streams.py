@@ -18,7 +18,7 @@ from tests.agreement import Expected
 
 
 def notes_of(proto: ModelProto) -> Notes:
-    """What a file says of its stream."""
+    """The metadata of a file about its stream."""
     notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
     assert notes is not None
     return notes

@@ -30,7 +30,7 @@ class Memory:
             self.bytes[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
 
     def read(self, n: int) -> Array:
-        """The array n as it is now."""
+        """The current value of array n."""
         array, start = self.arrays[n], self.places[n]
         return self.bytes[start : start + array.nbytes].view(array.dtype).reshape(array.shape).copy()
 

@@ -40,7 +40,7 @@ def _values(rng: np.random.Generator, spec: Any) -> Array:
 
 
 def noise(shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Floats that are the same in every run."""
+    """Floats that are equal in every run."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
