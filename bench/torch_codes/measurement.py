@@ -149,6 +149,8 @@ def _least(subject: Given, typed: TypedModel, pulsed: PulsedModel) -> int | None
         return None
     ahead = -(-output.delay // output.frames) + MOST_PULSES
     example = draw(typed, subject, 1)[first.name]
+    if example.dtype.kind != "f":
+        return None
     times = max(AGAIN, -(-2 * ahead * pulsed.pulse // example.shape[first.axis]))
     x = draw(typed, subject, AGAIN if subject.max_context else times)[first.name]
     place = 0 if subject.outputs is None else subject.outputs[0]
