@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -167,7 +168,8 @@ class RemoteStream(NotCopyable):
 
     async def _confirm(self, epoch: int, safe: list[int]) -> None:
         """Tell the server that all outputs before a checkpoint are here."""
-        await self._send({"type": "confirm", "epoch": epoch, "safe": safe})
+        with suppress(ClientError):  # of a connection that has ended, which its reader tells
+            await self._socket.send(write_message({"type": "confirm", "epoch": epoch, "safe": safe}))
 
     async def cut(self) -> None:
         """Cut the connection and treat it as lost."""
