@@ -1,9 +1,9 @@
-# pyright: basic
 """The exporter's stack of layers, restored if a layer raises an error that its caller catches."""
 
 import contextlib
 from collections.abc import Generator
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 
@@ -13,9 +13,8 @@ def keep_layer_stack() -> Generator[None]:
 
     Containers call a layer with an argument that it may lack, catch TypeError, and call it again without.
     """
-    from torch.fx import Tracer
-
-    call_module = Tracer.call_module
+    tracer: Any = import_module("torch.fx").Tracer
+    call_module = tracer.call_module
 
     @wraps(call_module)
     def call_and_restore(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -27,8 +26,8 @@ def keep_layer_stack() -> Generator[None]:
             self.module_stack.update(before)
             raise
 
-    Tracer.call_module = call_and_restore
+    tracer.call_module = call_and_restore
     try:
         yield
     finally:
-        Tracer.call_module = call_module
+        tracer.call_module = call_module
