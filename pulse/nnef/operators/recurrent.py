@@ -11,22 +11,9 @@ from pulse.errors import WriteError
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
+from pulse.onnx.operators.recurrent import BY_LOWER_CASE, KINDS, ONNX_ACTIVATIONS
+from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, GATES, USUAL_ACTIVATIONS
 from pulse.support.record import record
-
-USUAL: Mapping[str, Sequence[str]] = {
-    "RNN": ("Tanh",),
-    "GRU": ("Sigmoid", "Tanh"),
-    "LSTM": ("Sigmoid", "Tanh", "Tanh"),
-}
-GATES: Mapping[str, int] = {"RNN": 1, "GRU": 3, "LSTM": 4}
-PARAMETERS: Mapping[str, Sequence[str]] = {
-    "Affine": ("alpha", "beta"),
-    "LeakyRelu": ("alpha",),
-    "ThresholdedRelu": ("alpha",),
-    "ScaledTanh": ("alpha", "beta"),
-    "HardSigmoid": ("alpha", "beta"),
-    "Elu": ("alpha",),
-}
 
 
 @record(eq=False)
@@ -64,11 +51,11 @@ class CellWriter:
     def activation(self, number: int, x: str) -> str:
         name, parameters = self.functions[number]
         if name == "Affine":
-            scaled = self.op("Mul", x, self.e.number(parameters.get("alpha", 1.0)))
-            return self.op("Add", scaled, self.e.number(parameters.get("beta", 0.0)))
+            scaled = self.op("Mul", x, self.e.number(parameters["alpha"]))
+            return self.op("Add", scaled, self.e.number(parameters["beta"]))
         if name == "ScaledTanh":
-            inner = self.op("Tanh", self.op("Mul", x, self.e.number(parameters.get("beta", 1.0))))
-            return self.op("Mul", inner, self.e.number(parameters.get("alpha", 1.0)))
+            inner = self.op("Tanh", self.op("Mul", x, self.e.number(parameters["beta"])))
+            return self.op("Mul", inner, self.e.number(parameters["alpha"]))
         return self.op(name, x, **parameters)
 
     def product(self, x: str, first: int, last: int) -> str:
@@ -87,10 +74,10 @@ class CellWriter:
         gates = self.apply(0, self.op("Add", self.part(x, 0, 2), self.product(h, 0, 2)))
         update, reset = self.part(gates, 0, 1), self.part(gates, 1, 2)
         if self.attributes.get("linear_before_reset"):
-            own = self.op("Mul", reset, self.product(h, 2, 3))
+            candidate = self.op("Mul", reset, self.product(h, 2, 3))
         else:
-            own = self.product(self.op("Mul", reset, h), 2, 3)
-        fresh = self.apply(1, self.op("Add", self.part(x, 2, 3), own))
+            candidate = self.product(self.op("Mul", reset, h), 2, 3)
+        fresh = self.apply(1, self.op("Add", self.part(x, 2, 3), candidate))
         rest = self.op("Sub", self.e.number(1), update)
         return self.op("Add", self.op("Mul", rest, fresh), self.op("Mul", update, h))
 
@@ -125,7 +112,7 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
             "give the model two layers, or inputs that are not padded"
         )
     x, w, r, bias, _, h, c, p = inputs
-    hidden, gates = int(attributes["hidden_size"]), GATES[kind]
+    hidden, gates = int(attributes["hidden_size"]), GATES[KINDS[kind]]
     batch = e.sizes(x)[1]
     nodes = e.nodes
     if bias:
@@ -135,7 +122,8 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
         ]
     else:
         halves = [e.constant(np.zeros(gates * hidden, np.float32))] * 2
-    functions = [each.decode() for each in attributes.get("activations", ())] or USUAL[kind]
+    usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[KINDS[kind]]]
+    functions = [each.decode() for each in attributes.get("activations", ())] or usual
     cell = CellWriter(
         e,
         kind,
@@ -187,12 +175,13 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
 def _with_parameters(
     functions: Sequence[str], attributes: Mapping[str, Any]
 ) -> tuple[tuple[str, Mapping[str, float]], ...]:
-    """Activations with their numbers, which the node has in one list for all."""
+    """Activations with their parameters: the node's, in one list for all of them, else the defaults."""
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []
     for function in functions:
-        parameters = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
-        named_functions.append((function, parameters))
+        defaults = ACTIVATION_DEFAULTS[BY_LOWER_CASE[function.lower()]]
+        given = {name: lists[name].pop(0) for name in defaults if lists[name]}
+        named_functions.append((function, {**defaults, **given}))
     return tuple(named_functions)
 
 
