@@ -1,6 +1,5 @@
 """``load``: open a model from any source as a ``Loaded``."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +13,7 @@ from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
+from pulse.support.torch_modules import is_module
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:
@@ -92,12 +92,6 @@ def load(
     if isinstance(opened, StoredProgram):
         return load_program(opened, outputs, symbol, chunking, inputs, constants, budget, signature)
     return Loaded(opened, outputs, symbol, chunking or DETECT_ALL)
-
-
-def is_module(source: object) -> bool:
-    """Whether the source is a PyTorch module; this does not import PyTorch."""
-    torch: Any = sys.modules.get("torch")
-    return torch is not None and isinstance(source, torch.nn.Module)
 
 
 def _wrap_model(source: Loaded | Network | Program) -> Loaded:

@@ -44,7 +44,7 @@ ACTIVATION_DEFAULTS: Mapping[str, Mapping[str, float]] = {
 }
 """The activations, as the elementwise table spells them, and the parameters that each takes, with their defaults."""
 
-_ONLY_IN_CELLS: Mapping[str, Callable[..., Wide]] = {
+_ONLY_IN_CELLS: Mapping[str, Callable[[Wide, float, float], Wide]] = {
     "affine": lambda x, alpha, beta: alpha * x + beta,
     "scaled_tanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
 }
@@ -64,8 +64,9 @@ class Activation:
         return (self.alpha, self.beta)[: len(ACTIVATION_DEFAULTS[self.name])]
 
     def __call__(self, x: Wide) -> Wide:
-        function = _ONLY_IN_CELLS.get(self.name) or ELEMENTWISE[self.name].run
-        return function(x, *self.parameters)
+        if self.name in _ONLY_IN_CELLS:
+            return _ONLY_IN_CELLS[self.name](x, self.alpha, self.beta)
+        return ELEMENTWISE[self.name].run(x, *self.parameters)
 
     def __str__(self) -> str:
         values = self.parameters
