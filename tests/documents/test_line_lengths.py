@@ -7,7 +7,12 @@ from tests.documents.pages import pages
 LONGEST = 128
 WRITTEN_BY_SCRIPTS = {
     *("docs/instructions.md", "docs/models.md", "docs/node_cases.md", "docs/versions.md"),
-    *("docs/operators.md", "docs/nnef_operators.md", "docs/tensorflow_operators.md", "docs/tflite_operators.md"),
+    *(
+        "docs/operators.md",
+        "docs/nnef_operators.md",
+        "docs/tensorflow_operators.md",
+        "docs/tflite_operators.md",
+    ),
     *("docs/performance.md", "docs/pytorch_codes.md"),
 }
 """Pages with lines that a program has written: tables of the code, and reports of benches."""
