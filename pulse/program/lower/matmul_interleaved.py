@@ -27,7 +27,7 @@ def interleave_product(cx: Interleaving, row: Product) -> Iterator[Instruction]:
 
 @interleaves(ProductFew)
 def interleave_product_few(cx: Interleaving, row: ProductFew) -> Iterator[Instruction]:
-    """The same, from weights in another order."""
+    """Emit tiles of four columns, from weights in another order."""
     yield _sums(cx, row, lambda packed: few_weights(packed, row.width, row.N))
 
 
@@ -49,7 +49,7 @@ def _sums(cx: Interleaving, row: Product | ProductFew, unpack: Callable[[Array],
 
 @interleaves(Matmul)
 def interleave_matmul(cx: Interleaving, row: Matmul) -> Iterator[Instruction]:
-    """Vectors of both operands."""
+    """Emit the batched product of two interleaved operands."""
     yield InterleavedMatmul(
         a=cx.data(row.a),
         b=cx.data(row.b),

@@ -26,7 +26,7 @@ def interleave_layernorm(cx: Interleaving, row: LayerNormRows) -> Iterator[Instr
 
 @interleaves(SoftmaxRows)
 def interleave_softmax(cx: Interleaving, row: SoftmaxRows) -> Iterator[Instruction]:
-    """The rows of all streams at once."""
+    """Compute the softmax of the rows of all streams at once."""
     yield InterleavedSoftmax(
         x=cx.data(row.x),
         y=cx.data(row.y),

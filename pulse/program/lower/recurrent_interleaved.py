@@ -29,7 +29,7 @@ def _from_the_state(cx: Interleaving, row: RecurrentFrames) -> Iterator[Instruct
 
 
 def _rows(row: RecurrentFrames, step: int) -> Loops:
-    """Rows of a first state, and of a state."""
+    """Return the loops over the rows of an initial state and of the state."""
     return Loops((row.B, row.H), ((step, 1), (row.H, 1)))
 
 
@@ -69,7 +69,7 @@ def interleave_gru(cx: Interleaving, row: Gru) -> Iterator[Instruction]:
 
 @interleaves(GruFours, GruEights)
 def interleave_small_grus(cx: Interleaving, row: SmallGrus) -> Iterator[Instruction]:
-    """Each GRU by itself."""
+    """Compute GRU by GRU, unit by unit."""
     width = 4 if isinstance(row, GruFours) else 8
     weights = small_gates_by_unit(cx.constant(row.W).ravel(), width)[: row.count]
     return _recurrence(cx, row, np.ascontiguousarray(weights), cx.constant(row.bias), row.step_x)
@@ -77,7 +77,7 @@ def interleave_small_grus(cx: Interleaving, row: SmallGrus) -> Iterator[Instruct
 
 @interleaves(Lstm)
 def interleave_lstm(cx: Interleaving, row: Lstm) -> Iterator[Instruction]:
-    """Unit by unit, as GRUs."""
+    """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
     yield from _from_the_state(cx, row)

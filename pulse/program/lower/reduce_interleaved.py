@@ -1,4 +1,4 @@
-"""What reductions become for sixteen streams with interleaved memories."""
+"""Reductions for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from pulse.program.kernels.reduce_interleaved import InterleavedReduceRows
 
 @interleaves(ReduceRows)
 def interleave_reduce_rows(cx: Interleaving, row: ReduceRows) -> Iterator[Instruction]:
-    """The rows of all streams at once."""
+    """Reduce the rows of all streams at once."""
     yield InterleavedReduceRows(
         x=cx.data(row.x),
         y=cx.data(row.y),

@@ -19,7 +19,7 @@ MOST_INSTRUCTIONS = 4096
 
 @lowers(Scan)
 def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
-    """Lower a scan over all frames of a pulse; its states are wherever the body puts them."""
+    """Lower a scan over all frames of a pulse; its states stay in the memory of the body's results."""
     frames = _Frames(cx, node, op)
     look = cx.look_inside(node, lambda: fault_checker(always_valid(cx)))
     states = frames.initial
@@ -59,7 +59,7 @@ def _keep(cx: Lowering, new: Value, state: Value, end: Value, pulse: int, number
 
 
 def _apart(cx: Lowering, new: Value, states: Sequence[Value]) -> Value:
-    """A new state in row-major order, outside of the memories that are about to be replaced."""
+    """Return a new state in row-major order, outside of the memories that are about to be replaced."""
     order = range(len(new.shape))
     if all(new.buffer is not state.buffer for state in states):
         return cx.order_axes(new, order)
@@ -108,13 +108,13 @@ class _Frames:
 
 
 def _frame(value: Value, axis: int, number: int) -> Value:
-    """One position of an axis, without that axis."""
+    """Return one position of an axis, without that axis."""
     shape, strides = (tuple(a[:axis]) + tuple(a[axis + 1 :]) for a in (value.shape, value.strides))
     return value.view(shape, strides, number * value.strides[axis])
 
 
 def _pulsify_body(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId]]:
-    """The body as a graph of constant shapes, its nodes named after the scan, and its input wires by name.
+    """Return the body as a graph of constant shapes, its nodes named after the scan, and its input wires by name.
 
     Raises CompileError: some shape in it is not constant.
     """

@@ -1,4 +1,4 @@
-"""What the states of scans become for sixteen streams with interleaved memories."""
+"""The states of scans for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from pulse.support.bounds import FAR_FRAMES
 
 @interleaves(KeepFrame)
 def interleave_keep_frame(cx: Interleaving, row: KeepFrame) -> Iterator[Instruction]:
-    """A copy in the middle of a stream; nothing if only its first frames are kept."""
+    """Emit a copy, since streams are in their middle; nothing if only the first frames of a stream are kept."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")
     first, last = row.offset - row.i, _last(cx, row)
@@ -30,7 +30,7 @@ def interleave_keep_frame(cx: Interleaving, row: KeepFrame) -> Iterator[Instruct
 
 
 def _last(cx: Interleaving, row: KeepFrame) -> int:
-    """The count of frames that its clock must be below; without bound if the wire has no end before the stream's."""
+    """Return the value of ``clock*P`` from which on the frame is after the wire's end; FAR_FRAMES if it never is."""
     end: Any = row.end
     if end.buffer.region is not Region.WEIGHTS:
         return FAR_FRAMES

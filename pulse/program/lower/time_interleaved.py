@@ -11,7 +11,7 @@ from pulse.program.table.loops import Loops
 
 @interleaves(FillEndsRow)
 def interleave_fill_ends(cx: Interleaving, row: FillEndsRow) -> Iterable[Instruction]:
-    """Copy only: in the middle of a stream there is nothing to fill."""
+    """Emit only the copy: in the middle of a stream no frames need filling."""
     if not cx.is_clock(row.clock):
         raise NotInterleavedError("ends of every pulse")
     cx.require_endless(row.end)
