@@ -28,7 +28,7 @@ def byte_of(value: Value) -> int:
     return value.buffer.offset + value.offset * value.dtype.itemsize
 
 
-class Interleaving:
+class InterleavedLowering:
     """The conversion of a program's instructions: the weights and tables that they share."""
 
     def __init__(self, weights: Array, clock: Value) -> None:
@@ -38,7 +38,7 @@ class Interleaving:
         self._clock = clock
         self._expanded: dict[int, Buffer] = {}
 
-    def of(self, instruction: Instruction) -> Iterable[Instruction]:
+    def convert(self, instruction: Instruction) -> Iterable[Instruction]:
         """Return the interleaved instructions for one instruction. Raises NotInterleavedError."""
         for name, _, value in instruction.operands():
             assert isinstance(value, Value), name
@@ -174,7 +174,7 @@ def further_on(value: Value, words: int) -> Value:
     return Value(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
 
 
-Interleave: TypeAlias = Callable[[Interleaving, Any], Iterable[Instruction]]
+Interleave: TypeAlias = Callable[[InterleavedLowering, Any], Iterable[Instruction]]
 F = TypeVar("F", bound=Interleave)
 
 INTERLEAVE: dict[type[Instruction], Interleave] = {}

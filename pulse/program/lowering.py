@@ -25,7 +25,7 @@ from pulse.support.wording import spell
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[Value]]
-LookForFaults: TypeAlias = Callable[["Lowering", PulsedNode], None]
+FaultChecker: TypeAlias = Callable[["Lowering", PulsedNode], None]
 L = TypeVar("L", bound=Callable[..., list[Value]])
 
 LOWER: dict[type[Op], Lower] = {}
@@ -48,18 +48,18 @@ def lowers(*kinds: type[Op]) -> Callable[[L], L]:
 class Lowering:
     """The lowering of one graph, of a model or of a body, to the instructions of a step.
 
-    graph      the graph
-    builder    the step, which the graph shares with the bodies in it
-    kept       wires that are read after the step, besides the outputs
-    form       the form of stored weights; see ``pulse.program.weights``
-    together   nodes that are lowered with the first of them: first node -> all
-    unchecked  nodes whose bodies are not checked for faults
-    look       in a body, called before each node is lowered, to emit its fault checks
-    node, op   names of the current node and its op
-    values     outlet -> tensor
-    pending    wires that are stored only if a reader needs them: outlet -> a function that stores the wire
-    chained    the number of elementwise ops of a pending wire
-    done       nodes that were lowered together with an earlier one
+    graph         the graph
+    builder       the step, which the graph shares with the bodies in it
+    kept          wires that are read after the step, besides the outputs
+    form          the form of stored weights; see ``pulse.program.weights``
+    siblings      nodes that are lowered with the first of them: first node -> all
+    unchecked     nodes whose bodies are not checked for faults
+    check_faults  in a body, called before each node is lowered, to emit its fault checks
+    node, op      names of the current node and its op
+    values        outlet -> tensor
+    pending       wires that are stored only if a reader needs them: outlet -> a function that stores the wire
+    chained       the number of elementwise ops of a pending wire
+    done          nodes that were lowered together with an earlier one
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class Lowering:
         *,
         kept: Collection[OutletId] = (),
         form: str = "f32",
-        together: Mapping[int, tuple[int, ...]] | None = None,
+        siblings: Mapping[int, tuple[int, ...]] | None = None,
         unchecked: Collection[int] = (),
-        look: LookForFaults | None = None,
+        check_faults: FaultChecker | None = None,
     ) -> None:
         self.graph, self.builder, self.form = graph, builder, form
-        self.kept, self.together, self.unchecked = kept, together or {}, unchecked
+        self.kept, self.siblings, self.unchecked = kept, siblings or {}, unchecked
         self.node, self.op = "", ""
         self.values: dict[OutletId, Value] = {}
         self.pending: dict[OutletId, Callable[[], Value]] = {}
         self.chained: dict[OutletId, int] = {}
         self.done: set[int] = set()
-        self._look = look
+        self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
         self._memories: dict[int, tuple[Value, int]] = {}
 
@@ -92,39 +92,41 @@ class Lowering:
             self.node, self.op = node.name, node.op.name
             if isinstance(node.op, Const) or node.id in self.done or OutletId(node.id) in self.values:
                 continue
-            if self._look is not None:
-                self._look(self, node)
+            if self._check_faults is not None:
+                self._check_faults(self, node)
             if isinstance(node.op, Source):
                 results = [self.new(OutletId(node.id))]
             else:
                 results = LOWER[type(node.op)](self, node, node.op)
             for slot, value in enumerate(results):
-                self.settle(OutletId(node.id, slot), value)
+                self.set_value(OutletId(node.id, slot), value)
             for fact in self.graph.input_facts(node):
                 if fact.value is not None:
                     let_pages_go(fact.value)
 
     def inside(
-        self, body: PulsedGraph, places: Mapping[OutletId, Value], look: LookForFaults | None
+        self, body: PulsedGraph, places: Mapping[OutletId, Value], check_faults: FaultChecker | None
     ) -> list[Value]:
         """Emit the nodes of a body whose inputs are at ``places``; return the tensors of its outputs.
 
-        look  checks each node for faults; None: no checks, here or in the bodies of the nodes
+        check_faults  checks each node for faults; None: no checks, here or in the bodies of the nodes
         """
-        inner = Lowering(body, self.builder, form=self.form, look=look, unchecked=range(len(body.nodes)))
+        inner = Lowering(
+            body, self.builder, form=self.form, check_faults=check_faults, unchecked=range(len(body.nodes))
+        )
         inner.values.update(places)
         inner.lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]
 
-    def look_inside(self, node: PulsedNode, otherwise: Callable[[], LookForFaults]) -> LookForFaults | None:
+    def body_checker(self, node: PulsedNode, otherwise: Callable[[], FaultChecker]) -> FaultChecker | None:
         """Return the fault checker of a node's body: that of the enclosing body or ``otherwise()``; None: no checks."""
-        if self._look is not None or node.id in self.unchecked:
-            return self._look
+        if self._check_faults is not None or node.id in self.unchecked:
+            return self._check_faults
         return otherwise()
 
     # wires
 
-    def settle(self, outlet: OutletId, value: Value) -> None:
+    def set_value(self, outlet: OutletId, value: Value) -> None:
         """Set the tensor of a wire."""
         self.values[outlet] = value
         self._wires.setdefault(value.buffer, set()).add(outlet)
@@ -140,7 +142,7 @@ class Lowering:
     def value(self, outlet: OutletId) -> Value:
         """Return the tensor of a wire; a constant is stored at its first use."""
         if outlet in self.pending:
-            self.settle(outlet, self.pending.pop(outlet)())
+            self.set_value(outlet, self.pending.pop(outlet)())
         if outlet not in self.values:
             constant = self.fact(outlet).value
             assert constant is not None, f"{self.graph.label(outlet)} is not lowered yet"

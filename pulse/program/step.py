@@ -40,12 +40,12 @@ def lower_step(
     Raises     CompileError listing every op without a kernel
     """
     kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
-    order, together = side_by_side(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
+    order, siblings = side_by_side(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
     cx = Lowering(
-        graph, StepBuilder(), kept=kept_wires.keys(), form=form, together=together, unchecked=unchecked
+        graph, StepBuilder(), kept=kept_wires.keys(), form=form, siblings=siblings, unchecked=unchecked
     )
     for register in registers:
-        cx.settle(register.read, cx.allocate_state(register.initial, range(register.initial.ndim)))
+        cx.set_value(register.read, cx.allocate_state(register.initial, range(register.initial.ndim)))
     order = _checks_near(graph, order, checks)
     cx.lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
     results = _keep(cx, dict.fromkeys((*graph.outputs, *kept_wires)))

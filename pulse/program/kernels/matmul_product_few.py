@@ -171,10 +171,10 @@ two_columns, one_column = block_of(8, eight_inputs), block_of(16, all_inputs)
 @device
 def are_neighbours(rows_y: Pointer, rows: int, N: int) -> bool:
     """Whether a block has eight contiguous rows."""
-    together = rows == ROWS
+    adjacent = rows == ROWS
     for i in range(1, rows):
-        together = together and rows_y[i] == rows_y[0] + i * N
-    return together
+        adjacent = adjacent and rows_y[i] == rows_y[0] + i * N
+    return adjacent
 
 
 @kernel

@@ -86,7 +86,7 @@ def convolve(cx: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Arr
     bias = bias if after.bias is None else bias + after.bias
     for piece in pieces:
         _emit_piece(cx, op, stored, bias, x, split, y, after, piece, unrounded is not None)
-    after.settle(cx, y)
+    after.set_value(cx, y)
     return [y]
 
 

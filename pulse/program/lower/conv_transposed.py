@@ -88,12 +88,12 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     y = after.place(cx, sizes, order_y)
     bias = bias if after.bias is None else bias + after.bias
     whole = _Transposed(op, stored, bias, x, split, y, [before for before, _ in reach], after)
-    if grouped_axis is not None and all(_together(value, grouped_axis) for value in _tensors(y, after)):
+    if grouped_axis is not None and all(_are_adjacent(value, grouped_axis) for value in _tensors(y, after)):
         _neighbours_at_once(cx, whole, grouped_axis)
     else:
         for phase in itertools.product(*(range(stride) for stride in op.strides)):
             _one_phase(cx, whole, phase, [0] * len(phase))
-    after.settle(cx, y)
+    after.set_value(cx, y)
     return [y]
 
 
@@ -181,7 +181,7 @@ def _tensors(y: Value, after: Finishing) -> list[Value]:
     return [y, *(step.operand for step in after.steps if isinstance(step.operand, Value))]
 
 
-def _together(value: Value, axis: int) -> bool:
+def _are_adjacent(value: Value, axis: int) -> bool:
     """Whether the channels of an axis are adjacent in memory."""
     channels = value.shape[1]
     return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)

@@ -74,7 +74,7 @@ def _matrix_product(
     finish = after.steps_on(cx, y, rows_of)
     tap = np.zeros(1, np.int64)
     emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish, rounds_rows)
-    after.settle(cx, y)
+    after.set_value(cx, y)
     return y
 
 

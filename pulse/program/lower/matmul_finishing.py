@@ -64,14 +64,14 @@ class Finishing:
             )
             return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
-        flat = _one_behind_the_other(rows(y), last - first)
+        flat = _have_no_gaps(rows(y), last - first)
         steps: list[finish.FinishStep] = []
         for step in self.steps:
             operand, offsets = None, None
             flat &= step.kind not in finish.BY_COLUMN
             if isinstance(step.operand, Value):
                 operand = step.operand.part(self.axis, first, last)
-                flat &= _one_behind_the_other(rows(operand), last - first)
+                flat &= _have_no_gaps(rows(operand), last - first)
                 offsets = cx.table(rows(operand))
             elif step.operand is not None:
                 operand = cx.constant(np.ascontiguousarray(step.operand[channels]))
@@ -81,12 +81,12 @@ class Finishing:
             )
         return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
-    def settle(self, cx: Lowering, y: Value) -> None:
+    def set_value(self, cx: Lowering, y: Value) -> None:
         """Set the tensor of the wire."""
-        cx.settle(self.outlet, y if self.gated is None else self.gated)
+        cx.set_value(self.outlet, y if self.gated is None else self.gated)
 
 
-def _one_behind_the_other(offsets: Array, size: int) -> bool:
+def _have_no_gaps(offsets: Array, size: int) -> bool:
     """Whether rows of this size have no gaps between them."""
     return bool((np.diff(offsets) == size).all())
 

@@ -36,8 +36,8 @@ from pulse.support.wording import spell
 @lowers(Recurrent)
 def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
     """Lower a layer that runs over a whole sequence in every pulse: its state restarts each time, as at clock 0."""
-    if node.id in cx.together:
-        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
+    if node.id in cx.siblings:
+        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.siblings[node.id]])
     h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
     return _emit_layer(cx, node, op, h, restart_each_pulse(cx))
 
@@ -45,8 +45,8 @@ def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value
 @lowers(RecurrentStream)
 def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
     """Lower a streaming layer. Its state is memory and also an output."""
-    if node.id in cx.together:
-        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
+    if node.id in cx.siblings:
+        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.siblings[node.id]])
     begin, reload = stream_start(cx, node, op)
     state = [cx.allocate_state(first, (0, 1)) for first in begin]
     times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)

@@ -69,7 +69,7 @@ def lower_side_by_side(cx: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]
     results = [_results(node, y, h, number * width, hidden) for number, node in enumerate(nodes)]
     for node, values in zip(nodes[1:], results[1:]):
         for slot, value in enumerate(values):
-            cx.settle(OutletId(node.id, slot), value)
+            cx.set_value(OutletId(node.id, slot), value)
         cx.done.add(node.id)
     return results[0]
 

@@ -7,7 +7,7 @@ from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrame
 from pulse.program.lower.fault import Valid, always_valid, fault_checker
-from pulse.program.lowering import LookForFaults, Lowering, PulsedNode, lowers
+from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
@@ -21,10 +21,10 @@ MOST_INSTRUCTIONS = 4096
 def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
     """Lower a scan over all frames of a pulse; its states stay in the memory of the body's results."""
     frames = _Frames(cx, node, op)
-    look = cx.look_inside(node, lambda: fault_checker(always_valid(cx)))
+    check_faults = cx.body_checker(node, lambda: fault_checker(always_valid(cx)))
     states = frames.initial
     for number in range(frames.count):
-        states = frames.run(number, states, look)
+        states = frames.run(number, states, check_faults)
     return [*frames.gathered, *states]
 
 
@@ -43,8 +43,8 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
     end = cx.end(op.length)
     first, gate = cx.table([0]), cx.table([0])
     for number in range(frames.count):
-        look = fault_checker(Valid(None, frames.count, number - op.offset, first, end, gate))
-        fresh = [_apart(cx, value, states) for value in frames.run(number, states, look)]
+        check_faults = fault_checker(Valid(None, frames.count, number - op.offset, first, end, gate))
+        fresh = [_apart(cx, value, states) for value in frames.run(number, states, check_faults)]
         for value, state in zip(fresh, states):
             _keep(cx, value, state, end, frames.count, number, op.offset)
     return [*frames.gathered, *states]
@@ -86,12 +86,12 @@ class _Frames:
         self.gathered = [cx.new(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
         self._emitted = len(cx.builder.instructions)
 
-    def run(self, number: int, states: Sequence[Value], look: LookForFaults | None) -> list[Value]:
+    def run(self, number: int, states: Sequence[Value], check_faults: FaultChecker | None) -> list[Value]:
         """Emit one frame, in the order of the run; return the states after it."""
         cx, op = self._cx, self._op
         around = zip((*op.states, *op.captured), (*states, *self._captured))
         places = {self._places[name]: value for name, value in (*around, *self._frame_inputs(number))}
-        results = cx.inside(self._body, places, look)
+        results = cx.inside(self._body, places, check_faults)
         for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
             at = self.count - 1 - number if course.backward else number
             cx.copy(value, _frame(y, course.axis, at))

@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
-from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, interleaves
+from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.copy import Move
 from pulse.program.kernels.scan import KeepFrame
 from pulse.program.table.memory import Region
@@ -13,7 +13,7 @@ from pulse.support.bounds import FAR_FRAMES
 
 
 @interleaves(KeepFrame)
-def interleave_keep_frame(cx: Interleaving, row: KeepFrame) -> Iterator[Instruction]:
+def interleave_keep_frame(cx: InterleavedLowering, row: KeepFrame) -> Iterator[Instruction]:
     """Emit a copy, since streams are in their middle; nothing if only the first frames of a stream are kept."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")
@@ -29,7 +29,7 @@ def interleave_keep_frame(cx: Interleaving, row: KeepFrame) -> Iterator[Instruct
     yield Move(dst=cx.data(row.state), src=cx.data(row.new), bytes=row.bytes * LANES)
 
 
-def _last(cx: Interleaving, row: KeepFrame) -> int:
+def _last(cx: InterleavedLowering, row: KeepFrame) -> int:
     """Return the value of ``clock*P`` from which on the frame is after the wire's end; FAR_FRAMES if it never is."""
     end: Any = row.end
     if end.buffer.region is not Region.WEIGHTS:

@@ -74,7 +74,7 @@ def _run_lanes(table_address, segments_address, segments, bases_address):
     mode = flush_denormals()
     for number in range(segments):
         segment = segments_at(segments_address)[number]
-        if segment.together:
+        if segment.lanes_at_once:
             row = row_at(address)
             run_row(row.kernel, address, bases_address)
             address += WORD * row.length

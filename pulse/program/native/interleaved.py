@@ -18,7 +18,7 @@ from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
 from pulse.program.interleaving import (
     WORD,
-    Interleaving,
+    InterleavedLowering,
     NotInterleavedError,
     byte_of,
     dense,
@@ -70,7 +70,7 @@ class Interleaved:
 class Exchange:
     """Memory after the interleaved arena, for contiguous tensors of each of sixteen streams."""
 
-    def __init__(self, cx: Interleaving, arena_bytes: int) -> None:
+    def __init__(self, cx: InterleavedLowering, arena_bytes: int) -> None:
         self._cx = cx
         self.end = align(arena_bytes * LANES)
 
@@ -104,7 +104,7 @@ def interleave(program: NativeExecutable) -> Interleaved | None:
         return None
     (tick,) = ticks
     clock: Any = tick.clock
-    cx = Interleaving(program.weights, clock)
+    cx = InterleavedLowering(program.weights, clock)
     exchange = Exchange(cx, program.arena_bytes)
     try:
         entries = [exchange.add(place, True) for _, place in program.received]
@@ -112,7 +112,7 @@ def interleave(program: NativeExecutable) -> Interleaved | None:
             Emitted(instruction, row.node, row.op)
             for row in with_gaps_only(rows)
             if row.instruction is not tick
-            for instruction in cx.of(row.instruction)
+            for instruction in cx.convert(row.instruction)
         ]
         exits = [exchange.add(place, False) for _, place in program.sent]
     except NotInterleavedError:

@@ -218,16 +218,16 @@ class NativeLanes(Lanes):
         if lanes is not self._based:
             self._based = None
             self._bases[: len(lanes), Region.STATE] = self._states_at[lanes]
-            self._bases[0, COUNT] = self._together(len(lanes))
+            self._bases[0, COUNT] = self._shared_lanes(len(lanes))
             self._based = lanes
-        together = self._together(len(lanes))
-        if together:
+        shared = self._shared_lanes(len(lanes))
+        if shared:
             self._run_group(*self._call_group)
-        for place in range(together, len(lanes)):
+        for place in range(shared, len(lanes)):
             self._run_one(*self._call_one, self._bases_at[place])
         return {places.name: places.read(lanes) for places in self._outputs}
 
-    def _together(self, count: int) -> int:
+    def _shared_lanes(self, count: int) -> int:
         """Return how many lanes of a group share rows; the others run alone, as a single lane always does."""
         whole = count - count % BLOCK if self._reuses else count
         return 0 if whole == 1 or self.alone else whole

@@ -86,11 +86,11 @@ class Profile:
 
     def by(self, group: Group) -> list[ProfileRow]:
         """Return one row for all instructions of each kernel, op or node; the most expensive first."""
-        together: dict[str, ProfileRow] = {}
+        totals: dict[str, ProfileRow] = {}
         for row in self.rows:
             name = getattr(row, group)
-            together[name] = together[name].join(row) if name in together else row
-        return sorted(together.values(), key=lambda row: -row.seconds_per_step)
+            totals[name] = totals[name].join(row) if name in totals else row
+        return sorted(totals.values(), key=lambda row: -row.seconds_per_step)
 
 
 def measure(

@@ -53,11 +53,11 @@ class Lanes:
         return len(self._states)
 
     def __getitem__(self, number: int) -> State:
-        self._tell_states()
+        self._mark_states()
         return self._states[number]
 
     def __iter__(self) -> Iterator[State]:
-        self._tell_states()
+        self._mark_states()
         return iter(self._states)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -74,7 +74,7 @@ class Lanes:
         free = next((number for number in range(len(self)) if number not in self._joined), None)
         if free is None:
             raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")
-        self._tell_states()
+        self._mark_states()
         self._states[free].reset()
         self._everyone = None
         self._joined.add(free)
@@ -114,7 +114,7 @@ class Lanes:
         except BaseException:
             if selection.clocks and selection.clocks[0].pulse != pulse:
                 self._stepping = selection
-            self._tell_states()
+            self._mark_states()
             raise
 
     def _all(self) -> LaneSelection:
@@ -128,7 +128,7 @@ class Lanes:
         self._require(numbers)
         return self._choice(numbers)
 
-    def _tell_states(self) -> None:
+    def _mark_states(self) -> None:
         """Mark the lanes that a call was changing when an exception ended it."""
         if self._stepping is not None:
             self._interrupted = True
@@ -187,7 +187,7 @@ class Lanes:
     def _check_open(self, selection: LaneSelection) -> None:
         """Raise InputError if a lane has ended, failed, was interrupted in a pulse or would become too long."""
         if self._interrupted or self._stepping is not None:
-            self._tell_states()
+            self._mark_states()
             self._interrupted = any(state.changing for state in self._states)
         elif (
             self.program.limit is None

@@ -28,7 +28,7 @@ class Segment(Struct):
     """Rows of a table for several streams."""
 
     rows: int
-    together: int
+    lanes_at_once: int
     """1: one row, of a kernel for several streams; 0: its rows run for one stream after another."""
 
 
@@ -93,11 +93,11 @@ def link_lanes(table: Table) -> tuple[Table, Segment, int]:
     for start, kernel in zip(row_starts(table), kernels):
         linked[start] = (kernel.lanes or kernel).address
     runs: list[tuple[int, bool]] = []
-    for together, group in groupby(kernel.lanes is not None for kernel in kernels):
+    for lanes_at_once, group in groupby(kernel.lanes is not None for kernel in kernels):
         rows = sum(1 for _ in group)
-        runs += [(1, True)] * rows if together else [(rows, False)]
+        runs += [(1, True)] * rows if lanes_at_once else [(rows, False)]
     segments = Segment.new(len(runs))
-    for number, (rows, together) in enumerate(runs):
+    for number, (rows, lanes_at_once) in enumerate(runs):
         segment = segments[number]
-        segment.rows, segment.together = rows, int(together)
+        segment.rows, segment.lanes_at_once = rows, int(lanes_at_once)
     return linked, segments, len(runs)
