@@ -1,4 +1,15 @@
-"""Text messages: JSON objects with a ``type``."""
+"""Text messages: JSON objects with a ``type``.
+
+Messages count the frames of each port in the epoch. What their words mean, and where a count is kept:
+
+- ``received``: read by the server from the socket (``OpenStream.received``)
+- ``taken``: stepped by the server (``RemoteStream.stepped``)
+- ``safe``: in a checkpoint that the store has (``saved`` in both sides)
+- ``sent``: of an output, sent by the server (``Checkpoint.sent``)
+- ``first``: the number of the first frame of a block, so also the count of frames before it
+
+``resume`` is not a count: it is the name of the stream's checkpoints (``RemoteStream.resume_name``).
+"""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -148,7 +148,7 @@ async def test_a_stream_goes_on_at_its_rate_alone(tmp_path):
             await stream.send(np.zeros(48_000, np.float32))
             await has_saved(one)
             with raw(two) as client:
-                assert client.hello(rate=8_000, resume=stream.resume)["type"] == "ready"
+                assert client.hello(rate=8_000, resume=stream.resume_name)["type"] == "ready"
                 (error,) = client.until("error")[-1:]
         assert (error["code"], "rate" in error["message"]) == ("resume", True)
 
