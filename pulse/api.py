@@ -91,18 +91,18 @@ def verify(
         from pulse.torch.proof import prove_module
 
         return prove_module(
-            source,
-            example,
-            twin,
-            pulse,
-            lengths,
-            backend,
-            max_context,
-            prepare,
-            seed,
-            long,
-            dynamic,
-            states,
+            module=source,
+            example=example,
+            twin=twin,
+            pulse=pulse,
+            lengths=lengths,
+            backend=backend,
+            max_context=max_context,
+            prepare=prepare,
+            seed=seed,
+            long=long,
+            dynamic=dynamic,
+            states=states,
         )
     if any(each is not None for each in (example, twin, dynamic, states)):
         raise InputError("example, twin, dynamic and states are of a PyTorch module; the source is none")

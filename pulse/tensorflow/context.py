@@ -69,7 +69,16 @@ class TensorflowNode(NodeContext):
         """Wire an ONNX operator with several outputs."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
-        context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), names, self.graph, self.scope)
+        context = NodeContext(
+            op_type=kind,
+            opset=OPSET,
+            wire_name=name,
+            attributes=attributes,
+            inputs=tuple(inputs),
+            outputs=names,
+            graph=self.graph,
+            scope=self.scope,
+        )
         outlets: Any = TRANSLATORS[kind](context)
         return [outlets] if isinstance(outlets, OutletId) else list(cast("Sequence[OutletId]", outlets))
 

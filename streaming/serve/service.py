@@ -93,14 +93,14 @@ class Service(NotCopyable):
     async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
         """Serve one client, until it is gone."""
         connection = Connection(
-            socket,
-            address,
-            token,
-            self.admission,
-            self.settings.limits,
-            self.counts,
-            self.checkpoints,
-            self.placement,
+            socket=socket,
+            address=address,
+            token=token,
+            admission=self.admission,
+            limits=self.settings.limits,
+            counts=self.counts,
+            checkpoints=self.checkpoints,
+            placement=self.placement,
         )
         self.connections.add(connection)
         reason = "failed"

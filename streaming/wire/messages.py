@@ -96,17 +96,17 @@ class Hello:
         if outputs is not None and not _is_texts(outputs):
             raise _wrong(f"outputs {outputs!r}", "give a list of names")
         return cls(
-            _text(message, "model"),
-            _count(message, "rate"),
-            format,
-            _count(message, "block"),
-            None if outputs is None else tuple(cast("Iterable[str]", outputs)),
-            _text(message, "token"),
-            _text(message, "resume"),
-            _count(message, "skip"),
-            _text(message, "stream"),
-            _flag(message, "follows"),
-            _flag(message, "confirms"),
+            model=_text(message, "model"),
+            rate=_count(message, "rate"),
+            format=format,
+            block=_count(message, "block"),
+            outputs=None if outputs is None else tuple(cast("Iterable[str]", outputs)),
+            token=_text(message, "token"),
+            resume=_text(message, "resume"),
+            skip=_count(message, "skip"),
+            stream=_text(message, "stream"),
+            follows=_flag(message, "follows"),
+            confirms=_flag(message, "confirms"),
         )
 
     def as_message(self) -> Message:

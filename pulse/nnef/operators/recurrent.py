@@ -125,14 +125,14 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[KINDS[kind]]]
     functions = [each.decode() for each in attributes.get("activations", ())] or usual
     cell = CellWriter(
-        e,
-        kind,
-        attributes,
-        hidden,
-        _with_parameters(functions, attributes),
-        e.turn(nodes, e.squeeze(nodes, r)),
-        halves[1],
-        e.squeeze(nodes, p) if p else None,
+        e=e,
+        kind=kind,
+        attributes=attributes,
+        hidden=hidden,
+        functions=_with_parameters(functions, attributes),
+        recurrent=e.turn(nodes, e.squeeze(nodes, r)),
+        bias=halves[1],
+        peepholes=e.squeeze(nodes, p) if p else None,
     )
     product = e.node(nodes, "MatMul", (x, e.turn(nodes, e.squeeze(nodes, w))), "seen")
     frames = e.node(nodes, "Add", (product, halves[0]), "frames")
