@@ -86,10 +86,6 @@ def _wrong(
             length=trial.length,
             signal=trial.signal,
             backend=backend,
-            frame=None,
-            offline=0.0,
-            streamed=0.0,
-            allowed=0.0,
             reason=reason,
         )
     elif judgement.wrong is not None:

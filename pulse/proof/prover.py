@@ -84,10 +84,6 @@ def compare(
                     length=trial.length,
                     signal=trial.signal,
                     backend=program.backend,
-                    frame=None,
-                    offline=0,
-                    streamed=0,
-                    allowed=0,
                     reason=judged,
                 )
                 break

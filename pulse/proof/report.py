@@ -31,10 +31,10 @@ class Divergence:
     length: int
     signal: Signal
     backend: str
-    frame: int | None
-    offline: float
-    streamed: float
-    allowed: float
+    frame: int | None = None
+    offline: float = 0.0
+    streamed: float = 0.0
+    allowed: float = 0.0
     reason: str = ""
 
     def __str__(self) -> str:
