@@ -7,7 +7,7 @@ import pulse
 from pulse.ops.gather import Gather
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.reference import reference
-from tests.pulse.ops.test_recurrent import prove
+from tests.pulse.ops.streams import prove
 
 
 def unfold(starts: list[list[int]], stride: int, last: int) -> list:

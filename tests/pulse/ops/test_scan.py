@@ -12,7 +12,7 @@ from pulse.program.lower.scan import MOST_INSTRUCTIONS
 from pulse.program.whole import stream_whole
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothed
-from tests.pulse.ops.test_recurrent import prove
+from tests.pulse.ops.streams import prove
 
 REFUSED = {"backward": "from the last frame to the first", "batch": "along the axis that it runs over"}
 """Cases that do not stream, by a part of their names, and why."""

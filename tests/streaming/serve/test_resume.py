@@ -25,24 +25,12 @@ from streaming.wire.errors import WireError
 from streaming.wire.frames import HEADER, OUTPUT, Header, pack_frames, unpack_header
 from tests.streaming.executor.streams import joined, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.raw import raw
 from tests.streaming.serve.servers import running
 
 pytestmark = pytest.mark.anyio
 SOUND_HZ, SOUND_PULSE = 16_000, 160
-
-
-def cut_all(server):
-    """End every connection of a server without a word, and take no more."""
-    loop = server.server.servers[0].get_loop()
-
-    def cut():
-        for listening in server.server.servers:
-            listening.close()
-        for connection in list(server.server.server_state.connections):
-            connection.transport.abort()
-
-    loop.call_soon_threadsafe(cut)
 
 
 async def has_saved(server):

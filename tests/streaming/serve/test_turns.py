@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
+from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
+from tests.streaming.executor.faulty_models import ROWS, lookup
 from tests.streaming.executor.streams import noise, ready
-from tests.streaming.executor.test_faults import PULSE as FAULTY_PULSE
-from tests.streaming.executor.test_faults import ROWS, lookup
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.servers import running  # skips without the extra serve
 
