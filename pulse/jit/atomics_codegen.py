@@ -1,5 +1,5 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false,
-reportOptionalMemberAccess=false """``atomics`` for numba: LLVM's ordered loads and stores."""
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportOptionalMemberAccess=false
+"""``atomics`` for numba: LLVM's ordered loads and stores."""
 
 from collections.abc import Callable
 

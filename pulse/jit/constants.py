@@ -1,5 +1,5 @@
-# pyright: reportAttributeAccessIssue=false, reportUnknownVariableType=false, reportUnknownMemberType=false,
-reportUnknownArgumentType=false """Bytes as object code: named constants for the target processor."""
+# pyright: reportAttributeAccessIssue=false, reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+"""Bytes as object code: named constants for the target processor."""
 
 from collections.abc import Mapping
 

@@ -41,7 +41,7 @@ class _Word:
 
 
 def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
-    """Return the best cut into ``count`` parts: of similar size, with few elements that all read; None if impossible."""
+    """Return the best cut into ``count`` parts: of similar size, with few elements that all read, or None."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
     cuts: list[RowCut] = []
     for cut in row.cuts():
