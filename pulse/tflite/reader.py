@@ -96,7 +96,7 @@ def _port(tensor: Tensor, name: str, sized: bool) -> Any:
 
 
 def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
-    """Sizes, with names for open ones. Without a size from the caller, an open batch (the first of several axes) is 1 as
+    """Sizes, with names for open ones. Unless the caller gives it, an open batch (the first of several axes) is 1 as
     in LiteRT.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
