@@ -40,6 +40,13 @@ async def has_saved(server):
             await anyio.sleep(0.01)
 
 
+async def has_received(server, frames):
+    """Wait until the server has read so many frames from its sockets."""
+    with anyio.fail_after(20):
+        while server.service.counts["frames_in"] < frames:
+            await anyio.sleep(0.01)
+
+
 @contextlib.contextmanager
 def servers(folder, count, **settings_of_all):
     from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
@@ -155,9 +162,12 @@ async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
     with servers(tmp_path, 2) as (one, two):
         async with connect([one.ws, two.ws], patience_s=10) as stream:
             await stream.send(x)
-            await anyio.sleep(0.1)
+            await has_received(one, PULSE + 1)
             cut_all(one)
             outputs = await stream.flush()
+            assert stream.connections == 2
+        assert [each.service.counts["resumed"] for each in (one, two)] == [0, 0]
+        assert not one.service.counts["checkpoints"]
         for name, array in session_outputs(program, {port.name: x}).items():
             assert np.array_equal(outputs[name], array)
 
@@ -173,7 +183,7 @@ async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatc
         urls = [one.ws, f"ws://127.0.0.1:{mute.getsockname()[1]}", two.ws]
         async with connect(urls, patience_s=10) as stream:
             await stream.send(x)
-            await anyio.sleep(0.1)
+            await has_received(one, 9 * PULSE)
             cut_all(one)
             outputs = await stream.flush()
             assert stream.connections == 2

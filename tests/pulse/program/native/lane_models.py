@@ -1,13 +1,19 @@
 """Models that step in lanes, and what each lane must give."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 
 import pulse
 from bench.models import tcn
 from pulse.facts import Array
+from pulse.jit.lanes import LaneMemories
+from pulse.jit.registry import kernel_of
 from pulse.program.kernels import families as families
 from pulse.program.program import Program
+from pulse.program.table.table import Table, row_starts
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
 
@@ -49,3 +55,15 @@ def close(got: dict[str, Array], wanted: dict[str, Array]) -> None:
 
 def lane(result: dict[str, Array], i: int) -> dict[str, Array]:
     return {name: array[i] for name, array in result.items()}
+
+
+def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
+    """Run several lanes as plain Python, each with its regions; kernels for lanes are used if available."""
+    words = [word for regions in lanes for word in (*regions, len(lanes))]
+    for start in row_starts(table):
+        row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))
+        if kernel.lanes is not None:
+            kernel.lanes.python(row, LaneMemories(words))
+            continue
+        for regions in lanes:
+            kernel.python(row, regions)

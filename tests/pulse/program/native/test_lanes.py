@@ -10,13 +10,12 @@ from pulse.jit.registry import KERNELS
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
 from pulse.program.kernels import matmul_product_lanes, recurrent_lanes
-from pulse.program.machine.machine import run_lanes_python
 from pulse.program.native import lanes as native_lanes
 from pulse.program.native.lanes import group_size
 from pulse.program.program import Program
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
-from tests.pulse.program.native.lane_models import MODELS, close, lane, program, pulses
+from tests.pulse.program.native.lane_models import MODELS, close, lane, program, pulses, run_lanes_python
 
 
 def alone_and_together(program: Program, count: int) -> tuple[Lanes, list[State]]:
