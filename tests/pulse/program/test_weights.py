@@ -17,6 +17,7 @@ from pulse.program.program import Program
 from pulse.program.weights import SMALLEST_BYTES, as_halves, from_bf16, store, to_bf16
 from pulse.program.whole import run_whole
 from pulse.proof.signals import feeds_of
+from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.static_models import run_as_python
 from tests.pulse.program.weight_models import STACKS, recurrence, stack
@@ -134,10 +135,8 @@ def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str
             program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
             for length in (17, 40):
                 feeds = feeds_of(program.model, length, seed=length)
-                wanted = offline.run(feeds)
-                got = run_whole(program.spawn(), feeds, np.nan)[0]
-                for output, array in wanted.items():
-                    np.testing.assert_allclose(got[output], array, 1e-4, 1e-5, err_msg=f"{output} {backend}")
+                results = run_whole(program.spawn(), feeds, np.nan)[0]
+                Expected(offline, feeds).require(results, (length, backend))
 
 
 def halved(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -161,9 +160,7 @@ def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
     assert program.weights.size < 0.7 * full.weights.size
     assert any(row.kernel.endswith("_f16") for row in program.instructions)
     feeds = feeds_of(program.model, 33, seed=3)
-    got, wanted = run_whole(program.spawn(), feeds, np.nan)[0], offline.run(feeds)
-    for output, array in wanted.items():
-        np.testing.assert_allclose(got[output], array, 1e-4, 1e-5)
+    Expected(offline, feeds).require(run_whole(program.spawn(), feeds, np.nan)[0])
     assert all(error.largest == 0 for error in rounding_errors(program.model, "bf16"))
     feed = {port.name: floats("feed", *port.shape) for port in program.inputs}
     compiled = program.spawn().step(feed)
