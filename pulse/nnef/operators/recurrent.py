@@ -112,33 +112,47 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
             "give the model two layers, or inputs that are not padded"
         )
     x, w, r, bias, _, h, c, p = inputs
-    hidden, gates = int(attributes["hidden_size"]), GATES[KINDS[kind]]
-    batch = e.sizes(x)[1]
-    nodes = e.nodes
-    if bias:
-        halves = [
-            e.crop(nodes, e.squeeze(nodes, bias), half * gates * hidden, (half + 1) * gates * hidden)
-            for half in (0, 1)
-        ]
-    else:
-        halves = [e.constant(np.zeros(gates * hidden, np.float32))] * 2
-    usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[KINDS[kind]]]
-    functions = [each.decode() for each in attributes.get("activations", ())] or usual
+    hidden, rows = int(attributes["hidden_size"]), GATES[KINDS[kind]] * int(attributes["hidden_size"])
+    input_bias, recurrent_bias = _biases(e, bias, rows)
     cell = CellWriter(
         e=e,
         kind=kind,
         attributes=attributes,
         hidden=hidden,
-        functions=_with_parameters(functions, attributes),
-        recurrent=e.turn(nodes, e.squeeze(nodes, r)),
-        bias=halves[1],
-        peepholes=e.squeeze(nodes, p) if p else None,
+        functions=_functions(kind, attributes),
+        recurrent=e.turn(e.nodes, e.squeeze(e.nodes, r)),
+        bias=recurrent_bias,
+        peepholes=e.squeeze(e.nodes, p) if p else None,
     )
-    product = e.node(nodes, "MatMul", (x, e.turn(nodes, e.squeeze(nodes, w))), "seen")
-    frames = e.node(nodes, "Add", (product, halves[0]), "frames")
+    product = e.node(e.nodes, "MatMul", (x, e.turn(e.nodes, e.squeeze(e.nodes, w))), "seen")
+    frames = e.node(e.nodes, "Add", (product, input_bias), "frames")
     starts = [h, c][: 2 if kind == "LSTM" else 1]
+    sequence, last = _scan(cell, frames, starts, e.sizes(x)[1], rows, direction == "reverse")
+    for name, value, axis in (
+        (outputs[0], sequence, 1),
+        *((out, value, 0) for out, value in zip(outputs[1:], last)),
+    ):
+        if name:
+            e.add("Unsqueeze", [value, e.integers([axis])], [name])
+
+
+def _biases(e: Expansion, bias: str, rows: int) -> list[str]:
+    """The biases of the input weights and of the recurrent weights."""
+    if not bias:
+        return [e.constant(np.zeros(rows, np.float32))] * 2
+    return [e.crop(e.nodes, e.squeeze(e.nodes, bias), half * rows, (half + 1) * rows) for half in (0, 1)]
+
+
+def _scan(
+    cell: CellWriter, frames: str, starts: Sequence[str], batch: int, rows: int, reverse: bool
+) -> tuple[str, list[str]]:
+    """Run a cell over all frames [T, B, rows]. Returns its outputs, and its last states.
+
+    starts  the initial states, empty where they are zeros
+    """
+    e, hidden = cell.e, cell.hidden
     begin = [
-        e.squeeze(nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
+        e.squeeze(e.nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
         for each in starts
     ]
     states = [e.name(f"state{number}") for number in range(len(begin))]
@@ -149,33 +163,27 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     body: GraphProto = helper.make_graph(
         cell.body,
         "cell",
-        [e.value(name, (batch, hidden)) for name in states] + [e.value(frame, (batch, gates * hidden))],
+        [e.value(name, (batch, hidden)) for name in states] + [e.value(frame, (batch, rows))],
         [e.value(name, (batch, hidden)) for name in (*after, shown)],
     )
-    back = int(direction == "reverse")
     last = [e.name(f"last{number}") for number in range(len(begin))]
-    directions = e.name("made")
+    sequence = e.name("made")
     e.add(
         "Scan",
         [*begin, frames],
-        [*last, directions],
+        [*last, sequence],
         body=body,
         num_scan_inputs=1,
-        scan_input_directions=[back],
-        scan_output_directions=[back],
+        scan_input_directions=[int(reverse)],
+        scan_output_directions=[int(reverse)],
     )
-    for name, value, axis in (
-        (outputs[0], directions, 1),
-        *((out, value, 0) for out, value in zip(outputs[1:], last)),
-    ):
-        if name:
-            e.add("Unsqueeze", [value, e.integers([axis])], [name])
+    return sequence, last
 
 
-def _with_parameters(
-    functions: Sequence[str], attributes: Mapping[str, Any]
-) -> tuple[tuple[str, Mapping[str, float]], ...]:
+def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
     """Activations with their parameters: the node's, in one list for all of them, else the defaults."""
+    usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[KINDS[kind]]]
+    functions = [each.decode() for each in attributes.get("activations", ())] or usual
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []
     for function in functions:
