@@ -1,5 +1,6 @@
 """Fixtures for all folders, and the settings of Hypothesis."""
 
+import gc
 import os
 import signal
 import sys
@@ -14,6 +15,9 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 # Tests start hundreds of processes, each of which would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+SELDOM = 1000
+"""Collections of the middle generation before one of all objects; by default 10, which took a twentieth of the time."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,6 +37,18 @@ def distributes_all(config: pytest.Config) -> bool:
     """Whether this process runs the whole suite, in others."""
     whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly
     return whole and bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays until the end: Python looks for garbage in it seldom, and not while it is made."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        young, middle, _ = gc.get_threshold()
+        gc.set_threshold(young, middle, SELDOM)
+        gc.enable()
 
 
 @pytest.fixture
