@@ -49,9 +49,10 @@ def streams(
     several = feeds if isinstance(feeds, list) else [feeds]
     given = [one if isinstance(one, Mapping) else {next(iter(model.inputs)): one} for one in several]
     expected = [Expected(model, one) for one in given]
-    least, lean = model.pulsify(), model.declutter()
+    lean = model.declutter()
+    least = lean.pulsify()
     for times in pulses:
-        pulsed = lean.pulsify(pulse=least.pulse * times)
+        pulsed = least if times == 1 else lean.pulsify(pulse=least.pulse * times)
         for backend in backends if times == pulses[-1] else backends[:1]:
             program = compile_model(pulsed, backend)
             for one, wanted in zip(given, expected):
