@@ -1,5 +1,6 @@
 """The streams of a program of native kernels, one by one or in lanes."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError
@@ -9,6 +10,7 @@ from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes
 
 if TYPE_CHECKING:
+    from pulse.program.native.interleaved import Interleaved
     from pulse.program.native.special_rows import Specialisation
     from pulse.program.streams.lanes import Lanes
 
@@ -45,6 +47,15 @@ class NativeStreams(NativeExecutable, Program):
                 f"{self.model.title}: streams in lanes step on one thread; call "
                 f"with_threads(1).spawn_many({count}), or spawn streams one by one"
             )
+        from pulse.program.native.lane_blocks import fills_blocks
         from pulse.program.native.lanes import NativeLanes
 
-        return NativeLanes(self, count, constants)
+        interleaved = self.interleaved if fills_blocks(self, count) else None
+        return NativeLanes(self, count, constants, interleaved)
+
+    @cached_property
+    def interleaved(self) -> "Interleaved | None":
+        """The instructions and weights of sixteen lanes in one memory, for all lanes; None if it has no such form."""
+        from pulse.program.native.interleaved import interleave
+
+        return interleave(self)
