@@ -1,5 +1,6 @@
 """The streams of a program of native kernels, one by one or in lanes."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -40,6 +41,16 @@ class NativeStreams(NativeExecutable, Program):
         from pulse.program.native.special_rows import specialise
 
         return specialise(self, seconds, megabytes)
+
+    def use_special_rows(self, kernels: Sequence[str]) -> None:
+        """Let all streams run the special rows of kernels that are in the folder of compiled kernels.
+
+        Streams that run take each row at its next call. Raises CompileError: the code cannot be linked
+        """
+        from pulse.program.table.kernel_rows import put_kept_rows
+
+        put_kept_rows(self.unlinked, kernels, self.table)
+        self.special_kernels = tuple(kernels)
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
         if self.threads > 1:
