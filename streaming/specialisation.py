@@ -10,7 +10,7 @@ import threading
 import warnings
 from dataclasses import asdict
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pulse.errors import InputError, PulseError
 from pulse.program.native.streams import NativeStreams
@@ -117,10 +117,11 @@ class BackgroundSpecialisation(NotCopyable):
             raise PulseError(
                 f"the process that compiled them ended by itself, code {self._process.returncode}"
             )
-        values = json.loads(answer)
+        values: dict[str, Any] = json.loads(answer)
         if "error" in values:
             raise PulseError(values["error"])
-        outcome = Specialisation(**{**values, "kernels": tuple(values["kernels"])})
+        kernels: list[str] = values.pop("kernels")
+        outcome = Specialisation(kernels=tuple(kernels), **values)
         if outcome.used:
             self._program.use_special_rows(outcome.kernels)
         self.outcome = outcome

@@ -49,13 +49,13 @@ BLOCK = LANES
 
 @device
 def larger(a: Vector, b: Vector) -> Vector:
-    """The larger of each lane; b if a is NaN."""
+    """Return the larger of each lane; b if a is NaN."""
     return vselect(vgt(a, b), a, b)
 
 
 @device
 def largest_of_heads(v: Vector, heads: int) -> Vector:
-    """The largest lane of each head; lane i belongs to head ``i mod heads``."""
+    """Return the largest lane of each head; lane i belongs to head ``i mod heads``."""
     v = larger(vturn_by_eight(v), v)
     v = larger(vturn_by_four(v), v)
     if heads <= 2:
@@ -67,7 +67,7 @@ def largest_of_heads(v: Vector, heads: int) -> Vector:
 
 @device
 def sum_of_heads(v: Vector, heads: int) -> Vector:
-    """The sum of the lanes of each head; lane i belongs to head ``i mod heads``."""
+    """Return the sum of the lanes of each head; lane i belongs to head ``i mod heads``."""
     v = v + vturn_by_eight(v)
     v = v + vturn_by_four(v)
     if heads <= 2:
@@ -79,7 +79,7 @@ def sum_of_heads(v: Vector, heads: int) -> Vector:
 
 @device
 def put_scores(sums: Vector, scale: Any, bias: Pointer, s: Pointer, count: int, top: Vector) -> Vector:
-    """``s = scale * sums + bias``, the first ``count`` lanes; return the larger of them and of top."""
+    """Set ``s = scale * sums + bias``, the first ``count`` lanes; return the larger of them and of top."""
     v = vfma(sums, scale, vload_part(bias, 0, count))
     vstore_part(s, 0, count, v)
     return larger(vselect(lanes_below(count), v, -INFINITY), top)
@@ -87,7 +87,7 @@ def put_scores(sums: Vector, scale: Any, bias: Pointer, s: Pointer, count: int, 
 
 @device
 def four_sums(q: Pointer, keys: Pointer, step: int, last: int, depth: int) -> Vector:
-    """The products of q with keys 0 … 3, the last key again past it; each is the sum of four lanes."""
+    """Return the products of q with keys 0 … 3, the last key again past it; each is the sum of four lanes."""
     k1, k2, k3 = keys + min(1, last) * step, keys + min(2, last) * step, keys + min(3, last) * step
     r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
     for d in range(0, depth, LANES):
@@ -100,7 +100,7 @@ def four_sums(q: Pointer, keys: Pointer, step: int, last: int, depth: int) -> Ve
 
 @device
 def sixteen_sums(q: Pointer, keys: Pointer, step: int, depth: int) -> Vector:
-    """The products of q with keys 0 … 15."""
+    """Return the products of q with keys 0 … 15."""
     two, three = 2 * step, 3 * step
     k0, k4, k8, k12 = keys, keys + 4 * step, keys + 8 * step, keys + 12 * step
     a0, a1, a2, a3, a4, a5, a6, a7 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
@@ -127,7 +127,7 @@ def sixteen_sums(q: Pointer, keys: Pointer, step: int, depth: int) -> Vector:
 def one_head_scores(
     q: Pointer, keys: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer
 ) -> Vector:
-    """``s[c] = scale * sum_d q[d] keys[c*step + d] + bias[c]``, c < frames; return the largest of each lane."""
+    """Set ``s[c] = scale * sum_d q[d] keys[c*step + d] + bias[c]``, c < frames; return the largest of each lane."""
     top, c = vsplat(-INFINITY), 0
     while step % PAGE != 0 and c + LANES <= frames:
         sums = sixteen_sums(q, keys + c * step, step, depth)
@@ -143,7 +143,7 @@ def one_head_scores(
 
 @device
 def exponentials(s: Pointer, count: int, top: Vector, heads: int) -> Vector:
-    """``s = exp(s - top)``, top the largest of each lane; return the sums of the heads, 0 where all are -inf."""
+    """Set ``s = exp(s - top)``, top the largest of each lane; return the sums of the heads, 0 where all are -inf."""
     total, top = vzero(), largest_of_heads(top, heads)
     shift = vselect(veq(top, -INFINITY), 0.0, top)
     for c in range(0, count, LANES):
@@ -156,7 +156,7 @@ def exponentials(s: Pointer, count: int, top: Vector, heads: int) -> Vector:
 
 @device
 def mean_of(sums: Vector, divisor: Vector, empty: Any) -> Vector:
-    """``sums / divisor``, ``empty`` where the divisor is 0."""
+    """Return ``sums / divisor``, ``empty`` where the divisor is 0."""
     return vselect(veq(divisor, 0.0), empty, sums * (1 / divisor))
 
 
@@ -164,7 +164,7 @@ def mean_of(sums: Vector, divisor: Vector, empty: Any) -> Vector:
 def one_head_means(
     s: Pointer, v: Pointer, step: int, frames: int, width: int, divisor: Vector, empty: Any, y: Pointer
 ) -> None:
-    """``y[e] = sum_c s[c] v[c*step + e] / divisor``, e < width; ``empty`` where the divisor is 0."""
+    """Set ``y[e] = sum_c s[c] v[c*step + e] / divisor``, e < width; ``empty`` where the divisor is 0."""
     e = 0
     while e + 4 * LANES <= width:
         r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
@@ -215,7 +215,7 @@ def one_head_means(
 
 @device
 def products_of_four(x: Vector, keys: Pointer, step: int, last: int) -> Vector:
-    """The products of x with keys 0 … 3, the last key again past it; each is the sum of four lanes, in order."""
+    """Return the products of x with keys 0 … 3, the last key again past it; each is the sum of four lanes, in order."""
     k1, k2, k3 = keys + min(1, last) * step, keys + min(2, last) * step, keys + min(3, last) * step
     return vadd_pairs(
         vadd_pairs(x * vload(keys, 0), x * vload(k1, 0)), vadd_pairs(x * vload(k2, 0), x * vload(k3, 0))
@@ -234,7 +234,7 @@ def heads_scores(
     s: Pointer,
     top: Vector,
 ) -> Vector:
-    """Scores of all heads of a frame, then of the next of at most 16 frames; return the larger of them and of top."""
+    """Compute the scores of all heads of a frame, then of the next, up to 16; return the larger of them and top."""
     x, count = vload(q, 0), frames * heads
     if heads == 4:
         for c in range(0, frames, 4):
@@ -250,11 +250,11 @@ def heads_scores(
 
 
 def sums_of_heads(heads: int, spread: Callable[[Pointer, int], Vector]) -> Callable[..., Vector]:
-    """``total + sum_c s[c] v[c*step]`` of heads that fill a vector; ``spread`` repeats a number of each head."""
+    """Return what adds ``sum_c s[c] v[c*step]`` of heads that fill a vector; ``spread`` repeats a number of each."""
 
     @device
     def sums(s: Pointer, v: Pointer, step: int, frames: int, total: Vector) -> Vector:
-        """The exponentials of all heads of a frame are neighbours."""
+        """Add the values to a total; the exponentials of all heads of a frame are neighbours."""
         r1, r2, r3, c = vzero(), vzero(), vzero(), 0
         while c + 4 <= frames:
             total, r1 = vfma(spread(s, 0), vload(v, 0), total), vfma(spread(s, heads), vload(v, step), r1)
@@ -276,13 +276,13 @@ two_heads_sums, four_heads_sums = sums_of_heads(2, vspread_twos), sums_of_heads(
 
 @device
 def fill_row(y: Pointer, width: int, value: Any) -> None:
-    """``y[e] = value``, e < width."""
+    """Set ``y[e] = value``, e < width."""
     for e in range(width):
         y[e] = value
 
 
 def scratch_size(groups: int, heads: int, band: int) -> int:
-    """The numbers of scratch memory that a row needs."""
+    """Return the numbers of scratch memory that a row needs."""
     return band if heads == 1 else min(groups, TOGETHER) * (heads * band + LANES)
 
 
@@ -291,7 +291,7 @@ class BandAttention(Instruction):
 
     Row r is frame ``i = clock*P + r - offset`` of a stream of ``end`` frames, and column r + c is frame
     ``i + c - back``. Columns outside of the stream are not read; rows outside of it become zeros.
-    Groups begin at ``at``, rows lie ``step`` apart; a row that sees nothing becomes ``empty``.
+    Groups begin at ``at``, rows are ``step`` apart; the elements of a row without columns become ``empty``.
 
     heads  1; or 2 or 4 that fill a vector: their channels, ``depth`` of each, are neighbours in q, k, v and y, and
            the biases of one column too
@@ -353,7 +353,7 @@ class BandAttention(Instruction):
 
 @device
 def seen_frames(i: int, back: int, band: int, length: int) -> tuple[int, int]:
-    """The first column that frame i sees, and how many; none outside of the stream."""
+    """Return the first column that frame i sees, and how many; none outside of the stream."""
     low = max(0, back - i)
     frames = max(0, min(band, length - i + back) - low)
     if i < 0 or i >= length:
@@ -363,7 +363,7 @@ def seen_frames(i: int, back: int, band: int, length: int) -> tuple[int, int]:
 
 @device
 def attend_by_group(row: BandAttention) -> None:
-    """Each group of all rows, whose keys are then in the nearest cache."""
+    """Compute each group of all rows, whose keys are then in the nearest cache."""
     q, k, v, bias, y, s = row.q, row.k, row.v, row.bias, row.y, row.scratch
     at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
     step_q, step_k, step_v, step_y = row.step_q, row.step_k, row.step_v, row.step_y
@@ -386,7 +386,7 @@ def attend_by_group(row: BandAttention) -> None:
 
 @device
 def attend_by_row(row: BandAttention) -> None:
-    """The scores of all groups, block by block of keys, then their exponentials, then the sums of values."""
+    """Compute the scores of all groups, block by block of keys, then their exponentials, then the sums of values."""
     q, k, v, bias, y, scratch = row.q, row.k, row.v, row.bias, row.y, row.scratch
     at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
     step_q, step_k, step_v, step_y = row.step_q, row.step_k, row.step_v, row.step_y
@@ -437,7 +437,7 @@ def attend_by_row(row: BandAttention) -> None:
 
 @kernel
 def band_attention(row: BandAttention) -> None:
-    """Heads by themselves group by group; heads that fill a vector row by row, each step of all groups."""
+    """Compute heads by themselves group by group, and heads that fill a vector row by row, each step of all groups."""
     if row.heads == 1:
         attend_by_group(row)
     else:

@@ -16,7 +16,7 @@ from pulse.program.table.memory import Value
 
 @lowers(BandedAttentionStream)
 def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionStream) -> list[Value]:
-    """Rows of q, k, v and y with their channels contiguous."""
+    """Lower to one instruction; the channels of q, k, v and y are contiguous."""
     outlet = OutletId(node.id)
     reads = [cx.floats(cx.value(source), "attention") for source in node.inputs]
     q, k, v = (cx.innermost(x, len(x.shape) - 1) for x in reads)
@@ -63,14 +63,14 @@ def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionSt
 
 
 def batch_offsets(value: Value, batch: Sequence[int]) -> Array:
-    """Offset of each matrix of the last two axes, with the batch axes broadcast."""
+    """Return the offset of each matrix of the last two axes, with the batch axes broadcast."""
     lead = list(range(len(value.shape) - 2))
     offsets = value.offsets(lead).reshape([value.shape[axis] for axis in lead])
     return np.ascontiguousarray(np.broadcast_to(offsets, batch)).ravel()
 
 
 def heads_of_groups(values: Sequence[Value], batch: Sequence[int]) -> int:
-    """How many matrices of neighbouring batches fill a vector, if they lie side by side in all values; else 1."""
+    """Return how many matrices of neighbouring batches fill a vector, if all values have them side by side; else 1."""
     channels = values[0].shape[-1]
     if channels < 1 or LANES % channels or any(value.shape[-1] != channels for value in values):
         return 1
@@ -82,7 +82,7 @@ def heads_of_groups(values: Sequence[Value], batch: Sequence[int]) -> int:
 
 
 def biases_of_groups(bias: Array, batch: Sequence[int], heads: int) -> tuple[Array, Array]:
-    """The different tables of biases, [tables, C, W, heads], and the offset of each group's."""
+    """Return the different tables of biases, [tables, C, W, heads], and the offset of each group's."""
     tables, (period, width) = bias.shape[:-2], bias.shape[-2:]
     numbers = np.arange(math.prod(tables)).reshape(tables)
     of_groups = np.broadcast_to(numbers, batch).reshape(-1, heads)
