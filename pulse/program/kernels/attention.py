@@ -393,7 +393,7 @@ def attend_by_row(row: BandAttention) -> None:
     pulse, length, heads = row.P, row.end[0], row.heads
     band, back, period, first = row.W, row.back, row.C, row.clock[0] * row.P - row.offset
     scale, empty = np.float32(row.scale), np.float32(row.empty)
-    room = band * heads + LANES
+    size = band * heads + LANES
     for n in range(pulse * -(-row.M // TOGETHER)):
         r, begin = n % pulse, n // pulse * TOGETHER
         groups = min(TOGETHER, row.M - begin)
@@ -407,18 +407,18 @@ def attend_by_row(row: BandAttention) -> None:
             column = ((i % period) * band + low + c) * heads
             for m in range(groups):
                 query, keys = q + (at_q[begin + m] + r * step_q), k + (at_k[begin + m] + row_k)
-                table, s, top = bias + (at_bias[begin + m] + column), scratch + m * room, vsplat(-INFINITY)
+                table, s, top = bias + (at_bias[begin + m] + column), scratch + m * size, vsplat(-INFINITY)
                 if c > 0:
-                    top = vload(tops, m * room)
+                    top = vload(tops, m * size)
                 top = heads_scores(heads, query, keys, step_k, count, scale, table, s + c * heads, top)
-                vstore(tops, m * room, top)
+                vstore(tops, m * size, top)
         for m in range(groups if frames > 0 else 0):
-            top = vload(tops, m * room)
-            vstore(tops, m * room, exponentials(scratch + m * room, frames * heads, top, heads))
+            top = vload(tops, m * size)
+            vstore(tops, m * size, exponentials(scratch + m * size, frames * heads, top, heads))
         for c in range(0, frames, BLOCK):
             count, row_v = min(BLOCK, frames - c), (r + low + c) * step_v
             for m in range(groups):
-                s, values = scratch + (m * room + c * heads), v + (at_v[begin + m] + row_v)
+                s, values = scratch + (m * size + c * heads), v + (at_v[begin + m] + row_v)
                 target, total = y + (at_y[begin + m] + r * step_y), vzero()
                 if c > 0:
                     total = vload(target, 0)
@@ -427,7 +427,7 @@ def attend_by_row(row: BandAttention) -> None:
                 else:
                     total = four_heads_sums(s, values, step_v, count, total)
                 if c + BLOCK >= frames:
-                    divisor = tops + m * room
+                    divisor = tops + m * size
                     if heads == 2:
                         total = mean_of(total, vspread_twos(divisor, 0), empty)
                     else:

@@ -61,11 +61,11 @@ class NativeStreams(NativeExecutable, Program):
         from pulse.program.native.lane_blocks import fills_blocks
         from pulse.program.native.lanes import NativeLanes
 
-        interleaved = self.interleaved if fills_blocks(self, count) else None
+        interleaved = self.interleaved_form if fills_blocks(self, count) else None
         return NativeLanes(self, count, constants, interleaved)
 
     @cached_property
-    def interleaved(self) -> "Interleaved | None":
+    def interleaved_form(self) -> "Interleaved | None":
         """The instructions and weights of sixteen lanes in one memory, for all lanes; None if it has no such form."""
         from pulse.program.native.interleaved import interleave
 
