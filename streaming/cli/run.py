@@ -21,7 +21,7 @@ SourcePath: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="IN",
-        help="Sound, or .npy/.npz; - for standard input; the built-in noisy sound by default.",
+        help="Sound, or .npy/.npz; - for standard input. Default: the built-in noisy sound.",
         show_default=False,
     ),
 ]
@@ -29,7 +29,7 @@ TargetPath: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="OUT",
-        help="Sound, or .npy/.csv for other frames; - for standard output; in this folder by default.",
+        help="Sound, or .npy/.csv for other frames; - for standard output. Default: a file in the current folder.",
         show_default=False,
     ),
 ]
@@ -52,7 +52,7 @@ def run(
     live: LiveOptions,
     shown: ReportOptions,
 ) -> None:
-    """Run a file, or with --live a microphone, through a model in pulses, and measure every pulse.
+    """Process a file, or live sound with --live, with a model in pulses, and measure every pulse.
 
     Sound is resampled to the model's rate and back. The output is aligned with the input: the delay is removed,
     the tail is kept. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
