@@ -12,7 +12,7 @@ from pulse.ops.elementwise import ELEMENTWISE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS
 from tests.invariants.imports import import_graph, modules
 from tests.pulse.cases import families as cases
-from tests.sources import modules_in, name_of, tree_of
+from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 ROOT = Path(__file__).parents[2]
 FAMILIES: Mapping[str, str] = {
@@ -96,7 +96,7 @@ def names_in(*nodes: ast.AST | None) -> set[str]:
 
 def names_of_questions(tree: ast.Module) -> Iterator[set[str]]:
     """The names by which a module decides: in isinstance, in a pattern, as keys of a table, in decorators."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
                 yield names_in(kinds)

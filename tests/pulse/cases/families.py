@@ -1,7 +1,7 @@
 """Every family of operator cases."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -18,10 +18,10 @@ FAMILIES: dict[str, ModuleType] = {name: import_module(f"{__package__}.{name}") 
 """Plain models first: the table of operators is made of the first ones that have an operator."""
 
 
-def cases(family: str) -> Iterator[Case]:
-    """The cases of a family."""
-    for generator in FAMILIES[family].ALL:
-        yield from generator()
+@cache
+def cases(family: str) -> tuple[Case, ...]:
+    """The cases of a family, made once; nobody changes them."""
+    return tuple(case for generator in FAMILIES[family].ALL for case in generator())
 
 
 def newest_cases(cases: Iterable[Case]) -> tuple[Case, ...]:
