@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.sources import modules_in, name_of, tree_of
+from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 MOST = 7
 """The positional arguments that a reader still counts."""
@@ -17,7 +17,7 @@ ANY_NUMBER = {"rule", "_add", "load_program", "_start", "spread", "pack"}
 
 def long_calls(tree: ast.Module) -> Iterator[str]:
     """The functions that are called with more than ``MOST`` positional arguments."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Call) and len(node.args) > MOST:
             name = ast.unparse(node.func)
             if name.rpartition(".")[2] not in ANY_NUMBER:
