@@ -165,7 +165,7 @@ class RemoteStream(NotCopyable):
         return await self._answer("pong")
 
     async def probe(self) -> None:
-        """Ping a server that may be silent: its answer updates ``answered_s`` and is given to nobody."""
+        """Ping a server that may be silent: its answer only updates ``answered_s``."""
         await self._send({"type": "ping", "probe": True})
 
     async def _confirm(self, epoch: int, saved: list[int]) -> None:
