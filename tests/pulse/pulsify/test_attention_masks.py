@@ -27,6 +27,7 @@ from tests.pulse.pulsify.attention_checks import (
     example,
     loaded,
     subsampled,
+    upsampled,
 )
 
 
@@ -291,3 +292,9 @@ def test_masks_that_are_proved_for_all_lengths(mask: Mask, band: tuple[int, int,
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == band
     assert compile_model(check(proto, feeds, 1, pulses=(4,)), "numpy").limit is None
+
+
+def test_positions_of_a_faster_stream_are_proved() -> None:
+    """The first of two positions for each frame of the input exists where a frame does."""
+    proto, feeds = upsampled(packed)
+    assert compile_model(check(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit is None
