@@ -11,6 +11,7 @@ from pulse.errors import InputError, PulsifyError
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
 from tests.pulse.cases.attention import (
+    HEADS,
     WIDTH,
     Graph,
     Mask,
@@ -19,6 +20,7 @@ from tests.pulse.cases.attention import (
     full,
     window,
 )
+from tests.pulse.cases.build import floats
 from tests.pulse.pulsify.attention_checks import (
     at_length,
     band_of,
@@ -275,9 +277,22 @@ def packed(g: Graph, scores: str) -> str:
     return added(g, scores, g.add("And", same, g.between(g.behind(), 0, 6)))
 
 
+def by_bucket(g: Graph, scores: str) -> str:
+    """A bias by the distance: one for each up to 4, one for each doubling beyond, as T5 has them."""
+    behind = g.add("Max", g.behind(), g.number(0))
+    doublings = g.add("Log", g.add("Div", g.add("Cast", behind, to=1), g.constant(4.0)))
+    far = g.add("Add", g.add("Cast", g.add("Mul", doublings, g.constant(1.5)), to=7), g.number(4))
+    near = g.add("Less", behind, g.number(4))
+    bucket = g.add("Where", near, behind, g.add("Min", far, g.number(7)))
+    bias = g.add("Gather", g.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
+    bias = g.add("Unsqueeze", g.add("Transpose", bias, perm=[2, 0, 1]), g.integers(0))
+    return added(g, g.add("Add", scores, bias), g.between(g.behind(), 0, 11))
+
+
 @pytest.mark.parametrize(
     ("mask", "band"),
     [
+        (by_bucket, (11, 0, 1)),
         (looked_up_chunks, (3, 3, 4)),
         (packed, (6, 0, 1)),
         (clamped_chunks, (11, 3, 4)),
