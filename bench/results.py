@@ -166,7 +166,7 @@ class Results:
 
 
 def _mean(ratios: Iterable[float]) -> float:
-    """The geometric mean; not a number where there are none."""
+    """Return the geometric mean; NaN for no values."""
     logs = [math.log(ratio) for ratio in ratios]
     return math.exp(sum(logs) / len(logs)) if logs else math.nan
 
