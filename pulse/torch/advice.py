@@ -17,6 +17,13 @@ COMPLEX_HELP = (
 )
 """Advice for complex numbers that are not covered."""
 
+DATA_HELP = (
+    "one export serves all values, so sizes and conditions may depend on lengths, but not on what a tensor holds "
+    "(.item(), int(tensor), if tensor): keep the size constant and hide what is not there with a mask, choose with "
+    "torch.where, or give the number as a number of Python"
+)
+"""Advice for a size or condition that depends on the values of a tensor."""
+
 LONGEST_REASON = 1000
 """The most characters shown of a message of PyTorch."""
 
@@ -29,6 +36,17 @@ _ENDINGS = (
 )
 """The starts of lines after which a message is only about PyTorch's internals."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def author_line(error: BaseException) -> str:
+    """The innermost line outside of PyTorch and of this package in an exception's trace; empty if there is none."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if trace.tb_frame.f_globals.get("__name__", "").split(".")[0] not in ("torch", "pulse"):
+            place = f"{code.co_filename.rpartition('/')[2]} line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 def plain_message(text: object) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
-from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
+from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, DATA_HELP, author_line, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.functions import replace_functions
 from pulse.torch.layer_stack import keep_layer_stack
@@ -245,6 +245,12 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
         return f"{title}: PyTorch's exporter has baked a length in: {listed}; {BAKED_HELP}"
     if any(word in reason for word in _BAKED_WORDS):
         return f"{title}: PyTorch's exporter has baked a length in: {reason}\n{BAKED_HELP}"
+    if "data-dependent" in reason:
+        place = author_line(cause)
+        return (
+            f"{title}: {f'in {place}, ' if place else ''}a size or a condition depends on the values of a tensor: "
+            f"{reason.splitlines()[0]}\n{DATA_HELP}"
+        )
     if "complex" in reason:
         return f"{title}: PyTorch's exporter does not cover complex numbers here: {reason}\n{COMPLEX_HELP}"
     return (

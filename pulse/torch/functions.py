@@ -40,13 +40,16 @@ def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
             known = self._conditions.convert(name, args)
             if known is not None:
                 return known
+            if name == "contiguous" and len(args) == 1 and not args[0].is_contiguous():
+                # a copy in any case; the exporter may take it for the same tensor, and then its strides do not fit
+                function, named = torch.clone, {"memory_format": torch.contiguous_format}
             if name == "slice" and _trims(torch, args):
                 self.trims = True
                 args = _from_front(args)
             result = loops.result(name, function, args, named)
             if result is not None:
                 return result
-            result = self._running(name, args, named)
+            result = self._running_result(name, args, named)
             if result is None:
                 result = _replacement(torch, function, args, named)
             if result is None:
@@ -54,7 +57,7 @@ def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
             loops.note(args, named, result)
             return result
 
-        def _running(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
             """A running result; its loop is seen by this context. None for other calls."""
             if name not in RUNNING:
                 return None

@@ -163,7 +163,9 @@ def _known_numbers(torch: Any) -> Any:
             if name == "item" and isinstance(number, sizes):
                 return number
             if name == "sort" and args[0].dim() == 1:
-                return torch.return_types.sort((self._note(args[0].clone(), number), torch.arange(len(args[0]))))
+                return torch.return_types.sort(
+                    (self._note(args[0].clone(), number), torch.arange(len(args[0])))
+                )
             if name == "tolist" and isinstance(number, sizes):
                 return [number] * args[0].numel() if args[0].dim() else number
             result = function(*args, **named)

@@ -6,7 +6,6 @@ from typing import Any
 
 from pulse.torch.loops import Loops
 
-
 RUNNING = ("cumprod", "logcumsumexp", "cummax", "cummin")
 """The names of PyTorch's functions."""
 

@@ -34,7 +34,8 @@ SHORT = (2, 5)
 class RelativeScores:
     """A product of queries with positions, and the scores made from it.
 
-    The positions are [A..., d, 2 * rows - 1], by distance, the first rows of these, or vectors for pairs [rows, d, rows].
+    The positions are by distance, [A..., d, 2 * rows - 1] or the first rows of these, or vectors for pairs,
+    [rows, d, rows].
 
     pairs   whether they are vectors for pairs
     causal  whether there are none for frames ahead
