@@ -1,6 +1,7 @@
 """Text shared by the messages about an export."""
 
 import re
+import sys
 
 BAKED_HELP = (
     "typical causes are int(x.shape[-1]) or len(x), a comparison of a length with a number, a loop over time, a "
@@ -43,7 +44,8 @@ def author_line(error: BaseException) -> str:
     place, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        if trace.tb_frame.f_globals.get("__name__", "").split(".")[0] not in ("torch", "pulse"):
+        package = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
+        if package not in ("torch", "pulse", "onnxscript") and package not in sys.stdlib_module_names:
             place = f"{code.co_filename.rpartition('/')[2]} line {trace.tb_lineno}"
         trace = trace.tb_next
     return place

@@ -31,7 +31,8 @@ def pack_full(torch: Any, x: Any, lengths: Any, batch_first: bool) -> tuple[Any,
     """The packed data of sequences whose lengths are proved to be all frames, or None."""
     frames, batch = (x.shape[1], x.shape[0]) if batch_first else (x.shape[0], x.shape[1])
     known_true = import_module("torch.fx.experimental.symbolic_shapes").statically_known_true
-    if type(batch) is not int or not all(known_true(length == frames) for length in lengths.tolist()):
+    ends = (lengths.min().item(), lengths.max().item())
+    if type(batch) is not int or not all(known_true(length == frames) for length in ends):
         return None
     data = x.transpose(0, 1) if batch_first else x
     return data.flatten(0, 1), FullSizes(torch, frames, batch, lengths)
