@@ -156,6 +156,7 @@ def from_torch(
                     call.list_axes(),
                     precise=precise,
                     bind=typed.bind,
+                    branches=onnx_export.branches,
                 )
                 notes = comparison.require_equal(compared_lengths, onnx_export.trims)
                 if model.variables:

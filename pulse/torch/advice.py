@@ -2,6 +2,7 @@
 
 import re
 import sys
+from types import FrameType
 
 BAKED_HELP = (
     "typical causes are int(x.shape[-1]) or len(x), a comparison of a length with a number, a loop over time, a "
@@ -10,6 +11,11 @@ BAKED_HELP = (
     "layers (nn.GRU, convolutions, cumsum)"
 )
 """Advice for a length that was baked in."""
+
+BRANCH_HELP = (
+    "compute one result for all lengths, such as F.pad(x, (0, -n % 4)) without `if n % 4:` around it"
+)
+"""Advice for a condition on a length."""
 
 COMPLEX_HELP = (
     "write them as pairs of real numbers: torch.stft(..., return_complex=True) with torch.view_as_real behind it, "
@@ -39,13 +45,18 @@ _ENDINGS = (
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def is_author(frame: FrameType) -> bool:
+    """Whether a frame runs neither PyTorch, nor this package, nor Python's library."""
+    package = frame.f_globals.get("__name__", "").split(".")[0]
+    return package not in ("torch", "pulse", "onnxscript") and package not in sys.stdlib_module_names
+
+
 def author_line(error: BaseException) -> str:
     """The innermost line outside of PyTorch and of this package in an exception's trace; empty if there is none."""
     place, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        package = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
-        if package not in ("torch", "pulse", "onnxscript") and package not in sys.stdlib_module_names:
+        if is_author(trace.tb_frame):
             place = f"{code.co_filename.rpartition('/')[2]} line {trace.tb_lineno}"
         trace = trace.tb_next
     return place

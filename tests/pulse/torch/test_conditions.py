@@ -61,3 +61,20 @@ def test_only_assertions_are_known() -> None:
     truth = Truth()
     assert ask(truth) == [0, 1, 2]
     assert truth.said == [True, False, True, True, None, None, None, None]
+
+
+class Aligned(torch.nn.Module):
+    """Padded only where the length needs it, as separators align their frames."""
+
+    def forward(self, x: Any) -> Any:
+        frames = x.shape[-1]
+        if frames % 4 == 0:
+            return x
+        return torch.nn.functional.pad(x, (0, 4 - frames % 4))
+
+
+def test_a_condition_on_the_length_is_named_where_lengths_differ() -> None:
+    """The example is one of the lengths that need no padding."""
+    line = r"decided these conditions for all lengths: test_conditions.py line \d+ \(if frames % 4 == 0:\); compute"
+    with pytest.raises(LoadError, match=line):
+        pulse.from_torch(Aligned(), torch.randn(1, 2, 40), {"x": {2: "T"}})
