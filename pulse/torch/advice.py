@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from types import FrameType
 
 BAKED_HELP = (
@@ -31,6 +32,9 @@ DATA_HELP = (
 )
 """Advice for a size or condition that depends on the values of a tensor."""
 
+MOST_BRANCHES = 3
+"""The most conditions that a message lists."""
+
 LONGEST_REASON = 1000
 """The most characters shown of a message of PyTorch."""
 
@@ -43,6 +47,15 @@ _ENDINGS = (
 )
 """The starts of lines after which a message is only about PyTorch's internals."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def describe_branches(branches: Sequence[str]) -> str:
+    """The conditions on lengths that the example has decided, and what to write instead; empty if there are none."""
+    if not branches:
+        return ""
+    listed = ", ".join(branches[:MOST_BRANCHES])
+    more = f" and {len(branches) - MOST_BRANCHES} more" if len(branches) > MOST_BRANCHES else ""
+    return f"the example has decided these conditions for all lengths: {listed}{more}; {BRANCH_HELP}"
 
 
 def is_author(frame: FrameType) -> bool:

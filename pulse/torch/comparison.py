@@ -8,15 +8,13 @@ import numpy as np
 from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array
 from pulse.tolerance import RUNS, Oracle, Reference
-from pulse.torch.advice import BAKED_HELP, BRANCH_HELP
+from pulse.torch.advice import BAKED_HELP, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.lengths import Lengths, even_length, format_lengths, variations
 
 Run: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
 """A function of whole inputs to whole outputs; raises InputError for lengths that it does not take."""
-SHOWN = 3
-"""The most conditions that a message lists."""
 
 
 class ModuleTrial(NamedTuple):
@@ -215,15 +213,8 @@ class Comparison:
             f"{self.title}: the exported model equals the module at the example's length ({format_lengths(self.own)}), "
             f"but at {format_lengths(lengths)} it differs: {_difference(expected, outputs, example)}; "
             f"so PyTorch's exporter has baked a length in, though it was given as dynamic: {self.dynamic}; "
-            f"{self._describe_branches()}{BAKED_HELP}"
+            f"{'; '.join(filter(None, (describe_branches(self.branches), BAKED_HELP)))}"
         )
-
-    def _describe_branches(self) -> str:
-        if not self.branches:
-            return ""
-        listed = ", ".join(self.branches[:SHOWN])
-        more = f" and {len(self.branches) - SHOWN} more" if len(self.branches) > SHOWN else ""
-        return f"the example has decided these conditions for all lengths: {listed}{more}; {BRANCH_HELP}; "
 
 
 def _difference(

@@ -59,7 +59,7 @@ def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
 
         def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
             """A running result; its loop is seen by this context. None for other calls."""
-            if name not in RUNNING:
+            if name not in RUNNING or not args or named.keys() - {"dim", "dtype"}:
                 return None
             with self:
                 return running_result(torch, loops, name, *args, **named)

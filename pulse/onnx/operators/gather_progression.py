@@ -153,7 +153,7 @@ def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progres
     if not _is_inside(indices, size):
         return None
     if indices.starts.size > MOST_SLICES:
-        return _cut_frames(node, x, axis, indices, reach)
+        return None if size.is_const else _cut_frames(node, x, axis, indices, reach)
 
     def part(at: Sequence[int], final: bool) -> OutletId:
         depth = len(at)
