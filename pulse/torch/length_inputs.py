@@ -158,6 +158,10 @@ def _known_numbers(torch: Any) -> Any:
             named = kwargs or {}
             number = self.number(args[0]) if args else None
             name = getattr(function, "__name__", "")
+            if name in ("_pack_padded_sequence", "_pad_packed_sequence"):
+                result = function(*args, **named)
+                self._note(result[1], self.number(args[1]))  # of sequences, then batch sizes, then of sequences
+                return result
             if number is None:
                 return function(*args, **named)
             if name == "item" and isinstance(number, sizes):
@@ -184,6 +188,8 @@ def _known_numbers(torch: Any) -> Any:
         def _derive(
             self, plain: str, name: str, number: Any, args: tuple[Any, ...], named: dict[str, Any]
         ) -> Any:
+            if name == "__getitem__":
+                return number
             numbers = [self.number(each) for each in args[1:]]
             operands = [number, *(each if own is None else own for each, own in zip(args[1:], numbers))]
             if any(map(torch.is_tensor, operands)) or (name.endswith("_") and not name.startswith("__")):
