@@ -160,7 +160,7 @@ def _known_numbers(torch: Any) -> Any:
             name = getattr(function, "__name__", "")
             if name in ("_pack_padded_sequence", "_pad_packed_sequence"):
                 result = function(*args, **named)
-                self._note(result[1], self.number(args[1]))  # of sequences, then batch sizes, then of sequences
+                self._note(result[1], self.number(args[1]))  # lengths, then batch sizes, then lengths again
                 return result
             if number is None:
                 return function(*args, **named)
