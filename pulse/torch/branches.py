@@ -16,7 +16,7 @@ from pulse.torch.silence import OwnThread
 def note_branches(torch: Any) -> Generator[list[str]]:
     """While this lasts, list the author's lines that ask for the truth of a comparison of lengths.
 
-    Comparisons that have one result for all lengths are left out. Other threads are unaffected.
+    Assertions are left out, and comparisons that have one result for all lengths. Other threads are unaffected.
     """
     owner, lines = OwnThread(), list[str]()
     known_true = import_module("torch.fx.experimental.symbolic_shapes").statically_known_true
@@ -29,8 +29,10 @@ def note_branches(torch: Any) -> Generator[list[str]]:
             if owner.is_here and is_author(frame):
                 condition = self if kind is torch.SymBool else self != 0
                 if not known_true(condition) and not known_true(torch.sym_not(condition)):
-                    line = describe_line(frame.f_code.co_filename, frame.f_lineno)
-                    if line not in lines:
+                    path, number = frame.f_code.co_filename, frame.f_lineno
+                    text = linecache.getline(path, number).strip()
+                    line = f"{path.rpartition('/')[2]} line {number}{f' ({text})' if text else ''}"
+                    if line not in lines and not text.startswith("assert"):
                         lines.append(line)
             return before[kind](self)
 
@@ -43,9 +45,3 @@ def note_branches(torch: Any) -> Generator[list[str]]:
     finally:
         for kind in kinds:
             kind.__bool__ = before[kind]
-
-
-def describe_line(path: str, number: int) -> str:
-    """A line of a file, with its text."""
-    text = linecache.getline(path, number).strip()
-    return f"{path.rpartition('/')[2]} line {number}{f' ({text})' if text else ''}"
