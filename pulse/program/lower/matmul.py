@@ -80,9 +80,9 @@ def _matrix_product(
 
 
 def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
-    (first, scale_a), (second, scale_b) = (unscaled(cx, operand) for operand in node.inputs)
+    (first, scale_a), (second, scale_b) = (without_scale(cx, operand) for operand in node.inputs)
     a, b = (cx.floats(cx.value(operand), "a matrix product") for operand in (first, second))
-    outlet, scale = scaled(cx, outlet)
+    outlet, scale = with_scale(cx, outlet)
     a = a.view((1, *a.shape), (0, *a.strides)) if len(a.shape) == 1 else a
     b = b.view((*b.shape, 1), (*b.strides, 0)) if len(b.shape) == 1 else b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -125,7 +125,7 @@ def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
     return target
 
 
-def unscaled(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
+def without_scale(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
     """Return the wire that is multiplied by a number to make an operand that waits for its product, and the number."""
     node = cx.graph.node(outlet)
     scale = scale_of(cx, node) if outlet in cx.pending else None
@@ -136,7 +136,7 @@ def unscaled(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
     return node.inputs[slot], number
 
 
-def scaled(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
+def with_scale(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
     """Return the wire of the product times a number, if only that is read, and the number; its node is then done."""
     readers = cx.graph.outlet(outlet).successors
     if len(readers) != 1 or cx.is_read_later(outlet):
