@@ -19,6 +19,8 @@ def long_calls(tree: ast.Module) -> Iterator[str]:
     """The functions that are called with more than ``MOST`` positional arguments."""
     for node in nodes_in(tree):
         if isinstance(node, ast.Call) and len(node.args) > MOST:
+            if any(isinstance(each, ast.Starred) for each in node.args):
+                continue  # as many as a sequence has
             name = ast.unparse(node.func)
             if name.rpartition(".")[2] not in ANY_NUMBER:
                 yield name
@@ -31,6 +33,7 @@ def long_calls(tree: ast.Module) -> Iterator[str]:
         ("f(1, 2, 3, 4, 5, 6, 7, 8)", ["f"]),
         ("a.f(1, 2, 3, 4, 5, 6, 7, 8)", ["a.f"]),
         ("f(1, b=2, c=3, d=4, e=5, f=6, g=7, h=8)", []),
+        ("f(1, 2, 3, 4, 5, 6, 7, *more)", []),
         ("struct.pack(1, 2, 3, 4, 5, 6, 7, 8)", []),
     ],
 )
