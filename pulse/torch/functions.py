@@ -66,7 +66,9 @@ def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return (x, axis, *front, *bounds[2:])
 
 
-def _replacement(torch: Any, loops: Loops, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _replacement(
+    torch: Any, loops: Loops, function: Any, args: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
     """The replacement of a result; None if there is none."""
     match getattr(function, "__name__", ""):
         case "istft":

@@ -68,7 +68,9 @@ class Loops:
 
     def number_of(self, frames: Any, number: int) -> int:
         """The number of a step that takes these frames: that of their loop, if they are the frames of that number."""
-        tensors = [leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)]
+        tensors = [
+            leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
+        ]
         marks = {getattr(leaf, _MARK, None) for leaf in tensors}
         mark = marks.pop() if len(marks) == 1 else None
         return number if mark is None or mark[1] != number else LoopStep.of(self.every[mark[0]], number)

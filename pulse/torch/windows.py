@@ -14,12 +14,19 @@ def pool_maxima(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """``max_pool1d`` as that of one row; None where its indices are wanted."""
+    """``max_pool1d`` as the maxima of windows, or as that of one row; None where its indices are wanted.
+
+    In ONNX, a row that is shorter than a window may have a maximum, which windows do not have: their numbers are simpler.
+    """
     if return_indices:
         return None
     sizes = [_single(each) for each in (kernel_size, stride or kernel_size, padding, dilation)]
-    rows = [(first, size) for first, size in zip((1, 1, 0, 1), sizes)]
-    return torch.max_pool2d(x.unsqueeze(-2), *rows, ceil_mode).squeeze(-2)
+    size, step, ends, spacing = sizes
+    if ceil_mode or spacing != 1:
+        rows = [(first, each) for first, each in zip((1, 1, 0, 1), sizes)]
+        return torch.max_pool2d(x.unsqueeze(-2), *rows, ceil_mode).squeeze(-2)
+    padded = torch.nn.functional.pad(x, (ends, ends), value=-torch.inf) if ends else x
+    return padded.unfold(-1, size, step).amax(-1)
 
 
 def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
@@ -28,9 +35,15 @@ def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: 
     known_true = torch.fx.experimental.symbolic_shapes.statically_known_true
     if storage_offset or len(size) != x.dim() + 1 or not x.is_contiguous() or x.storage_offset():
         return None
-    alike = [(have, want) for have, want in zip((*x.shape[:-1], *x.stride()[:-1]), (*size[:-2], *stride[:-2]))]
+    alike = [
+        (have, want) for have, want in zip((*x.shape[:-1], *x.stride()[:-1]), (*size[:-2], *stride[:-2]))
+    ]
     step, place = stride[-2:]
-    if place != 1 or isinstance(step, torch.SymInt) or not all(known_true(have == want) for have, want in alike):
+    if (
+        place != 1
+        or isinstance(step, torch.SymInt)
+        or not all(known_true(have == want) for have, want in alike)
+    ):
         return None
     return x.unfold(-1, size[-1], step)[..., : size[-2], :]
 
