@@ -38,7 +38,7 @@ def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] |
     metadata  more entries for the file; those of the model that was read are kept
     Raises    WriteError: ops that ONNX of this opset cannot express
 
-    The file's metadata says which output feeds which input; see ``pulse.onnx.metadata``.
+    The metadata of the file lists which output feeds which input; see ``pulse.onnx.metadata``.
     """
     if opset not in OPSETS:
         raise WriteError(f"opset {opset} cannot be written; choose one of {OPSETS[0]} to {OPSETS[-1]}")
@@ -81,7 +81,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     for outlet, name in zip(graph.outputs, outputs):
         if names[outlet] != name:
             writer.alias(names[outlet], name)
-    new_names = writer.settle(outputs)
+    new_names = writer.rename_outputs(outputs)
     if whole and clock.end is not None:
         outlet, axis = next(iter(lengths.items()))
         place = writer.constant(np.array(axis, np.int64), "axis")
@@ -158,7 +158,7 @@ class _Export:
                 self._graph.alias(self._names[outlet], name)
         for register in model.registers:
             self._graph.keep(self._names[register.read], self._names[register.write])
-        new_names = self._graph.settle(outputs)
+        new_names = self._graph.rename_outputs(outputs)
         self._names = {outlet: new_names.get(name, name) for outlet, name in self._names.items()}
         return self._check(self._assemble(outputs, metadata))
 

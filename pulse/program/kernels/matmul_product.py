@@ -1,6 +1,6 @@
-"""Sliding windows against packed weights, which are f32, f16, bf16 or int8 with a scale for each column.
+"""Products of sliding windows with packed weights: f32, f16, bf16, or int8 with a scale for each column.
 
-The sums are f32 in every form. A kernel has one form of weights; what it does is written once.
+The sums are f32 in every form. Each kernel has one form of weights; their code is shared.
 """
 
 from collections.abc import Iterator
@@ -34,12 +34,12 @@ from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
 
-PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
-ROWS = 8  # at most, of a block
+PANEL = 2 * LANES  # the columns of a panel of packed weights; the last may be half as wide
+ROWS = 8  # the most rows of a block
 
 
 def pack_product(w: NDArray[Any]) -> NDArray[Any]:
-    """Weights [R, N] in the order that ``product`` reads them: panels of 32 columns, each row by row; of any type.
+    """Pack weights [R, N] of any type in the order that ``product`` reads: panels of 32 columns, each row by row.
 
     A last panel of up to 16 columns is 16 wide; missing columns are zeros. Rows of 32 columns are ``in_pairs``.
     """
@@ -55,7 +55,7 @@ def pack_product(w: NDArray[Any]) -> NDArray[Any]:
 
 @device
 def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
-    """What a sum begins with: the bias, plus what is in y if it accumulates."""
+    """Return the initial sum: the bias, plus the value in y if it accumulates."""
     if accumulate:
         return bias + vload_part(y, 0, rest)
     return bias
@@ -74,7 +74,7 @@ def one_row_wide(
     rest: int,
     accumulate: int,
 ) -> None:
-    """One row against a panel of 32 columns, of which ``rest`` are stored."""
+    """Multiply one row with a panel of 32 columns, of which ``rest`` are stored."""
     first0 = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
     first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
     low, high = begin_sum(first0, scales), begin_sum(first1, scales)
@@ -114,7 +114,7 @@ def one_row_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """One row against a panel of 16 columns, of which ``rest`` are stored."""
+    """Multiply one row with a panel of 16 columns, of which ``rest`` are stored."""
     first = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
     sum0 = begin_sum(first, scales)
     sum1, sum2, sum3 = vzero(), vzero(), vzero()
@@ -155,7 +155,7 @@ def four_rows_wide(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Four rows against a panel of 32 columns, of which ``rest`` are stored."""
+    """Multiply four rows with a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
     left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
     left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
@@ -205,7 +205,7 @@ def four_rows_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Four rows against a panel of 16 columns, of which ``rest`` are stored."""
+    """Multiply four rows with a panel of 16 columns, of which ``rest`` are stored."""
     b = vload_part(bias, 0, rest)
     first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
     first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
@@ -240,7 +240,7 @@ def eight_rows_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Eight rows against a panel of 16 columns: as many sums as keep the adders busy."""
+    """Multiply eight rows with a panel of 16 columns: enough independent sums to keep the adders busy."""
     b = vload_part(bias, 0, rest)
     y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
     y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
@@ -287,7 +287,7 @@ def digit_row(
     accumulate: int,
     memory: Pointer,
 ) -> None:
-    """One row against all panels: by its digits if it has some."""
+    """Multiply one row with all panels, by its digits if it has some."""
     digits, n = digits_of_taps(x, taps, T, K, scales, memory), 0
     while n < N:
         w, b, s, here, rest = weights + n * T * K, bias + n, offset_scales(scales, n), y + n, N - n
@@ -311,7 +311,7 @@ def digit_row(
 
 @device
 def digit_rows(row: "Product", scales: Scales) -> int:
-    """All panels, where digits are faster: one row or two of int8; how many columns are done."""
+    """Multiply one or two rows with all int8 panels by digits, if that is faster; return the number of columns done."""
     if scales is None:
         return 0
     M, N, x, y, rows_x, rows_y = row.M, row.N, row.x, row.y, row.rows_x, row.rows_y
@@ -328,9 +328,9 @@ def digit_rows(row: "Product", scales: Scales) -> int:
 
 @device
 def one_row_panels(row: "Product", scales: Scales) -> int:
-    """The whole panels, if there is one row; how many columns are done then.
+    """Multiply a single row with the whole panels; return the number of columns done.
 
-    A loop of its own: nothing is stored in parts, and what leads from panel to panel stays in registers.
+    This is a separate loop because all stores are whole vectors and its pointers stay in registers.
     """
     if row.M != 1:
         return 0
@@ -344,7 +344,7 @@ def one_row_panels(row: "Product", scales: Scales) -> int:
 
 
 class PackedProduct(ProductRows):
-    """A product with packed weights, which have scales if they are of int8."""
+    """A product with packed weights, which have scales if they are int8."""
 
     W: Operand = packed_weights()
     bias: Operand = reads("f32", "N")
@@ -355,13 +355,13 @@ class Product(PackedProduct):
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
     of ``finish``.
 
-    W is from ``pack_product``, of int8 it is ``W * scales``; it is read once per four rows.
+    W is from ``pack_product``; int8 weights are ``W * scales``. It is read once per four rows.
     """
 
     finish: Finish
 
     def cuts(self) -> Iterator[Cut]:
-        """Of int8, one row or two are computed in another way than more of them: parts have at least eight."""
+        """Cut rows and columns. One or two int8 rows are computed differently, so parts have at least eight."""
         depth = self.T * self.K
         yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
         columns = self.finish.column_moves()
@@ -378,7 +378,7 @@ class Product(PackedProduct):
 
 @kernel
 def product(row: Product) -> None:
-    """Panel by panel, in each four or eight rows at a time."""
+    """Compute panel by panel, four or eight rows at a time."""
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate = row.accumulate
@@ -392,7 +392,7 @@ def product(row: Product) -> None:
             eight_rows_narrow(x, rows_x + m, taps, T, K, w, bias + n, s, y + n, rows_y + m, rest, accumulate)
             m += 8
         while m + 3 <= M:
-            last = min(m + 3, M - 1)  # the last block of three does its third row twice
+            last = min(m + 3, M - 1)  # the last block of three computes its third row twice
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[last]
             y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[last]
             y0, y1, y2, y3 = y0 + n, y1 + n, y2 + n, y3 + n
