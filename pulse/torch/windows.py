@@ -16,7 +16,7 @@ def pool_maxima(
 ) -> Any:
     """``max_pool1d`` as the maxima of windows, or as that of one row; None where its indices are wanted.
 
-    In ONNX, a row that is shorter than a window may have a maximum, which windows do not have: their numbers are simpler.
+    In ONNX a row that is shorter than a window may have a maximum. Windows have none there, as in PyTorch.
     """
     if return_indices:
         return None
