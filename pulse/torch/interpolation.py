@@ -34,7 +34,7 @@ def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any
 
 
 def every_other(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """``F.interpolate`` of these arguments that keeps the first one of so many frames; None if it does not."""
+    """``F.interpolate`` of these arguments that keeps one frame of each ``1 / scale_factor``; None if it does not."""
     arguments = {**dict(zip(("input", "size", "scale_factor", "mode"), args)), **named}
     x, factors = arguments["input"], arguments.get("scale_factor")
     if arguments.get("mode", "nearest") != "nearest" or factors is None:

@@ -174,7 +174,7 @@ class Loops:
             shape=list(y.shape),
         )
         y.copy_(written)
-        if step == STEPS - 1:
+        if +step == STEPS - 1:
             self._end(step.loop)
         return True
 

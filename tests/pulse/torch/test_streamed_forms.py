@@ -9,6 +9,7 @@ import pytest
 
 import pulse
 from pulse.program.whole import stream_whole
+from pulse.proof.trials import plan_trials
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 pytestmark = pytest.mark.skipif(
@@ -49,13 +50,14 @@ def chunked_by_distance(queries: Any, keys: Any) -> Any:
 
 @pytest.mark.parametrize(("seen", "ahead"), [(chunked_by_loops, 3), (chunked_by_distance, 2)])
 def test_chunked_attention(seen: Callable[[Any, Any], Any], ahead: int) -> None:
-    """Streams have any length, and are so long that keys leave the memory."""
+    """Streams have any length; those of a proof are so long that keys leave the memory."""
     torch.manual_seed(0)
     typed = pulse.from_torch(Attention(seen), torch.randn(1, 21, WIDTH), {"x": {1: "T"}}).analyse()
-    report = pulse.verify(typed, pulse=1)
+    report = pulse.verify(typed, pulse=1, lengths=[1, 9, 70])
     report.require()
-    assert typed.declutter().pulsify(pulse=1).outputs[0].delay == ahead
-    assert 8 <= report.trials.buffered < max(report.lengths) and report.has_overflowed
+    pulsed = typed.declutter().pulsify(pulse=1)
+    assert pulsed.outputs[0].delay == ahead
+    assert report.has_overflowed and 8 <= report.trials.buffered < plan_trials(pulsed).longest
 
 
 def test_first_frames_stay() -> None:
