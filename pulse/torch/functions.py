@@ -9,7 +9,7 @@ from pulse.torch.distances import pairwise_distances
 from pulse.torch.interpolation import every_other, interpolate_linearly
 from pulse.torch.inverse_transform import inverse_transform
 from pulse.torch.loops import Loops
-from pulse.torch.running_sums import running_log_sums
+from pulse.torch.running_results import RUNNING, running_result
 from pulse.torch.windows import pool_maxima, strided_windows
 
 
@@ -33,6 +33,8 @@ def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
         ) -> Any:
             named = kwargs or {}
             name = getattr(function, "__name__", "")
+            if name == "arange":
+                args, named = _whole_steps(torch, args, named)
             if name == "arange" and not named and all(type(each) is int for each in args):
                 result = function(*args)
                 result.tolist = lambda: list(range(*args))
@@ -40,17 +42,29 @@ def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
             known = self._conditions.convert(name, args)
             if known is not None:
                 return known
+            if name == "contiguous" and len(args) == 1 and not args[0].is_contiguous():
+                # a copy in any case; the exporter may take it for the same tensor, and then its strides do not fit
+                function, named = torch.clone, {"memory_format": torch.contiguous_format}
             if name == "slice" and any(_counts_back(torch, bound) for bound in args[2:4]):
                 self.trims = True
                 args = _from_front(torch, args)
             result = loops.result(name, function, args, named)
             if result is not None:
                 return result
-            result = _replacement(torch, loops, function, args, named)
+            result = self._running_result(name, args, named)
+            if result is None:
+                result = _replacement(torch, function, args, named)
             if result is None:
                 result = function(*args, **named)
             loops.note(args, named, result)
             return result
+
+        def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            """A running result; its loop is seen by this context. None for other calls."""
+            if name not in RUNNING or not args or named.keys() - {"dim", "dtype"}:
+                return None
+            with self:
+                return running_result(torch, loops, name, *args, **named)
 
     return Replace()
 
@@ -60,6 +74,18 @@ def _counts_back(torch: Any, bound: Any) -> bool:
     return isinstance(bound, torch.SymInt) and bound.node.hint is not None and bound.node.hint < 0
 
 
+def _whole_steps(
+    torch: Any, args: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for it."""
+    floats = [each for each in args if isinstance(each, float)]
+    sizes = any(isinstance(each, torch.SymInt) for each in args)
+    if not floats or not sizes or not all(each.is_integer() for each in floats):
+        return args, named
+    whole = tuple(int(each) if isinstance(each, float) else each for each in args)
+    return whole, {"dtype": torch.get_default_dtype(), **named}
+
+
 def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The slice (tensor, axis, start, end, step) with its bounds counted from the front."""
     x, axis, *bounds = args
@@ -67,9 +93,7 @@ def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return (x, axis, *front, *bounds[2:])
 
 
-def _replacement(
-    torch: Any, loops: Loops, function: Any, args: tuple[Any, ...], named: dict[str, Any]
-) -> Any:
+def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The replacement of a result; None if there is none."""
     match getattr(function, "__name__", ""):
         case "istft":
@@ -79,8 +103,6 @@ def _replacement(
             return every_other(torch, args, named) if result is None else result
         case "cdist":
             return pairwise_distances(torch, *args, **named)
-        case "logcumsumexp":
-            return running_log_sums(torch, loops, *args, **named)
         case "max_pool1d":
             return pool_maxima(torch, *args, **named)
         case "as_strided":
