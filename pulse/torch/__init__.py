@@ -12,6 +12,7 @@ from pulse.loading.format import read_onnx
 from pulse.models import Model
 from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.torch.arguments import Dynamic, read_call
+from pulse.torch.axes import NO_TIME
 from pulse.torch.conversion import Conversion
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import float_types, method_module
@@ -89,6 +90,8 @@ def from_torch(
         read = read_onnx(onnx_export.proto, ignore_value_info=True, tensors=onnx_export.tensors)
         model = keep_states(read, conversion.state_leaves)
         _warn(title, describe_states(model))
+        times = conversion.call.axes or model.variables or dynamic is not None
+        _warn(title, [] if times else [NO_TIME])
         if compare:
             _warn(title, conversion.compare(model, onnx_export, compared_lengths))
     for tensor in onnx_export.tensors.values():
