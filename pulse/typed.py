@@ -29,7 +29,7 @@ class Variable:
     """A variable that a file keeps between calls: its input, and the output with its next value.
 
     initial   its value at the first call; None if the file has none
-    how       what it is, for messages
+    how       its kind, for messages
     """
 
     input: str
@@ -162,7 +162,7 @@ class TypedNetwork:
         return arithmetic.take_input(array)
 
     def _nodes_to_run(self, targets: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
-        """The nodes to evaluate, in order; those that only lead to fed wires are left out."""
+        """The nodes to evaluate, in order, except those that only lead to fed wires."""
         required, order = set(targets), list[int]()
         for node_id in reversed(self.graph.order(list(required))):
             node = self.graph.nodes[node_id]

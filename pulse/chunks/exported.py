@@ -47,7 +47,7 @@ def reopen_stream(
     """The stream that a file's metadata describes; see ``pulse.onnx.metadata``.
 
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
-    Raises  LoadError: what the file says does not fit its graph; PulsifyError: it has another pulse or symbol
+    Raises  LoadError: the metadata does not fit the graph; PulsifyError: the file has another pulse or symbol
     """
     notes = Notes.parse(typed.metadata)
     if notes is None:

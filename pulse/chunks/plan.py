@@ -15,9 +15,9 @@ from pulse.typed import TypedNetwork, Variable
 
 
 def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Candidates:
-    """What may be the states of a model of constant shapes, of which the user says something.
+    """The possible states of a model of constant shapes that the user has described in part.
 
-    Those that its file keeps itself are left out.
+    States that its file keeps itself are omitted.
     """
     inputs, outputs = typed.inputs, typed.outputs
     variable_names = {name for variable in typed.variables for name in (variable.input, variable.output)}
@@ -38,9 +38,9 @@ def plan_chunks(
 ) -> Chunks:
     """How a model of constant shapes is called.
 
-    chunking  what the user says of it
+    chunking  the user's description
     outputs   those to keep; all but the states' next values by default
-    symbol_axes  input -> its axis of frames, where a symbol of the file was there
+    symbol_axes  input -> its axis of frames, if the file has a symbol there
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):

@@ -11,7 +11,7 @@ from pulse.support.wording import spell
 
 @record
 class Pair:
-    """A state: the input that takes it, the output that gives its next value, and how they were found."""
+    """A state: its input, the output with its next value, and how they were found."""
 
     input: str
     output: str
@@ -30,7 +30,7 @@ class Candidates:
     agrees    whether an input and an output have one type and shape
     streams   whether an input's shape can be that of a chunk of a stream
     shapes    whether shapes are known, so that they may identify states that names do not
-    signals   inputs that are no states, by what the user says of them
+    signals   inputs that are no states, according to the user
     """
 
     inputs: Sequence[str]

@@ -35,7 +35,7 @@ class Deployed:
     title     the model's
     program   the rows, weights and memories
     rate_hz   frames of the symbol per second; None if it is not known
-    external_weights  whether the weights are a file beside the library
+    external_weights  whether the weights are a file next to the library
     """
 
     name: str
@@ -61,7 +61,7 @@ class Deployed:
 
     @property
     def assumptions(self) -> list[TDim]:
-        """What the length of a stream must satisfy."""
+        """The conditions on the length of a stream."""
         model = self.program.model
         return [each for each in model.assumptions if each.symbols <= {model.symbol}]
 

@@ -15,7 +15,7 @@ def load_program(
     chunking: Chunking | None,
     *more: object,
 ) -> Loaded:
-    """Open a program file. Raises LoadError: options are given that say how a model is read."""
+    """Open a program file. Raises LoadError if options for reading a model are given."""
     states = chunking is not None and (chunking.is_chunked or chunking.states is not None)
     if any((outputs, symbol, states, *more)):
         raise LoadError(

@@ -24,7 +24,7 @@ from pulse.typed import TypedGraph
 MASKED = -1e4
 """A score counts as masked if a number at or below this is added to it or replaces it.
 
-The exponential of such a score is exactly 0 beside any score that is not masked.
+The exponential of such a score is exactly 0 relative to any score that is not masked.
 """
 LARGEST = 1 << 24
 """The most elements of a mask that is run."""
