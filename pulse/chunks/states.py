@@ -111,9 +111,9 @@ class Candidates:
     def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[Pair]) -> NoReturn:
         every = spell("states", {**{pair.input: pair.output for pair in pairs}, **dict(doubtful)})
         names = ", ".join(name for name, _ in doubtful)
-        found = ", ".join(map(str, pairs)) or "none"
+        detected = ", ".join(map(str, pairs)) or "none"
         raise PulsifyError(
-            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {found}); name all "
+            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {detected}); name all "
             f"states, as in {every}; {spell('states', {})} where there are none"
         )
 

@@ -76,9 +76,9 @@ def entry(
     """Declare an entry of this many int arguments. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        made = Entry(name, function, arguments, gives_int, keeps_gil, objects)
-        ENTRIES[name] = made
-        return made
+        declared = Entry(name, function, arguments, gives_int, keeps_gil, objects)
+        ENTRIES[name] = declared
+        return declared
 
     return declare
 
@@ -87,8 +87,8 @@ def callback(name: str, signature: CSignature) -> Callable[[Callable[..., Any]],
     """Declare a callback with a ``c_signature``."""
 
     def declare(function: Callable[..., Any]) -> Callback:
-        made = Callback(name, function, signature)
-        ENTRIES[name] = made
-        return made
+        declared = Callback(name, function, signature)
+        ENTRIES[name] = declared
+        return declared
 
     return declare

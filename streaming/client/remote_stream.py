@@ -281,15 +281,15 @@ class RemoteStream(NotCopyable):
             self._finals[port.name] = frames
             return
         number = self._streaming.index(port)
-        had = self._frames_received[number] - header.first
-        if had < 0:
+        repeated = self._frames_received[number] - header.first
+        if repeated < 0:
             lost = (
                 f"output {port.name}: frames {self._frames_received[number]} to {header.first - 1} are lost"
             )
             self.give_up(ClientError("gap", lost, "begin a new stream"))
-        elif had < header.frames:  # else it came over the previous connection
+        elif repeated < header.frames:  # else it came over the previous connection
             self._frames_received[number] = header.first + header.frames
-            frames = frames_at(frames, port.axis or 0, had, header.frames)
+            frames = frames_at(frames, port.axis or 0, repeated, header.frames)
             self._outputs.append({port.name: frames})
 
     def _note(self, message: Message) -> None:

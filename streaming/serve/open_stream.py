@@ -160,8 +160,8 @@ class OpenStream(NotCopyable):
             return []
         self._acknowledged = self.pulses
         frames = [
-            min(had, self._form.wire_frames(self.pulses * self.model.frames[port.name]))
-            for had, port in zip(self.received, self.model.inputs)
+            min(received, self._form.wire_frames(self.pulses * self.model.frames[port.name]))
+            for received, port in zip(self.received, self.model.inputs)
         ]
         safe = self._safe if self.model.saves else frames
         return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
@@ -193,14 +193,14 @@ class OpenStream(NotCopyable):
             raise WireError("message", f"a packet of {frames} samples", f"at most {MOST_PACKET} are in one")
         return bytes(values)
 
-    def _put(self, number: int, port: WirePort, frames: Array | bytes, had: int, fresh: int) -> None:
-        if had:
+    def _put(self, number: int, port: WirePort, frames: Array | bytes, received: int, fresh: int) -> None:
+        if received:
             assert port.axis is not None
             if isinstance(frames, bytes):
                 raise WireError(
                     "gap", "a packet that begins in another one", "send each packet once, in order"
                 )
-            frames = frames_at(frames, port.axis, had, had + fresh)
+            frames = frames_at(frames, port.axis, received, received + fresh)
         self.received[number] += fresh
         self._stream.inbox.append(Block(self.epoch, port.name, frames, fresh, time.monotonic_ns()))
         self.wake()
@@ -208,15 +208,17 @@ class OpenStream(NotCopyable):
     def _farthest(self) -> WirePort | None:
         """An input that is too far ahead."""
         pulse = self.model.program.pulse
-        for had, port in zip(self.received, self.model.inputs):
+        for received, port in zip(self.received, self.model.inputs):
             per_pulse = self.model.frames[port.name]
-            if (self._form.model_frames(had) - self.pulses * per_pulse) * pulse > self._window * per_pulse:
+            if (
+                self._form.model_frames(received) - self.pulses * per_pulse
+            ) * pulse > self._window * per_pulse:
                 return port
         return None
 
     def _whole_pulses(self) -> int:
         form = self._form
         return min(
-            form.ready_frames(had, port.name) // self.model.frames[port.name]
-            for had, port in zip(self.received, self.model.inputs)
+            form.ready_frames(received, port.name) // self.model.frames[port.name]
+            for received, port in zip(self.received, self.model.inputs)
         )
