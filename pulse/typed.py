@@ -206,7 +206,7 @@ class TypedNetwork:
                     f"{spell('states', {})} says so"
                 )
             raise PulseError(
-                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with {spell('symbol')}, "
+                f"inputs have {len(symbols)} symbols ({names}); name the one of the stream with {spell('symbol')}, "
                 f"and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
             )
         for each in symbols:
@@ -251,8 +251,8 @@ def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmet
     elif failures and not arithmetic.widens:
         faults = [check.fault(node.name, node.op.name, count) for check, count in failures]
         raise FaultError(
-            f"{'; '.join(map(str, faults))}. There is no result for that: feed other values, or limit them in front of "
-            "the node (Clip, Where)",
+            f"{'; '.join(map(str, faults))}. There is no result for that: feed other values, or limit them before "
+            f"the node (Clip, Where)",
             faults,
         )
     return fixed

@@ -56,8 +56,8 @@ def plan_chunks(
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
         raise PulsifyError(
-            f"no input streams: {_inventory(typed, states)}; say which axis of an input holds the frames of a chunk, "
-            f"as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
+            f"no input streams: {_inventory(typed, states)}; give the axis of an input that has the frames of a "
+            f"chunk, as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
     nexts = {pair.output for pair in pairs}
     output_names = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs

@@ -113,8 +113,8 @@ class Candidates:
         names = ", ".join(name for name, _ in doubtful)
         detected = ", ".join(map(str, pairs)) or "none"
         raise PulsifyError(
-            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {detected}); name all "
-            f"states, as in {every}; {spell('states', {})} where there are none"
+            f"{names}: may be a state or a stream, and neither name nor shape decides (states found: {detected}); name "
+            f"all states, as in {every}; {spell('states', {})} if there are none"
         )
 
     def _inventory(self) -> str:

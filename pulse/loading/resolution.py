@@ -130,8 +130,8 @@ def _resolve_exported(
     """A file that was written in pulses; its metadata describes how it is called. Raises PulsifyError."""
     if chunking.is_chunked or chunking.states is not None or outputs is not None:
         raise PulsifyError(
-            f"{model.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
-            "leave these options out, or give them for the model that it was made of"
+            f"{model.title}: it was written in pulses, so its states, axes, delays and outputs are fixed; omit "
+            f"these options, or give them for the original model"
         )
     return ResolvedModel(_analyse(model), symbol or model.metadata.get("pulse_symbol"))
 

@@ -122,7 +122,7 @@ def _itself(
 ) -> TypedModel:
     """The model that holds the recipe, without it. Raises PulseError."""
     if "signature" in options:
-        raise LoadError(f"an ONNX file has no signatures; leave out {spell('signature')}")
+        raise LoadError(f"an ONNX file has no signatures; omit {spell('signature')}")
     loading_options = {key: options[key] for key in ("outputs", "symbol") if key in options}
     model = read_onnx(
         source, **{key: value for key, value in options.items() if key not in loading_options}, **limits

@@ -86,7 +86,7 @@ class FleetControl(NotCopyable):
         before = self._deployments.get(deployment.version)
         if before is not None and before.server != deployment.server:
             raise InputError(
-                f"version {deployment.version} is there with other settings; give the new ones another version"
+                f"version {deployment.version} is deployed with other settings; give the new ones another version"
             )
         if before is None and self._deployments:
             self._coming[deployment.version] = deployment.weight

@@ -60,9 +60,7 @@ class Admission(NotCopyable):
     def model(self, hello: Hello, token: str | None) -> HostedModel:
         """The model that a client requests; ``token`` is from its headers."""
         if not self.knows_token(hello.token if token is None else token):
-            raise WireError(
-                "token", "the token is missing or wrong", "give the hello a token that the server knows"
-            )
+            raise WireError("token", "the token is missing or wrong", "give the hello a token of the server")
         model = self._first if hello.model is None else self._models.get(hello.model)
         if model is None:
             raise WireError(

@@ -295,9 +295,9 @@ class Mask:
             sinks = sample.sinks()
             first = "the first frame" if sinks == 1 else f"the first {sinks} frames"
             raise NoBandError(
-                f"every frame also meets {first} of the stream, however far behind (sinks)"
+                f"every frame also attends to {first} of the stream, however far behind (sinks)"
                 if sinks
-                else "every frame meets all frames before it",
+                else "every frame attends to all earlier frames",
                 f"{LIMIT_REACH}, or give {spell('max_context')}",
             )
         frames = max(1, self.rows.eval({self.symbol: min(lengths)}))

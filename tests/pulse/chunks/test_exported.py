@@ -84,7 +84,7 @@ def test_the_way_in_steps(tmp_path: Path) -> None:
 
 def test_it_says_itself_how_it_is_called(tmp_path: Path) -> None:
     late_layer().save(tmp_path / "out.onnx")
-    with pytest.raises(PulsifyError, match="was written in pulses, so its file says"):
+    with pytest.raises(PulsifyError, match="was written in pulses, so its states"):
         pulse.stream(pulse.load(tmp_path / "out.onnx", chunking=pulse.Chunking({"h": "h.next"})))
 
 
@@ -142,7 +142,7 @@ def test_a_register_of_the_wrong_shape() -> None:
 
 
 def test_no_exported_file() -> None:
-    with pytest.raises(LoadError, match="does not say that it is a pulsed model"):
+    with pytest.raises(LoadError, match="is not that of a pulsed model"):
         reopen_stream(late_layer().typed)
 
 

@@ -123,7 +123,7 @@ def test_data_beside_the_model(tmp_path: Path) -> None:
         ({"location": "link.bin"}, "outside of the model's folder"),
         ({"location": "/dev/zero"}, "outside of the model's folder"),
         ({"location": "pipe.bin"}, "not a regular file"),
-        ({"location": "none.bin"}, "missing; put it beside the model"),
+        ({"location": "none.bin"}, "missing; put it into the model's folder"),
         ({"location": ""}, "not a regular file"),
         ({"location": "w.bin", "offset": "8"}, "bytes 8 to 32 of 'w.bin', which has 24"),
         ({"location": "w.bin", "length": "20"}, "20 bytes of data for shape .*, which takes 24"),

@@ -161,7 +161,7 @@ def test_options_of_models(tmp_path: Path) -> None:
     """As of a recipe of its own."""
     path = saved(tmp_path, "whole.onnx", holding(gain(), ITSELF))
     with pytest.raises(
-        pulse.LoadError, match=r"a recipe says itself how its models are called; leave out .*states="
+        pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="
     ):
         pulse.load(path, chunking=pulse.Chunking(states={}))
 

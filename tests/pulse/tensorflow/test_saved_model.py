@@ -144,7 +144,7 @@ def test_what_has_no_signatures_says_so(tmp_path: Path) -> None:
     ):
         pulse.load(model, signature="serving_default")
     exported = model.pulsify().to_onnx().SerializeToString()
-    with pytest.raises(LoadError, match="an ONNX file has no signatures; leave out signature="):
+    with pytest.raises(LoadError, match="an ONNX file has no signatures; omit signature="):
         pulse.load(exported, signature="serving_default")
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[[stage]]\nmodel = "model"\nsignature = "train"\naxes = { x = 0, y = 0 }\n')

@@ -350,10 +350,10 @@ def test_a_model_that_must_have_heard_something(tmp_path, monkeypatch):
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
 
     def unknown(_):
-        raise InputError("last: not known in a stream of 0 frames; push some first")
+        raise InputError("last: unknown in a stream of 0 frames; push some first")
 
     monkeypatch.setattr(Outputs, "flush", unknown)
     result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
     assert "8,000 in" in result.stdout
-    assert result.stderr == "error: last: not known in a stream of 0 frames; push some first\n"
+    assert result.stderr == "error: last: unknown in a stream of 0 frames; push some first\n"
     assert np.load(tmp_path / "f.npy").size > 10

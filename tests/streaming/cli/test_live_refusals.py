@@ -42,7 +42,7 @@ def test_a_file_is_not_written_twice(sound):
 
 @pytest.mark.parametrize("option", ["--mic", "--speaker"])
 def test_devices_beside_a_file(sound, option):
-    assert f"takes the place of the devices: leave out {option} usb" in live(sound, option, "usb")
+    assert f"replaces the devices: omit {option} usb" in live(sound, option, "usb")
 
 
 def test_a_target_where_nothing_is_played(sound):

@@ -45,7 +45,9 @@ def test_what_it_cannot_do_is_said(program):
         assert "is a program" in refused(command[0], program, *command[1:])
     assert "leave out --pulse 320" in refused("run", program, noisy_path(), "o.wav", "--pulse", "320")
     assert "leave out --weights int8" in refused("bench", program, "--weights", "int8")
-    assert "compiled with the options" in refused("run", program, noisy_path(), "o.wav", "--keep", "y")
+    assert "the options for reading its model" in refused(
+        "run", program, noisy_path(), "o.wav", "--keep", "y"
+    )
     assert "is a program already" in refused("compile", program)
     assert "written as .pulse" in refused("compile", "-o", "denoise.onnx")
 

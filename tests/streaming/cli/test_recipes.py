@@ -126,7 +126,7 @@ BAD = {
     "a rate that differs": (
         "rate = 8000",
         "rate = 16000",
-        "stage 2 (model): made for 8000 Hz, and the recipe says 16000",
+        "stage 2 (model): made for 8000 Hz, and the recipe has 16000",
     ),
     "a wire to nowhere": ('"gain.onnx"', '"gain.onnx"\nfrom = "spectre"', "no wire is called spectre"),
     "an output to nowhere": (
@@ -179,7 +179,7 @@ def test_a_first_recipe(tmp_path):
     assert shown.stderr.count("note: ") == 2 and "the rate of 16000 Hz is a guess" in shown.stderr
     pulse("recipe", "gain.onnx", "-o", "first.toml")
     assert (tmp_path / "first.toml").read_text() == shown.stdout
-    assert "first.toml: is there already" in refused("recipe", "gain.onnx", "-o", "first.toml")
+    assert "first.toml: exists already" in refused("recipe", "gain.onnx", "-o", "first.toml")
     assert "is written as .toml, not .onnx" in refused("recipe", "gain.onnx", "-o", "first.onnx")
     assert "gone.onnx: no such file" in refused("recipe", "gone.onnx")
     found = report("recipe", "gain.onnx")
@@ -211,7 +211,7 @@ def test_a_recipe_inside_of_its_model(tmp_path):
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
     for arguments, wanted in {
-        ("plain.onnx", "--embed", "first.onnx"): "first.onnx: is there already",
+        ("plain.onnx", "--embed", "first.onnx"): "first.onnx: exists already",
         ("plain.onnx", "--embed", "plain.onnx"): "plain.onnx: is the input",
         ("plain.onnx", "--embed", "x.toml"): "a model is written as .onnx, not .toml",
         ("plain.onnx", "--embed", "x.onnx", "-o", "x.toml"): "give one of them",

@@ -145,5 +145,5 @@ def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None
 
 
 def test_a_plug_in_has_its_weights_inside(program: NativeProgram, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a plug-in is one file with the weights in it"):
+    with pytest.raises(InputError, match="a plug-in is one file that includes the weights"):
         built(program, tmp_path, rate_hz=RATE_HZ, plugins=("lv2",), external_weights=True)

@@ -302,8 +302,8 @@ def test_runs_that_are_refused(tmp_path):
     """A device beside the file, another rate, a folder that is not there; threads and descriptors are given back."""
     source = written(tmp_path / "in.wav", noise(100, 1))
     for plan, target, kind, message in (
-        (Plan(RATE, input="usb"), None, InputError, 'takes the place of the devices: leave out input="usb"'),
-        (Plan(RATE, output=1), None, InputError, "takes the place of the devices: leave out output=1"),
+        (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),
+        (Plan(RATE, output=1), None, InputError, "replaces the devices: omit output=1"),
         (Plan(RATE, device_rate_hz=48000), None, DeviceError, "has 16000 Hz, 48000 are wanted"),
         (Plan(RATE), tmp_path / "folder" / "out.wav", InputError, "cannot be written"),
     ):

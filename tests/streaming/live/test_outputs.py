@@ -99,7 +99,7 @@ def test_nothing_was_heard():
     same(live.outputs.flush()[0], Session(ready(meter)).flush())
     with runs(ready(ending), records=True) as (_, live):
         pass
-    with pytest.raises(InputError, match="last: not known in a stream of 0 frames"):
+    with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
         live.outputs.flush()
 
 

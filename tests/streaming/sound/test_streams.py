@@ -91,7 +91,7 @@ def test_raw_samples():
     for wrong in ("", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"):
         with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
             StreamFormat.parse(wrong, 16000)
-    with pytest.raises(InputError, match="say the rate too"):
+    with pytest.raises(InputError, match="give the rate too"):
         StreamFormat.parse("s16", None)
 
 
@@ -154,7 +154,7 @@ def test_memory_does_not_grow_with_what_waits():
         (b"RIFF\0\0\0\0WAVEfmt ", "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16), "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVELIST" + struct.pack("<I", 99) + bytes(50), "in: ends before its samples begin"),
-        (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "in: does not say how its samples are written"),
+        (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "in: the encoding of its samples is unknown"),
         (
             b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 0, 8000, 0, 2, 16) + b"data\0\0\0\0",
             "0 channels",

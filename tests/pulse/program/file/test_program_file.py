@@ -87,7 +87,7 @@ def test_what_needs_the_model_says_so(tmp_path: Path) -> None:
             LoadError, match="is a program, whose file does not contain the model; give the model"
         ):
             call(path)
-    with pytest.raises(LoadError, match="compiled with the options that say how its model is read"):
+    with pytest.raises(LoadError, match="the options for reading its model are fixed"):
         pulse.load(path, symbol="T")
     with pytest.raises(
         CompileError, match=r"pulses of 4 frames and weights of f32; leave out pulse=8, weights=\"int8\""
@@ -125,7 +125,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         ),
         (changed(data, pulse="4"), "no valid 'pulse'"),
         (changed(data, arena_bytes=1 << 46), "bytes of scratch memory"),
-        (changed(data, rows=3), "but its header says 3"),
+        (changed(data, rows=3), "but its header has 3"),
         (changed(data, {"table": np.zeros(64, np.uint8)}), "row 0 is not valid"),
         (changed(data, assumptions=["T >= 0"] * 99), "too many assumptions"),
     ]
