@@ -178,8 +178,33 @@ def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
     return _chunks(p, i, step, n, 8)
 
 
-def _rotate(v: Value, width: int) -> Vector:
-    return Vector(np.roll(_lanes(v).reshape(-1, width), -1, axis=1).ravel())
+def vspread_twos(p: Pointer, i: int) -> Vector:
+    """Each of 2 float32 elements from ``p[i]`` eight times."""
+    return Vector(np.repeat(p.elements[p.span(i, 2)], LANES // 2))
+
+
+def vspread_fours(p: Pointer, i: int) -> Vector:
+    """Each of 4 float32 elements from ``p[i]`` four times."""
+    return Vector(np.repeat(p.elements[p.span(i, 4)], LANES // 4))
+
+
+def _rotate(v: Value, width: int, by: int = 1) -> Vector:
+    return Vector(np.roll(_lanes(v).reshape(-1, width), -by, axis=1).ravel())
+
+
+def vturn_by_two(v: Value) -> Vector:
+    """All lanes turned by two: lanes 2, 3 … 15, 0, 1."""
+    return _rotate(v, LANES, 2)
+
+
+def vturn_by_four(v: Value) -> Vector:
+    """All lanes turned by four: lanes 4, 5 … 15, 0 … 3."""
+    return _rotate(v, LANES, 4)
+
+
+def vturn_by_eight(v: Value) -> Vector:
+    """The halves exchanged: lanes 8, 9 … 15, 0 … 7."""
+    return _rotate(v, LANES, 8)
 
 
 def vturn_fours(v: Value) -> Vector:

@@ -251,10 +251,16 @@ def _nonzero(builder, v):
 
 # across the lanes
 
-for _function, _width in ((simd.vturn_fours, 4), (simd.vturn_eights, 8)):
+for _function, _width, _by in (
+    (simd.vturn_fours, 4, 1),
+    (simd.vturn_eights, 8, 1),
+    (simd.vturn_by_two, LANES, 2),
+    (simd.vturn_by_four, LANES, 4),
+    (simd.vturn_by_eight, LANES, 8),
+):
     lowers(_function, FLOATS, FLOATS)(
-        lambda builder, v, width=_width: builder.shuffle_vector(
-            v, v, constant(INTS_LL, [i - i % width + (i + 1) % width for i in range(LANES)])
+        lambda builder, v, width=_width, by=_by: builder.shuffle_vector(
+            v, v, constant(INTS_LL, [i - i % width + (i + by) % width for i in range(LANES)])
         )
     )
 

@@ -132,7 +132,19 @@ def chunks(builder, p, i, step, n, width: int):
     return parts[0]
 
 
+def spread(builder, p, i, width: int):
+    """``width`` elements, each repeated until all lanes are full."""
+    few = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, width)), align=4)
+    return builder.shuffle_vector(few, few, constant(INTS_LL, [i * width // LANES for i in range(LANES)]))
+
+
 for _function, _width in ((simd.vload_twos, 2), (simd.vload_fours, 4), (simd.vload_eights, 8)):
     lowers(_function, FLOATS, FLOAT_POINTER, types.int64, types.int64, types.int64)(
         lambda builder, p, i, step, n, width=_width: chunks(builder, p, i, step, n, width)
+    )
+
+
+for _function, _width in ((simd.vspread_twos, 2), (simd.vspread_fours, 4)):
+    lowers(_function, FLOATS, FLOAT_POINTER, types.int64)(
+        lambda builder, p, i, width=_width: spread(builder, p, i, width)
     )

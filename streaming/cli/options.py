@@ -49,6 +49,14 @@ Activations = Annotated[
         show_default=False,
     ),
 ]
+Specialise = Annotated[
+    bool,
+    typer.Option(
+        "--specialise",
+        help="Compile machine code for the shapes of this program beside the run, in a process of low priority, and "
+        "use it from then on, if a step gets 1.1 times as fast or more.",
+    ),
+]
 Threads = Annotated[
     int,
     typer.Option(
