@@ -156,7 +156,7 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
     assert op.period == 1800 and np.array_equal(op.full_bias(1800), values)
 
 
-@pytest.mark.parametrize("place", [700, 1500, 3000])
+@pytest.mark.parametrize("place", [700, pytest.param(1500, marks=pytest.mark.slow), 3000])
 def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
     """However late: the constant in the mask says where to look."""
 
@@ -207,7 +207,10 @@ def test_a_mask_that_changes_beyond_all_that_is_looked_at_is_refused(mask: Mask,
     assert re.search(node, said) and "max_context=4096 or less" in said
     model = check(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
     assert compile_model(model, "numpy").limit == 40
-    assert "not surely beyond it" in refusal(proto, 5000)
+
+
+def test_a_context_beyond_all_that_is_looked_at_is_refused() -> None:
+    assert "not surely beyond it" in refusal(example(opened_late)[0], 5000)
 
 
 def clamped_chunks(g: Graph, scores: str) -> str:
