@@ -7,7 +7,7 @@ import numpy as np
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from streaming.wire.frames import HEADER, INPUT, Header, pack_frames
+from streaming.protocol.frames import HEADER, INPUT, Header, pack_frames
 
 
 class Raw:

@@ -12,8 +12,8 @@ from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
 from pulse.errors import InputError
-from streaming.wire.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
-from streaming.wire.messages import read_message, write_message
+from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
+from streaming.protocol.messages import read_message, write_message
 from tests.streaming.executor.streams import ready
 from tests.streaming.serve.conftest import PULSE
 from tests.streaming.serve.test_exact import expected
