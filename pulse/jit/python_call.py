@@ -29,7 +29,7 @@ def addresses() -> dict[str, int]:
 
 
 @record
-class CallForm:
+class PythonCall:
     """How Python calls a C function.
 
     arguments  the number of arguments

@@ -11,7 +11,7 @@ from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import Drain, Node, Observed, Plan, Start, make_plan
+from streaming.fleet.plan import Drain, Node, Observed, FleetPlan, Start, make_plan
 from streaming.fleet.scaling import Load, Scaling
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import WorkerStatus
@@ -74,7 +74,7 @@ class FleetControl(NotCopyable):
         self._holder_statuses: dict[str, HolderStatus] = {}
         self._nodes: dict[str, Node] = {}
         self._wanted_workers: dict[str, int] = {}
-        self._plan = Plan((), {})
+        self._plan = FleetPlan((), {})
         self._problems = deque[str](maxlen=PROBLEMS)
         self._lost = 0
 
