@@ -11,7 +11,7 @@ from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import Drain, Node, Observed, FleetPlan, Start, make_plan
+from streaming.fleet.plan import Drain, FleetPlan, Node, Observed, Start, make_plan
 from streaming.fleet.scaling import Load, Scaling
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import WorkerStatus
