@@ -1,4 +1,4 @@
-"""A client that may send anything: a WebSocket of the package websockets, in this thread."""
+"""A client that can send any message: a WebSocket of the package websockets, in this thread."""
 
 import json
 from contextlib import contextmanager
