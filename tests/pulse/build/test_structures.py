@@ -303,7 +303,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: ReLU()(Connector("x")).graph().graph({"x": "1,,T/0"}), "input x: the shape"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, message: str) -> None:
+def test_misfits_are_refused(make, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
 

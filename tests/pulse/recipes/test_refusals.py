@@ -160,7 +160,7 @@ def test_several_wires_to_choose_from(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_said_of_models_belongs_in_the_recipe(tmp_path: Path) -> None:
+def test_model_options_belong_in_the_recipe(tmp_path: Path) -> None:
     path = spectral(tmp_path)
     with pytest.raises(
         pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="

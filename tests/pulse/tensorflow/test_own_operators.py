@@ -86,7 +86,7 @@ def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
     pulse.verify(model, backend="numpy").require()
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_misfits_are_refused() -> None:
     own = zero_out()
     with pytest.raises(InputError, match=r"ZeroOut: to_zero 'text' is not of type i32"):
         own("text")

@@ -137,7 +137,7 @@ def test_signatures_are_named(tmp_path: Path) -> None:
     assert list(pulse.load(tmp_path / "model", signature="serving_default").model.inputs) == ["x", "state"]
 
 
-def test_what_has_no_signatures_says_so(tmp_path: Path) -> None:
+def test_files_without_signatures_refuse_the_option(tmp_path: Path) -> None:
     model = pulse.load(stateful(tmp_path / "model"), chunking=CALLED)
     with pytest.raises(
         LoadError, match="signature= is an option of reading a file, and model is read already"

@@ -54,7 +54,7 @@ def test_run_in_words():
         assert part in words
 
 
-def test_what_run_writes_is_the_offline_result_aligned(tmp_path):
+def test_run_writes_the_aligned_offline_result(tmp_path):
     from pulse import load
 
     noisy = soundfile.read(noisy_path(), dtype="float32")[0]

@@ -25,7 +25,7 @@ def sound(frames=2_003, rate_hz=8000):
 
 
 @MAKES
-def test_run_gives_what_the_whole_model_gives(tmp_path, make):
+def test_run_equals_the_whole_model(tmp_path, make):
     """What is written is what the whole model gives, at the rate that the recipe says."""
     x = sound()
     path = make(tmp_path)
@@ -228,7 +228,7 @@ def test_a_recipe_inside_of_its_model(tmp_path):
     assert not list(tmp_path.glob("*x.onnx"))
 
 
-def test_an_exported_model_says_what_it_is(tmp_path):
+def test_an_exported_model_describes_itself(tmp_path):
     """Its title and rate, whatever its file is called; a title that is none does not count."""
     import onnx
 

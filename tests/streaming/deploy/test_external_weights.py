@@ -56,7 +56,7 @@ def test_frames_are_those_of_a_library_with_weights(
         assert array.tobytes() == wanted[name].tobytes()
 
 
-def test_what_is_not_the_file_is_refused(folder: Path, content: np.ndarray) -> None:
+def test_other_weight_files_are_refused(folder: Path, content: np.ndarray) -> None:
     stream = CLibrary(folder, "small").stream()
     pulses = addresses([np.zeros((1, PULSE), np.float32)]), addresses([None, None])
     assert stream.library.call("step", stream.address, *pulses) == WEIGHTS

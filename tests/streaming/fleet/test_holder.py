@@ -34,7 +34,7 @@ def test_a_holder_is_full():
     assert holder.status().held_bytes == 10
 
 
-def test_what_is_not_saved_again_expires(monkeypatch):
+def test_checkpoints_that_are_not_renewed_expire(monkeypatch):
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     holder = Holder(60, 10)

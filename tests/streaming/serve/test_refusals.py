@@ -106,7 +106,7 @@ def test_a_stream_that_may_not_end_there_is_refused(server):
         assert client.until("error")[-1]["code"] == "input"
 
 
-def test_what_comes_twice_counts_once(server):
+def test_repeated_frames_count_once(server):
     x = np.arange(20, dtype=np.float32)
     with raw(server) as client:
         client.hello(model="ending")
@@ -202,7 +202,7 @@ def test_floods_are_ended():
         assert server.service.counts["ended_pace"] == 1
 
 
-def test_what_is_faster_than_it_may_be_is_held_back():
+def test_frames_that_are_too_fast_are_held_back():
     with limited(speed=1.0, window_s=0.2) as server, raw(server) as client:
         client.hello()
         started = time.monotonic()

@@ -274,7 +274,7 @@ def test_confirmed_outputs_are_forgotten():
     assert resumed.complete(second).outputs == (message,)
 
 
-def test_of_outputs_that_nobody_confirms_some_are_kept():
+def test_some_unconfirmed_outputs_are_kept():
     message = pack_frames(Header(OUTPUT, 0, 0, 1 << 18, 0), bytes(1 << 20))
     outputs = Unconfirmed(confirms=True)
     outputs.add(0, [message] * 6)

@@ -126,7 +126,7 @@ def test_the_same_outputs_however_bytes_are_cut(client, cut):
         (1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF])),  # not UTF-8
     ],
 )
-def test_what_is_no_websocket_is_closed_with_its_status(client, status, data):
+def test_invalid_frames_close_with_their_status(client, status, data):
     client.send([data])
     assert client.status() == status
 

@@ -135,7 +135,7 @@ def test_a_broken_value(tmp_path, path, number, place, value, said):
     assert refused(other).startswith(said)
 
 
-def test_what_a_later_version_adds_is_left_out(tmp_path, path):
+def test_fields_of_later_versions_are_ignored(tmp_path, path):
     lines = [line | {"more": [1, {"x": None}]} for line in lines_of(path)]
     other = tmp_path / "m.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -203,7 +203,7 @@ def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
         assert Columns.of(stats, 2).edges_s.size == Columns.of(stats, 2).p99_us.size + 1
 
 
-def test_reading_tells_how_far_it_is(path, monkeypatch):
+def test_reading_reports_its_progress(path, monkeypatch):
     monkeypatch.setattr(stats_reader, "REPORTED", 2)
     told = []
     read_stats(path, lambda done, whole: told.append((done, whole)))

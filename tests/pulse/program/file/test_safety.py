@@ -121,7 +121,7 @@ def test_rows_of_codes_stay_inside(name: str) -> None:
     assert any("codes" in kernel for kernel in ran)
 
 
-def test_a_kernel_of_a_plugin_is_taken_if_it_says_how_far_it_reaches() -> None:
+def test_a_plugin_kernel_must_declare_its_reach() -> None:
     made = program("foreign")
     assert isinstance(made, NativeProgram)
     require_safe(made)
