@@ -87,7 +87,7 @@ def test_a_recipe_runs_live(tmp_path):
 def test_errors_name_the_file_and_the_stage(tmp_path):
     """One line with the file and the stage; options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
-    assert "leave out --state, and write states in the stage" in refused("check", path, "--state", "none")
+    assert "omit --state, and write states in the stage" in refused("check", path, "--state", "none")
     path.write_text("[[stage]]\nstft = { hop = 0 }")
     wanted = f"error: {path}: stage 1 (stft): stft: hop=0 must be a whole number from 1 to 16777216\n"
     assert refused("run", path, "in.wav", "out.wav") == wanted
