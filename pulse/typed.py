@@ -202,8 +202,8 @@ class TypedNetwork:
             if not symbols:
                 raise PulseError(
                     "no input has a symbolic dim, so there is no stream; give the time axis a name, "
-                    f"such as {spell('inputs', {'x': '1,80,T,f32'})}; if each call takes the next chunk, "
-                    f"{spell('states', {})} says so"
+                    f"such as {spell('inputs', {'x': '1,80,T,f32'})}, or dynamic={{'x': {{2: 'T'}}}} of from_torch; if "
+                    f"each call takes the next chunk, {spell('states', {})} says so"
                 )
             raise PulseError(
                 f"inputs have {len(symbols)} symbols ({names}); name the one of the stream with {spell('symbol')}, "
