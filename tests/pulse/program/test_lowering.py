@@ -87,7 +87,7 @@ def test_backends_have_names() -> None:
     assert (compile_model(model).backend, compile_model(model, "numpy").backend) == ("numba", "numpy")
 
 
-def test_what_is_needed_is_told_before_it_is_compiled() -> None:
+def test_needed_kernels_are_announced_before_compilation() -> None:
     """Each kernel once."""
     s = Sketch(x="1,2,T")
     seen: list[Sequence[str]] = []
