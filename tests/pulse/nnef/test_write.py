@@ -174,7 +174,7 @@ REFUSED: Sequence[tuple[ModelProto, str]] = [
 
 
 @pytest.mark.parametrize(("source", "reason"), REFUSED)
-def test_what_cannot_be_said(source: ModelProto, reason: str) -> None:
+def test_models_that_cannot_be_expressed(source: ModelProto, reason: str) -> None:
     with pytest.raises(WriteError, match=reason):
         pulse.load(source).analyse().to_nnef()
 
@@ -185,7 +185,7 @@ def test_equal_models_give_equal_bytes() -> None:
 
 
 @pytest.mark.parametrize("name", BEYOND)
-def test_what_the_pulses_of_tract_refuse(name: str, tmp_path: Path) -> None:
+def test_models_that_the_pulses_of_tract_refuse(name: str, tmp_path: Path) -> None:
     tract = pytest.importorskip("tract", reason="pip install tract")
     path = tmp_path / "model.onnx"
     path.write_bytes(BEYOND[name].SerializeToString())

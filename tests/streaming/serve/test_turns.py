@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
+from streaming.protocol.frames import HEADER, unpack_header
+from streaming.protocol.messages import Hello
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lanes.loop_pacing import LoopPacing
 from streaming.serve.lanes.stream import Block
 from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ModelSettings
 from streaming.session import Session
-from streaming.wire.frames import HEADER, unpack_header
-from streaming.wire.messages import Hello
 from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
 from tests.streaming.executor.faulty_models import ROWS, lookup
 from tests.streaming.executor.streams import noise, ready
