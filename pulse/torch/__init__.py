@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from pulse.errors import FactError, InputError, PulseWarning
+from pulse.errors import FactError, InputError, LoadError, PulseWarning
 from pulse.loading.format import read_onnx
 from pulse.models import Model, TypedModel
 from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
@@ -171,13 +171,13 @@ def from_torch(
 
 
 def _analyse(model: Model, title: str, branches: Sequence[str]) -> TypedModel:
-    """The typed model. Raises FactError, with the conditions on lengths that the example has decided."""
+    """The typed model. Raises FactError, LoadError: with the conditions on lengths that the example has decided."""
     try:
         return model.analyse()
-    except FactError as error:
+    except (FactError, LoadError) as error:
         if not branches:
             raise
-        raise FactError(f"{title}: {error}; {describe_branches(branches)}") from error
+        raise type(error)(f"{title}: {error}; {describe_branches(branches)}") from error
 
 
 def _warn(title: str, notes: Sequence[str]) -> None:
