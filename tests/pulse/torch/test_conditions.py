@@ -93,6 +93,8 @@ class Cropped(torch.nn.Module):
 
 
 def test_a_condition_on_the_length_is_named_where_a_size_is_not_known() -> None:
-    line = r"decided these conditions for all lengths: test_conditions.py line \d+ \(if frames % 4:\); compute"
+    line = (
+        r"decided these conditions for all lengths: test_conditions.py line \d+ \(if frames % 4:\); compute"
+    )
     with pytest.raises(LoadError, match=line):
         pulse.from_torch(Cropped(), torch.randn(1, 2, 40), {"x": {2: "T"}})
