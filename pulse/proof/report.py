@@ -31,10 +31,10 @@ class Divergence:
     length: int
     signal: Signal
     backend: str
-    frame: int | None
-    offline: float
-    streamed: float
-    allowed: float
+    frame: int | None = None
+    offline: float = 0.0
+    streamed: float = 0.0
+    allowed: float = 0.0
     reason: str = ""
 
     def __str__(self) -> str:
@@ -105,14 +105,14 @@ class Coverage:
         wide = values.astype(np.float64)
         numbers = wide[np.isfinite(wide)] if is_floating(values.dtype) else wide.ravel()
         return Coverage(
-            self.name,
-            self.frames + frames,
-            self.values + values.size,
-            self.finite + numbers.size,
-            min(self.least, float(numbers.min(initial=np.inf))),
-            max(self.largest, float(numbers.max(initial=-np.inf))),
-            self.reads,
-            self.moved,
+            name=self.name,
+            frames=self.frames + frames,
+            values=self.values + values.size,
+            finite=self.finite + numbers.size,
+            least=min(self.least, float(numbers.min(initial=np.inf))),
+            largest=max(self.largest, float(numbers.max(initial=-np.inf))),
+            reads=self.reads,
+            moved=self.moved,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class ProofReport(Report):
 
     tried     the streams; lengths that the offline model refuses are in ``skipped``
     trials    what was to be tried
-    rejected  where a file is equal in one runtime and not in another: the difference in the other
+    rejected  if a file is equal in one runtime and not in another: the difference in the other
     """
 
     model: PulsedNetwork
@@ -214,11 +214,11 @@ class ProofReport(Report):
         return "equal: every frame of every stream"
 
     def sections(self) -> list[Section]:
-        """What was tried, what it showed, and the verdict."""
+        """The streams that were tried, their results, and the verdict."""
         return [Pairs(self.pairs()), Text(self.verdict)]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and texts of what was tried and what it showed."""
+        """Names and texts of the streams that were tried and of their results."""
         lengths = self.lengths
         span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
         pairs = [("streams", f"{span}: {_signals_text(self.tried)}; seed {self.seed}")]

@@ -37,10 +37,10 @@ class Guess:
     front, back   lines of TOML
     model_lines   more lines of the stage of the model
     rate_hz       of the sound
-    notes         what is guessed, or has to be filled in
-    kind          what the model takes: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
+    notes         guesses, and values to fill in
+    kind          the input of the model: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
     samples       in a frame, of spectra, magnitudes and frames
-    layout        of the spectrum in front of it
+    layout        of the spectrum before it
     behind        of the spectrum after it
     """
 
@@ -83,7 +83,7 @@ class _Axes:
 def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None = None) -> Guess | None:
     """The stages around a model of this input and output; None if nothing usual fits.
 
-    hop  samples from one frame to the next, where it is known
+    hop  samples from one frame to the next, if known
     """
     input_axes, output_axes = _Axes.of(input_fact), _Axes.of(output_fact)
     if input_axes is None:
@@ -122,7 +122,17 @@ def _complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> G
         back = [f'istft = {{ {transform}, length = "T"{_layout(behind)} }}']
     notes = _transform_notes(bins, back, hop)
     front = [f"stft = {{ {transform}{_layout(layout)} }}"]
-    return Guess(front, back, (), SPECTRA[bins], notes, "spectra", 2 * (bins - 1), layout, behind)
+    return Guess(
+        front=front,
+        back=back,
+        model_lines=(),
+        rate_hz=SPECTRA[bins],
+        notes=notes,
+        kind="spectra",
+        samples=2 * (bins - 1),
+        layout=layout,
+        behind=behind,
+    )
 
 
 def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
@@ -144,7 +154,17 @@ def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -
         notes.append("its output of the same size is taken for a mask")
     notes += _transform_notes(bins, back, hop)
     behind = layout if back else ""
-    return Guess(front, back, lines, SPECTRA[bins], notes, "magnitudes", 2 * (bins - 1), layout, behind)
+    return Guess(
+        front=front,
+        back=back,
+        model_lines=lines,
+        rate_hz=SPECTRA[bins],
+        notes=notes,
+        kind="magnitudes",
+        samples=2 * (bins - 1),
+        layout=layout,
+        behind=behind,
+    )
 
 
 def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:

@@ -44,15 +44,15 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
     from pulse.api import load
 
     return load(
-        path or model_path(),
-        inputs,
-        constant,
-        options.keep,
-        options.symbol,
-        chunks,
-        options.ignore_value_info,
-        limits,
-        options.signature,
+        source=path or model_path(),
+        inputs=inputs,
+        constants=constant,
+        outputs=options.keep,
+        symbol=options.symbol,
+        chunking=chunks,
+        ignore_value_info=options.ignore_value_info,
+        budget=limits,
+        signature=options.signature,
     )
 
 
@@ -114,7 +114,9 @@ def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
         return int(text)
     if rate_hz is not None:
         return None
-    raise InputError(f"{model.title}: its metadata says sample_rate {text!r}, no whole number; give --rate")
+    raise InputError(
+        f"{model.title}: its metadata has sample_rate {text!r}, which is no whole number; give --rate"
+    )
 
 
 def takes_sound(model: Loaded) -> bool:

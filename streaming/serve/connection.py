@@ -12,6 +12,9 @@ import anyio.to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from pulse.support.not_copyable import NotCopyable
+from streaming.protocol import SUBPROTOCOL, VERSION
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.stream import Answer, Message
@@ -22,9 +25,6 @@ from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
 from streaming.serve.unconfirmed import Unconfirmed
-from streaming.wire import SUBPROTOCOL, VERSION
-from streaming.wire.errors import WireError
-from streaming.wire.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 
 LEAVE_S = 1.0
 """The seconds that sending the last message may take."""
@@ -68,18 +68,18 @@ class Connection(NotCopyable):
     ) -> None:
         self.id = uuid4().hex
         self.address = address
-        self.open: OpenStream | None = None
+        self.stream: OpenStream | None = None
         self.began = time.time()
         self._socket, self._token = socket, token
         self._admission, self._limits, self._counts = admission, limits, counts
         self._checkpoints, self._placement = checkpoints, placement
-        self._resume = ""
+        self._stream_name = ""
         self._generation = 0
         self._unsaved: Checkpoint | None = None
         self._unconfirmed = Unconfirmed(confirms=False)
         self._scope = anyio.CancelScope()
-        self._ending: WireError | None = None
-        self._outbox: deque[tuple[bytes | str | WireError, Step | None]] = deque()
+        self._ending: ProtocolError | None = None
+        self._outbox: deque[tuple[bytes | str | ProtocolError, Step | None]] = deque()
         self._protocol = protocol_of(socket)
         self._pace = Pace(limits, None)
         self._to_save = anyio.Event()
@@ -99,9 +99,9 @@ class Connection(NotCopyable):
                 reason = await self._serve()
         except Exception as error:
             errors = list(flatten_errors(error))
-            if not all(isinstance(each, (*DISCONNECT_ERRORS, WireError)) for each in errors):
+            if not all(isinstance(each, (*DISCONNECT_ERRORS, ProtocolError)) for each in errors):
                 raise
-            self._ending = next((each for each in errors if isinstance(each, WireError)), None)
+            self._ending = next((each for each in errors if isinstance(each, ProtocolError)), None)
         if self._failure is not None:
             raise self._failure
         if self._ending is not None:
@@ -109,7 +109,7 @@ class Connection(NotCopyable):
             return self._ending.code
         return reason or "lost"
 
-    def end(self, error: WireError) -> None:
+    def end(self, error: ProtocolError) -> None:
         """End the connection from outside."""
         if self._ending is None:
             self._ending = error
@@ -117,7 +117,7 @@ class Connection(NotCopyable):
 
     def as_dict(self) -> dict[str, Any]:
         """The connection as JSON, for the status."""
-        stream = self.open
+        stream = self.stream
         return {
             "stream": self.id,
             "address": self.address,
@@ -129,17 +129,21 @@ class Connection(NotCopyable):
 
     def tell_successors(self) -> None:
         """Tell the client which servers continue its stream if this one is lost, after a change of servers."""
-        if self._placement is not None and self.open is not None:
+        if self._placement is not None and self.stream is not None:
             self._push({"type": "servers", **self._successors(self._placement)})
 
     def check(self, now: float) -> None:
         """End the connection if the client is silent, or does not read."""
         limits = self._limits
         if self._full_since is not None and now - self._full_since > limits.slow_s:
-            self.end(WireError("slow", f"outputs were not read for {limits.slow_s:g} s", "read what is sent"))
+            self.end(
+                ProtocolError("slow", f"outputs were not read for {limits.slow_s:g} s", "read what is sent")
+            )
         elif now - self._last_message > limits.idle_s:
             self.end(
-                WireError("idle", f"no message for {limits.idle_s:g} s", "send a ping if there is no sound")
+                ProtocolError(
+                    "idle", f"no message for {limits.idle_s:g} s", "send a ping if there is no sound"
+                )
             )
 
     async def _serve(self) -> str:
@@ -149,30 +153,30 @@ class Connection(NotCopyable):
             if hello is None:
                 return "left"
             model = self._admission.model(hello, self._token)
-            self._resume = self._name(hello)
+            self._stream_name = self._name(hello)
             checkpoint = await self._load(model.name, hello)
             worker = self._admission.worker(model)
             form = model.form(hello)
-            self._pace = Pace(self._limits, form.wire_hz)
+            self._pace = Pace(self._limits, form.client_hz)
             stream = model.open_stream(worker, hello, form, self._deliver, checkpoint)
-            self.open = OpenStream(model, stream, worker, form, self._limits, checkpoint)
+            self.stream = OpenStream(model, stream, worker, form, self._limits, checkpoint)
             self._unconfirmed = Unconfirmed(hello.confirms, checkpoint)
-            self._push(self._ready(self.open))
+            self._push(self._ready(self.stream))
             for message in () if checkpoint is None else checkpoint.outputs:
                 self._push(message)
             reason = "lost"
             try:
                 async with anyio.create_task_group() as tasks:
                     if self._checkpoints is not None:
-                        tasks.start_soon(self._save, self.open, self._checkpoints)
+                        tasks.start_soon(self._save, self.stream, self._checkpoints)
                     self._protocol.hand_over(self._take, self._send_waiting)
                     reason = await self._until_gone()
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(CLOSED_S, shield=True):
-                    await self.open.close()
+                    await self.stream.close()
                     if reason == "left" and self._checkpoints is not None:
-                        await anyio.to_thread.run_sync(self._checkpoints.remove, self._resume)
+                        await anyio.to_thread.run_sync(self._checkpoints.remove, self._stream_name)
             return reason
         finally:
             self._admission.leave(self.address)
@@ -185,9 +189,9 @@ class Connection(NotCopyable):
                 return None
             text = message.get("text")
             if text is None:
-                raise WireError("hello", "the first message is binary", 'begin with {"type": "hello"}')
+                raise ProtocolError("hello", "the first message is binary", 'begin with {"type": "hello"}')
             return Hello.of_message(read_message(text))
-        raise WireError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
+        raise ProtocolError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
 
     def _ready(self, stream: OpenStream) -> Message:
         return {
@@ -195,7 +199,7 @@ class Connection(NotCopyable):
             "version": VERSION,
             "stream": self.id,
             **stream.as_dict(),
-            **({"resume": self._resume, "confirms": True} if self._resume else {}),
+            **({"resume": self._stream_name, "confirms": True} if self._stream_name else {}),
             **({} if self._placement is None else self._successors(self._placement)),
             "limits": {
                 "message_bytes": self._limits.message_bytes,
@@ -205,7 +209,7 @@ class Connection(NotCopyable):
         }
 
     def _successors(self, placement: Placement) -> dict[str, Any]:
-        return {"urls": list(placement.successors(self._resume))}
+        return {"urls": list(placement.successors(self._stream_name))}
 
     async def _until_gone(self) -> str:
         """Wait until the client is gone; messages go to ``_take`` meanwhile."""
@@ -215,7 +219,7 @@ class Connection(NotCopyable):
 
     def _take(self, message: bytes | str) -> None:
         """Handle a message of the client."""
-        stream = self.open
+        stream = self.stream
         if stream is None or self._ending is not None or self._failure is not None:
             return
         try:
@@ -230,28 +234,28 @@ class Connection(NotCopyable):
             if hold_s > 0:
                 self._counts["held_back"] += 1
                 self._held_until = now + hold_s
-                asyncio.get_running_loop().call_later(hold_s, self._go_on)
+                asyncio.get_running_loop().call_later(hold_s, self._read_again)
             if stream.is_ahead() or hold_s > 0:
                 self._is_held = True
                 self._protocol.hold()
-        except WireError as error:
+        except ProtocolError as error:
             self.end(error)
         except Exception as error:
             self._failure = error
             self._scope.cancel()
 
-    def _go_on(self) -> None:
+    def _read_again(self) -> None:
         """Resume reading, if it is time and there is space."""
-        if not self._is_held or self.open is None or self._ending is not None:
+        if not self._is_held or self.stream is None or self._ending is not None:
             return
         try:
-            if self.open.is_ahead() or time.monotonic() < self._held_until:
+            if self.stream.is_ahead() or time.monotonic() < self._held_until:
                 return
-        except WireError as error:
+        except ProtocolError as error:
             self.end(error)
             return
         self._is_held = False
-        self._protocol.go_on()
+        self._protocol.resume_reading()
 
     def _follow(self, stream: OpenStream, message: dict[str, object]) -> None:
         kind = message["type"]
@@ -266,11 +270,11 @@ class Connection(NotCopyable):
         elif kind == "confirm":
             self._unconfirmed.confirm(*read_confirmation(message))
         else:
-            raise WireError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
+            raise ProtocolError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
 
     def _deliver(self, answer: Answer) -> None:
         """Send a lane's answer."""
-        stream = self.open
+        stream = self.stream
         if stream is None:
             return
         if self._checkpoints is not None:
@@ -278,7 +282,7 @@ class Connection(NotCopyable):
         acks = stream.note(answer)
         self._send([*answer.messages, *acks] if acks else answer.messages, answer.step)
         if self._is_held:
-            self._go_on()
+            self._read_again()
         if answer.error is not None:
             self._push(answer.error)
         if answer.checkpoint is not None:
@@ -295,12 +299,12 @@ class Connection(NotCopyable):
         self._counts["messages_out"] += len(messages)
         self._note_sent(step)
 
-    def _push(self, message: Message | WireError, step: Step | None = None) -> None:
+    def _push(self, message: Message | ProtocolError, step: Step | None = None) -> None:
         """Send a message, or end the stream with an error, after all waiting messages."""
-        data = message if isinstance(message, WireError) else _message_data(message)
+        data = message if isinstance(message, ProtocolError) else _message_data(message)
         self._outbox.append((data, step))
-        if self.open is not None and not isinstance(data, WireError):
-            self._stalled = self.open.add_unsent(len(data)) or self._stalled
+        if self.stream is not None and not isinstance(data, ProtocolError):
+            self._stalled = self.stream.add_unsent(len(data)) or self._stalled
         self._send_waiting()
 
     def _send_waiting(self) -> None:
@@ -311,24 +315,24 @@ class Connection(NotCopyable):
                 return
             self._full_since = None
             message, step = self._outbox.popleft()
-            if isinstance(message, WireError):
+            if isinstance(message, ProtocolError):
                 self.end(message)
                 return
             self._protocol.write(message)
             self._counts["messages_out"] += 1
-            if self.open is not None:
-                self.open.add_unsent(-len(message))
+            if self.stream is not None:
+                self.stream.add_unsent(-len(message))
             self._note_sent(step)
-        if self.open is not None and self._stalled and self.open.has_space:
+        if self.stream is not None and self._stalled and self.stream.has_space:
             self._stalled = False
-            self.open.wake()
+            self.stream.wake()
 
     def _note_sent(self, step: Step | None) -> None:
-        if step is not None and self.open is not None:
-            self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
+        if step is not None and self.stream is not None:
+            self.stream.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
     def _name(self, hello: Hello) -> str:
-        """Return the name of the stream's checkpoints. Raises WireError: another server of the fleet has the stream."""
+        """Return the name of the stream's checkpoints. Raises ProtocolError: another server has the stream."""
         if self._checkpoints is None:
             return ""
         if self._placement is None:
@@ -336,18 +340,18 @@ class Connection(NotCopyable):
         return self._placement.claim(hello.resume or hello.stream, hello.follows)
 
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
-        """Load the checkpoint from which a stream continues. Raises WireError."""
+        """Load the checkpoint from which a stream continues. Raises ProtocolError."""
         if hello.resume is None:
             self._generation = 0 if hello.stream is None else 1  # the stream may have begun before
             return None
         if self._checkpoints is None:
-            raise WireError("resume", "this server keeps no checkpoints", "begin a new stream")
+            raise ProtocolError("resume", "this server keeps no checkpoints", "begin a new stream")
         checkpoint, generation = await anyio.to_thread.run_sync(self._checkpoints.load, hello.resume)
         if checkpoint.model != model:
-            raise WireError(
+            raise ProtocolError(
                 "resume", f"the checkpoint is of {checkpoint.model}, not of {model}", "give its model"
             )
-        self._resume, self._generation = hello.resume, generation + 1
+        self._stream_name, self._generation = hello.resume, generation + 1
         self._counts["resumed"] += 1
         return checkpoint
 
@@ -364,7 +368,9 @@ class Connection(NotCopyable):
                 checkpoint = last
             if checkpoint is None:
                 continue
-            if not await anyio.to_thread.run_sync(store.save, self._resume, self._generation, checkpoint):
+            if not await anyio.to_thread.run_sync(
+                store.save, self._stream_name, self._generation, checkpoint
+            ):
                 self._counts["checkpoints_refused"] += 1
                 continue
             self._counts["checkpoints"] += 1
@@ -372,7 +378,7 @@ class Connection(NotCopyable):
                 self._push(ack)
             last = checkpoint
 
-    async def _refuse(self, error: WireError) -> None:
+    async def _refuse(self, error: ProtocolError) -> None:
         """Send the error, and close."""
         with anyio.move_on_after(LEAVE_S, shield=True):
             try:

@@ -39,18 +39,18 @@ def devices() -> tuple[Device, ...]:
     default_in, default_out = package.default.device
     return tuple(
         Device(
-            index,
-            info["name"],
-            apis[info["hostapi"]]["name"],
-            info["max_input_channels"],
-            info["max_output_channels"],
-            round(info["default_samplerate"]),
-            info["default_low_input_latency"],
-            info["default_high_input_latency"],
-            info["default_low_output_latency"],
-            info["default_high_output_latency"],
-            index == default_in,
-            index == default_out,
+            index=index,
+            name=info["name"],
+            host_api=apis[info["hostapi"]]["name"],
+            inputs=info["max_input_channels"],
+            outputs=info["max_output_channels"],
+            default_rate_hz=round(info["default_samplerate"]),
+            low_input_latency_s=info["default_low_input_latency"],
+            high_input_latency_s=info["default_high_input_latency"],
+            low_output_latency_s=info["default_low_output_latency"],
+            high_output_latency_s=info["default_high_output_latency"],
+            default_in=index == default_in,
+            default_out=index == default_out,
         )
         for index, info in enumerate(package.query_devices())
     )
@@ -78,7 +78,7 @@ class PythonStream(NotCopyable):
         there = {device.title: device.index for device in devices()}
         missing = [side.device.title for side in sides if side.device.title not in there]
         if missing:
-            raise DeviceError(f"{missing[0]}: sounddevice does not know it; start this program again")
+            raise DeviceError(f"{missing[0]}: unknown to sounddevice; restart this program")
         kinds: list[Kind] = [side.kind for side in sides]
         if len(kinds) == 2:
             kind, callback = package.RawStream, self._both

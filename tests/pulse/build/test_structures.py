@@ -61,20 +61,11 @@ from pulse.build import (
     Unsqueeze,
 )
 from pulse.errors import InputError, PulsifyError
+from tests.pulse.build.edges import edges
 
 
 def random(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-
-
-def edges(view: GraphView) -> set[tuple[str, int, str, int]]:
-    """Who reads what: the names and numbers of both ends, open inputs left out."""
-    return {
-        (wire.node.name, wire.slot, node.name, place)
-        for node in view
-        for place, wire in enumerate(node.inputs())
-        if wire is not None
-    }
 
 
 def block() -> tuple[object, ...]:
@@ -295,7 +286,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: ReLU().add_child(Add(), out=1), "no output 1"),
         (lambda: GenericOperator("LeakyRelu", alhpa=1.0), "alhpa .did you mean alpha"),
         (lambda: GenericOperator("LeakyRelu", alpha="much"), "alpha must be a number"),
-        (lambda: GenericOperator("Foo"), "say how many inputs"),
+        (lambda: GenericOperator("Foo"), "give its number of inputs"),
         (lambda: GenericOperator("Relu", inputs=2), "takes 1 to 1 inputs"),
         (lambda: Transpose([0, 1]).set_attributes(perm=0.5), "perm must be integers"),
         (lambda: GraphView([ReLU(), ReLU()]), "several graphs"),
@@ -303,7 +294,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: ReLU()(Connector("x")).graph().graph({"x": "1,,T/0"}), "input x: the shape"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, message: str) -> None:
+def test_misfits_are_refused(make, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
 

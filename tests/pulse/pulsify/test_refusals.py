@@ -122,7 +122,7 @@ def test_streams_of_different_rates_that_meet() -> None:
     assert "different rates 1, 2" in found["met"].reason and "resample" in found["met"].help
 
 
-def test_what_depends_on_the_length_of_the_stream() -> None:
+def test_values_that_depend_on_the_length_of_the_stream() -> None:
     """Padding in front, and constants made of lengths."""
     s = Sketch(x="1,2,T")
     length = s.length(s["x"])
@@ -168,7 +168,7 @@ def test_the_advice_on_symbols_works() -> None:
     )
     with pytest.raises(PulseError, match=r"2 symbols \(C, T\)"):
         pulse.load(proto).analyse().pulsify()
-    with pytest.raises(PulsifyError, match=r'"3,2,T"|"1,2,T"'):
+    with pytest.raises(PulsifyError, match=r'other symbols beside T: C; .*inputs=\{"x": "1,2,T"\}'):
         pulse.load(proto).analyse().pulsify(symbol="T")
     fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
     assert fixed.outputs[0].shape == (3, 2, 4)
@@ -183,7 +183,7 @@ def test_the_advice_on_symbols_works() -> None:
 def test_outputs_that_do_not_stream_at_all() -> None:
     """A model of constants has no stream."""
     s = Sketch(x="1,2,T")
-    with pytest.raises(PulsifyError, match=r"no input streams over T|no output depends on the stream"):
+    with pytest.raises(PulsifyError, match="no input streams over T"):
         pulsify(s.model(s.constant(np.ones(3, np.float32))))
 
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 
 from streaming.events import Segments
-from tests.streaming.cli.test_sound import LIMIT_S, command, piped
+from tests.streaming.cli.pipes import LIMIT_S, command, piped
 from tests.streaming.command import features, pulse, refused, report, save, voice, write_sound
 from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole
@@ -108,7 +108,7 @@ def test_text_and_classes(tmp_path):
     )
 
 
-def test_a_pipe_gets_json_lines_or_what_is_asked_for(tmp_path):
+def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path):
     model, sound = voice("model.onnx"), bursts()
     data = (tmp_path / sound).read_bytes()
     how = ("--events", "segments", "--event", "starts=yes", "--pulse", "80")
@@ -216,7 +216,7 @@ def test_the_built_in_model_has_no_probabilities():
     assert told == refused("run", "--live", "--events", "segments", "--backend", "numpy")
 
 
-def test_what_has_no_time():
+def test_outputs_without_times():
     np.save("x.npy", np.zeros((1, 9, 4), np.float32))
     model = features("m.onnx")
     told = refused("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")

@@ -11,10 +11,10 @@ import soundfile
 from onnx import helper
 
 from streaming.builtin import model_path
+from tests.streaming.cli.pipes import LIMIT_S, command, piped
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, save, tone, voice, write_sound
 
-LIMIT_S = 120
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
@@ -27,36 +27,10 @@ def noise(samples, channels=1, peak=0.9):
     return np.random.default_rng(samples).uniform(-peak, peak, (samples, channels)).astype(np.float32)
 
 
-def command(*arguments, **how):
-    """The command as a process of its own, with pipes."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "from streaming.cli import main; main()",
-            "run",
-            *arguments,
-            "--backend",
-            "numpy",
-        ],
-        bufsize=0,
-        **pipes | how,
-    )
-
-
-def piped(data, *arguments, code=0, **how):
-    """What the command gives for bytes on standard input: output, and messages."""
-    process = command(*arguments, **how)
-    out, told = process.communicate(data, LIMIT_S)
-    assert process.returncode == code, told
-    return out, (told or b"").decode()
-
-
 @pytest.mark.parametrize(
     "name", ["in.mp3", "in.opus", "in.aif", "in.caf", "in.au", "in.w64", "in.rf64", "in", "in.onnx"]
 )
-def test_the_short_form_takes_whatever_the_library_reads(name):
+def test_the_short_form_takes_all_formats_of_the_library(name):
     """The content says that it is sound, not the name."""
     form = {"in.opus": ("OGG", "OPUS"), "in.aif": ("AIFF", "PCM_16")}.get(name)
     form = form or (name[3:].upper() if name[3:] not in ("", "onnx") else "FLAC", None)
@@ -236,7 +210,7 @@ def take(stream, count):
     return held
 
 
-def test_what_is_ready_leaves_while_the_input_is_open():
+def test_ready_frames_are_written_while_the_input_is_open():
     """So much of it as the delay of the model allows, and no more is waited for."""
     x = noise(16000, 1, 0.1)
     process = command(model_path(), "-", "-", "--raw", "f32,16000", "--format", "raw", "--pulse", "160")
@@ -310,7 +284,7 @@ def test_named_pipes():
     np.testing.assert_array_equal(soundfile.read("out.wav")[0], soundfile.read("in.wav")[0])
 
 
-def test_what_a_pipe_does_not_take():
+def test_formats_that_a_pipe_refuses():
     write_sound("in.wav", noise(100))
     arguments = ("run", same(), "in.wav", "-", "--backend", "numpy")
     assert "standard output: takes wav, raw, csv, not flac" in refused(*arguments, "--format", "flac")

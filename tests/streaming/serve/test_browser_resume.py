@@ -18,8 +18,8 @@ from streaming.client import connect
 from tests.streaming.chromium import browser, require_browser
 from tests.streaming.fleet.local import blocks_of, fleet, small_deployment
 from tests.streaming.serve.browser import Page
+from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.servers import Running, running
-from tests.streaming.serve.test_resume import cut_all
 
 pytestmark = pytest.mark.slow
 require_browser()
@@ -140,7 +140,7 @@ def test_a_stream_that_no_server_has_ends_with_the_reason(chromium: Any, tmp_pat
         page.context.close()
 
 
-def test_a_fleet_tells_where_a_stream_is_and_where_it_goes_on(chromium: Any, tmp_path: Path) -> None:
+def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -> None:
     deployment = small_deployment()
     deployment = replace(deployment, server=replace(deployment.server, origins=("*",)))
     blocks, expected = blocks_of(60, 20)

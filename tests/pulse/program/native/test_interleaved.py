@@ -12,6 +12,7 @@ import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.jit.registry import KERNELS
+from pulse.ops.spectral import dft_matrix
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.kernels.copy import Copy, Fill
@@ -29,7 +30,6 @@ from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import smoothed
-from tests.pulse.program.test_dft_basis import dft_matrix
 
 LANES = 16
 CHANNELS, BINS = 4, 6
@@ -370,7 +370,7 @@ def test_loops_are_merged_and_split() -> None:
     assert offsets == (0, 0) and inner.sizes == (1, 1, 2, 3, 4)
 
 
-def test_gaps_between_a_fill_and_the_copy_behind_it() -> None:
+def test_gaps_between_a_fill_and_the_next_copy() -> None:
     buffer, other = Buffer(Region.ARENA, 400), Buffer(Region.ARENA, 400)
     whole = Value(buffer, 4, (20,), (1,), np.dtype(np.float32))
     inner = Value(buffer, 6, (2, 3), (8, 1), np.dtype(np.float32))

@@ -1,12 +1,23 @@
-"""Text messages: JSON objects with a ``type``."""
+"""Text messages: JSON objects with a ``type``.
+
+Messages count the frames of each port in the epoch. What their words mean, and where a count is kept:
+
+- ``received``: read by the server from the socket (``OpenStream.received``)
+- ``taken``: stepped by the server (``RemoteStream.stepped``)
+- ``safe``: in a checkpoint that the store has (``saved`` in both sides)
+- ``sent``: of an output, sent by the server (``Checkpoint.sent``)
+- ``first``: the number of the first frame of a block, so also the count of frames before it
+
+``resume`` is not a count: it is the name of the stream's checkpoints (``RemoteStream.resume_name``).
+"""
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from pulse.support.record import record
-from streaming.wire import VERSION
-from streaming.wire.errors import WireError
+from streaming.protocol import VERSION
+from streaming.protocol.errors import ProtocolError
 
 FORMATS = ("pcm16", "f32", "opus")
 REQUESTS = ("flush", "reset", "ping", "stats", "confirm")
@@ -17,25 +28,27 @@ Message = dict[str, Any]
 
 
 def read_message(text: str) -> Message:
-    """Parse a message. Raises WireError: it is not a JSON object with a type."""
+    """Parse a message. Raises ProtocolError: it is not a JSON object with a type."""
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise WireError("message", f"no JSON: {error}", "send one JSON object a message") from None
+        raise ProtocolError("message", f"no JSON: {error}", "send one JSON object a message") from None
     if not isinstance(value, dict):
-        raise WireError("message", "not a JSON object", 'send {"type": …}')
+        raise ProtocolError("message", "not a JSON object", 'send {"type": …}')
     message = cast("Message", value)
     if not isinstance(message.get("type"), str):
-        raise WireError("message", "a message without a type", 'send {"type": …}')
+        raise ProtocolError("message", "a message without a type", 'send {"type": …}')
     return message
 
 
 def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
-    """The epoch and the frames of each input of a checkpoint. Raises WireError."""
+    """The epoch and the frames of each input of a checkpoint. Raises ProtocolError."""
     epoch, safe = message.get("epoch"), message.get("safe")
     numbers = [epoch, *cast("list[object]", safe)] if isinstance(safe, list) else [None]
     if not all(type(each) is int and each >= 0 for each in numbers):
-        raise WireError("message", "a wrong confirmation", 'send "epoch" and "safe" of the acknowledgement')
+        raise ProtocolError(
+            "message", "a wrong confirmation", 'send "epoch" and "safe" of the acknowledgement'
+        )
     first, *others = cast("list[int]", numbers)
     return first, tuple(others)
 
@@ -73,7 +86,7 @@ class Hello:
 
     @classmethod
     def of_message(cls, message: Message) -> "Hello":
-        """Read a hello. Raises WireError: a field is wrong."""
+        """Read a hello. Raises ProtocolError: a field is wrong."""
         if message["type"] != "hello":
             raise _wrong(f"the first message has type {message['type']!r}", 'begin with {"type": "hello"}')
         if message.get("version", VERSION) != VERSION:
@@ -85,17 +98,17 @@ class Hello:
         if outputs is not None and not _is_texts(outputs):
             raise _wrong(f"outputs {outputs!r}", "give a list of names")
         return cls(
-            _text(message, "model"),
-            _count(message, "rate"),
-            format,
-            _count(message, "block"),
-            None if outputs is None else tuple(cast("Iterable[str]", outputs)),
-            _text(message, "token"),
-            _text(message, "resume"),
-            _count(message, "skip"),
-            _text(message, "stream"),
-            _flag(message, "follows"),
-            _flag(message, "confirms"),
+            model=_text(message, "model"),
+            rate=_count(message, "rate"),
+            format=format,
+            block=_count(message, "block"),
+            outputs=None if outputs is None else tuple(cast("Iterable[str]", outputs)),
+            token=_text(message, "token"),
+            resume=_text(message, "resume"),
+            skip=_count(message, "skip"),
+            stream=_text(message, "stream"),
+            follows=_flag(message, "follows"),
+            confirms=_flag(message, "confirms"),
         )
 
     def as_message(self) -> Message:
@@ -146,5 +159,5 @@ def _count(message: Message, name: str) -> int | None:
     return value
 
 
-def _wrong(what: str, hint: str) -> WireError:
-    return WireError("hello", f"hello: {what}", hint)
+def _wrong(what: str, hint: str) -> ProtocolError:
+    return ProtocolError("hello", f"hello: {what}", hint)

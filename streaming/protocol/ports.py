@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, dtype_name
 from pulse.interface import Port
 from pulse.support.record import record
-from streaming.wire.errors import WireError
+from streaming.protocol.errors import ProtocolError
 
 PCM16 = np.float32(1 << 15)
 """The integer for 1.0."""
@@ -18,7 +18,7 @@ _I2 = np.dtype("<i2")
 
 
 @record
-class WirePort:
+class StreamPort:
     """An input or output of a stream.
 
     number  its number in binary messages
@@ -38,7 +38,7 @@ class WirePort:
     delay: int = 0
 
     @classmethod
-    def of_port(cls, number: int, port: Port, rate_hz: int | None) -> "WirePort":
+    def of_port(cls, number: int, port: Port, rate_hz: int | None) -> "StreamPort":
         """Describe a port of a program. Raises InputError: the protocol does not support its type."""
         name = dtype_name(port.dtype)
         if name not in DTYPES:
@@ -46,20 +46,29 @@ class WirePort:
         kind = "sound" if port.is_sound else "frames" if port.streams else "final"
         shape = tuple(None if place == port.axis else size for place, size in enumerate(port.shape))
         rate = float(rate_hz * port.rate) if rate_hz is not None and port.streams else None
-        return cls(number, port.name, kind, name, shape, port.axis, rate, port.delay)
+        return cls(
+            number=number,
+            name=port.name,
+            kind=kind,
+            dtype=name,
+            shape=shape,
+            axis=port.axis,
+            rate=rate,
+            delay=port.delay,
+        )
 
     @classmethod
-    def of_dict(cls, fields: Mapping[str, Any]) -> "WirePort":
+    def of_dict(cls, fields: Mapping[str, Any]) -> "StreamPort":
         """Create a port from a dictionary of ``as_dict``."""
         return cls(
-            fields["port"],
-            fields["name"],
-            fields["kind"],
-            fields["dtype"],
-            tuple(fields["shape"]),
-            fields["axis"],
-            fields["rate"],
-            fields.get("delay", 0),
+            number=fields["port"],
+            name=fields["name"],
+            kind=fields["kind"],
+            dtype=fields["dtype"],
+            shape=tuple(fields["shape"]),
+            axis=fields["axis"],
+            rate=fields["rate"],
+            delay=fields.get("delay", 0),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -101,11 +110,11 @@ class WirePort:
         return [values[first : first + size] for first in range(0, size * len(arrays), size)]
 
     def decode(self, values: bytes | memoryview, frames: int, format: str) -> Array:
-        """Decode this many frames to an array. Raises WireError: there are more or fewer bytes."""
+        """Decode this many frames to an array. Raises ProtocolError: there are more or fewer bytes."""
         frame_bytes = self.frame_bytes(format)
         size = frames * frame_bytes
         if len(values) != size:
-            raise WireError(
+            raise ProtocolError(
                 "message",
                 f"{self.name}: {len(values)} bytes follow the header of {frames} frames",
                 f"a frame has {frame_bytes} bytes",

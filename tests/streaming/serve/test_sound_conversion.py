@@ -56,7 +56,7 @@ async def test_the_server_resamples_both_ways(denoiser, rate_hz):
                 await stream.send(part)
             found = (await stream.flush())["denoised"][0]
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-            assert stream.taken == [x.size]
+            assert stream.stepped == [x.size]
             await stream.reset()
 
 
@@ -100,7 +100,7 @@ async def test_opus_both_ways(denoiser):
 
 async def test_opus_that_is_none_ends_only_its_stream(denoiser):
     pytest.importorskip("av", reason="needs the extra opus")
-    from streaming.wire.frames import INPUT, Header, pack_frames
+    from streaming.protocol.frames import INPUT, Header, pack_frames
     from tests.streaming.serve.raw import raw
 
     server, _ = denoiser
