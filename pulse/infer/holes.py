@@ -41,7 +41,7 @@ class Holes:
     def fill(self, wire: OutletId, fact: InferenceFact, is_list: bool) -> TypedFact | None:
         """A fact with a hole for each unknown size; None if type or rank are unknown.
 
-        listed   entries of its value that are not known become holes as well, if it can be a list of dims
+        is_list  entries of its value that are not known become holes as well, if it can be a list of dims
         """
         if fact.dtype is None or fact.rank is None:
             return None

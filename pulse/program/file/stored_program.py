@@ -43,8 +43,8 @@ LARGEST_BYTE = 1 << 47
 class StoredProgram(NativeStreams):
     """A program from a file: checked rows over memory-mapped weights.
 
-    source  the file, or its bytes
-    proof   the proof that was made at compilation; None if there was none
+    container  the file, or its bytes
+    proof      the proof that was made at compilation; None if there was none
     """
 
     def __init__(self, container: Container) -> None:

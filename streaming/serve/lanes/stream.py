@@ -41,12 +41,12 @@ class Flush(NamedTuple):
 class Answer(NamedTuple):
     """The messages of a lane for its connection.
 
-    messages  messages to send, in order
-    epoch     the epoch to which they belong
-    pulses    pulses stepped so far in the epoch
-    step      the step of the pulses; None if there are none
-    error     an error that ends the stream after the messages
-    closed    whether the lane is free
+    messages    messages to send, in order
+    epoch       the epoch to which they belong
+    pulses      pulses stepped so far in the epoch
+    step        the step of the pulses; None if there are none
+    error       an error that ends the stream after the messages
+    closed      whether the lane is free
     checkpoint  a checkpoint at this point
     """
 
