@@ -46,9 +46,9 @@ An instruction is declared once, and its kernel is a plain Python function that 
 - No allocation, no arrays, no exceptions, no prints: what may raise is refused when it is compiled, and that is also a
   range whose step is a variable, and an int to the power of an int.
 - ``math`` functions are calls of libm: slow in a loop.
-- LLVM may reorder sums while numba optimises; that order is then fixed for every form of the kernel (decision 26). Write
-  ``vfma`` for a fused product. NaN and infinities keep their meaning, and a division is a division: divide once and
-  multiply if that is all that is needed.
+- LLVM may reorder sums while numba optimises; that order is then fixed for every form of the kernel (decision 26).
+  Write ``vfma`` for a fused product. NaN and infinities keep their meaning, and a division is a division: divide once
+  and multiply if that is all that is needed.
 
 Test it twice. As Python: ``axpy.python(row, regions)`` or ``machine.run_python(table, regions)`` with uint8
 numpy regions, where leaving a region, or the declared count of an operand, is an IndexError, and so is writing to one

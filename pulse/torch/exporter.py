@@ -157,9 +157,8 @@ def _export(request: ExportRequest) -> Export:
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.fill(torch, {})
     if positional and isinstance(positional[-1], dict):
-        no_names: dict[
-            str, Any
-        ] = {}  # after a dict as the last argument, which would be taken for named arguments
+        # PyTorch would take a dict as the last argument for the named arguments
+        no_names: dict[str, Any] = {}
         positional = (*positional, no_names)
     loops = Loops(torch)
     try:

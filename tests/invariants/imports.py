@@ -27,7 +27,7 @@ LAYERS: Mapping[str, str] = {
     "session __init__",
     "sound": "streaming: latency native terminal progress warming libraries sound builtin events routing",
     "devices": "streaming: realtime stats hosts",
-    "live": "streaming: live executor",
+    "live": "streaming: policies live executor",
     "reports": "streaming: reports deploy",
     "serving": "streaming: serve client",
     "fleets": "streaming: fleet",

@@ -152,9 +152,8 @@ def _word(memory: Array, offset: int) -> "memoryview[int]":
 class NativeState(State):
     """One stream: its memory and its scratch."""
 
-    pulses_worth_a_mark = (
-        32  # a pulse moves most of the memory, so a copy costs little compared with 32 pulses
-    )
+    pulses_worth_a_mark = 32
+    """A pulse moves most of the memory, so a copy costs little compared with 32 pulses."""
 
     def __init__(
         self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array
