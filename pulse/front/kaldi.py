@@ -49,7 +49,7 @@ def kaldi_fbank(
     Input    x [B, T]
     Output   features [B, frames, bins],  frames = (T - length) // shift + 1, or (T + shift // 2) // shift without
              ``snip_edges``; bins = num_mel_bins, one more with ``use_energy``
-    Delay    a frame is there with its last sample; without ``snip_edges`` the last frames wait for the end
+    Delay    a frame is ready with its last sample; without ``snip_edges`` the last frames wait for the end
 
     num_mel_bins  bands of the mel scale
     sample_rate   in Hz
@@ -155,7 +155,7 @@ def kaldi_mfcc(
 
 
 class _Frames:
-    """The frames that both begin with.
+    """The frames with which both begin.
 
     Without an offset, y = (x - m) - c * (x before - m) is a difference of the samples less (1 - c) * m, for every
     sample of a frame but the first, which is its own predecessor.
