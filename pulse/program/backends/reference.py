@@ -40,8 +40,9 @@ class ReferenceProgram(CompiledProgram):
         form: str = "f32",
         arithmetic: Arithmetic = NATIVE,
         computes: Mapping[int, Compute] | None = None,
+        unrounded: PulsedNetwork | None = None,
     ) -> None:
-        super().__init__(model, form)
+        super().__init__(model, form, unrounded)
         self.arithmetic = arithmetic
         self.computes = dict(computes or {})
         self.fetches = tuple(fetches)

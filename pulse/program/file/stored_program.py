@@ -57,8 +57,7 @@ class StoredProgram(NativeStreams):
                 "model again with pulse compile"
             )
         model = read_interface(record, container.header.get("chunks"))
-        super().__init__(model, record.text("form"))
-        self.activations = record.text("activations")
+        super().__init__(model, record.text("form"), record.text("activations"))
         self.name = container.name
         self.metadata: dict[str, str] = record.mapping("metadata", str)
         self.detected = tuple((each[0], each[1]) for each in _pairs(record))
