@@ -72,7 +72,7 @@ def _leave_default(param: Any) -> Any:
     if param is None or param.required or param.nargs != 1:
         return param
     process, several = param.process_value, getattr(param, "multiple", False)
-    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # typer from 0.26 on
+    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)
 
     def convert(ctx: Any, value: Any) -> Any:
         if several and not value:

@@ -6,7 +6,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from tests.sources import tree_of
+from tests.sources import nodes_in, tree_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
@@ -58,7 +58,7 @@ def imported(path: Path) -> tuple[str, ...]:
 
 
 def _imports(path: Path, tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
