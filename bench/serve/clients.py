@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streaming.wire.frames import HEADER, INPUT, OUTPUT
+from streaming.protocol.frames import HEADER, INPUT, OUTPUT
 
 
 @dataclass
