@@ -1,6 +1,5 @@
 """The few calls that most users need."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +9,13 @@ from pulse.loading.load import load
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.support.collector import fewer_collections
+from pulse.support.torch_modules import is_module
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable
     from pulse.proof import ProofReport
 
 __all__ = ["load", "stream", "verify"]
-
-
-def is_module(source: object) -> bool:
-    """Whether it is a module of PyTorch; without PyTorch in the process, nothing is."""
-    torch: Any = sys.modules.get("torch")
-    return torch is not None and isinstance(source, torch.nn.Module)
 
 
 def stream(
@@ -101,18 +95,18 @@ def verify(
         from pulse.torch.proof import prove_module
 
         return prove_module(
-            source,
-            example,
-            twin,
-            pulse,
-            lengths,
-            backend,
-            max_context,
-            prepare,
-            seed,
-            long,
-            dynamic,
-            states,
+            module=source,
+            example=example,
+            twin=twin,
+            pulse=pulse,
+            lengths=lengths,
+            backend=backend,
+            max_context=max_context,
+            prepare=prepare,
+            seed=seed,
+            long=long,
+            dynamic=dynamic,
+            states=states,
         )
     if any(each is not None for each in (example, twin, dynamic, states)):
         raise InputError("example, twin, dynamic and states are of a PyTorch module; the source is none")

@@ -72,9 +72,23 @@ def kaldi_fbank(
     """
     where = "kaldi_fbank"
     frames = _Frames(
-        where, sample_rate, frame_length, frame_shift, window, preemphasis, remove_dc_offset, snip_edges,
-        round_to_power_of_two, dither, energy_floor, raw_energy, blackman_coeff, scale, use_energy, shape,
-    )  # fmt: skip
+        where=where,
+        sample_rate=sample_rate,
+        frame_length=frame_length,
+        frame_shift=frame_shift,
+        window=window,
+        preemphasis=preemphasis,
+        remove_dc_offset=remove_dc_offset,
+        snip_edges=snip_edges,
+        round_to_power_of_two=round_to_power_of_two,
+        dither=dither,
+        energy_floor=energy_floor,
+        raw_energy=raw_energy,
+        blackman_coeff=blackman_coeff,
+        scale=scale,
+        use_energy=use_energy,
+        shape=shape,
+    )
     draft = frames.draft
     flag(where, "htk_compat", htk_compat)
     flag(where, "use_log_fbank", use_log_fbank)
@@ -129,9 +143,23 @@ def kaldi_mfcc(
     """
     where = "kaldi_mfcc"
     frames = _Frames(
-        where, sample_rate, frame_length, frame_shift, window, preemphasis, remove_dc_offset, snip_edges,
-        round_to_power_of_two, dither, energy_floor, raw_energy, blackman_coeff, scale, use_energy, shape,
-    )  # fmt: skip
+        where=where,
+        sample_rate=sample_rate,
+        frame_length=frame_length,
+        frame_shift=frame_shift,
+        window=window,
+        preemphasis=preemphasis,
+        remove_dc_offset=remove_dc_offset,
+        snip_edges=snip_edges,
+        round_to_power_of_two=round_to_power_of_two,
+        dither=dither,
+        energy_floor=energy_floor,
+        raw_energy=raw_energy,
+        blackman_coeff=blackman_coeff,
+        scale=scale,
+        use_energy=use_energy,
+        shape=shape,
+    )
     draft = frames.draft
     flag(where, "htk_compat", htk_compat)
     bank = _bank(where, frames, num_mel_bins, low_freq, high_freq)

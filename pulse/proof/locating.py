@@ -89,14 +89,29 @@ def _wrong(
     judgement, expected = reference.judge(name, got, axis), reference.native[name]
     if not judgement.fits:
         reason = f"it is {list(got.shape)} {got.dtype}, offline {list(expected.shape)} {expected.dtype}"
-        yield Divergence(name, op, trial.length, trial.signal, backend, None, 0.0, 0.0, 0.0, reason)
+        yield Divergence(
+            wire=name,
+            op=op,
+            length=trial.length,
+            signal=trial.signal,
+            backend=backend,
+            reason=reason,
+        )
     elif judgement.wrong is not None:
         at = np.unravel_index(_first_along(judgement.wrong, axis), got.shape)
         frame = int(at[axis]) if axis is not None else 0
         offline_value, stream_value = float(reference.exact[name][at]), float(got[at])
         allowed = float(judgement.allowed[at])
         yield Divergence(
-            name, op, trial.length, trial.signal, backend, frame, offline_value, stream_value, allowed
+            wire=name,
+            op=op,
+            length=trial.length,
+            signal=trial.signal,
+            backend=backend,
+            frame=frame,
+            offline=offline_value,
+            streamed=stream_value,
+            allowed=allowed,
         )
 
 

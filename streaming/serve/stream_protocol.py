@@ -73,13 +73,13 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._pause_reading(False)
 
     def hold(self) -> None:
-        """Stop reading until ``go_on``."""
+        """Stop reading until ``resume_reading``."""
         if not self._held:
             self._held = True
             self._pause_reading(True)
 
-    def go_on(self) -> None:
-        """Resume reading."""
+    def resume_reading(self) -> None:
+        """Read again, waiting messages first."""
         self._held = False
         while self._waiting and not self._held:
             self._give(self._waiting.popleft())

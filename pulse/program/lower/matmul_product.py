@@ -90,7 +90,17 @@ def emit_product(
     if basis is not None:
         depths: Array = np.arange(depth, dtype=np.int64)
         places: Array = np.add.outer(np.asarray(taps, np.int64), depths).ravel()
-        _emit_fourier(cx, basis, x, rows_x, places, y, rows_y, matrix.shape[1], finish)
+        _emit_fourier(
+            cx=cx,
+            basis=basis,
+            x=x,
+            rows_x=rows_x,
+            places=places,
+            y=y,
+            rows_y=rows_y,
+            columns=matrix.shape[1],
+            finish=finish,
+        )
         return
     if not rounds_rows and len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)

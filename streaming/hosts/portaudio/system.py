@@ -89,18 +89,18 @@ class AudioSystem(NotCopyable):
     def _device(self, index: int, apis: Sequence[c.HostApiInfo], defaults: tuple[int, int]) -> Device:
         info: c.DeviceInfo = self.library.GetDeviceInfo(index).contents
         return Device(
-            index,
-            info.name.decode(errors="replace"),
-            apis[info.host_api].name.decode(errors="replace"),
-            info.inputs,
-            info.outputs,
-            round(info.rate_hz),
-            info.low_input_s,
-            info.high_input_s,
-            info.low_output_s,
-            info.high_output_s,
-            index == defaults[0],
-            index == defaults[1],
+            index=index,
+            name=info.name.decode(errors="replace"),
+            host_api=apis[info.host_api].name.decode(errors="replace"),
+            inputs=info.inputs,
+            outputs=info.outputs,
+            default_rate_hz=round(info.rate_hz),
+            low_input_latency_s=info.low_input_s,
+            high_input_latency_s=info.high_input_s,
+            low_output_latency_s=info.low_output_s,
+            high_output_latency_s=info.high_output_s,
+            default_in=index == defaults[0],
+            default_out=index == defaults[1],
         )
 
     def on_jack(self, spec: StreamSpec) -> bool:
