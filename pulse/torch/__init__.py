@@ -7,11 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-<<<<<<< HEAD
-from pulse.errors import FactError, InputError, LoadError, PulseWarning
-=======
 from pulse.errors import InputError, PulseWarning
->>>>>>> main
 from pulse.loading.format import read_onnx
 from pulse.models import Model
 from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
@@ -105,19 +101,6 @@ def from_torch(
     return model
 
 
-<<<<<<< HEAD
-def _analyse(model: Model, title: str, branches: Sequence[str]) -> TypedModel:
-    """The typed model. Raises FactError, LoadError: with the conditions on lengths that the example has decided."""
-    try:
-        return model.analyse()
-    except (FactError, LoadError) as error:
-        if not branches:
-            raise
-        raise type(error)(f"{title}: {error}; {describe_branches(branches)}") from error
-
-
-=======
->>>>>>> main
 def _warn(title: str, notes: Sequence[str]) -> None:
     for note in notes:
         warnings.warn(f"{title}: {note}", PulseWarning, stacklevel=3)
