@@ -122,5 +122,5 @@ def penn() -> Given:
     sys.modules.setdefault("torbi", ModuleType("torbi"))
     model = import_module("penn").model.Fcnf0()
     return Given(
-        model, _torch().randn(1, 1, 3000), 8000, change="without its decoder, which needs an older PyTorch"
+        model, _torch().randn(1, 1, 1024), 8000, change="without its decoder, which needs an older PyTorch"
     )
