@@ -239,6 +239,13 @@ def vfma(a: Value, b: Value, c: Value) -> Vector:
     return Vector(wide.astype(np.float32))
 
 
+def vfma_half(a: Value, b: Value, c: Value) -> Vector:
+    """``vfma`` of the first eight lanes, in half a register; the others hold anything."""
+    half = vfma(a, b, c)
+    half.values[LANES // 2 :] = np.nan
+    return half
+
+
 def vmin(a: Value, b: Value) -> Vector:
     """The smaller; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
     return Vector(np.minimum(_lanes(a), _lanes(b)))
@@ -355,6 +362,20 @@ def vfrombits(v: Vector) -> Vector:
 def vnonzero(v: Vector) -> Vector:
     """Mask of the int lanes that are not 0."""
     return Vector(_ints(v) != 0)
+
+
+BIASED = 12583039.0
+"""``vbiased`` of zero: 1.5 * 2**23 + 127."""
+
+
+def vbiased(a: Value, b: Value) -> Vector:
+    """``a * b`` rounded to a whole number n, as ``BIASED + n``; beyond 2**21, of infinity or NaN any value."""
+    return Vector(np.rint(_lanes(a) * _lanes(b)) + np.float32(BIASED))
+
+
+def vexp2_biased(v: Value) -> Vector:
+    """2**n of ``BIASED + n``, n in -126…127; beyond them any value."""
+    return vfrombits(vbits(v) << 23)
 
 
 def vexp2i(v: Value) -> Vector:

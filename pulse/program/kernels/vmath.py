@@ -7,10 +7,13 @@ lose bits or be 0.
 
 from pulse.jit.registry import device
 from pulse.jit.simd import (
+    BIASED,
     Vector,
     vabs,
+    vbiased,
     vbits,
     veq,
+    vexp2_biased,
     vexp2i,
     vexponent,
     vfloor,
@@ -74,9 +77,8 @@ def vexpm1(x: Vector) -> Vector:
 def vexpm1_negative(x: Vector) -> Vector:
     """e**x - 1 for x <= 0, and NaN of NaN; 1.0 ulp. Beyond them any value."""
     x = vmax(x, -30.0)
-    n = vround(x * LOG2_E)
-    p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
-    scale = vexp2i(n)
+    n = vbiased(x, LOG2_E)
+    p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
     return vfma(p, scale, scale - 1.0)
 
 
@@ -162,17 +164,20 @@ def vsoftplus(x: Vector) -> Vector:
 def vtanh(x: Vector) -> Vector:
     """The hyperbolic tangent; 2.5 ulp. Never beyond -1 and 1."""
     x = vmin(vmax(x, -10.0), 10.0) * 2.0
-    n = vround(x * LOG2_E)
-    p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
-    scale = vexp2i(n)
+    n = vbiased(x, LOG2_E)
+    p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
     t = vfma(p, scale, scale - 1.0)
     return t / (t + 2.0)
 
 
 @device
 def vsigmoid(x: Vector) -> Vector:
-    """1 / (1 + e**-x); 2.3 ulp."""
-    return 1.0 / (vexp(-x) + 1.0)
+    """1 / (1 + e**-x); 2.3 ulp. 0 if it would be denormal."""
+    y = vmax(-x, LEAST_EXPONENT)
+    n = vbiased(y, LOG2_E)
+    whole, scale = n - BIASED, vexp2_biased(n)
+    p = exp_fraction(vfma(whole, -LN2_LOW, vfma(whole, -LN2_HIGH, y)))
+    return vselect(vlt(x, LEAST_EXPONENT), vsplat(0.0), 1.0 / vfma(p, scale, scale + 1.0))
 
 
 @device

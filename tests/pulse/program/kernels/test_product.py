@@ -7,7 +7,8 @@ from pulse.jit.pointer import real_bits
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import STEPS
-from pulse.program.kernels.matmul_product import PANEL, pack_product, product
+from pulse.program.kernels.matmul_product import product
+from pulse.program.kernels.matmul_product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul_product_few import WIDTHS, few_width, pack_few, product_few
 from pulse.program.weights import Stored, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
