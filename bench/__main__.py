@@ -47,7 +47,8 @@ def main() -> None:
         from bench.plot import draw_growth
 
         PAGE.write_text(page(results))
-        draw_growth(results, PICTURE)
+        if results.growth:
+            draw_growth(results, PICTURE)
 
 
 def parse_options() -> argparse.Namespace:
@@ -64,6 +65,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=1000, help="steps per runtime and round")
+    parser.add_argument("--special", action="store_true", help="special rows too, some seconds per model")
     parser.add_argument("--lanes", action="store_true", help="many streams of one core too")
     parser.add_argument("--start", action="store_true", help="the time to the first result too")
     parser.add_argument("--growth", action="store_true", help="the step by pulse, lanes and weights too")
@@ -91,7 +93,7 @@ def measure(options: argparse.Namespace) -> Results:
     rows, start_times = [], list[Start]()
     for number, entry in enumerate(selection, 1):
         note(f"{number}/{len(selection)} {entry.name}", style="dim", highlight=False)
-        rows.append(row(entry, machine, options.rounds, options.steps))
+        rows.append(row(entry, machine, options.rounds, options.steps, options.special or options.docs))
     if options.start or options.docs:
         note("start", style="dim", highlight=False)
         start_times = starts(entry for entry in selection if options.model or entry.key in STARTED)
@@ -121,10 +123,10 @@ def entries(options: argparse.Namespace) -> list[Entry]:
     return [entry for entry in catalogue(options.models) if not options.keys or entry.key in options.keys]
 
 
-def row(entry: Entry, machine: Machine, rounds: int, steps: int) -> Row:
+def row(entry: Entry, machine: Machine, rounds: int, steps: int, special: bool = False) -> Row:
     """One model; one that does not run here says why. Its working set is read in turns with the runtimes."""
     try:
-        result = contest(entry)
+        result = contest(entry, special=special)
     except (PulseError, WrongResultError) as error:
         return Row(entry.key, entry.title, entry.pulse, entry.rate_hz, target=entry.target, error=str(error))
     program = result.program

@@ -5,7 +5,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from bench import first_results
-from bench.contest import OURS
+from bench.contest import OURS, SPECIAL
 from bench.first_results import Start
 from bench.host import Host
 from bench.lanes import LanesRow
@@ -29,7 +29,8 @@ The figures are microseconds per step. Each percentile is the median over {round
 median, lowest and highest. *least* is the roofline, the longer of two times: that of reading the weights and
 state of a step, at the speed measured for a working set of this size in the same rounds, and that of its
 multiply-adds at the measured peak. Its *times* is the p50 of pulse divided by it. *target* is the ratio to
-reach; a missed target is set in bold.
+reach; a missed target is set in bold. *pulse, special rows* is the same program after `specialise`
+([special.md](special.md)), with the processor time that this took, for the models where it is worth it.
 """
 
 COLUMNS = ("model, pulse", "runtime", "p50", "p90", "p99", "p99.9", "max", "times", "target")
@@ -130,8 +131,10 @@ def steps_lines(row: Row) -> Iterator[list[str]]:
         yield [name, OURS, *["-"] * 5, row.error, ""]
         return
     reached = {what: (f"{target:g}", good) for what, target, _, good in row.target_results()}
-    for runtime in (OURS, *PEERS):
+    for runtime in (OURS, SPECIAL, *PEERS):
         timed = row.runtimes.get(runtime)
+        if timed is None and runtime == SPECIAL:
+            continue
         if timed is None:
             yield ["", runtime, *["-"] * 5, "no correct result", ""]
             continue

@@ -24,6 +24,8 @@ from pulse.jit.library import library
 STARTED = ("gtcrn", "tcn_1")
 """The models whose start is compared."""
 ROUNDS = 9
+TREE = Path(pulse.__file__).resolve().parents[1]
+"""The folder of the packages that this process has imported: its processes import the same ones."""
 COLUMNS = ("model, pulse", "runtime", "ms", "ms of CPU")
 
 TOLD = """
@@ -118,7 +120,7 @@ class _Process:
     def run(self, folder: Path) -> tuple[float, float]:
         """The seconds of the clock and of the CPU. Raises CalledProcessError."""
         code = self.code if self.whole else self.code + TOLD
-        usual = {**os.environ, **self.environment}
+        usual = {**os.environ, "PYTHONPATH": str(TREE), **self.environment}
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
         before, began = getrusage(RUSAGE_CHILDREN), time.perf_counter()
         command = [sys.executable, "-c", code, *self.arguments]

@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench.calls import CallTime
-from bench.contest import OURS, Contest
+from bench.contest import OURS, SPECIAL, Contest
 from bench.first_results import Start
 from bench.growth import Growth
 from bench.host import Host
@@ -77,6 +77,11 @@ class Row:
         return self.runtimes[OURS]
 
     @property
+    def fastest_us(self) -> float:
+        """The p50 of this project with special rows where it has them, else without, in microseconds."""
+        return self.runtimes.get(SPECIAL, self.ours).us.p50_us
+
+    @property
     def over_least(self) -> float:
         """Our p50 as a multiple of the roofline."""
         assert self.least is not None
@@ -114,8 +119,12 @@ class Results:
 
     def mean(self, peer: str) -> float:
         """The geometric mean over all models of how many times slower a peer is; not a number where none ran in it."""
-        ratios = [row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes]
-        return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+        return _mean(row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes)
+
+    def special_mean(self, peer: str) -> float:
+        """The same, with special rows where they are worth it."""
+        rows = [row for row in self.timed_rows if peer in row.runtimes]
+        return _mean(row.runtimes[peer].times.median * row.ours.us.p50_us / row.fastest_us for row in rows)
 
     def summary(self) -> Iterator[str]:
         """For each peer the geometric mean and the least ratio, then what is furthest from its roofline."""
@@ -129,9 +138,11 @@ class Results:
                 )
         if self.timed_rows:
             furthest = max(self.timed_rows, key=lambda row: row.over_least)
-            logs = [math.log(row.over_least) for row in self.timed_rows]
-            mean = math.exp(sum(logs) / len(logs))
+            mean = _mean(row.over_least for row in self.timed_rows)
             yield f"times the roofline: geometric mean {mean:.2f}; most {furthest.over_least:.2f}, {furthest.title}"
+        if special := [row for row in self.timed_rows if SPECIAL in row.runtimes]:
+            means = ", ".join(f"{self.special_mean(peer):.2f} against {peer}" for peer in PEERS)
+            yield f"with special rows, which {len(special)} models use: geometric mean {means}"
 
     def write(self, path: Path) -> None:
         """Write the results as JSON."""
@@ -152,6 +163,12 @@ class Results:
         host = Host(**fields["host"])
         calls = [CallTime(**each) for each in fields.get("calls", ())]
         return cls(host, machine, fields["rounds"], fields["steps"], rows, lanes, starts, growth, calls)
+
+
+def _mean(ratios: Iterable[float]) -> float:
+    """Return the geometric mean; NaN for no values."""
+    logs = [math.log(ratio) for ratio in ratios]
+    return math.exp(sum(logs) / len(logs)) if logs else math.nan
 
 
 def _row(fields: Mapping[str, Any]) -> Row:

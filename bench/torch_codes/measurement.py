@@ -1,6 +1,7 @@
 """One code: exported, streamed, compared with the module, timed."""
 
 import functools
+import itertools
 import math
 import statistics
 import time
@@ -13,6 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 import pulse
+from bench.contest import WrongResultError, noise, stream_outputs, streams_of, try_form
+from bench.models import Explicit
+from bench.peers import OnnxRuntimePeer, PulsePeer
+from bench.timing import alternate, make_stepper
 from bench.torch_codes.author import MOST_PULSES, author_copy, least_delay, run_author, time_whole
 from bench.torch_codes.code import Code, Given
 from pulse.errors import FaultError, PulseError, PulseWarning
@@ -23,7 +28,9 @@ from pulse.program.whole import stream_whole
 
 Output = TypeVar("Output")
 STEPS_S = 0.5
-MOST_STEPS = 2000
+MOST_STEPS, FEWEST_STEPS = 2000, 3
+ROUNDS = 5
+CHECKED_PULSES = 8
 AGAIN = 2
 """A stream has this many times the frames of the example."""
 
@@ -45,6 +52,8 @@ class Outcome:
     realtime   seconds of computing for a second of sound
     author     the same of the author's code: its own streaming mode, or else the module on the whole input
     twin       the largest difference of the stream from the author's own streaming mode; None: it has none
+    onnxruntime  how many times longer a step takes there, in turns; None: the exported model does not run there, or
+                 gives another result
     """
 
     name: str
@@ -63,6 +72,7 @@ class Outcome:
     realtime: float = 0.0
     author: float | None = None
     twin: float | None = None
+    onnxruntime: float | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -124,6 +134,7 @@ def _stream(subject: Given, outcome: Outcome) -> None:
     outcome.stage = "streamed"
     outcome.step_us = _step_us(program, subject.max_context)
     outcome.realtime = outcome.step_us * 1e-6 * subject.rate_hz / pulsed.pulse
+    outcome.onnxruntime = None if subject.max_context else _onnxruntime_times(program)
     outcome.least = _least(subject, typed, pulsed)
     _compare_author(subject, outcome, pulsed, feeds, next(iter(streamed.values())))
 
@@ -279,3 +290,29 @@ def _step_us(program: Program, most_frames: int | None) -> float:
             continue
         times.append(time.perf_counter() - begin)
     return statistics.median(times) * 1e6
+
+
+def _onnxruntime_times(program: Program) -> float | None:
+    """How many times longer a step takes in onnxruntime: the model with its states as inputs, as pulse exports it."""
+    pulses, own = noise(program, 1.0), PulsePeer(program)
+    make = functools.partial(_exported, program, pulses[0])
+    try:
+        delayed = max(-(-port.delay // port.frames) for port in streams_of(program))
+        checked = list(itertools.islice(itertools.cycle(pulses), delayed + CHECKED_PULSES))
+        outputs = stream_outputs(own, program, checked)
+        form = try_form("onnxruntime", "exported", make, program, checked, outputs)
+        if form.peer is None:
+            return None
+        begin = time.perf_counter()
+        form.peer.step(pulses[0])
+        steps = max(min(int(STEPS_S / ROUNDS / (time.perf_counter() - begin)), MOST_STEPS), FEWEST_STEPS)
+        steppers = {"pulse": own.step, "onnxruntime": form.peer.step}
+        turns = {name: make_stepper(step, pulses) for name, step in steppers.items()}
+        timed = alternate(turns, ROUNDS, steps, steps)
+    except (FaultError, WrongResultError):  # past the end of a table of positions; no output before the end
+        return None
+    return timed.ratio("onnxruntime", "pulse").median
+
+
+def _exported(program: Program, sample: Mapping[str, Array]) -> OnnxRuntimePeer:
+    return OnnxRuntimePeer(Explicit.of(program.model), sample)

@@ -1,6 +1,7 @@
 """``docs/pytorch_codes.md``, written from the outcomes."""
 
 import re
+import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -30,9 +31,11 @@ these as their authors wrote them.
 - *convert*: seconds from the module to a program, most of them in PyTorch's exporter. *step*: microseconds, median.
   *real-time factor*: seconds of computing for a second of input. *torch*: the same of the package's own streaming
   mode on one thread, in pulses of the same length; without such a mode, of the module on the whole input, marked *w*.
+- *onnxruntime*: how many times longer a step takes there, on one thread and in turns: the same pulse of the same model,
+  exported by this project with its states as inputs. {mean}
 
 A dash says that there is none: no streaming mode of the package's own (*twin*), no gradients (*least*: of codes, of
-several inputs), no frames (*delay*).
+several inputs), no frames (*delay*), no export that runs and gives the same result (*onnxruntime*).
 
 ## Streamed
 
@@ -61,6 +64,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
         streamed=len(streamed),
         tried=len(outcomes),
         plain=len(plain),
+        mean=_mean(streamed),
         host=f"{Host.here()}.".replace(", load", ",\nload"),
     )
     columns = (
@@ -76,6 +80,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "step us",
         "real-time factor",
         "torch",
+        "onnxruntime",
     )
     text += _table(columns, map(_streamed_row, streamed))
     text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused_row, others))
@@ -88,6 +93,13 @@ def page(outcomes: Sequence[Outcome]) -> str:
     torch = pins.pop("torch", "not the version of this page")
     names = " ".join(f"{name}=={version.partition('+')[0]}" for name, version in sorted(pins.items()))
     return text + INSTALL.format(pins=names, torch=torch)
+
+
+def _mean(outcomes: Iterable[Outcome]) -> str:
+    times = [each.onnxruntime for each in outcomes if each.onnxruntime is not None]
+    if not times:
+        return ""
+    return f"Geometric mean of {len(times)} codes: {statistics.geometric_mean(times):.1f}; least {min(times):.1f}."
 
 
 def _streamed_row(each: Outcome) -> Sequence[str]:
@@ -104,6 +116,7 @@ def _streamed_row(each: Outcome) -> Sequence[str]:
         f"{each.step_us:.0f}",
         f"{each.realtime:.3g}",
         NONE if each.author is None else f"{each.author:.3g}{' w' if each.twin is None else ''}",
+        NONE if each.onnxruntime is None else f"{each.onnxruntime:.1f}",
     )
 
 

@@ -119,13 +119,13 @@ def _solve(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol
 def _substitute(fact: TypedFact, sizes: dict[Symbol, TDim], holes: Places) -> InferenceFact:
     """A fact with the known holes replaced by their sizes; entries that depend on other holes become unknown."""
 
-    def settle(dim: TDim) -> Dim:
+    def evaluate(dim: TDim) -> Dim:
         if not dim.symbols & holes.keys():
             return dim
         return None if dim.symbols & (holes.keys() - sizes.keys()) else dim.subs(sizes)
 
     value = fact.value
     if value is not None and is_symbolic(value) and holes:
-        entries = [settle(TDim.of(entry)) for entry in cast("list[object]", value.ravel().tolist())]
+        entries = [evaluate(TDim.of(entry)) for entry in cast("list[object]", value.ravel().tolist())]
         value = value_of(entries, value.shape) if any(entry is not None for entry in entries) else None
-    return InferenceFact(fact.dtype, tuple(settle(dim) for dim in fact.shape), value)
+    return InferenceFact(fact.dtype, tuple(evaluate(dim) for dim in fact.shape), value)

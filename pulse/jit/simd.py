@@ -163,11 +163,6 @@ def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
     return Vector(np.concatenate([p.elements[p.span(place, width)] for place in places]))
 
 
-def vload_twos(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Eight times 2 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
-    return _chunks(p, i, step, n, 2)
-
-
 def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
     """Four times 4 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
     return _chunks(p, i, step, n, 4)
@@ -196,6 +191,21 @@ def vadd_pairs(a: Value, b: Value) -> Vector:
     """Sums of neighbouring lanes: a0 + a1, a2 + a3 … a14 + a15, then b0 + b1 … b14 + b15."""
     pairs = np.concatenate([_lanes(a), _lanes(b)])
     return Vector(pairs[::2] + pairs[1::2])
+
+
+def vevens(a: Value, b: Value) -> Vector:
+    """Every second lane: a0, a2 … a14, then b0, b2 … b14."""
+    return Vector(np.concatenate([_lanes(a), _lanes(b)])[::2])
+
+
+def vtwice_first(v: Value) -> Vector:
+    """Each of the first eight lanes twice."""
+    return Vector(np.repeat(_lanes(v)[: LANES // 2], 2))
+
+
+def vtwice_second(v: Value) -> Vector:
+    """Each of the other eight lanes twice."""
+    return Vector(np.repeat(_lanes(v)[LANES // 2 :], 2))
 
 
 def vsplat(x: float) -> Vector:
@@ -369,7 +379,10 @@ BIASED = 12583039.0
 
 
 def vbiased(a: Value, b: Value) -> Vector:
-    """``a * b`` rounded to a whole number n, as ``BIASED + n``; beyond 2**21, of infinity or NaN any value."""
+    """``a * b`` rounded to a whole number n, as ``BIASED + n``; any value if n is beyond 2**21, infinite or NaN.
+
+    b must not be 1: LLVM would then reorder the sum and leave out the rounding.
+    """
     return Vector(np.rint(_lanes(a) * _lanes(b)) + np.float32(BIASED))
 
 

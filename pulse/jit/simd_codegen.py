@@ -188,7 +188,9 @@ def _round(builder, v, towards: str | None):
 
 
 def _rounded(builder, v, name: str, towards: str | None):
-    return call(builder, f"llvm.{name}.v16f32", FLOATS_LL, v) if has_rounding() else _round(builder, v, towards)
+    return (
+        call(builder, f"llvm.{name}.v16f32", FLOATS_LL, v) if has_rounding() else _round(builder, v, towards)
+    )
 
 
 @lowers(simd.vround, FLOATS, FLOATS)
@@ -281,6 +283,19 @@ def _add_pairs(builder, a, b):
         builder.shuffle_vector(a, b, constant(INTS_LL, list(range(first, 2 * LANES, 2)))) for first in (0, 1)
     )
     return builder.fadd(left, right)
+
+
+@lowers(simd.vevens, FLOATS, FLOATS, FLOATS)
+def _evens(builder, a, b):
+    return builder.shuffle_vector(a, b, constant(INTS_LL, list(range(0, 2 * LANES, 2))))
+
+
+for _function, _first in ((simd.vtwice_first, 0), (simd.vtwice_second, LANES // 2)):
+    lowers(_function, FLOATS, FLOATS)(
+        lambda builder, v, first=_first: builder.shuffle_vector(
+            v, v, constant(INTS_LL, [first + lane // 2 for lane in range(LANES)])
+        )
+    )
 
 
 def across(builder, v, combine: Callable):

@@ -1,11 +1,11 @@
-"""Activations of int8: the rows that meet weights of int8 are rounded, each with a unit of its own.
+"""Activations of int8: the rows that are multiplied by int8 weights are rounded, each with its own unit.
 
-What such a program computes is written into its graph: a ``RoundRows`` in front of each product that takes part, and
-in recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph,
-as far as rounding decides: a value between two codes may become either.
+The rounding is part of the graph of such a program: a ``RoundRows`` before each product that takes part, and in
+recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph
+up to ties: a value halfway between two codes may become either.
 
-A product takes part if its weights are stored as int8 because that was asked for, its rows have 16 to ``LARGEST_ROW``
-elements, and it has at least 16 columns. All others keep their activations.
+A product takes part if its weights are stored as int8 on request, its rows have 16 to ``LARGEST_ROW`` elements, and it
+has at least 16 columns. All others keep their activations.
 """
 
 import math
@@ -28,13 +28,13 @@ from pulse.typed import TypedNetwork
 
 ACTIVATIONS = ("f32", "int8")
 SMALLEST_ROW = SMALLEST_COLUMNS = 16
-"""Below these, more time goes into the codes than they save."""
+"""The smallest row and column count of a product that takes part; below, making the codes costs more than they save."""
 
 F = TypeVar("F", bound=TypedFact)
 
 
 def check_activations(activations: str, weights: str) -> str:
-    """The activations, if there are such ones with these weights. Raises CompileError."""
+    """Return ``activations``. Raises CompileError if it is unknown, or not possible with these weights."""
     if activations not in ACTIVATIONS:
         raise CompileError(f"no activations of {activations!r}; choose {' or '.join(ACTIVATIONS)}")
     if activations == "int8" and weights != "int8":
@@ -45,9 +45,9 @@ def check_activations(activations: str, weights: str) -> str:
 
 
 def with_rounded_rows(model: PulsedNetwork) -> PulsedNetwork:
-    """The pulsed model whose products with weights of int8 take rows of int8; its wires stay where they are.
+    """Make the products with int8 weights of a pulsed model take rows of int8; the wires keep their ids.
 
-    Raises CompileError: there is no such product, or int8 cannot hold a weight
+    Raises CompileError: the model has no such product, or int8 cannot hold a weight
     """
     graph = model.graph.duplicate()
     if not round_rows_of(graph):
@@ -60,7 +60,7 @@ def with_rounded_rows(model: PulsedNetwork) -> PulsedNetwork:
 
 
 def round_rows_of(graph: Graph[F, Op], prefix: str = "") -> bool:
-    """Round the rows of all nodes of a graph, and of those in their bodies; whether there are some."""
+    """Round the rows of all nodes of a graph, and of those in their bodies; return whether any took part."""
     seen = False
     for node in list(graph.nodes):
         name = f"{prefix}{node.name}"
@@ -79,14 +79,14 @@ def round_rows_of(graph: Graph[F, Op], prefix: str = "") -> bool:
 def _round_body(prefix: str, seen: list[bool], body: TypedNetwork) -> TypedNetwork:
     facts = [outlet.fact for node in body.graph.nodes for outlet in node.outputs]
     if not all(dim.is_const for fact in facts for dim in fact.shape):
-        return body  # no kernels run it, as of weights
+        return body  # no kernels run it, so its weights are not rounded either
     rounded = body.copy()
     seen.append(round_rows_of(rounded.graph, prefix))
     return rounded
 
 
 def _rounded_operands(name: str, graph: Graph[F, Op], node: Node[F, Op]) -> Iterator[RowLayout]:
-    """The rows that a node multiplies by weights of int8, where that pays."""
+    """The rows that a node multiplies by int8 weights, if rounding them pays."""
     facts = [PulsedFact(fact.dtype, fact.shape, fact.value) for fact in graph.input_facts(node)]
     for slot, fact in enumerate(facts):
         weight, layout = fact.value, node.op.weight_units(facts, slot)
@@ -104,7 +104,7 @@ def _is_worth_it(layout: UnitLayout, rows: RowLayout) -> bool:
 
 
 def _round_operand(graph: Graph[F, Op], node: Node[F, Op], rows: RowLayout, slot: int) -> None:
-    """Put the rounding in front of an operand, into the views of the node; readers of the same rows share it."""
+    """Insert the rounding before an operand, in the node's views; readers of the same rows share it."""
     source, op = node.inputs[slot], RoundRows(rows.axis, rows.groups)
     fact: Any = graph.fact(source)
     if fact.value is not None:

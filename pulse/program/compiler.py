@@ -20,7 +20,7 @@ FURTHER: dict[str, Callable[[PulsedNetwork, str], Program]] = {}
 """Backend of another package -> function (model, form of the weights) -> program."""
 
 Prepare = Callable[[Sequence[str]], None]
-"""A function that is called with the names of the kernels that a program needs."""
+"""A function of the names of the kernels that a program needs."""
 
 
 def compile_model(
@@ -36,13 +36,13 @@ def compile_model(
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference. Views
               may set other backends, and kernels, for their nodes
     fetches   more wires of the pulsed graph to keep, for inspection
-    weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
+    weights   the form in which they are stored: ``f32``; ``bf16`` or ``int8`` if they do not fit into the caches.
               Sums and all other tensors are f32; see ``pulse.program.weights``
     prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
               one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
               and show a progress bar
-    activations  ``int8``: what meets weights of ``int8`` is rounded too; see ``pulse.program.activations``
-    Raises    CompileError: an operation has no kernel; the backend, the form of weights or of activations is unknown;
+    activations  ``int8``: the operands of ``int8`` weights are rounded too; see ``pulse.program.activations``
+    Raises    CompileError: an op has no kernel; the backend, the form of weights or of activations is unknown;
               or no product takes rows of int8
     """
     if check_activations(activations, weights) == "int8":

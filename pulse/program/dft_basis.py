@@ -1,4 +1,4 @@
-"""Recognise constant matrices that are Fourier transforms, so that a product costs N log N."""
+"""Recognise constant matrices that are Fourier transforms, so that products with them cost N log N."""
 
 import math
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from pulse.support.record import record
 SMALLEST = 2048
 """The fewest elements of a matrix for which a transform is faster than a product."""
 CLOSE = 5e-7
-"""The largest error of an element, relative to the factors of its row and column: a few roundings of f32."""
+"""The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
 PROBED = 4
 """How many bins are compared before all the others."""
 GAIN = 1.5
-"""How much less work a transform must be than the product."""
+"""A transform is used if the product takes at least this many times its work."""
 ANSWERS = 64
 """How many results are cached."""
 
@@ -124,7 +124,7 @@ def _find(matrix: Array) -> DftBasis | None:
 
 
 def _search(matrix: Array, bound: float) -> DftBasis | None:
-    """The first layout and length whose transform fits."""
+    """Return the first layout and length whose transform fits; None if none does."""
     rows, columns = matrix.shape
     for points in _layouts(rows):
         for bins in _layouts(columns):
@@ -202,7 +202,7 @@ def _lengths(points: int, bins: int) -> list[int]:
 
 
 def _begin(matrix: Array, length: int, columns: Array) -> int | None:
-    """A bin whose cosines are all 1 or -1, so that its column shows the factors of the rows: the first bin, or the
+    """Find a bin whose cosines are all 1 or -1, so that its column holds the factors of the rows: the first bin, or the
     middle one if a window cancels the first.
     """
     middle = [length // 2] if length % 2 == 0 and length // 2 < len(columns) else []

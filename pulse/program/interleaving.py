@@ -20,7 +20,7 @@ WORD = 4
 
 
 class NotInterleavedError(Exception):
-    """An instruction has no form for interleaved memories."""
+    """Raised if an instruction has no form for interleaved memories."""
 
 
 def byte_of(value: Value) -> int:
@@ -28,8 +28,8 @@ def byte_of(value: Value) -> int:
     return value.buffer.offset + value.offset * value.dtype.itemsize
 
 
-class Interleaving:
-    """The state that the conversion of a program's instructions shares."""
+class InterleavedLowering:
+    """The conversion of a program's instructions: the weights and tables that they share."""
 
     def __init__(self, weights: Array, clock: Value) -> None:
         self.image = Image(Region.WEIGHTS)
@@ -38,8 +38,8 @@ class Interleaving:
         self._clock = clock
         self._expanded: dict[int, Buffer] = {}
 
-    def of(self, instruction: Instruction) -> Iterable[Instruction]:
-        """The interleaved instructions for one instruction. Raises NotInterleavedError."""
+    def convert(self, instruction: Instruction) -> Iterable[Instruction]:
+        """Return the interleaved instructions for one instruction. Raises NotInterleavedError."""
         for name, _, value in instruction.operands():
             assert isinstance(value, Value), name
             if value.buffer is self._clock.buffer and name != "clock":
@@ -51,7 +51,7 @@ class Interleaving:
         return interleave(self, instruction)
 
     def constant(self, value: Any) -> Array:
-        """The elements of a tensor in the weights."""
+        """Return the elements of a tensor in the weights."""
         if value.buffer.region is not Region.WEIGHTS:
             raise NotInterleavedError("a table in memory")
         size = value.dtype.itemsize
@@ -59,7 +59,7 @@ class Interleaving:
         return np.ndarray(value.shape, value.dtype, self._weights.data, byte_of(value), strides)
 
     def data(self, value: Any, offset: int = 0) -> Value:
-        """A tensor of each stream, from element ``offset`` on, as words; constants are repeated for each stream."""
+        """Return a tensor of each stream, from element ``offset`` on, as words; constants are repeated."""
         buffer = value.buffer
         inside = (value.offset + offset) * value.dtype.itemsize
         if buffer.region is Region.WEIGHTS:
@@ -78,16 +78,16 @@ class Interleaving:
         return self._expanded[id(buffer)]
 
     def table(self, array: Array) -> Value:
-        """An array that all streams share."""
+        """Add an array that all streams share to the weights."""
         buffer = self.image.add(array, shared=True)
         return Value(buffer, 0, array.shape, dense(array.shape), array.dtype)
 
     def share(self, value: Any) -> Value:
-        """A tensor in the weights as it is."""
+        """Return a tensor in the weights unchanged: all streams share it."""
         return self.table(np.ascontiguousarray(self.constant(value)))
 
     def whole(self, value: Any) -> Array:
-        """All elements of the weights from the start of a tensor to the end of its buffer."""
+        """Return all elements of the weights from the start of a tensor to the end of its buffer."""
         end = value.buffer.offset + value.buffer.size
         return self._weights[byte_of(value) : end].view(value.dtype)
 
@@ -101,7 +101,7 @@ class Interleaving:
             raise NotInterleavedError("a wire of constant length")
 
     def is_clock(self, clock: Any) -> bool:
-        """Whether a clock is the stream's. Raises NotInterleavedError if it is neither that nor always 0."""
+        """Whether a clock is the stream's. Raises NotInterleavedError if it is neither the stream's nor always 0."""
         if clock.buffer.region is Region.WEIGHTS:
             if int(self.constant(clock).ravel()[0]):
                 raise NotInterleavedError("a clock that stands")
@@ -111,7 +111,7 @@ class Interleaving:
         return True
 
     def windows(self, row: WindowRows, stride: int = 1) -> dict[str, Any]:
-        """The fields that all window rows share; the tables count in steps of ``stride`` elements."""
+        """Return the fields that all window rows share; the tables count in steps of ``stride`` elements."""
         tables = {
             name: self.table(self.constant(table) * stride)
             for name, table in (("rows_x", row.rows_x), ("rows_y", row.rows_y), ("taps", row.taps))
@@ -137,7 +137,7 @@ class Interleaving:
             )
 
     def finish(self, finish: Finish) -> Finish:
-        """The interleaved form of the steps after a product."""
+        """Return the interleaved form of the steps after a product."""
         steps = [self._step(step) for step in finish.steps]
         gates = [
             GateFinish(
@@ -170,11 +170,11 @@ def dense(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def further_on(value: Value, words: int) -> Value:
-    """The same tensor, ``words`` words further on."""
+    """Return the same tensor, ``words`` words further on."""
     return Value(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
 
 
-Interleave: TypeAlias = Callable[[Interleaving, Any], Iterable[Instruction]]
+Interleave: TypeAlias = Callable[[InterleavedLowering, Any], Iterable[Instruction]]
 F = TypeVar("F", bound=Interleave)
 
 INTERLEAVE: dict[type[Instruction], Interleave] = {}

@@ -25,7 +25,7 @@ from pulse.support.wording import spell
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[Value]]
-LookForFaults: TypeAlias = Callable[["Lowering", PulsedNode], None]
+FaultChecker: TypeAlias = Callable[["Lowering", PulsedNode], None]
 L = TypeVar("L", bound=Callable[..., list[Value]])
 
 LOWER: dict[type[Op], Lower] = {}
@@ -46,20 +46,20 @@ def lowers(*kinds: type[Op]) -> Callable[[L], L]:
 
 
 class Lowering:
-    """The lowering of one graph, of a model or of a body in it, to instructions of a step.
+    """The lowering of one graph, of a model or of a body, to the instructions of a step.
 
-    graph      the graph
-    builder    the step, which the graph shares with the bodies in it
-    kept       wires that are read after the step, besides the outputs
-    form       how weights are stored; see ``pulse.program.weights``
-    together   nodes that are lowered with the first of them: first node -> all
-    unchecked  nodes whose bodies are not checked for faults
-    look       in a body, called before each node is lowered, to check it for faults
-    node, op   names of the current node and its op
-    values     outlet -> tensor
-    pending    wires that are stored only if a reader needs them: outlet -> a function that stores the wire
-    chained    the number of elementwise ops that make a pending wire
-    done       nodes that were lowered together with an earlier one
+    graph         the graph
+    builder       the step, which the graph shares with the bodies in it
+    kept          wires that are read after the step, besides the outputs
+    form          the form of stored weights; see ``pulse.program.weights``
+    siblings      nodes that are lowered with the first of them: first node -> all
+    unchecked     nodes whose bodies are not checked for faults
+    check_faults  in a body, called before each node is lowered, to emit its fault checks
+    node, op      names of the current node and its op
+    values        outlet -> tensor
+    pending       wires that are stored only if a reader needs them: outlet -> a function that stores the wire
+    chained       the number of elementwise ops of a pending wire
+    done          nodes that were lowered together with an earlier one
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class Lowering:
         *,
         kept: Collection[OutletId] = (),
         form: str = "f32",
-        together: Mapping[int, tuple[int, ...]] | None = None,
+        siblings: Mapping[int, tuple[int, ...]] | None = None,
         unchecked: Collection[int] = (),
-        look: LookForFaults | None = None,
+        check_faults: FaultChecker | None = None,
     ) -> None:
         self.graph, self.builder, self.form = graph, builder, form
-        self.kept, self.together, self.unchecked = kept, together or {}, unchecked
+        self.kept, self.siblings, self.unchecked = kept, siblings or {}, unchecked
         self.node, self.op = "", ""
         self.values: dict[OutletId, Value] = {}
         self.pending: dict[OutletId, Callable[[], Value]] = {}
         self.chained: dict[OutletId, int] = {}
         self.done: set[int] = set()
-        self._look = look
+        self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
         self._memories: dict[int, tuple[Value, int]] = {}
 
@@ -92,39 +92,41 @@ class Lowering:
             self.node, self.op = node.name, node.op.name
             if isinstance(node.op, Const) or node.id in self.done or OutletId(node.id) in self.values:
                 continue
-            if self._look is not None:
-                self._look(self, node)
+            if self._check_faults is not None:
+                self._check_faults(self, node)
             if isinstance(node.op, Source):
                 results = [self.new(OutletId(node.id))]
             else:
                 results = LOWER[type(node.op)](self, node, node.op)
             for slot, value in enumerate(results):
-                self.settle(OutletId(node.id, slot), value)
+                self.set_value(OutletId(node.id, slot), value)
             for fact in self.graph.input_facts(node):
                 if fact.value is not None:
                     let_pages_go(fact.value)
 
     def inside(
-        self, body: PulsedGraph, places: Mapping[OutletId, Value], look: LookForFaults | None
+        self, body: PulsedGraph, places: Mapping[OutletId, Value], check_faults: FaultChecker | None
     ) -> list[Value]:
-        """Emit the nodes of a body whose inputs are at ``places``, and return the places of its outputs.
+        """Emit the nodes of a body whose inputs are at ``places``; return the tensors of its outputs.
 
-        look  checks each node for faults; None: no checks, here or in the bodies of the nodes
+        check_faults  checks each node for faults; None: no checks, here or in the bodies of the nodes
         """
-        inner = Lowering(body, self.builder, form=self.form, look=look, unchecked=range(len(body.nodes)))
+        inner = Lowering(
+            body, self.builder, form=self.form, check_faults=check_faults, unchecked=range(len(body.nodes))
+        )
         inner.values.update(places)
         inner.lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]
 
-    def look_inside(self, node: PulsedNode, otherwise: Callable[[], LookForFaults]) -> LookForFaults | None:
-        """The fault checker for the body of a node: that of the enclosing body, or ``otherwise()``; None: no checks."""
-        if self._look is not None or node.id in self.unchecked:
-            return self._look
+    def body_checker(self, node: PulsedNode, otherwise: Callable[[], FaultChecker]) -> FaultChecker | None:
+        """Return the fault checker of a node's body: that of the enclosing body or ``otherwise()``; None: no checks."""
+        if self._check_faults is not None or node.id in self.unchecked:
+            return self._check_faults
         return otherwise()
 
     # wires
 
-    def settle(self, outlet: OutletId, value: Value) -> None:
+    def set_value(self, outlet: OutletId, value: Value) -> None:
         """Set the tensor of a wire."""
         self.values[outlet] = value
         self._wires.setdefault(value.buffer, set()).add(outlet)
@@ -134,13 +136,13 @@ class Lowering:
         return self._wires.get(value.buffer, set()) <= {outlet}
 
     def fact(self, outlet: OutletId) -> PulsedFact:
-        """The fact of a wire."""
+        """Return the fact of a wire."""
         return self.graph.fact(outlet)
 
     def value(self, outlet: OutletId) -> Value:
-        """The tensor of a wire; a constant is stored at its first use."""
+        """Return the tensor of a wire; a constant is stored at its first use."""
         if outlet in self.pending:
-            self.settle(outlet, self.pending.pop(outlet)())
+            self.set_value(outlet, self.pending.pop(outlet)())
         if outlet not in self.values:
             constant = self.fact(outlet).value
             assert constant is not None, f"{self.graph.label(outlet)} is not lowered yet"
@@ -148,13 +150,13 @@ class Lowering:
         return self.values[outlet]
 
     def known_value(self, outlet: OutletId) -> Array | None:
-        """The value of a constant wire."""
+        """Return the value of a constant wire; None if it is not constant."""
         return self.fact(outlet).value
 
     def new(self, outlet: OutletId, order: Sequence[int] | None = None) -> Value:
-        """Memory for a wire, its axes in an order (the stream outermost by default).
+        """Allocate memory for a wire, its axes in an order (the stream outermost by default).
 
-        If a delay reads the wire with its frames in that order, this is the delay's own memory, and nothing is copied.
+        If a delay reads the wire with its frames in that order, this is the delay's own memory, which saves a copy.
         """
         fact = self.fact(outlet)
         axes = self.stream_first(outlet) if order is None else list(order)
@@ -170,7 +172,7 @@ class Lowering:
         return self.temporary(fact.sizes, fact.dtype, axes)
 
     def stream_first(self, outlet: OutletId) -> list[int]:
-        """The axis order of a wire with the stream outermost."""
+        """Return the axis order of a wire with the stream outermost."""
         fact = self.fact(outlet)
         axes = list(range(fact.rank))
         if fact.stream is not None:
@@ -180,7 +182,7 @@ class Lowering:
     def memory(
         self, node_id: int, op: Delay, sizes: Sequence[int], order: Sequence[int], dtype: DType
     ) -> tuple[Value, int]:
-        """The memory of a delay, history before the newest pulse, and the number of frames of history."""
+        """Return the memory of a delay, history before the newest pulse, and the number of frames of history."""
         if node_id not in self._memories:
             history, pulse = op.delay + op.overlap, sizes[op.axis]
             shape = list(sizes)
@@ -202,23 +204,23 @@ class Lowering:
         return self.builder.clock
 
     def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
-        """A constant tensor among the weights, with its axes in an order."""
+        """Add a constant tensor to the weights, with its axes in an order."""
         return self.builder.constant(array, order)
 
     def table(self, offsets: Array | Sequence[int]) -> Value:
-        """A table of element offsets among the weights."""
+        """Add a table of element offsets to the weights."""
         return self.builder.constant(np.asarray(offsets, np.int64))
 
     def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
-        """A tensor in the arena, with its axes in an order."""
+        """Allocate a tensor in the arena, with its axes in an order."""
         return self.builder.temporary(shape, dtype, order)
 
     def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
-        """A tensor in the state, with its value before the first pulse."""
+        """Allocate a tensor in the state, with its value before the first pulse."""
         return self.builder.allocate_state(begin, order)
 
     def end(self, length: TDim, before: int | None = None) -> Value:
-        """The register that holds a wire's length; see ``StepBuilder.end``."""
+        """Return the register that holds a wire's length; see ``StepBuilder.end``."""
         return self.builder.end(length, before)
 
     # instructions
@@ -241,7 +243,7 @@ class Lowering:
         self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
     def order_axes(self, value: Value, order: Sequence[int]) -> Value:
-        """The tensor contiguous in an axis order: itself, or a copy."""
+        """Return the tensor contiguous in an axis order: itself or a copy."""
         if value.dense(order):
             return value
         target = self.temporary(value.shape, value.dtype, order)
@@ -249,14 +251,14 @@ class Lowering:
         return target
 
     def innermost(self, value: Value, axis: int) -> Value:
-        """The tensor with an axis contiguous: itself, or a copy."""
+        """Return the tensor with an axis contiguous: itself or a copy."""
         if value.strides[axis] == 1 or value.shape[axis] == 1:
             return value
         order = [other for other in value.order if other != axis]
         return self.order_axes(value, [*order, axis])
 
     def floats(self, value: Value, what: str) -> Value:
-        """The value, if it is of f32. Raises CompileError."""
+        """Return the value if it is f32. Raises CompileError."""
         if value.dtype != np.float32:
             raise CompileError(
                 f"{self.node} ({self.op}): no kernel for {what} of {dtype_name(value.dtype)}; "

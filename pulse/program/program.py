@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pulse.program.streams.lanes import Lanes
 
 SPECIAL_SECONDS, SPECIAL_MEGABYTES = 30.0, 2.0
-"""Bounds of special rows, where nothing else is said."""
+"""The default bounds of ``specialise``."""
 
 
 class Program(Executable):
@@ -27,16 +27,16 @@ class Program(Executable):
 
     @staticmethod
     def load(source: "str | PathLike[str] | bytes") -> "Program":
-        """A program from the file that ``save`` wrote, or the bytes of it.
+        """Load a program from a file that ``save`` wrote, or from its bytes.
 
         The weights are memory-mapped, so do not write to the file while the program is in use.
 
-        Raises LoadError: it is not a program, damaged, of another version or unsafe; or a kernel is not installed
+        Raises LoadError: the file is not a program, damaged, of another version or unsafe; or a kernel is not installed
         """
         return Program.reader(source)
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write it to a file that ``load`` reads: rows, weights, ports, metadata.
+        """Write the program to a file that ``load`` reads: rows, weights, ports, metadata.
 
         Raises WriteError: the file cannot be written, or the program is one of the numpy backend
         """
@@ -45,7 +45,7 @@ class Program(Executable):
         )
 
     def with_threads(self, threads: int) -> Self:
-        """The same program with long steps shared among ``threads`` threads; the results are identical bit by bit.
+        """Return the same program with long steps shared among ``threads`` threads; the results are bit-identical.
 
         1 means the caller's thread alone. All streams of a process share the other threads, which wait for steps.
 
@@ -61,24 +61,24 @@ class Program(Executable):
     def specialise(
         self, seconds: float = SPECIAL_SECONDS, megabytes: float = SPECIAL_MEGABYTES
     ) -> "Specialisation":
-        """Compile machine code for single rows, to which their shapes are constants; the results are the same bits.
+        """Compile separate machine code for single rows, with their shapes as constants; the results are bit-identical.
 
-        It is used if it makes a step at least 1.1 times as fast, by all streams at once, those that run too: call it in
-        a thread of its own beside them. The code is kept in the folder of compiled kernels; ``save`` of a program
-        that was compiled here keeps the wish.
+        If the code makes a step at least 1.1 times as fast, all streams use it at once, running ones too: call this
+        method in a separate thread while they run. The code is stored in the folder of compiled kernels. ``save`` of a
+        program that was compiled in this process stores that it is specialised.
 
-        seconds    of processor time after which no further rows are compiled
-        megabytes  of machine code, likewise
+        seconds    processor time after which no further rows are compiled
+        megabytes  machine code after which no further rows are compiled
         Raises     InputError: the numpy backend has no rows; CompileError
         """
         raise InputError(f"the {self.backend} backend has no rows to specialise; use the numba backend")
 
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> State:
-        """A new stream. ``constants`` gives the inputs that do not stream. Raises InputError."""
+        """Return a new stream. ``constants`` has the inputs that do not stream. Raises InputError."""
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
-        """``count`` streams that step in one call and share ``constants``. Raises InputError."""
+        """Return ``count`` streams that step in one call and share ``constants``. Raises InputError."""
         from pulse.program.streams.lanes import Lanes, lane_count
 
         return Lanes(self, [self.spawn(constants) for _ in range(lane_count(count))])

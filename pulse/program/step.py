@@ -15,7 +15,7 @@ from pulse.support.record import record
 
 @record
 class Step:
-    """Memories and rows of a step, and the places of its inputs and outputs; ``fetched``: other fetched wires."""
+    """The memories and rows of a step, and its inputs and outputs; ``fetched``: other fetched wires."""
 
     builder: StepBuilder
     inputs: tuple[Value, ...]
@@ -34,18 +34,18 @@ def lower_step(
 ) -> Step:
     """Lower every node.
 
-    form       how weights are stored; see ``pulse.program.weights``
+    form       the form of stored weights; see ``pulse.program.weights``
     checks     counters of faults, computed in addition to the outputs
     unchecked  nodes whose bodies are not checked for faults
     Raises     CompileError listing every op without a kernel
     """
     kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
-    order, together = side_by_side(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
+    order, siblings = side_by_side(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
     cx = Lowering(
-        graph, StepBuilder(), kept=kept_wires.keys(), form=form, together=together, unchecked=unchecked
+        graph, StepBuilder(), kept=kept_wires.keys(), form=form, siblings=siblings, unchecked=unchecked
     )
     for register in registers:
-        cx.settle(register.read, cx.allocate_state(register.initial, range(register.initial.ndim)))
+        cx.set_value(register.read, cx.allocate_state(register.initial, range(register.initial.ndim)))
     order = _checks_near(graph, order, checks)
     cx.lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
     results = _keep(cx, dict.fromkeys((*graph.outputs, *kept_wires)))
@@ -69,7 +69,7 @@ def _checks_near(graph: PulsedGraph, order: Sequence[int], checks: Sequence[Outl
 
 
 def _keep(cx: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:
-    """Keep inputs alive from the start and outputs to the end, apart from buffers that move on."""
+    """Keep inputs alive from the start and outputs to the end, apart from buffers that shift after each pulse."""
     for outlet in cx.graph.inputs:
         cx.values[outlet].buffer.touch(-1)
     results: dict[OutletId, Value] = {}
@@ -86,7 +86,7 @@ def _keep(cx: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:
 
 
 def _write_registers(cx: Lowering, registers: Sequence[Register], results: dict[OutletId, Value]) -> None:
-    """Write the next values after all reads of the step; none of them is in a register by now."""
+    """Write the next values of the registers after all reads of the step."""
     for register in registers:
         if register.write != register.read:
             cx.node, cx.op = register.name, "register"

@@ -15,9 +15,9 @@ from pulse.support.bounds import FAR
 
 
 class StepBuilder:
-    """The parts of a step that the graph of a model shares with the bodies in it.
+    """The parts of a step that the graph of a model shares with its bodies.
 
-    Rows are in two lists: those of the step, and those that end it by moving buffers on by a pulse.
+    Rows are in two lists: those of the step, and those that end it by shifting buffers by a pulse.
 
     clock    the register that counts the pulses
     counted  (node, op, check) -> counter of its faults
@@ -41,19 +41,19 @@ class StepBuilder:
         return Value(buffer, 0, array.shape, dense_strides(array.shape, axes), array.dtype)
 
     def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
-        """A tensor in the arena, with its axes in an order."""
+        """Allocate a tensor in the arena, with its axes in an order."""
         axes = range(len(shape)) if order is None else order
         buffer = Buffer(Region.ARENA, prod(shape) * dtype.itemsize)
         self.arena.append(buffer)
         return Value(buffer, 0, tuple(shape), dense_strides(shape, axes), dtype)
 
     def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
-        """A tensor in the state, with its value before the first pulse."""
+        """Allocate a tensor in the state, with its value before the first pulse."""
         buffer = self.state.add(begin.transpose(list(order)), shared=False)
         return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
 
     def end(self, length: TDim, before: int | None = None) -> Value:
-        """The register of a wire's length; before the stream has ended, it holds the largest possible length.
+        """Return the register of a wire's length; before the stream has ended, it holds the largest possible length.
 
         before  the value before the end, instead of the largest length
         """
@@ -79,7 +79,7 @@ class StepBuilder:
         return self._word("faults", 0)
 
     def word_of(self, name: str) -> Value | None:
-        """``last`` or ``faults``, if some row uses it."""
+        """Return the register ``last`` or ``faults`` if some row uses it, else None."""
         return self._words.get(name)
 
     def _word(self, name: str, begin: int) -> Value:
@@ -88,17 +88,17 @@ class StepBuilder:
         return self._words[name]
 
     def counter(self, node: str, op: str, check: Check) -> Value:
-        """The counter of a node's faults."""
+        """Return the counter of a node's faults."""
         if (node, op, check) not in self.counted:
             self.counted[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
         return self.counted[node, op, check]
 
     def append(self, row: Emitted) -> None:
-        """Add a row to the step and keep its operands alive until then."""
+        """Add a row to the step; its operands stay alive until then."""
         for value in row.operands:
             value.buffer.touch(len(self.instructions))
         self.instructions.append(row)
 
     def plan(self) -> int:
-        """Place the arena's buffers; return its size in bytes."""
+        """Place the buffers of the arena; return its size in bytes."""
         return plan([buffer for buffer in self.arena if buffer.first <= buffer.last])

@@ -3,10 +3,10 @@
 Weights are the constant matrices and kernels of products: of convolutions and their transposes, of matrix products,
 and both matrices of recurrent layers. All other constants stay f32, and so does all arithmetic: activations, sums
 and biases. Depthwise convolutions and weights below ``SMALLEST_BYTES`` would gain nothing and stay f32 too, as do
-Fourier transforms, which are faster than any product with a matrix.
+Fourier transforms, which are faster than products with a matrix.
 
 Weights that a smaller form holds exactly are always stored in it: whole numbers as int8, half-precision weights as f16
-or bf16. This rounds nothing.
+or bf16.
 """
 
 import math
@@ -24,7 +24,7 @@ from pulse.support.wording import spell
 
 FORMS = ("f32", "bf16", "int8")
 SMALLEST_BYTES = 4096
-"""Smaller f32 matrices are read from the nearest cache in any form: fewer bits cost accuracy and save no time."""
+"""The smallest f32 matrix that is rounded: smaller ones stay in the nearest cache, so fewer bits save no time."""
 LARGEST_CODE = 127
 
 
@@ -36,14 +36,14 @@ def check_form(form: str) -> str:
 
 
 def to_bf16(values: Array) -> Array:
-    """The bits of the nearest bfloat16, halves to even, as uint16. NaN stays NaN; too large is infinite."""
+    """Return the bits of the nearest bfloat16, halves to even, as uint16. NaN stays NaN; overflow is infinite."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     rounded = (bits + (np.uint32(0x7FFF) + (bits >> 16 & 1))) >> 16
     return np.where(np.isnan(values), bits >> 16 | 0x40, rounded).astype(np.uint16)
 
 
 def from_bf16(bits: Array) -> Array:
-    """The floats of bfloat16 bits, exactly."""
+    """Return the floats of bfloat16 bits."""
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
@@ -62,7 +62,7 @@ class Stored:
 
     @property
     def values(self) -> Array:
-        """The weight that the codes represent, f32."""
+        """The weight that the codes represent, as f32."""
         if self.codes.dtype == np.uint16:
             return from_bf16(self.codes)
         if self.scales is None or self.layout is None:
@@ -70,7 +70,7 @@ class Stored:
         return (self.codes.reshape(self.layout.shape) * self.scales).reshape(self.codes.shape)
 
     def scales_of(self, first: int = 0, count: int | None = None) -> Array | None:
-        """The scales of some output units, by default all, [count]; None if there are none."""
+        """Return the scales [count] of some output units, by default of all; None if the form has none."""
         if self.scales is None:
             return None
         return self.scales.ravel()[first:][:count]
@@ -96,7 +96,7 @@ def store(weight: Array, form: str, layout: UnitLayout) -> Stored:
 
 
 def are_codes(weight: Array) -> bool:
-    """Whether int8 holds every weight exactly: the codes of a model that its author quantized."""
+    """Whether int8 holds every weight exactly, as in a model that is already quantized."""
     if float(weight.ravel()[0]) % 1 or not np.isfinite(weight).all():
         return False
     info = np.iinfo(np.int8)
@@ -110,7 +110,7 @@ def as_codes(weight: Array, layout: UnitLayout) -> Stored:
 
 
 def as_halves(weight: Array) -> Array | None:
-    """The weight in f16, or else bf16, if one of them holds it exactly; else None."""
+    """Return the weight in f16, or else bf16, if one of them holds it exactly; else None."""
     bits = weight.view(np.uint32)
     if bits.flat[0] & 0x1FFF or (bits & 0x1FFF).any() or not np.isfinite(weight).all():
         return None
@@ -122,7 +122,7 @@ def as_halves(weight: Array) -> Array | None:
 
 
 def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, form: str) -> Stored | None:
-    """A constant operand of a node in its stored form; None if it is not an f32 constant.
+    """Return a constant operand of a node in its stored form; None if it is not an f32 constant.
 
     Raises CompileError: int8 cannot hold it
     """

@@ -13,12 +13,12 @@ from pulse.program.streams.state import State
 
 
 def stream_whole(program: Program, feeds: Mapping[str, Array], fill: float = np.nan) -> dict[str, Array]:
-    """All valid frames of a new stream of whole inputs, flush included; ``fill`` pads the last pulse."""
+    """Return all valid frames of a new stream of whole inputs, flush included; ``fill`` pads the last pulse."""
     return run_whole(spawn_with_inputs(program, feeds), feeds, fill)[0]
 
 
 def spawn_with_inputs(program: Program, feeds: Mapping[str, Array]) -> State:
-    """A new stream for ``run_whole``; takes the inputs that do not stream from ``feeds``."""
+    """Return a new stream for ``run_whole``; the inputs that do not stream come from ``feeds``."""
     return program.spawn({port.name: feeds[port.name] for port in program.inputs if not port.streams})
 
 

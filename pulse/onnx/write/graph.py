@@ -105,10 +105,10 @@ class GraphWriter:
         self.alias(value, pair.write)
 
     def alias(self, value: str, name: str) -> None:
-        """Record that a wire is to have the name of an output; ``settle`` renames it."""
+        """Record that a wire is to have the name of an output; ``rename_outputs`` renames it."""
         self.aliases.append((value, name))
 
-    def settle(self, outputs: Collection[str]) -> dict[str, str]:
+    def rename_outputs(self, outputs: Collection[str]) -> dict[str, str]:
         """Give wires the names of outputs: their own name is replaced, or if that is not free, they are copied.
 
         outputs  wires that have the name of an output already

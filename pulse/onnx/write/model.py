@@ -81,7 +81,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     for outlet, name in zip(graph.outputs, outputs):
         if names[outlet] != name:
             writer.alias(names[outlet], name)
-    new_names = writer.settle(outputs)
+    new_names = writer.rename_outputs(outputs)
     if whole and clock.end is not None:
         outlet, axis = next(iter(lengths.items()))
         place = writer.constant(np.array(axis, np.int64), "axis")
@@ -158,7 +158,7 @@ class _Export:
                 self._graph.alias(self._names[outlet], name)
         for register in model.registers:
             self._graph.keep(self._names[register.read], self._names[register.write])
-        new_names = self._graph.settle(outputs)
+        new_names = self._graph.rename_outputs(outputs)
         self._names = {outlet: new_names.get(name, name) for outlet, name in self._names.items()}
         return self._check(self._assemble(outputs, metadata))
 

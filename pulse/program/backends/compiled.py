@@ -1,4 +1,4 @@
-"""A program that was compiled in this process and still has its model."""
+"""A program compiled in this process, with its model."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -33,7 +33,7 @@ class CompiledProgram(Program):
     def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
         super().__init__(model, check_form(form))
         self.network = self.unrounded = model
-        """``unrounded``: with activations of f32, where those of ``network`` are rounded."""
+        """``unrounded``: the model with activations of f32; another than ``network`` if that rounds them."""
 
     @cached_property
     def choices(self) -> Mapping[int, ImplementationChoice]:

@@ -65,7 +65,7 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
 def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     """Multiply Fourier transforms in f64.
 
-    Frames that are not finite, or not of the stream, are convolved directly: a transform would spread them.
+    Frames that are not finite or outside of the stream are convolved directly: a transform would spread them.
     """
     x, w = _pad(op, inputs[0]), inputs[1]
     counts = _counts(op, x, w)

@@ -75,7 +75,7 @@ def _with_kernel(
         except CompileError as error:
             errors.append(error)
     if errors and not choices_by_node:
-        raise max(errors, key=lambda error: len(str(error)))  # the one with the most candidates
+        raise max(errors, key=lambda error: len(str(error)))  # the error that lists the most candidates
     return choices_by_node
 
 
@@ -84,7 +84,7 @@ def split(
 ) -> list[BackendGroup]:
     """Split a model into groups, ordered so that each comes after those that it reads from.
 
-    read_outside  more wires that are read from outside
+    read_outside  further wires that are read from outside
     Raises        CompileError: a model that was read back in pulses, whose registers belong to no node
     """
     if network.registers:
@@ -102,7 +102,7 @@ def split(
 def _group_nodes(
     graph: PulsedGraph, order: Sequence[int], backend_of: Callable[[int], str]
 ) -> list[tuple[str, list[int]]]:
-    """Nodes in few groups of one backend each: a group takes all ready nodes of its backend before another begins."""
+    """Form few groups of one backend each: a group takes all ready nodes of its backend before the next begins."""
     waiting, done = list(order), set[int]()
     inside = set(order)
     groups: list[tuple[str, list[int]]] = []
@@ -174,12 +174,12 @@ def _part(
 
 
 def _port(name: str, fact: PulsedFact) -> Port:
-    """The port of a wire between groups. All its frames are new in every pulse, even if it does not stream."""
+    """Return the port of a wire between groups. Each pulse has all frames anew, even if the wire does not stream."""
     return Port(name, fact.sizes, fact.dtype, 0, 0, Fraction(1), TDim.of(0))
 
 
 def transfers(parts: Sequence[BackendGroup], graph: PulsedGraph) -> tuple[Transfer, ...]:
-    """The wires from one backend to another, one entry for each backend that reads a wire."""
+    """List the wires from one backend to another, one entry for each backend that reads a wire."""
     backend_of = {outlet: part.backend for part in parts for outlet in part.gives.values()}
     wires = dict.fromkeys(
         Transfer(graph.label(outlet), backend_of[outlet], part.backend)

@@ -14,12 +14,12 @@ from pulse.support.plugins import load_plugins
 from pulse.support.record import record
 
 GROUP = "pulse.implementations"
-"""The entry points of plugins: importing what they name registers implementations."""
+"""The entry points of plugins; importing their modules registers implementations."""
 
 Compute: TypeAlias = Callable[[Op, Sequence[Array]], Sequence[Array]]
-"""An op and the arrays of its inputs in one pulse -> the arrays of its outputs."""
+"""(op, arrays of its inputs in one pulse) -> the arrays of its outputs."""
 Refuse: TypeAlias = Callable[[Op, Sequence[TypedFact]], str]
-"""An op and the facts of its inputs -> why it does not fit; empty where it does."""
+"""(op, facts of its inputs) -> why it does not fit; empty if it does."""
 C = TypeVar("C", bound=Callable[..., Sequence[Array]])
 
 
@@ -33,7 +33,7 @@ class Implementation:
     """One way to compute some ops.
 
     backend   what runs it: ``numba``, ``numpy``, ``onnxruntime``
-    kernel    the algorithm, such as ``fft``; ``reference`` is the op's own
+    kernel    the algorithm, such as ``fft``; ``reference`` is the op's own ``eval``
     ops       the classes of ops that it computes
     priority  the fitting implementation with the highest one is chosen
     refuses   says why it does not fit; called if op and dtypes fit
@@ -52,7 +52,7 @@ class Implementation:
     layout: str = "NCHW"
 
     def reason_against(self, op: Op, facts: Sequence[TypedFact]) -> str:
-        """Why it does not fit; empty where it does."""
+        """Why it does not fit; empty if it does."""
         if not isinstance(op, self.ops):
             return f"is not for {op.name}"
         other = sorted({dtype_name(fact.dtype) for fact in facts} - set(self.dtypes))

@@ -1,4 +1,4 @@
-"""Programs whose nodes run on several backends: each part is a program, and all share one clock."""
+"""Programs whose nodes run on several backends: each part is a program, and the parts share one clock."""
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -86,7 +86,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         self.link()
 
     def _kernels(self) -> list[str]:
-        """The names of all kernels that it runs."""
+        """List the names of the kernels that the program runs."""
         return list(dict.fromkeys(row.kernel for row in self.instructions))
 
     def link(self) -> None:
@@ -129,7 +129,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in self.instructions]
 
     def save(self, path: "str | PathLike[str]", proof: ProofNote | None = None, **metadata: str) -> None:
-        """Save as ``Program.save`` does, with the result of a proof and more metadata, such as ``sample_rate``."""
+        """Save as ``Program.save`` does, with the result of a proof and further metadata, such as ``sample_rate``."""
         write_file(self.to_bytes(proof, **metadata), path)
 
     def to_bytes(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
@@ -141,7 +141,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*lines, *sizes))
 
     def _storage_text(self) -> str:
-        """The forms of the instructions' weights; those of small matrices stay f32."""
+        """Describe the forms of the instructions' weights; small matrices stay f32."""
         forms = [row.instruction.form for row in self.instructions if len(row.instruction.forms()) > 1]
         counts = [f"{forms.count(form)} with weights of {form}" for form in dict.fromkeys(forms)]
         if codes := sum(row.instruction.rounds_rows for row in self.instructions):

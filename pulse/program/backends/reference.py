@@ -27,10 +27,10 @@ BODIES = -1
 
 
 class ReferenceProgram(CompiledProgram):
-    """A program that runs each op's own numpy form.
+    """A program that runs each op in numpy.
 
     arithmetic  as in ``TypedNetwork.run``
-    computes    node -> the function that replaces the op's own form
+    computes    node -> the function that replaces the op's ``eval``
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ReferenceProgram(CompiledProgram):
         nodes = [graph.nodes[node_id] for node_id in self.order]
         self.bodied = {node.id for node in nodes if bodies(node.op)}
         self.read_back = bool(model.registers)
-        """Whether it is unknown which values belong to the stream: then the ops raise themselves."""
+        """Whether it is unknown which values belong to the stream; if so, the ops raise FaultError themselves."""
         looked_at = (node for node in nodes if node.id not in self.unchecked)
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))
         self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
@@ -144,7 +144,7 @@ class ReferenceState(State):
         checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
         values, _ = replace_all_failing(
             checks, inputs
-        )  # counters are nodes themselves; most of these values are not of the stream
+        )  # counters are nodes themselves; most of these values do not belong to the stream
         if compute is not None:
             return compute(op, values)
         return self._with_bodies(node_id, lambda: op.eval(values, {}))

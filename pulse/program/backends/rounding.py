@@ -1,4 +1,4 @@
-"""The values of weights after rounding to their stored forms, in a graph and in the bodies of its scans."""
+"""Replace weights by the values of their stored forms, in a graph and in the bodies of its scans."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -15,7 +15,7 @@ from pulse.typed import TypedGraph, TypedNetwork, constant
 def rounded_operands(
     name: str, op: Op, inputs: Sequence[PulsedFact], form: str
 ) -> Iterator[tuple[int, Array]]:
-    """The constant operands of a node that storing rounds: slot and rounded values as f32.
+    """Yield the constant operands of a node that their stored form rounds: slot and rounded values as f32.
 
     Raises CompileError: int8 cannot hold it
     """
@@ -26,7 +26,7 @@ def rounded_operands(
 
 
 def round_offline(model: TypedNetwork, form: str, activations: str = "f32") -> TypedNetwork:
-    """The offline model that a program with rounded weights, and perhaps activations, stands for.
+    """Return the offline model that a program with rounded weights, and perhaps activations, equals.
 
     Raises CompileError: int8 cannot hold a weight
     """
@@ -38,7 +38,7 @@ def round_offline(model: TypedNetwork, form: str, activations: str = "f32") -> T
 
 
 def with_rounded_bodies(name: str, op: Op, form: str) -> Op:
-    """An op with the weights of its bodies rounded. Raises CompileError.
+    """Return an op with the weights of its bodies rounded. Raises CompileError if int8 cannot hold one.
 
     A body whose shapes are not constant keeps its weights, since no kernels run it.
     """

@@ -1,1 +1,1 @@
-"""Write program files, and read them with every check that an untrusted file needs. Running one needs no model."""
+"""Write program files, and read them with all checks that an untrusted file needs. They run without the model."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KIND = b"pulse program "
 MAGIC = KIND + b"2\n"
-"""The number of the format grows when the names in files change, for example when kernels move to other modules."""
+"""The first bytes of a file. The format number grows when names in files change, such as the modules of kernels."""
 CHECKSUM_BYTES, LENGTH_BYTES, ALIGNMENT = 32, 8, 64
 FIXED_BYTES = len(MAGIC) + CHECKSUM_BYTES + LENGTH_BYTES
 MOST_HEADER_BYTES = 1 << 26
@@ -73,7 +73,7 @@ def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     """The bytes of a file."""
     places = {name: [0, 0] for name in sections}
     text, end, length = b"", 0, -1
-    while len(text) != length:  # larger offsets may have more digits
+    while len(text) != length:  # larger offsets may have more digits, which changes the length of the text
         length, end = len(text), _align(FIXED_BYTES + len(text))
         for name, data in sections.items():
             places[name] = [end, data.nbytes]

@@ -37,7 +37,7 @@ def encode_program(
 ) -> bytes:
     """The content of its file.
 
-    metadata          metadata of the model's file, such as ``sample_rate``; long texts are left out
+    metadata          metadata of the model's file, such as ``sample_rate``; long texts are omitted
     proof             the result of a proof; None: nothing has been proved
     chunks, detected  how a chunk model is called, for reports
     Raises            WriteError: inner wires are fetched, or a row may reach outside of its memory

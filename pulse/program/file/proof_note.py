@@ -11,11 +11,12 @@ from pulse.support.record import record
 class ProofNote:
     """A summary of a proof.
 
-    outcome   ``equal``, or ``not proved`` if equality says nothing about some output
+    outcome   ``equal``; ``not proved`` if some output is equal for trivial reasons
     verdict   the same in a sentence
     when      its date and time, in UTC
     version   the version of pulse
-    of        what was compared with the offline model: ``the file``, or ``weights of f32`` if its own are rounded
+    of        the program that was compared with the offline model: ``the file``, or ``weights of f32`` if its weights
+    are rounded
     streams   the number of streams; ``shortest`` and ``longest`` in frames of the symbol
     error     the largest absolute difference from the offline model in f64, ``relative`` to the largest value
     share     the largest error as a share of the tolerance in docs/proof.md: at most 1
@@ -37,7 +38,7 @@ class ProofNote:
     rounding: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The note, for JSON."""
+        """Return the note as an object for JSON."""
         return {**asdict(self), "rounding": list(self.rounding)}
 
     @classmethod
@@ -51,7 +52,7 @@ class ProofNote:
         return cls(**values, rounding=record.texts("rounding"))
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Labels and values for reports."""
+        """Return labels and values for reports."""
         span = f"{self.streams} of {self.shortest:,} to {self.longest:,} frames; seed {self.seed}"
         worst = f"{self.error:.3g} at most, {self.relative:.2g} of the largest value"
         return [

@@ -1,4 +1,4 @@
-"""Check that a program, its rows and the accesses around them, stays inside its memories."""
+"""Check that the rows of a program, and the accesses of Python around them, stay inside its memories."""
 
 from pulse.errors import LoadError
 from pulse.jit.reach import TableCheck

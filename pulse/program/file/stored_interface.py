@@ -21,7 +21,7 @@ MOST_RATE = 1 << 31
 
 @record
 class StoredInterface:
-    """See ``Interface``."""
+    """The ``Interface`` of a program that was read from a file."""
 
     title: str
     symbol: Symbol
@@ -38,12 +38,12 @@ class StoredInterface:
         return find_port(self, name)
 
     def waits(self) -> tuple[AwaitedWire, ...]:
-        """Every wire whose last frame some output waits for."""
+        """Return every wire for whose last frame some output waits."""
         return self.awaited
 
 
 def write_interface(model: Interface) -> dict[str, Any]:
-    """The interface, for JSON."""
+    """Return the interface as an object for JSON."""
     waits = [
         {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)} for wire in model.waits()
     ]

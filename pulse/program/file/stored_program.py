@@ -44,7 +44,7 @@ class StoredProgram(NativeStreams):
     """A program from a file: checked rows over memory-mapped weights.
 
     source  the file, or its bytes
-    proof   the proof that was made when it was compiled; None: none
+    proof   the proof that was made at compilation; None if there was none
     """
 
     def __init__(self, container: Container) -> None:
@@ -86,7 +86,7 @@ class StoredProgram(NativeStreams):
 
     @property
     def kernel_names(self) -> list[str]:
-        """The names of the kernels that it runs."""
+        """The names of the kernels that the program runs."""
         return [kernel.name for kernel in self._kernels]
 
     @property
@@ -215,7 +215,7 @@ def _counter(record: JsonObject) -> tuple[Site, int]:
 
 
 def _kernel(record: JsonObject) -> Kernel:
-    """A kernel of this package or of an installed plugin, by name. A file does not choose what is imported."""
+    """Find a kernel of this package or of an installed plugin by name. A file cannot choose what is imported."""
     name, module = record.text("name"), record.text("module")
     if name not in KERNELS and module.startswith(OURS) and module[len(OURS) :].isidentifier():
         with suppress(ImportError):  # reported below, like every missing kernel
@@ -242,7 +242,7 @@ def _kernel(record: JsonObject) -> Kernel:
 def _number_kernels(
     container: Container, kernels: Sequence[Kernel], rows: int
 ) -> tuple[NDArray[np.int64], list[Kernel]]:
-    """The table with this process's kernel numbers, and the kernel of each row."""
+    """Return the table with the kernel numbers of this process, and the kernel of each row."""
     section = container.section("table")
     if section.size % 8:
         raise LoadError(

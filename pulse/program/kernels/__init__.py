@@ -1,4 +1,4 @@
-"""Kernels: the compiled functions behind the rows of an instruction table; one module for each family.
+"""Kernels: the compiled functions that run the rows of an instruction table; one module for each family.
 
-What they are written in, and how they are tested, is in ``pulse.jit``. ``families`` imports all of them.
+Their language, and how they are tested, is in ``pulse.jit``. ``families`` imports all of them.
 """

@@ -34,7 +34,7 @@ from pulse.program.kernels.vmath import INFINITY
 def band_scores(
     q: Pointer, k: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer
 ) -> None:
-    """``s[c] = scale * sum_d q[d] k[c*step + d] + bias[c]``, c < frames."""
+    """Compute ``s[c] = scale * sum_d q[d] k[c*step + d] + bias[c]``, c < frames."""
     c = 0
     while c + 4 <= frames:
         k0 = k + c * step
@@ -69,7 +69,7 @@ def band_scores(
 
 @device
 def exponentials(s: Pointer, frames: int) -> float:
-    """``s = exp(s - max(s))``, and the sum of that; 0 if all are -inf, then s is left as it is."""
+    """Replace s by ``exp(s - max(s))`` and return its sum; if all are -inf, return 0 and leave s unchanged."""
     top = vsplat(-INFINITY)
     for c in range(0, frames, LANES):
         rest = frames - c
@@ -91,7 +91,7 @@ def exponentials(s: Pointer, frames: int) -> float:
 
 @device
 def weighted_sum(s: Pointer, v: Pointer, step: int, frames: int, width: int, factor: Any, y: Pointer) -> None:
-    """``y[e] = factor * sum_c s[c] v[c*step + e]``, e < width."""
+    """Compute ``y[e] = factor * sum_c s[c] v[c*step + e]``, e < width."""
     e = 0
     while e + 4 * LANES <= width:
         r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
@@ -120,7 +120,7 @@ def weighted_sum(s: Pointer, v: Pointer, step: int, frames: int, width: int, fac
 
 @device
 def fill_row(y: Pointer, width: int, value: Any) -> None:
-    """``y[e] = value``, e < width."""
+    """Set ``y[e] = value``, e < width."""
     for e in range(width):
         y[e] = value
 
@@ -130,7 +130,7 @@ class BandAttention(Instruction):
 
     Row r is frame ``i = clock*P + r - offset`` of a stream of ``end`` frames, and column r + c is frame
     ``i + c - back``. Columns outside of the stream are not read; rows outside of it become zeros.
-    Batches begin at ``at``, rows lie ``step`` apart; a row that sees nothing becomes ``empty``.
+    Batches begin at ``at``, rows are ``step`` apart; the elements of a row without columns become ``empty``.
     """
 
     q: Operand = reads("f32")
@@ -183,7 +183,7 @@ class BandAttention(Instruction):
 
 @kernel
 def band_attention(row: BandAttention) -> None:
-    """Row by row, each of all batches."""
+    """Compute row by row, each for all batches."""
     q, k, v, bias, y, s = row.q, row.k, row.v, row.bias, row.y, row.scratch
     at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
     step_q, step_k, step_v, step_y = row.step_q, row.step_k, row.step_v, row.step_y

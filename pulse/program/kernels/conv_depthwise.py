@@ -1,4 +1,4 @@
-"""Depthwise windows: every channel with weights of its own."""
+"""Depthwise windows: every channel has its own weights."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ class Depthwise(DepthwiseRows):
 
 @kernel
 def depthwise(row: Depthwise) -> None:
-    """16 channels at a time, in each four rows."""
+    """Compute 16 channels at a time, four rows of each."""
     x, weights, bias, y = row.x, row.W, row.bias, row.y
     M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C
     c = 0
@@ -52,7 +52,7 @@ def depthwise(row: Depthwise) -> None:
         first = vload_part(bias, c, rest)
         m = 0
         while m + 2 <= M:
-            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # past the last row: the last one again
+            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
             p0, p1, p2, p3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m2], x + rows_x[m3]
             sum0, sum1, sum2, sum3 = first, first, first, first
             w = weights + c

@@ -25,11 +25,11 @@ class InterleavedDepthwise(DepthwiseRows):
 
 @kernel
 def interleaved_depthwise(row: InterleavedDepthwise) -> None:
-    """Four rows at a time, channel by channel."""
+    """Compute four rows at a time, channel by channel."""
     x, weights, bias, y = row.x, row.W, row.bias, row.y
     M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C
     for m in range(0, M, 4):
-        m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)  # the last row again
+        m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
         x0, x1, x2, x3 = rows_x[m], rows_x[m1], rows_x[m2], rows_x[m3]
         y0, y1, y2, y3 = rows_y[m], rows_y[m1], rows_y[m2], rows_y[m3]
         for c in range(C):

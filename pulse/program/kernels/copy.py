@@ -1,4 +1,4 @@
-"""Elements from one place to another, as they are."""
+"""Copies and fills."""
 
 from collections.abc import Iterator
 
@@ -11,20 +11,20 @@ from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.span import Reach, require_size, run
 
 COPY_LOOPS = 6
-"""The loops of ``Copy``."""
-SHORT_RUN, LONG_RUN = 16, 256  # bytes: a run below is copied by element, above by a call of memmove
+"""The number of loops of ``Copy``."""
+SHORT_RUN, LONG_RUN = 16, 256  # bytes: a shorter run is copied by element, a longer one by memmove
 
 
 @device
 def fill_elements(dst: Pointer, count: int, value: int) -> None:
-    """``dst[:count] = value``."""
+    """Set ``dst[:count] = value``."""
     for i in range(count):
         dst[i] = value
 
 
 @device
 def sign_extend(bits: int, width: int) -> int:
-    """The low ``width`` bits as a signed number."""
+    """Return the low ``width`` bits as a signed number."""
     sign = 1 << (width - 1)
     return ((bits & (2 * sign - 1)) ^ sign) - sign
 
@@ -44,7 +44,7 @@ def fill_run(dst: Pointer, size: int, count: int, bits: int) -> None:
 
 @device
 def copy_rows(src: Pointer, dst: Pointer, size: int, rows: int, columns: int, a: int, b: int) -> None:
-    """Rows of contiguous elements of ``size`` bytes, a and b elements apart; u8 pointers."""
+    """Copy rows of contiguous elements of ``size`` bytes, a and b elements apart; u8 pointers."""
     count = columns * size
     if size < 4 or count > LONG_RUN:
         for i in range(rows):
@@ -63,7 +63,7 @@ def copy_rows(src: Pointer, dst: Pointer, size: int, rows: int, columns: int, a:
 
 @device
 def repeat_rows(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: int) -> None:
-    """``dst[i*b + j] = src[i*a]`` of f32 pointers."""
+    """Set ``dst[i*b + j] = src[i*a]`` through f32 pointers."""
     for i in range(rows):
         v = vsplat(src[i * a])
         for j in range(0, columns, LANES):
@@ -72,7 +72,7 @@ def repeat_rows(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: 
 
 @device
 def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: int) -> None:
-    """``dst[i*b + j] = src[j*a + i]`` of f32 pointers; rows, columns >= 8. The last tiles overlap others."""
+    """Set ``dst[i*b + j] = src[j*a + i]`` through f32 pointers; rows, columns >= 8. The last tiles overlap others."""
     for i in range(0, rows, TILE):
         top = min(i, rows - TILE)
         for j in range(0, columns, TILE):
@@ -84,7 +84,7 @@ def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: in
 def copy_elements(
     src: Pointer, dst: Pointer, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
 ) -> None:
-    """``dst[i*b0 + j*b1] = src[i*a0 + j*a1]``."""
+    """Set ``dst[i*b0 + j*b1] = src[i*a0 + j*a1]``."""
     for i in range(rows):
         source, target = src + i * a0, dst + i * b0
         for j in range(columns):
@@ -95,7 +95,7 @@ def copy_elements(
 def copy_plane(
     src: Pointer, dst: Pointer, size: int, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
 ) -> None:
-    """``copy_elements`` of u8 pointers to elements of ``size`` bytes, by the quickest way."""
+    """Run ``copy_elements`` through u8 pointers to elements of ``size`` bytes, in the fastest way."""
     if rows <= 0 or columns <= 0:
         return
     if a1 == 1 and b1 == 1 and columns * size >= SHORT_RUN:
@@ -150,7 +150,7 @@ class Copy(Instruction):
         return 8 * self.n0 * self.n1 * self.n2 * self.n3 * self.n4 * self.n5
 
     def cuts(self) -> Iterator[Cut]:
-        """The outermost loop; tiles of a transposition stay whole."""
+        """Cut the outermost loop; tiles of a transposition stay whole."""
         loop = next((loop for loop in range(5) if getattr(self, f"n{loop}") > 1), 5)
         steps = {"src": getattr(self, f"a{loop}"), "dst": getattr(self, f"b{loop}")}
         moves = {name: step * self.size for name, step in steps.items()}
@@ -172,7 +172,7 @@ class Copy(Instruction):
 
 @kernel
 def copy(row: Copy) -> None:
-    """One run if it is one, else plane by plane."""
+    """Copy one run if the elements are contiguous, else plane by plane."""
     src, dst, size, n4, n5, a5, b5 = row.src, row.dst, row.size, row.n4, row.n5, row.a5, row.b5
     n0, n1, n2, n3 = row.n0, row.n1, row.n2, row.n3
     if n0 == 1 and n1 == 1 and n2 == 1 and n3 == 1 and n4 == 1 and a5 == 1 and b5 == 1:
@@ -219,7 +219,7 @@ class Fill(Instruction):
 
 @kernel
 def fill(row: Fill) -> None:
-    """The bytes of the value, repeated."""
+    """Repeat the bytes of the value."""
     fill_run(row.dst, row.size, row.count, row.bits)
 
 
@@ -240,5 +240,5 @@ class Move(Instruction):
 
 @kernel
 def move(row: Move) -> None:
-    """One copy of contiguous bytes."""
+    """Copy contiguous bytes at once."""
     move_bytes(row.dst, row.src, row.bytes)

@@ -12,11 +12,11 @@ from pulse.program.kernels.time import stream_span
 
 
 class CumSumRow(Instruction):
-    """``y[t] = x[0] + … + x[t]`` of M columns, or without x[t] itself; frames outside of the stream are zeros.
+    """``y[t] = x[0] + … + x[t]`` for M columns, or without x[t] itself; frames outside of the stream become zeros.
 
-    Frame j is at index j + offset of the concatenated pulses and there are ``end`` of them. The sums so far are
-    wide: f64 for floats, int64 for integers; they begin with zeros if the clock is 0 and ``reload`` is set.
-    Columns begin at ``columns``, and their elements lie ``step`` apart.
+    Frame j, of ``end`` frames, is at index j + offset of the concatenated pulses. The running totals are f64 for floats
+    and int64 for integers; they start at zero if the clock is 0 and ``reload`` is set. Columns begin at ``columns``;
+    their elements are ``step`` apart.
     """
 
     x: Operand = reads(None)
@@ -45,7 +45,7 @@ class CumSumRow(Instruction):
 
 @device
 def running_sums(row: CumSumRow, x: Pointer, y: Pointer, total: Pointer, start: int, stop: int) -> None:
-    """The frames ``start .. stop - 1``; zeros in the others."""
+    """Compute the frames ``start .. stop - 1``; write zeros to the others."""
     T, M, columns_x, columns_y = row.T, row.M, row.columns_x, row.columns_y
     step_x, step_y, exclusive, reverse = row.step_x, row.step_y, row.exclusive, row.reverse
     for i in range(T):
@@ -64,7 +64,7 @@ def running_sums(row: CumSumRow, x: Pointer, y: Pointer, total: Pointer, start: 
 
 @kernel
 def cumsum(row: CumSumRow) -> None:
-    """``running_sums`` for the element type of the columns."""
+    """Run ``running_sums`` for the element type of the columns."""
     x, y, sums, dtype = row.x, row.y, row.sums, row.dtype
     start, stop = stream_span(row.clock, row.end, row.offset, row.T)
     if row.reload and row.clock[0] == 0:

@@ -1,4 +1,4 @@
-"""The numbers of element types, in rows whose kernels take several."""
+"""The codes of element types, in the rows of kernels that take several."""
 
 import numpy as np
 
@@ -12,5 +12,5 @@ CODES = {
 
 
 def width_of(code: int) -> int:
-    """Bytes of an element; 1 for a number that no type has."""
+    """Return the bytes of an element; 1 for an unknown code."""
     return {F32: 4, F64: 8, I64: 8, I32: 4, I16: 2}.get(code, 1)

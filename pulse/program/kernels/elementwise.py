@@ -8,7 +8,17 @@ from pulse.jit.instruction import Instruction, Operand, RowFields, many, reads, 
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.simd import (
+    LANES,
+    vevens,
+    vload,
+    vload_part,
+    vsplat,
+    vstore,
+    vstore_part,
+    vtwice_first,
+    vtwice_second,
+)
 from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
@@ -19,8 +29,8 @@ __all__ = ["OPCODES", "chain", "chain64"]
 CHAIN_LOOPS = 4
 """The loops of a chain."""
 INPUTS, REGISTERS = 8, 16
-BLOCK = 256  # elements of a register
-SLOT = BLOCK + LANES  # rows are stored by whole vectors: up to 15 lanes too many
+BLOCK = 256  # the elements of a register
+SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too many
 BLOCK64 = 64
 SLOTS, SLOTS64, TWICE_INPUTS = (INPUTS + REGISTERS) * SLOT, REGISTERS * BLOCK64, 2 * INPUTS
 
@@ -43,7 +53,7 @@ class ChainOutput(ChainInput):
 
 
 class MicroOp(RowFields):
-    """One function: its number in ``OPCODES``, the register of the result, those of the operands, parameters."""
+    """One function: its number in ``OPCODES``, the registers of the result and the operands, and its parameters."""
 
     code: int
     target: int
@@ -57,8 +67,8 @@ class MicroOp(RowFields):
 class Chain32(Instruction):
     """A chain on f32 and bool, in f32, over loops of sizes ``s``, the last one innermost.
 
-    Inputs are registers 0, 1 … (at most 8), there are 16 registers, and the last target (register 0 if there is no
-    micro-op) is stored. Of bool, any byte but 0 is loaded as 1.
+    The inputs are in registers 0, 1 … (at most 8) of 16. The last target (register 0 without a micro-op) is stored. A
+    bool is loaded as 1 if its byte is not 0.
     """
 
     s0: int
@@ -75,7 +85,7 @@ class Chain32(Instruction):
         return 8 * (1 + self.op_count) * self.s0 * self.s1 * self.s2 * self.s3
 
     def cuts(self) -> Iterator[Cut]:
-        """The outermost loop, by blocks."""
+        """Cut the outermost loop between blocks."""
         loop = next((loop for loop in range(3) if getattr(self, f"s{loop}") > 1), 3)
         yield Cut(
             f"s{loop}",
@@ -93,11 +103,11 @@ class Chain32(Instruction):
         return frozenset(op.code for op in self.ops)
 
     def block(self, loop: int) -> int:
-        """How many of a loop are computed together."""
+        """Return how many iterations of a loop are computed together."""
         return BLOCK if loop == 3 else max(BLOCK // max(self.s3, 1), 1) if loop == 2 else 1
 
     def width(self, part: ChainInput) -> int:
-        """Bytes of an element."""
+        """Return the bytes of an element."""
         return 1 if part.dtype == BOOL else 4
 
     def reaches(self) -> Iterator[Reach]:
@@ -116,7 +126,7 @@ class Chain32(Instruction):
 
 
 class Chain64(Chain32):
-    """A chain on any mix of types, in float64: exact for integers up to 2**53."""
+    """A chain on any mix of types, computed in f64: exact for integers up to 2**53."""
 
     def width(self, part: ChainInput) -> int:
         return width_of(part.dtype)
@@ -132,7 +142,7 @@ apply_float64 = dispatcher("apply_float64", [(scalar, False) for _, scalar in MI
 
 @device
 def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> None:
-    """``d[i] = operand[start + i*step]``, i < count; may write up to 15 elements more."""
+    """Set ``d[i] = operand[start + i*step]``, i < count; may write up to 15 elements more."""
     if part.dtype == BOOL:
         q = part.tensor + start
         for i in range(count):
@@ -152,13 +162,16 @@ def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) ->
             vstore(d, i, v)
             i += LANES
     else:
-        for j in range(count):
+        while step == 2 and i + LANES < count:
+            vstore(d, i, vevens(vload(p, 2 * i), vload(p, 2 * i + LANES)))
+            i += LANES
+        for j in range(i, count):
             d[j] = p[j * step]
 
 
 @device
 def store_row(part: ChainOutput, start: int, step: int, count: int, r: Pointer) -> None:
-    """``operand[start + i*step] = r[i]``, i < count; may read up to 15 elements of r more."""
+    """Set ``operand[start + i*step] = r[i]``, i < count; may read up to 15 more elements of r."""
     if part.dtype == BOOL:
         q = part.tensor + start
         for i in range(count):
@@ -179,14 +192,21 @@ def store_row(part: ChainOutput, start: int, step: int, count: int, r: Pointer) 
 
 @outline(ChainInput, *MOVED)
 def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer) -> None:
-    """Rows of an operand, one after another, to a register."""
+    """Load rows of an operand, one after another, to a register."""
     step2, step3 = part.step2, part.step3
-    if step2 == step3 * columns:  # the rows are one row, or all elements are the same
+    if step2 == step3 * columns:  # the rows form one row, or all elements are the same
         load_row(part, start, step3, rows * columns, d)
-    elif step3 == 1 and columns == LANES and part.dtype == F32:
+    elif step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
         for r in range(rows):
-            vstore(d, r * LANES, vload(p, r * step2))
+            for i in range(0, columns, LANES):
+                vstore(d, r * columns + i, vload_part(p, r * step2 + i, columns - i))
+    elif step2 == 1 and step3 == 0 and columns == 2 and part.dtype == F32:
+        p = as_f32(part.tensor) + start
+        for r in range(0, rows, LANES):
+            v = vload_part(p, r, rows - r)
+            vstore(d, 2 * r, vtwice_first(v))
+            vstore(d, 2 * r + LANES, vtwice_second(v))
     else:
         for r in range(rows):
             load_row(part, start + r * step2, step3, columns, d + r * columns)
@@ -194,12 +214,13 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
 
 @outline(ChainOutput, *MOVED)
 def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Pointer) -> None:
-    """A register to rows of an operand."""
+    """Store a register to rows of an operand."""
     step2, step3 = part.step2, part.step3
-    if step3 == 1 and columns == LANES and part.dtype == F32:
+    if step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
         for i in range(rows):
-            vstore(p, i * step2, vload(r, i * LANES))
+            for j in range(0, columns, LANES):
+                vstore_part(p, i * step2 + j, columns - j, vload(r, i * columns + j))
         return
     for i in range(rows):
         store_row(part, start + i * step2, step3, columns, r + i * columns)
@@ -207,22 +228,22 @@ def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Point
 
 @device
 def offset(part: ChainInput, i0: int, i1: int, i2: int, i3: int) -> int:
-    """The element of a tensor at a place of the four loops."""
+    """Return the index of a tensor's element at a position of the four loops."""
     return i0 * part.step0 + i1 * part.step1 + i2 * part.step2 + i3 * part.step3
 
 
 @device
 def in_order(part: ChainInput, rows: int, columns: int) -> bool:
-    """Whether ``rows`` times ``columns`` elements of a tensor are one f32 run in memory."""
+    """Whether ``rows`` times ``columns`` elements of a tensor are f32 and contiguous."""
     return part.step3 == 1 and (rows == 1 or part.step2 == columns) and part.dtype == F32
 
 
 @kernel
 def chain(row: Chain32) -> None:
-    """16 lanes at a time.
+    """Compute 16 lanes at a time.
 
-    A block is up to 256 elements: several short rows of s3, or a part of a long one. Inputs and outputs that
-    are one run of whole vectors in memory are used where they are, others pass through the stack.
+    A block is up to 256 elements: several short rows of s3, or a part of a long one. Contiguous inputs and outputs of
+    whole vectors are used in place, others pass through the stack.
     A row costs 25-40 ns, a micro-op 5 ns, a vector of 16 1 ns (add) to 9 ns (gelu).
     """
     slots, registers, loaded = stack_f32(SLOTS), stack_pointers(REGISTERS), stack_i64(TWICE_INPUTS)
@@ -269,7 +290,7 @@ def chain(row: Chain32) -> None:
 
 @device
 def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> None:
-    """``d[i] = operand[start + i*step]`` of any dtype, i < count."""
+    """Set ``d[i] = operand[start + i*step]``, i < count, from any dtype."""
     tensor, dtype = part.tensor, part.dtype
     if dtype == F32:
         p32 = as_f32(tensor) + start
@@ -304,7 +325,7 @@ def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> N
 
 @device
 def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) -> None:
-    """``operand[start + i*step] = r[i]`` of any dtype; to integers towards zero, to bool ``!= 0``."""
+    """Set ``operand[start + i*step] = r[i]`` in any dtype; integers are truncated towards zero, bool is ``!= 0``."""
     tensor, dtype = part.tensor, part.dtype
     if dtype == F32:
         p32 = as_f32(tensor) + start
@@ -337,14 +358,14 @@ def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) ->
 
 @device
 def wrap(value: int, bits: int) -> int:
-    """The signed number in the low bits."""
+    """Return the signed number in the low bits."""
     half = 1 << (bits - 1)
     return ((value + half) & ((1 << bits) - 1)) - half
 
 
 @device
 def whole_number(value: float) -> int:
-    """Towards zero; the least int64 for NaN and what does not fit, as numpy has it here."""
+    """Truncate towards zero; NaN and values that do not fit become the least int64, as in numpy on x86."""
     if -9223372036854775808.0 <= value < 9223372036854775808.0:
         return int(value)
     return -9223372036854775808
@@ -352,7 +373,7 @@ def whole_number(value: float) -> int:
 
 @kernel
 def chain64(row: Chain64) -> None:
-    """One element after the other."""
+    """Compute one element after the other."""
     slots = stack_f64(SLOTS64)
     s0, s1, s2, s3, inputs, output, ops = row.s0, row.s1, row.s2, row.s3, row.inputs, row.output, row.ops
     for outer in range(s0 * s1 * s2):

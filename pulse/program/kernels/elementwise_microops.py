@@ -1,8 +1,8 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
-"""The functions of elementwise chains: a name, its vector form, its float64 form.
+"""The functions of elementwise chains: name, vector form, f64 form.
 
-Parameters ``a b c`` are operands, ``p q`` immediates. Where the vector form is missing, the chain of f32 uses
-the float64 form, element by element: correct, and slow (about 10 ns an element). To add one, add a row.
+Parameters ``a b c`` are operands, ``p q`` immediates. Without a vector form, the f32 chain uses the f64 form for
+each element: correct but slow (about 10 ns an element). To add a function, add a row.
 """
 
 import math
@@ -50,26 +50,26 @@ from pulse.program.kernels.vmath_hyperbolic import vacosh, vasinh, vatanh, vcosh
 from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vtan
 
 Function = Callable[..., Any]
-MOST_BITS = 63  # that are shifted
-FRACTION_FREE = 4503599627370496.0  # from 2**52 on, all float64 are whole
+MOST_BITS = 63  # the largest shift
+FRACTION_FREE = 4503599627370496.0  # from 2**52 on, all float64 numbers are whole
 SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
 
 @device
 def truth(mask: Vector) -> Vector:
-    """1.0 if the mask is true, else 0.0."""
+    """Return 1.0 if the mask is true, else 0.0."""
     return vselect(mask, vsplat(1.0), vsplat(0.0))
 
 
 @device
 def both(a: Vector, b: Vector) -> Vector:
-    """Mask of two conditions held as floats."""
+    """Return the mask of lanes in which both conditions, stored as floats, hold."""
     return vne(a, 0.0) & vne(b, 0.0)
 
 
 @device
 def either(a: Vector, b: Vector) -> Vector:
-    """Mask of one of two conditions."""
+    """Return the mask of lanes in which at least one condition holds."""
     return vne(a, 0.0) | vne(b, 0.0)
 
 
@@ -91,19 +91,19 @@ def gelu64(x: float, tanh_form: float) -> float:
 
 @device
 def smaller(a: float, b: float) -> float:
-    """The minimum; NaN if either is NaN."""
+    """Return the minimum; NaN if either is NaN."""
     return a if a < b or a != a else b
 
 
 @device
 def larger(a: float, b: float) -> float:
-    """The maximum; NaN if either is NaN."""
+    """Return the maximum; NaN if either is NaN."""
     return a if a > b or a != a else b
 
 
 @device
 def power(x: float, exponent: float) -> float:
-    """x**exponent; the common exponents without libm."""
+    """Return x**exponent; the common exponents without libm."""
     if exponent == 2:
         return x * x
     if exponent == 1:
@@ -117,7 +117,7 @@ def power(x: float, exponent: float) -> float:
 
 @device
 def vpowc(x: Vector, exponent: float) -> Vector:
-    """x**exponent; the common exponents by products."""
+    """Return x**exponent; the common exponents by products."""
     if exponent == 2:
         return x * x
     if exponent == 1:
@@ -125,13 +125,13 @@ def vpowc(x: Vector, exponent: float) -> Vector:
     if exponent == 3:
         return x * x * x
     if exponent == 0.5:
-        return vselect(veq(x, -math.inf), vsplat(math.inf), vabs(vsqrt(x)))  # of -0.0 it is 0.0
+        return vselect(veq(x, -math.inf), vsplat(math.inf), vabs(vsqrt(x)))  # the root of -0.0 is 0.0
     return vpow(x, vsplat(exponent))
 
 
 @exact
 def rint64(x: float) -> float:
-    """To the nearest whole number, halves to even."""
+    """Round to the nearest whole number, halves to even."""
     size = abs(x)
     if not 0 < size < FRACTION_FREE:
         return x
@@ -141,20 +141,20 @@ def rint64(x: float) -> float:
 
 @device
 def floor64(x: float) -> float:
-    """Down to a whole number."""
+    """Round down to a whole number."""
     rounded = rint64(x)
     return rounded - 1.0 if rounded > x else rounded
 
 
 @device
 def ceil64(x: float) -> float:
-    """Up to a whole number."""
+    """Round up to a whole number."""
     return -floor64(-x)
 
 
 @exact
 def fmod64(x: float, y: float) -> float:
-    """The remainder with the sign of x, exactly: the divisor times powers of two is taken off as often as it fits."""
+    """Return the exact remainder, with the sign of x: subtract the divisor times powers of two as often as it fits."""
     rest, part = abs(x), abs(y)
     if not (rest < math.inf and part > 0):
         return math.nan
@@ -172,7 +172,7 @@ def fmod64(x: float, y: float) -> float:
 
 @device
 def floor_mod(x: float, y: float) -> float:
-    """The remainder with the sign of y."""
+    """Return the remainder with the sign of y."""
     rest = fmod64(x, y)
     return rest + y if rest != 0 and (rest < 0) != (y < 0) else rest
 
@@ -191,25 +191,25 @@ def sigmoid64(x: float) -> float:
 
 @device
 def clip01(x: float) -> float:
-    """``x`` limited to 0 and 1."""
+    """Limit ``x`` to 0 … 1."""
     return smaller(larger(x, 0.0), 1.0)
 
 
 @device
 def sign64(x: float) -> float:
-    """-1, 0 or 1; NaN of NaN."""
+    """Return -1, 0 or 1; NaN for NaN."""
     return 1.0 if x > 0 else -1.0 if x < 0 else x
 
 
 @device
 def shift_left(x: float, bits: float) -> float:
-    """Bits moved to higher places; none is left if there are more places than bits, or less than 0."""
+    """Shift bits to the left; 0 if the shift is negative or larger than the number of bits."""
     return float(int(x) << int(bits)) if 0 <= bits <= MOST_BITS else 0.0
 
 
 @device
 def shift_right(x: float, bits: float) -> float:
-    """The same to lower places, where the sign is left."""
+    """Shift bits to the right; of a shift that is too large, the sign remains."""
     return float(int(x) >> int(bits)) if 0 <= bits <= MOST_BITS else (-1.0 if x < 0 else 0.0)
 
 

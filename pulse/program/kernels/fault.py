@@ -1,4 +1,4 @@
-"""Values of an operand for which its node has no result, counted."""
+"""Count the values of an operand for which its node has no result."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ BETWEEN, WITHIN, NONZERO = range(3)
 
 @device
 def reals_outside(p: Pointer, count: int, step: int, above: float, below: float) -> int:
-    """How many of ``p[i*step]``, i < count, are not between two numbers; NaN never is."""
+    """Return how many of ``p[i*step]``, i < count, are not between two numbers; NaN never is."""
     faults = 0
     if step == 1:
         for i in range(count):
@@ -29,7 +29,7 @@ def reals_outside(p: Pointer, count: int, step: int, above: float, below: float)
 
 @device
 def integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
-    """The number of integers outside of low … high."""
+    """Return the number of integers outside of low … high."""
     faults = 0
     if step == 1:
         for i in range(count):
@@ -42,7 +42,7 @@ def integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> 
 
 @device
 def zeros(p: Pointer, count: int, step: int) -> int:
-    """The number of zeros."""
+    """Return the number of zeros."""
     faults = 0
     if step == 1:
         for i in range(count):
@@ -55,7 +55,7 @@ def zeros(p: Pointer, count: int, step: int) -> int:
 
 @device
 def bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
-    """The number of signed bytes outside of low … high."""
+    """Return the number of signed bytes outside of low … high."""
     faults = 0
     for i in range(count):
         value = int(p[i * step])
@@ -67,9 +67,9 @@ def bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int
 class CountFaultsRow(Instruction):
     """Add to ``own`` and ``total`` how many elements x[f, i0, i1, i2] of frames of the stream have no result.
 
-    Frame f < F is of the stream if ``begin <= clock*P + shift + f < end``; none is before ``clock >= gate``.
-    Mode 0 (reals): those not between ``above`` and ``below``, both excluded; 1 (integers): those outside of low … high;
-    2 (integers): zeros. Frames lie ``step`` elements apart, in each ``s`` elements with strides ``t``.
+    Frame f < F belongs to the stream if ``begin <= clock*P + shift + f < end``, from ``clock >= gate`` on.
+    Mode 0 (reals) counts those not between ``above`` and ``below``, both excluded; 1 (integers): those outside of
+    low … high; 2 (integers): zeros. Frames are ``step`` elements apart, each has ``s`` elements with strides ``t``.
     """
 
     DATA = ("low", "high")
@@ -104,7 +104,7 @@ class CountFaultsRow(Instruction):
 
 @device
 def run_outside(row: CountFaultsRow, start: int, count: int, step: int) -> int:
-    """The faults of one run of the operand."""
+    """Return the number of faults in one run of the operand."""
     x, dtype, mode, low, high = row.x, row.dtype, row.mode, row.low, row.high
     faults = 0
     if dtype == F32:
@@ -134,7 +134,7 @@ def run_outside(row: CountFaultsRow, start: int, count: int, step: int) -> int:
 
 @kernel
 def count_faults(row: CountFaultsRow) -> None:
-    """The frames of the stream in runs that are as long as they can be."""
+    """Check the frames of the stream in the longest possible runs."""
     clock = row.clock[0]
     if clock < row.gate[0]:
         return
@@ -144,7 +144,7 @@ def count_faults(row: CountFaultsRow) -> None:
     count, step, size, stride = stop - start, row.step, row.s2, row.t2
     if count * size == 0:
         return
-    outer, inner = size, stride  # the loop around a run, of which the longer one is made
+    outer, inner = size, stride  # the outer loop and the run: the longer of the two becomes the run
     if step == size * stride:
         count, step, at, outer = count * size, stride, start * step, 1
     elif count < size:

@@ -1,4 +1,4 @@
-"""Elements picked by index."""
+"""Gather elements by index."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from pulse.program.kernels.copy import SHORT_RUN, copy_rows
 
 @device
 def copy_short_rows(src: Pointer, dst: Pointer, rows: int, count: int, a: int, b: int) -> None:
-    """``dst[i*b + j] = src[i*a + j]``, i < rows, j < a small count."""
+    """Set ``dst[i*b + j] = src[i*a + j]``, i < rows, j < a small count."""
     for i in range(rows):
         for j in range(count):
             dst[i * b + j] = src[i * a + j]
@@ -22,8 +22,8 @@ class GatherRow(Instruction):
     """``dst[o*dst_outer + j*dst_axis + r] = src[o*src_outer + indices[j]*src_axis + r]``.
 
     For o < outer, j < count, r < run; strides in elements of ``size`` bytes (1, 2, 4, 8), an index has ``index_size``
-    bytes (4, 8). An index below 0 counts from the end of the axis, whose size is ``axis``; one out of range is clamped,
-    and counted by ``count_faults``.
+    bytes (4, 8). A negative index counts from the end of the axis, whose size is ``axis``. An index out of range is
+    clamped; ``count_faults`` counts it.
     """
 
     src: Operand = reads(None)
@@ -55,7 +55,7 @@ class GatherRow(Instruction):
 
 @kernel
 def gather(row: GatherRow) -> None:
-    """Index by index, of each all outer positions."""
+    """Copy index by index, each for all outer positions."""
     src, dst, size, axis = row.src, row.dst, row.size, row.axis
     wide, narrow, is_wide = as_i64(row.indices), as_i32(row.indices), row.index_size == 8
     outer, count, run = row.outer, row.count, row.run

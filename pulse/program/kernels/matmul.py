@@ -14,7 +14,7 @@ from pulse.jit.span import Reach, run, table
 
 @device
 def one_row_columns(p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: int, bk: int) -> None:
-    """One row against 16 columns, of which ``rest`` are loaded and stored."""
+    """Multiply one row with 16 columns, of which ``rest`` are loaded and stored."""
     sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
     k = 0
     while k + 4 <= K:
@@ -34,13 +34,13 @@ def one_row_columns(p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: i
 def columns_product(
     a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, ak: int, bk: int, ym: int
 ) -> None:
-    """A product whose columns are neighbours in b and in y: vectors over n, four rows at a time."""
+    """Multiply matrices whose columns are contiguous in b and y: vectors over n, four rows at a time."""
     n = 0
     while n < N:
         rest, z = N - n, y + n
         m = 0
         while m + 2 <= M:
-            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # past the last row: the last one again
+            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
             p, q, d1, d2, d3 = a + m * am, b + n, am, (m2 - m) * am, (m3 - m) * am
             sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
             for _ in range(K):
@@ -62,7 +62,7 @@ def columns_product(
 def depth_product(
     a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, bn: int, ym: int, yn: int
 ) -> None:
-    """A product whose terms are neighbours in a and in b: vectors over k, four columns at a time."""
+    """Multiply matrices whose terms are contiguous in a and b: vectors over k, four columns at a time."""
     for m in range(M):
         p, z = a + m * am, y + m * ym
         n = 0
@@ -129,7 +129,7 @@ class Matmul(Instruction):
 
 @kernel
 def matmul(row: Matmul) -> None:
-    """Vectors where bn = yn = 1 or ak = bk = 1, else one product at a time."""
+    """Use vectors if bn = yn = 1 or ak = bk = 1, else one product at a time."""
     left, right, result = row.a, row.b, row.y
     batch_a, batch_b, batch_y, M, K, N = row.batch_a, row.batch_b, row.batch_y, row.M, row.K, row.N
     am, ak, bk, bn, ym, yn = row.am, row.ak, row.bk, row.bn, row.ym, row.yn

@@ -1,9 +1,9 @@
-"""Sliding windows whose rows become codes of int8, against weights of int8: sums of products of bytes, in int32.
+"""Products of sliding windows, as int8 codes, with int8 weights: sums of products of bytes, in int32.
 
-A row of K elements becomes ``code * unit`` with the unit of its largest magnitude (``pulse.ops.quantize_rows``). The
-sums of codes times codes are exact, so they are the same however rows are cut into blocks, and on every processor. One
-of both sides has to be without signs: the codes of weights are stored with 128 added, and what that adds to a sum is
-128 times the sum of the row's codes.
+A row of K elements becomes ``code * unit``, with a unit from its largest magnitude (``pulse.ops.quantize_rows``). The
+sums of products of codes are exact, so they are the same for any division into blocks and on every processor. The
+instruction needs one unsigned operand: the codes of weights are stored with 128 added, which adds 128 times the sum of
+the row's codes to a sum.
 """
 
 from collections.abc import Iterator
@@ -28,19 +28,19 @@ from pulse.program.kernels.quantize_rows import ROW_FLOATS, CodedRow, encode_row
 ROWS = 4
 BLOCKS = 4
 PANEL = BLOCKS * LANES
-"""Columns that are read together; ``x & -PANEL`` are whole panels."""
+"""The columns that are read together; ``x & -PANEL`` rounds down to whole panels."""
 CODE_MEMORY = ROWS * ROW_FLOATS
 
 
 def words_of(elements: int) -> int:
-    """The words of four codes that hold a row."""
+    """Return the number of words of four codes in a row."""
     return -(-elements // BYTES)
 
 
 def pack_codes(matrix: NDArray[np.int8], taps: int) -> NDArray[np.int32]:
-    """Codes [T*K, N] as the kernel reads them, words of four rows of a column.
+    """Pack codes [T*K, N] as the kernel reads them: words of four rows of a column.
 
-    For each tap panels of 64 columns, [K/4, 64], then of 16, [K/4, 16]; what is missing counts as zero.
+    For each tap, panels of 64 columns, [K/4, 64], then of 16, [K/4, 16]; missing codes count as zero.
     """
     depth, columns = matrix.shape[0] // max(1, taps), matrix.shape[1]
     words, wide = words_of(depth), columns // PANEL * PANEL
@@ -58,13 +58,13 @@ def pack_codes(matrix: NDArray[np.int8], taps: int) -> NDArray[np.int32]:
 
 @exact
 def add_sum(total: Vector, unit: float, scales: Pointer, first: Vector, rest: int) -> Vector:
-    """What a sum of codes is worth, added to ``first``; the same bits in every block."""
+    """Add the value of a sum of codes to ``first``; the same bits in every block."""
     return vfma(vtofloat(total), vload_part(scales, 0, rest) * vsplat(unit), first)
 
 
 @device
 def first_sum(bias: Pointer, y: Pointer, rest: int, adds: int) -> Vector:
-    """What a sum is added to: the bias (``adds`` 0), what is in y (1), or both (2)."""
+    """Return the first term of a sum: the bias (``adds`` 0), the value in y (1), or both (2)."""
     if adds == 0:
         return vload_part(bias, 0, rest)
     before = vload_part(y, 0, rest)
@@ -85,7 +85,7 @@ def put(
 def one_row_codes(
     row: CodedRow, words: int, w: Pointer, scales: Pointer, bias: Pointer, y: Pointer, N: int, adds: int
 ) -> None:
-    """One coded row against one tap; ``adds`` as in ``first_sum``."""
+    """Multiply one coded row with one tap; ``adds`` as in ``first_sum``."""
     x, unit, start = row
     n = 0
     while n + PANEL <= N:
@@ -122,7 +122,7 @@ def two_blocks_of_four(
     p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
     scales: Pointer, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
 ) -> None:  # fmt: skip
-    """Four coded rows against the 32 columns from n of a panel."""
+    """Multiply four coded rows with the 32 columns from n of a panel."""
     x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
     zero = vtoint(vzero())
     a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
@@ -149,7 +149,7 @@ def four_rows_codes(
     p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
     scales: Pointer, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, N: int, adds: int,
 ) -> None:  # fmt: skip
-    """Four coded rows against one tap."""
+    """Multiply four coded rows with one tap."""
     n, whole = 0, N & -PANEL
     while n < whole:
         here = w + (n & -PANEL) * words + (n & (PANEL - 1))
@@ -173,7 +173,7 @@ def four_rows_codes(
 
 
 def code_words(elements: int, columns: int) -> int:
-    """The words of ``pack_codes`` for one tap."""
+    """Return the number of words of ``pack_codes`` for one tap."""
     return words_of(elements) * -(-columns // LANES) * LANES
 
 
@@ -181,7 +181,7 @@ class ProductOfCodes(ProductRows):
     """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * unit[m, t] * W[t*K + k, n] * scales[n] (+ y[...]), f32; then the
     steps of ``finish``.
 
-    c * unit are the elements of x at rows_x[m] + taps[t] as codes of int8 (``pulse.ops.quantize_rows``), W is from
+    c * unit are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_rows``), W is from
     ``pack_codes``.
     """
 
@@ -192,7 +192,7 @@ class ProductOfCodes(ProductRows):
     finish: Finish
 
     def cuts(self) -> Iterator[Cut]:
-        """Sums of whole numbers: the same in every part."""
+        """Cut rows and columns: sums of whole numbers are the same in every part."""
         depth = self.T * self.K
         yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
 
@@ -205,7 +205,7 @@ class ProductOfCodes(ProductRows):
 
 @device
 def one_row_of_codes(row: ProductOfCodes, x: Pointer, y: Pointer, memory: Pointer) -> None:
-    """One row, tap by tap."""
+    """Compute one row, tap by tap."""
     T, taps, K, N, weights, bias, scales = row.T, row.taps, row.K, row.N, row.W, row.bias, row.scales
     words = (K + 3) >> 2
     size = words * ((N + LANES - 1) & -LANES)
@@ -220,7 +220,7 @@ def four_rows_of_codes(
     row: ProductOfCodes, x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer,
     y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, memory: Pointer,
 ) -> None:  # fmt: skip
-    """Four rows, tap by tap."""
+    """Compute four rows, tap by tap."""
     T, taps, K, N, weights, bias, scales = row.T, row.taps, row.K, row.N, row.W, row.bias, row.scales
     words = (K + 3) >> 2
     size = words * ((N + LANES - 1) & -LANES)
@@ -234,7 +234,7 @@ def four_rows_of_codes(
 
 @kernel
 def product_of_codes(row: ProductOfCodes) -> None:
-    """Four rows at a time."""
+    """Compute four rows at a time."""
     x, y, M, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     memory, m = stack_f32(CODE_MEMORY), 0
     while m + ROWS <= M:

@@ -1,4 +1,4 @@
-"""Products of codes of several streams: a row of four lanes shares one reading of the weights."""
+"""Products of codes for several streams: four lanes share one reading of the weights."""
 
 from pulse.jit.lanes import lane, lane_count
 from pulse.jit.registry import lanes_of
@@ -16,7 +16,7 @@ from pulse.program.kernels.matmul_finish import finish
 
 @lanes_of(product_of_codes)
 def product_of_codes_lanes(row: ProductOfCodes) -> None:
-    """Row by row, in each four lanes at a time."""
+    """Compute row by row, four lanes at a time."""
     M, rows_x, rows_y, memory, L = row.M, row.rows_x, row.rows_y, stack_f32(CODE_MEMORY), lane_count(row)
     for m in range(M):
         at_x, at_y, l = rows_x[m], rows_y[m], 0

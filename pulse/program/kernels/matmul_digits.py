@@ -1,9 +1,9 @@
-"""Products of one row with weights of int8 in whole numbers: four digits of eight bits for each element of the row.
+"""Products of one row with int8 weights in integers: each element of the row is split into four digits of eight bits.
 
-Digits are of a common unit, a power of two, so that the largest element of the row has 31 bits: an element is off by
-at most 2**-31 of the largest, less than a sum of float32 rounds by. Sums of digits times codes are exact; only what
-becomes of them is rounded. A row that is not finite, almost zero or too long has no digits, and neither has one where
-the processor has no sums of products of bytes: its weights become floats, one after the other.
+The digits of a row share a unit, a power of two, such that the largest element has 31 bits: the error of an element is
+at most 2**-31 of the largest, less than the rounding of an f32 sum. Sums of digits times codes are exact; only the
+final value is rounded. A row that is not finite, almost zero or too long has no digits, nor has any row if the
+processor has no sums of products of bytes: then the weights are converted to floats one by one.
 """
 
 from typing import TypeAlias
@@ -41,22 +41,22 @@ from pulse.jit.simd import (
 from pulse.program.kernels.matmul_scales import Scales
 
 Digits: TypeAlias = tuple[Pointer, float, int]
-"""Digits as words of four elements, their unit (0: there are none), and 128 times the sum of the highest ones."""
+"""The digits of a row: words of four elements, their unit (0: no digits), and 128 times the sum of the highest ones."""
 
 Sums: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
-"""Of 16 columns: in int32 one for each digit, the lowest first; in float32 of the elements that have none."""
+"""The sums of 16 columns: one in int32 for each digit, the lowest first; one in f32 for elements without digits."""
 
-LONGEST = 4096  # elements of a row
-DIGITS = LONGEST + 4 * LANES  # float32 of the memory that holds four digits of each
+LONGEST = 4096  # the most elements of a row
+DIGITS = LONGEST + 4 * LANES  # f32 elements of the memory for four digits of each
 PLANE = DIGITS // 4  # words from one digit of four elements to the next
-SIGNS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)  # of four bytes
+SIGNS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)  # the sign bits of four bytes
 SMALLEST = 2.0**-96
 LARGEST = 2.0**127
 
 
 @device
 def digits_of(x: Pointer, K: int, scales: Scales, memory: Pointer) -> Digits:
-    """Digits of a row of K elements, of which the last K % 4 have none, to ``memory`` (``DIGITS`` float32)."""
+    """Write the digits of a row of K elements, except the last K % 4, to ``memory`` (``DIGITS`` elements of f32)."""
     if scales is None:
         return as_i32(memory), 0.0, 0
     largest = largest_of(x, K) if has_byte_dots() and K <= LONGEST else 2 * LARGEST
@@ -65,7 +65,7 @@ def digits_of(x: Pointer, K: int, scales: Scales, memory: Pointer) -> Digits:
 
 @device
 def digits_of_taps(x: Pointer, taps: Pointer, T: int, K: int, scales: Scales, memory: Pointer) -> Digits:
-    """The digits of T pieces of a row; their digits follow each other."""
+    """Write the digits of T pieces of a row, one after another."""
     if scales is None:
         return as_i32(memory), 0.0, 0
     largest = 2 * LARGEST
@@ -83,7 +83,7 @@ def digits_of_taps(x: Pointer, taps: Pointer, T: int, K: int, scales: Scales, me
 
 @device
 def largest_of(x: Pointer, K: int) -> float:
-    """The largest magnitude of the elements that have digits; infinite if one is NaN."""
+    """Return the largest magnitude of the elements that have digits; infinity if one is NaN."""
     most, k, end = vzero(), 0, K & -4
     while k < end:
         most = vmax(most, vabs(vload_part(x, k, end - k)))
@@ -94,7 +94,7 @@ def largest_of(x: Pointer, K: int) -> float:
 
 @device
 def unit_of(largest: float) -> float:
-    """The unit of the digits of a row with this largest magnitude; 0 if there are none."""
+    """Return the unit of the digits of a row with this largest magnitude; 0 if it has no digits."""
     if largest == 0:
         return 1.0
     if not (largest >= SMALLEST and largest < LARGEST):
@@ -104,7 +104,7 @@ def unit_of(largest: float) -> float:
 
 @device
 def split(x: Pointer, K: int, at: int, unit: float, memory: Pointer) -> Digits:
-    """The digits of K elements to the words from ``at``; past the last one they are zeros."""
+    """Write the digits of K elements to the words from ``at``, padded with zeros."""
     places, k, end = as_u8(memory) + 4 * at, 0, K & -4
     highest = vtoint(vzero())
     if unit > 0:
@@ -122,16 +122,16 @@ def split(x: Pointer, K: int, at: int, unit: float, memory: Pointer) -> Digits:
 
 @device
 def no_sums() -> Sums:
-    """Sums of nothing."""
+    """Return sums of zero."""
     zero = vtoint(vzero())
     return zero, zero, zero, zero, vzero()
 
 
 @device
 def add_products(sums: Sums, words: Pointer, codes: Vector) -> Sums:
-    """The sums with four more elements of a row, times the codes of 16 columns.
+    """Add four elements of a row, times the codes of 16 columns, to the sums.
 
-    The highest digits have signs, so they are multiplied with codes + 128.
+    The highest digits are signed, so they are multiplied with codes + 128.
     """
     a, b, c, d, more = sums
     a, b = vdot_bytes(a, words[0], codes), vdot_bytes(b, words[PLANE], codes)
@@ -141,14 +141,14 @@ def add_products(sums: Sums, words: Pointer, codes: Vector) -> Sums:
 
 @device
 def with_element(sums: Sums, element: float, w: Pointer, i: int) -> Sums:
-    """The sums with one more element, which has no digits, times the 16 weights from i."""
+    """Add one element without digits, times the 16 weights from i, to the sums."""
     a, b, c, d, more = sums
     return a, b, c, d, vfma(element, vload(w, i), more)
 
 
 @device
 def value_of(sums: Sums, digits: Digits) -> Vector:
-    """What sums are worth, before the scales of the columns."""
+    """Return the value of sums, before the scales of the columns."""
     a, b, c, d, more = sums
     total = vfma(vtofloat(d - digits[2]), 256.0, vtofloat(c))
     total = vfma(vfma(total, 256.0, vtofloat(b)), 256.0, vtofloat(a))
@@ -157,7 +157,7 @@ def value_of(sums: Sums, digits: Digits) -> Vector:
 
 @device
 def with_one(a: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> Sums:
-    """The sums with ``sum_k h[k] * w[k]``, w [K, 16], the words those of h."""
+    """Add ``sum_k h[k] * w[k]`` to the sums, w [K, 16]; ``words`` are the digits of h."""
     for k in range(K >> 2):
         a = add_products(a, words + k, columns_of_one(w, 0))
         w = w + 4 * LANES
@@ -169,7 +169,7 @@ def with_one(a: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> Sums:
 
 @device
 def with_two(a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> tuple[Sums, Sums]:
-    """The same of two blocks of columns, w [K, 2, 16]."""
+    """As ``with_one`` for two blocks of columns, w [K, 2, 16]."""
     for k in range(K >> 2):
         u, v = columns_of_two(w, 0)
         a, b = add_products(a, words + k, u), add_products(b, words + k, v)
@@ -182,7 +182,7 @@ def with_two(a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -
 
 @device
 def sum_three_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector]:
-    """``sum_k h[k] * w[k]`` of three blocks of columns, w [K, 3, 16]."""
+    """Return ``sum_k h[k] * w[k]`` for three blocks of columns, w [K, 3, 16]."""
     a, b, c, words = no_sums(), no_sums(), no_sums(), digits[0]
     for k in range(K >> 2):
         u, v, x = columns_of_three(w, 0)
@@ -197,7 +197,7 @@ def sum_three_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Ve
 
 @device
 def sum_four_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector, Vector]:
-    """The same of four blocks of columns, w [K, 4, 16]."""
+    """Return ``sum_k h[k] * w[k]`` for four blocks of columns, w [K, 4, 16]."""
     a, b, c, d, words = no_sums(), no_sums(), no_sums(), no_sums(), digits[0]
     for k in range(K >> 2):
         u, v, x, y = columns_of_four(w, 0)
@@ -213,7 +213,7 @@ def sum_four_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vec
 
 @device
 def sum_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer) -> Vector:
-    """``sum_tk x[taps[t] + k] * w[t * K + k]``, w [T * K, 16]."""
+    """Return ``sum_tk x[taps[t] + k] * w[t * K + k]``, w [T * K, 16]."""
     a = no_sums()
     for t in range(T):
         a = with_one(a, digits[0] + t * (K >> 2), x + taps[t], w + t * K * LANES, K)
@@ -224,7 +224,7 @@ def sum_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Point
 def sum_taps_wide(
     digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer
 ) -> tuple[Vector, Vector]:
-    """The same of two blocks of columns, w [T * K, 2, 16]."""
+    """As ``sum_taps`` for two blocks of columns, w [T * K, 2, 16]."""
     a, b = no_sums(), no_sums()
     for t in range(T):
         a, b = with_two(a, b, digits[0] + t * (K >> 2), x + taps[t], w + t * K * 2 * LANES, K)

@@ -24,17 +24,17 @@ STEPS = (
 )
 RELU, TANH, SIGMOID, LEAKY, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN = range(len(STEPS))
 BY_COLUMN = ("prelu", "mul_round")
-"""Steps whose operand has one number for each column."""
+"""The steps whose operand has one number for each column."""
 GATES = (None, "tanh", "sigmoid")
 
 
 class FinishStep(RowFields):
-    """A function of the values v of a row.
+    """A function applied to the values v of a row.
 
     relu tanh sigmoid      of v
     leaky_relu elu swish   of v, with the parameter
     prelu                  with one slope for each column, the operand
-    mul_round              the whole number next to v times the operand, which has one number for each column
+    mul_round              v times the operand, which has one number for each column, rounded to a whole number
     max min                of v and the parameter
     add                    v + operand[rows[m] + n]
     """
@@ -55,9 +55,9 @@ class GateFinish(RowFields):
 
 
 class Finish(RowFields):
-    """All steps, one after the other, or one gate.
+    """The steps after a product, in order, or one gate.
 
-    ``flat``: all rows lie one after the other, in the operands too, so that they are one long row.
+    ``flat``: all rows are contiguous, in the operands too, so that they form one long row.
     """
 
     flat: bool
@@ -67,12 +67,12 @@ class Finish(RowFields):
     steps: Sequence[FinishStep] = many("step_count")
 
     def row_moves(self) -> dict[str, int]:
-        """``Cut.moves`` of a product's rows."""
+        """Return ``Cut.moves`` for a product's rows."""
         gates = {f"finish.gates[{i}].rows": 1 for i in range(self.gate_count)}
         return gates | {f"finish.steps[{i}].rows": 1 for i, step in enumerate(self.steps) if step.code == ADD}
 
     def column_moves(self) -> dict[str, int] | None:
-        """``Cut.moves`` of a product's columns; None: they cannot be cut."""
+        """Return ``Cut.moves`` for a product's columns; None if they cannot be cut."""
         if self.gate_count > 0:
             return None
         by_column = (PRELU, MUL_ROUND, ADD)
@@ -81,7 +81,7 @@ class Finish(RowFields):
         }
 
     def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
-        """``reaches`` after M rows of N columns of y."""
+        """Yield the ``reaches`` of the steps after M rows of N columns of y."""
         for gate in self.gates:
             yield y, table(rows_y, M) + run(N)
             yield gate.gated, table(gate.rows, M) + run(N // 2)
@@ -91,7 +91,7 @@ class Finish(RowFields):
             reads_rows, reads_columns = step.code == ADD, step.code in (PRELU, MUL_ROUND)
             if reads_rows:
                 yield step.operand, table(step.rows, rows) + run(columns)
-                yield step.operand, table(step.rows, M) + run(N)  # what parts of the rows and columns reach
+                yield step.operand, table(step.rows, M) + run(N)  # the reach of parts of the rows and columns
             yield step.operand, run(columns) if reads_columns else NOTHING
             yield step.rows, NOTHING
 
@@ -101,7 +101,7 @@ NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 @device
 def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector:
-    """One step on the columns from n, of which ``rest`` exist, of row m."""
+    """Apply one step to the columns from n, of which ``rest`` exist, of row m."""
     code, p = step.code, step.parameter
     if code == RELU:
         return vmax(v, 0.0)
@@ -127,7 +127,7 @@ def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector
 
 @device
 def gate_half(v: Vector, function: int) -> Vector:
-    """A half of a gate."""
+    """Apply the function of one half of a gate."""
     if function == 1:
         return vtanh(v)
     if function == 2:
@@ -137,7 +137,7 @@ def gate_half(v: Vector, function: int) -> Vector:
 
 @device
 def gate_rows(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
-    """The two halves of each row to one of half the width."""
+    """Combine the two halves of each row to a row of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2
     for m in range(M):
         v, target = y + rows_y[m], z + rows_z[m]
@@ -148,7 +148,7 @@ def gate_rows(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> 
 
 @device
 def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
-    """The steps or the gate on M rows of N columns."""
+    """Apply the steps or the gate to M rows of N columns."""
     count, steps = row.step_count, row.steps
     if row.gate_count > 0:
         gate_rows(row.gates[0], y, rows_y, M, N)

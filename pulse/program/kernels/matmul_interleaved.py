@@ -1,6 +1,7 @@
-"""Window products of sixteen streams whose memories are interleaved: a vector is one element of all of them.
+"""Window products for sixteen streams with interleaved memories: a vector holds one element of each stream.
 
-Of x, y and the operands of steps, element i is the 16 floats from ``16 * i`` on. Weights, biases and tables are of all.
+Element i of x, y and the operands of steps is the 16 floats from ``16 * i`` on. All streams share weights, biases and
+tables.
 """
 
 from collections.abc import Iterator
@@ -35,11 +36,11 @@ from pulse.program.kernels.matmul_windows import ProductRows
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 COLUMNS = 4
-"""Columns of a tile."""
+"""The columns of a tile."""
 
 
 def interleaved_weights(packed: NDArray[np.float32], rows: int, columns: int) -> NDArray[np.float32]:
-    """Weights that ``pack_product`` has packed as [ceil(columns / 4), rows, 4], padded by zeros."""
+    """Repack the weights of ``pack_product`` as [ceil(columns / 4), rows, 4], padded by zeros."""
     matrix, first = np.zeros((rows, columns), np.float32), 0
     while first < columns:
         width = panel_width(columns - first)
@@ -50,7 +51,7 @@ def interleaved_weights(packed: NDArray[np.float32], rows: int, columns: int) ->
 
 
 def tile(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Weights [rows, columns] as [ceil(columns / 4), rows, 4], padded by zeros."""
+    """Pack weights [rows, columns] as [ceil(columns / 4), rows, 4], padded by zeros."""
     rows, columns = matrix.shape
     tiles = -(-columns // COLUMNS)
     padded = np.zeros((rows, tiles * COLUMNS), np.float32)
@@ -59,7 +60,7 @@ def tile(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def few_weights(packed: NDArray[np.float32], width: int, columns: int) -> NDArray[np.float32]:
-    """Weights that ``pack_few`` has packed, as ``interleaved_weights`` gives them; up to 8 columns."""
+    """Repack the weights of ``pack_few`` as ``interleaved_weights`` does; up to 8 columns."""
     matrix = packed.reshape(-1, width, LANES // width).transpose(0, 2, 1).reshape(-1, width)[:, :columns]
     return tile(matrix)
 
@@ -67,8 +68,8 @@ def few_weights(packed: NDArray[np.float32], width: int, columns: int) -> NDArra
 class InterleavedProduct(ProductRows):
     """y[rows_y[m] + n] = bias[n] + sum_t sum_k x[rows_x[m] + taps[t] + k] * W[t*K + k, n] of sixteen streams.
 
-    W is from ``interleaved_weights``; the bias is padded to whole tiles. ``accumulate`` adds what is in y; then come
-    the steps of ``finish``.
+    W is from ``interleaved_weights``; the bias is padded to whole tiles. ``accumulate`` adds the values in y; then the
+    steps of ``finish`` follow.
     """
 
     W: Operand = reads("f32")
@@ -86,7 +87,7 @@ class InterleavedProduct(ProductRows):
 
 
 def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
-    """``reaches`` of the gate or the steps after M rows of N columns of y."""
+    """Yield the ``reaches`` of the gate or the steps after M rows of N columns of y."""
     for gate in finish.gates:
         yield y, (table(rows_y, M) + run(N)) * LANES
         yield gate.gated, (table(gate.rows, M) + run(N // 2)) * LANES
@@ -100,7 +101,7 @@ def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: 
 
 @device
 def load_sum(y: Pointer, n: int, rest: int, accumulate: int) -> Vector:
-    """What is in column n of a row, if that counts."""
+    """Load column n of a row if it accumulates; else 0."""
     if accumulate and n < rest:
         return vload(y, n * LANES)
     return vzero()
@@ -110,7 +111,7 @@ def load_sum(y: Pointer, n: int, rest: int, accumulate: int) -> Vector:
 def first_sums(
     bias: Pointer, y: Pointer, rest: int, accumulate: int
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """What the sums of four columns of a row begin with; ``rest`` of them exist."""
+    """Return the initial sums of four columns of a row, of which ``rest`` exist."""
     return (
         vsplat(bias[0]) + load_sum(y, 0, rest, accumulate),
         vsplat(bias[1]) + load_sum(y, 1, rest, accumulate),
@@ -121,7 +122,7 @@ def first_sums(
 
 @device
 def store_columns(y: Pointer, rest: int, a: Vector, b: Vector, c: Vector, d: Vector) -> None:
-    """Four columns, of which ``rest`` exist."""
+    """Store four columns, of which ``rest`` exist."""
     vstore(y, 0, a)
     if rest > 1:
         vstore(y, LANES, b)
@@ -136,7 +137,7 @@ def four_rows(
     x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
     y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int,
 ) -> None:  # fmt: skip
-    """Four rows, four columns."""
+    """Compute four rows of four columns."""
     a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
     a1, b1, c1, d1 = first_sums(bias, y1, rest, accumulate)
     a2, b2, c2, d2 = first_sums(bias, y2, rest, accumulate)
@@ -167,7 +168,7 @@ def two_rows(
     x0: Pointer, x1: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
     y0: Pointer, y1: Pointer, rest: int, accumulate: int,
 ) -> None:  # fmt: skip
-    """Two rows, four columns."""
+    """Compute two rows of four columns."""
     a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
     a1, b1, c1, d1 = first_sums(bias, y1, rest, accumulate)
     for t in range(T):
@@ -188,7 +189,7 @@ def one_row(
     x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, far: int, bias: Pointer, y: Pointer, rest: int,
     accumulate: int,
 ) -> None:  # fmt: skip
-    """One row, two tiles of columns; the weights of the second lie ``far`` further on."""
+    """Compute one row of two tiles of columns; the weights of the second are ``far`` further on."""
     a0, b0, c0, d0 = first_sums(bias, y, rest, accumulate)
     a1, b1, c1, d1 = first_sums(bias + COLUMNS, y + COLUMNS * LANES, rest - COLUMNS, accumulate)
     z = w + far
@@ -205,7 +206,7 @@ def one_row(
 
 @device
 def apply_step(v: Vector, code: int, p: float) -> Vector:
-    """A step without an operand."""
+    """Apply a step without an operand."""
     if code == RELU:
         return vmax(v, 0.0)
     if code == TANH:
@@ -224,7 +225,7 @@ def apply_step(v: Vector, code: int, p: float) -> Vector:
 
 @device
 def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
-    """One step on all rows."""
+    """Apply one step to all rows."""
     code, p = step.code, step.parameter
     for m in range(M):
         q = y + rows_y[m] * LANES
@@ -248,7 +249,7 @@ def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> 
 
 @device
 def gate_vectors(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
-    """The two halves of each row to one of half the width."""
+    """Combine the two halves of each row to a row of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2 * LANES
     for m in range(M):
         v, target = y + rows_y[m] * LANES, z + rows_z[m] * LANES
@@ -269,7 +270,7 @@ def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> Non
 
 @kernel
 def interleaved_product(row: InterleavedProduct) -> None:
-    """Four columns at a time, in each four rows; of a single row eight columns."""
+    """Compute four columns at a time, four rows of each; eight columns of a single row."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, x, y, accumulate = row.W, row.bias, row.x, row.y, row.accumulate
     far, n = COLUMNS * T * K, 0
@@ -283,7 +284,7 @@ def interleaved_product(row: InterleavedProduct) -> None:
             n += 2 * COLUMNS
             continue
         while m < M:
-            m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)  # the last row again
+            m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
             x0, x1 = x + rows_x[m] * LANES, x + rows_x[m1] * LANES
             y0, y1 = q + rows_y[m] * LANES, q + rows_y[m1] * LANES
             if M - m <= 2:

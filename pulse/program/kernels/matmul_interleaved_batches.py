@@ -1,4 +1,4 @@
-"""Batched products of two run-time operands of sixteen streams; see ``matmul_interleaved``."""
+"""Batched products of two run-time operands for sixteen streams; see ``matmul_interleaved``."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from pulse.program.kernels.matmul import Matmul
 
 
 class InterleavedMatmul(Matmul):
-    """``y[b_y + m*ym + n*yn] = sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn]`` of sixteen streams."""
+    """``y[b_y + m*ym + n*yn] = sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn]`` for sixteen streams."""
 
     def multiply_adds(self) -> int:
         return LANES * super().multiply_adds()
@@ -29,7 +29,7 @@ def sixteen_products(
     a: Pointer, b: Pointer, y: Pointer, K: int, ak: int, bk: int,
     a1: int, a2: int, a3: int, b1: int, b2: int, b3: int, y1: int, y2: int, y3: int, z1: int, z2: int, z3: int,
 ) -> None:  # fmt: skip
-    """Four rows of a with four columns of b; all distances in floats."""
+    """Multiply four rows of a with four columns of b; all strides in floats."""
     c00, c01, c02, c03 = vzero(), vzero(), vzero(), vzero()
     c10, c11, c12, c13 = vzero(), vzero(), vzero(), vzero()
     c20, c21, c22, c23 = vzero(), vzero(), vzero(), vzero()
@@ -55,7 +55,7 @@ def sixteen_products(
 def store_row(
     y: Pointer, at: int, z1: int, z2: int, z3: int, a: Vector, b: Vector, c: Vector, d: Vector
 ) -> None:
-    """Four columns of a row."""
+    """Store four columns of a row."""
     vstore(y, at, a)
     vstore(y, at + z1, b)
     vstore(y, at + z2, c)
@@ -64,7 +64,7 @@ def store_row(
 
 @kernel
 def interleaved_matmul(row: InterleavedMatmul) -> None:
-    """Four rows and four columns at a time; past the last one it is the last one again."""
+    """Compute four rows and four columns at a time; after the last one, repeat it."""
     left, right, result, batch_a, batch_b, batch_y = (
         row.a,
         row.b,

@@ -1,6 +1,6 @@
-"""Sliding windows against packed weights, which are f32, f16, bf16 or int8 with a scale for each column.
+"""Products of sliding windows with packed weights: f32, f16, bf16, or int8 with a scale for each column.
 
-The sums are f32 in every form. A kernel has one form of weights; what it does is written once.
+The sums are f32 in every form. Each kernel has one form of weights; their code is shared.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from pulse.program.kernels.matmul_product_blocks import (
 from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
 
-ROWS = 8  # at most, of a block
+ROWS = 8  # the most rows of a block
 
 
 @device
@@ -47,7 +47,7 @@ def digit_row(
     accumulate: int,
     memory: Pointer,
 ) -> None:
-    """One row against all panels: by its digits if it has some."""
+    """Multiply one row with all panels, by its digits if it has some."""
     digits, n = digits_of_taps(x, taps, T, K, scales, memory), 0
     while n < N:
         w, b, s, here, rest = weights + n * T * K, bias + n, offset_scales(scales, n), y + n, N - n
@@ -71,7 +71,7 @@ def digit_row(
 
 @device
 def digit_rows(row: "Product", scales: Scales) -> int:
-    """All panels, where digits are faster: one row or two of int8; how many columns are done."""
+    """Multiply one or two rows with all int8 panels by digits, if that is faster; return the number of columns done."""
     if scales is None:
         return 0
     M, N, x, y, rows_x, rows_y = row.M, row.N, row.x, row.y, row.rows_x, row.rows_y
@@ -88,9 +88,9 @@ def digit_rows(row: "Product", scales: Scales) -> int:
 
 @device
 def one_row_panels(row: "Product", scales: Scales) -> int:
-    """The whole panels, if there is one row; how many columns are done then.
+    """Multiply a single row with the whole panels; return the number of columns done.
 
-    A loop of its own: nothing is stored in parts, and what leads from panel to panel stays in registers.
+    This is a separate loop because all stores are whole vectors and its pointers stay in registers.
     """
     if row.M != 1:
         return 0
@@ -104,7 +104,7 @@ def one_row_panels(row: "Product", scales: Scales) -> int:
 
 
 class PackedProduct(ProductRows):
-    """A product with packed weights, which have scales if they are of int8."""
+    """A product with packed weights, which have scales if they are int8."""
 
     W: Operand = packed_weights()
     bias: Operand = reads("f32", "N")
@@ -115,13 +115,13 @@ class Product(PackedProduct):
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
     of ``finish``.
 
-    W is from ``pack_product``, of int8 it is ``W * scales``; it is read once per four rows.
+    W is from ``pack_product``; int8 weights are ``W * scales``. It is read once per four rows.
     """
 
     finish: Finish
 
     def cuts(self) -> Iterator[Cut]:
-        """Of int8, one row or two are computed in another way than more of them: parts have at least eight."""
+        """Cut rows and columns. One or two int8 rows are computed differently, so parts have at least eight."""
         depth = self.T * self.K
         yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
         columns = self.finish.column_moves()
@@ -138,7 +138,7 @@ class Product(PackedProduct):
 
 @kernel
 def product(row: Product) -> None:
-    """Panel by panel, in each four or eight rows at a time."""
+    """Compute panel by panel, four or eight rows at a time."""
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate = row.accumulate
@@ -156,7 +156,7 @@ def product(row: Product) -> None:
                 eight_rows_of_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
             m += 8
         while m + 3 <= M:
-            last = min(m + 3, M - 1)  # the last block of three does its third row twice
+            last = min(m + 3, M - 1)  # the last block of three computes its third row twice
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[last]
             y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[last]
             y0, y1, y2, y3 = y0 + n, y1 + n, y2 + n, y3 + n

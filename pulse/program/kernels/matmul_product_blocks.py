@@ -1,4 +1,4 @@
-"""Blocks of a product: some rows against one panel of packed weights."""
+"""Blocks of a product: some rows times one panel of packed weights."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def panel_width(columns: int) -> int:
 
 
 def pack_product(w: NDArray[Any]) -> NDArray[Any]:
-    """Weights [R, N] in the order that ``product`` reads them: panels of columns, each row by row; of any type.
+    """Pack weights [R, N] of any type in the order that ``product`` reads: panels of columns, each row by row.
 
     The panels are 32 columns wide; the last ones as ``panel_width`` says. Missing columns are zeros. Rows of 32
     columns are ``in_pairs``.
@@ -53,7 +53,7 @@ def pack_product(w: NDArray[Any]) -> NDArray[Any]:
 
 @device
 def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
-    """What a sum begins with: the bias, plus what is in y if it accumulates."""
+    """Return the initial sum: the bias, plus the value in y if it accumulates."""
     if accumulate:
         return bias + vload_part(y, 0, rest)
     return bias
@@ -72,7 +72,7 @@ def one_row_wide(
     rest: int,
     accumulate: int,
 ) -> None:
-    """One row against a panel of 32 columns, of which ``rest`` are stored."""
+    """Multiply one row with a panel of 32 columns, of which ``rest`` are stored."""
     first0 = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
     first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
     low, high = begin_sum(first0, scales), begin_sum(first1, scales)
@@ -112,7 +112,7 @@ def one_row_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """One row against a panel of 16 columns, of which ``rest`` are stored."""
+    """Multiply one row with a panel of 16 columns, of which ``rest`` are stored."""
     first = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
     sum0 = begin_sum(first, scales)
     sum1, sum2, sum3 = vzero(), vzero(), vzero()
@@ -153,7 +153,7 @@ def four_rows_wide(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Four rows against a panel of 32 columns, of which ``rest`` are stored."""
+    """Multiply four rows with a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
     left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
     left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
@@ -203,7 +203,7 @@ def four_rows_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Four rows against a panel of 16 columns, of which ``rest`` are stored."""
+    """Multiply four rows with a panel of 16 columns, of which ``rest`` are stored."""
     b = vload_part(bias, 0, rest)
     first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
     first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
@@ -238,7 +238,7 @@ def eight_rows_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Eight rows against a panel of 16 columns: as many sums as keep the adders busy."""
+    """Multiply eight rows with a panel of 16 columns: enough independent sums to keep the adders busy."""
     b = vload_part(bias, 0, rest)
     y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
     y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
@@ -286,7 +286,7 @@ def eight_rows_of_8(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Eight rows against a panel of up to 8 columns, in half registers: two sums of each row, so that none waits."""
+    """Multiply eight rows with a panel of up to 8 columns, in half registers; two sums a row hide the latency."""
     b = vload_part(bias, 0, rest)
     y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
     y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]

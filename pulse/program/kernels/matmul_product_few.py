@@ -1,7 +1,7 @@
-"""Sliding windows against weights of few columns: several inputs side by side in a vector.
+"""Products of sliding windows with weights of few columns: several inputs side by side in a vector.
 
-A vector of 16 lanes against 4 columns is nearly empty. Here it holds the same 4 columns for four inputs, 2 columns for
-eight of them, or one for 16; the sums of a column are added up at the end.
+With 4 columns, a vector of 16 lanes would be nearly empty. Here it holds the same 4 columns for four inputs, 2
+columns for eight of them, or one for 16; the sums of a column are added up at the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,14 +34,14 @@ from pulse.program.kernels.matmul_product_blocks import initial_sum
 from pulse.program.kernels.matmul_scales import begin_sum, end_sum
 
 WIDTHS = (1, 2, 4)
-"""Columns of a vector."""
+"""The columns of a vector."""
 ROWS = 8
-"""Rows of a block."""
+"""The rows of a block."""
 MOST_SUMS = ROWS * WIDTHS[-1]
 
 
 def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
-    """Weights [R, N], N up to ``width``, in the order that ``product_few`` reads them; of any type.
+    """Pack weights [R, N] of any type, N up to ``width``, in the order that ``product_few`` reads.
 
     [R / inputs, width, inputs], where ``inputs * width`` is 16 and divides R * width; missing columns are zeros.
     """
@@ -52,7 +52,7 @@ def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
 
 
 def few_width(M: int, K: int, N: int) -> int | None:
-    """The columns of a vector with which ``product_few`` has the least to multiply; None if ``product`` has less."""
+    """Return the vector width with which ``product_few`` has the least work; None if ``product`` has less."""
     for width in WIDTHS:
         inputs = LANES // width
         if 0 < N <= width and K > 0 and K % inputs == 0:
@@ -61,7 +61,7 @@ def few_width(M: int, K: int, N: int) -> int | None:
 
 
 class ProductFew(PackedProduct):
-    """The same as ``Product`` of up to ``width`` columns: 1, 2 or 4. W is from ``pack_few``.
+    """A ``Product`` of up to ``width`` columns: 1, 2 or 4. W is from ``pack_few``.
 
     K is a multiple of 16 / width.
     """
@@ -83,7 +83,7 @@ class ProductFew(PackedProduct):
 
 
 def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..., None]:
-    """The sums of eight rows, with this many inputs in a vector; ``load`` repeats them over the vector."""
+    """Make the function that sums eight rows, with this many inputs in a vector; ``load`` repeats them."""
 
     @device
     def block(
@@ -97,7 +97,7 @@ def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..
         first: Vector,
         y: Pointer,
     ) -> None:
-        """``y[m * width + n]`` of rows m < 8, after the last of ``rows`` the last one again; ``first`` is added."""
+        """Compute ``y[m * width + n]`` for rows m < 8, plus ``first``; after the last of ``rows``, repeat it."""
         last = rows - 1
         x0, x1, x2, x3 = (
             x + rows_x[0],
@@ -138,19 +138,19 @@ def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..
 
 @device
 def four_inputs(p: Pointer, k: int) -> Vector:
-    """Four inputs, four times."""
+    """Load four inputs, repeated four times."""
     return vload_fours(p, k, 0, 4)
 
 
 @device
 def eight_inputs(p: Pointer, k: int) -> Vector:
-    """Eight inputs, twice."""
+    """Load eight inputs, repeated twice."""
     return vload_eights(p, k, 0, 2)
 
 
 @device
 def all_inputs(p: Pointer, k: int) -> Vector:
-    """Sixteen inputs."""
+    """Load sixteen inputs."""
     return vload(p, k)
 
 
@@ -163,16 +163,16 @@ four_columns, two_columns, one_column = (
 
 @device
 def are_neighbours(rows_y: Pointer, rows: int, N: int) -> bool:
-    """Whether a block has eight rows, one after the other."""
-    together = rows == ROWS
+    """Whether a block has eight contiguous rows."""
+    adjacent = rows == ROWS
     for i in range(1, rows):
-        together = together and rows_y[i] == rows_y[0] + i * N
-    return together
+        adjacent = adjacent and rows_y[i] == rows_y[0] + i * N
+    return adjacent
 
 
 @kernel
 def product_few(row: ProductFew) -> None:
-    """Eight rows at a time: to where they belong if they are neighbours there, else through the stack."""
+    """Compute eight rows at a time, directly in y if they are contiguous there, else through the stack."""
     sums, repeated = stack_f32(MOST_SUMS), stack_f32(LANES)
     x, w, y, scales, width = row.x, row.W, row.y, row.scales, row.width
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N

@@ -1,4 +1,4 @@
-"""Products of several streams: a block of rows of eight or four lanes shares one reading of the weights."""
+"""Products for several streams: a block of eight or four lanes shares one reading of the weights."""
 
 from pulse.jit.lanes import EIGHT, lane, lane_count
 from pulse.jit.pointer import Pointer
@@ -34,7 +34,7 @@ def lane_y(row: Product, l: int, offset: int) -> Pointer:
 def store_wide(
     y: Pointer, low: Vector, high: Vector, first: Vector, second: Vector, scales: Scales, rest: int
 ) -> None:
-    """32 columns of one row, of which ``rest`` are stored; ``first`` and ``second`` is what they began with."""
+    """Store 32 columns of one row, of which ``rest`` exist; ``first`` and ``second`` are their initial sums."""
     vstore_part(y, 0, rest, end_sum(low, first, scales, 0, rest))
     vstore_part(y + LANES, 0, rest - LANES, end_sum(high, second, scales, LANES, rest - LANES))
 
@@ -44,7 +44,7 @@ def eight_lanes_wide(
     row: Product, l: int, at_x: int, at_y: int, taps: Pointer, T: int, K: int,
     w: Pointer, bias: Pointer, scales: Scales, rest: int, accumulate: int,
 ) -> None:  # fmt: skip
-    """One row of the lanes l … l + 7 against a panel of 32 columns, of which ``rest`` are stored."""
+    """Multiply one row of the lanes l … l + 7 with a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
     x0, x1 = lane_x(row, l + 0, at_x), lane_x(row, l + 1, at_x)
     x2, x3 = lane_x(row, l + 2, at_x), lane_x(row, l + 3, at_x)
@@ -99,7 +99,7 @@ def eight_lanes_wide(
 
 @lanes_of(product)
 def product_lanes(row: Product) -> None:
-    """Panel by panel, in each row by row, in each eight or four lanes at a time."""
+    """Compute panel by panel, row by row, eight or four lanes at a time."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, scales, accumulate, L = row.W, row.bias, row.scales, row.accumulate, lane_count(row)
     n = 0

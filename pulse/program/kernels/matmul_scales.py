@@ -1,6 +1,6 @@
-"""Sums over weights that are codes: each column has a scale, which the sum is multiplied with when it is complete.
+"""Sums over weights that are codes: the complete sum of each column is multiplied by the column's scale.
 
-``scales`` is None if the weights are floats; the compiler then leaves the whole question out.
+``scales`` is None if the weights are floats; the compiler then removes these branches.
 """
 
 from typing import TypeAlias
@@ -14,7 +14,7 @@ Scales: TypeAlias = Pointer | None
 
 @device
 def offset_scales(scales: Scales, count: int) -> Scales:
-    """The scales from ``count`` columns further on."""
+    """Return the scales from ``count`` columns further on."""
     if scales is None:
         return None
     return scales + count
@@ -22,7 +22,7 @@ def offset_scales(scales: Scales, count: int) -> Scales:
 
 @device
 def apply_scales(total: Vector, scales: Scales, i: int) -> Vector:
-    """The sums of the 16 columns from i."""
+    """Multiply the sums of the 16 columns from i by their scales."""
     if scales is None:
         return total
     return total * vload(scales, i)
@@ -30,7 +30,7 @@ def apply_scales(total: Vector, scales: Scales, i: int) -> Vector:
 
 @device
 def begin_sum(first: Vector, scales: Scales) -> Vector:
-    """What a sum begins with that ``first`` belongs to: itself, or zero where the scale comes before it."""
+    """Return the initial value of a sum that includes ``first``: ``first``, or zero if it is added after the scale."""
     if scales is None:
         return first
     return vzero()
@@ -38,7 +38,7 @@ def begin_sum(first: Vector, scales: Scales) -> Vector:
 
 @device
 def end_sum(total: Vector, first: Vector, scales: Scales, i: int, rest: int) -> Vector:
-    """The sums of the columns from i, of which ``rest`` exist, with ``first`` in them."""
+    """Return the final sums of the columns from i, of which ``rest`` exist, including ``first``."""
     if scales is None:
         return total
     return vfma(total, vload_part(scales, i, rest), first)

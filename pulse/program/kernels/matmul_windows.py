@@ -1,4 +1,4 @@
-"""Windows of rows: what the rows of products, depthwise windows and pools have in common."""
+"""Windows of rows: the common fields of products, depthwise windows and pools."""
 
 from collections.abc import Iterator
 
@@ -18,13 +18,13 @@ class WindowRows(Instruction):
     taps: Operand = reads("i64", "T")
 
     def window_reaches(self, inputs: int, outputs: int, lanes: int = 1) -> Iterator[Reach]:
-        """``reaches`` of x and y: elements of a row of x, of a row of y, of how many streams each is."""
+        """Yield the ``reaches`` of x and y: rows of ``inputs`` and ``outputs`` elements of ``lanes`` streams."""
         yield self.x, (table(self.rows_x, self.M) + table(self.taps, self.T) + run(inputs)) * lanes
         yield self.y, (table(self.rows_y, self.M) + run(outputs)) * lanes
 
 
 class ProductRows(WindowRows):
-    """Sums over T taps of K elements, for N columns; ``accumulate`` adds what is in y."""
+    """Sums over T taps of K elements, for N columns; ``accumulate`` adds the values in y."""
 
     K: int
     N: int

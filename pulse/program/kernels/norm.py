@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation: rows of contiguous float32."""
+"""Softmax and layer normalisation of contiguous f32 rows."""
 
 import math
 from collections.abc import Iterator
@@ -36,13 +36,13 @@ ONE: Any = np.float32(1)
 
 @device
 def lanes_below(count: int) -> Any:
-    """The mask of the lanes below ``count``."""
+    """Return the mask of the lanes below ``count``."""
     return vlt(vindex(), vsplat(count))
 
 
 @device
 def exp_below(v: Any) -> Any:
-    """e**v of v <= 0, 0 if it would be denormal; 2 ulp."""
+    """Return e**v for v <= 0, or 0 if it would be denormal; 2 ulp."""
     v = vmax(v, -88.0)
     n = vround(v * LOG2_E)
     scale = vexp2i(n)
@@ -81,7 +81,7 @@ class SoftmaxRows(Rows):
 
 @kernel
 def softmax_rows(row: SoftmaxRows) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
     if count == 0:
         return
@@ -127,7 +127,7 @@ class LayerNormRows(Rows):
 
 @kernel
 def layernorm_rows(row: LayerNormRows) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
     count, eps = row.R, row.eps
     if count == 0:

@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation of sixteen streams with interleaved memories; see ``matmul_interleaved``."""
+"""Softmax and layer normalisation for sixteen streams with interleaved memories; see ``matmul_interleaved``."""
 
 from collections.abc import Iterator
 
@@ -11,11 +11,11 @@ from pulse.program.kernels.norm import SoftmaxRows, exp_below
 from pulse.program.kernels.vmath import vlog
 
 WAYS = 4
-"""Sums side by side."""
+"""The number of independent sums."""
 
 
 class InterleavedLayerNorm(Instruction):
-    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, of M rows of sixteen streams.
+    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, for M rows of sixteen streams.
 
     Rows are contiguous; x may be y.
     """
@@ -37,7 +37,7 @@ class InterleavedLayerNorm(Instruction):
 
 @device
 def mean_of(x: Pointer, count: int) -> Vector:
-    """The mean of each stream."""
+    """Return the mean of each stream."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     i = 0
     while i + WAYS <= count:
@@ -53,7 +53,7 @@ def mean_of(x: Pointer, count: int) -> Vector:
 
 @device
 def variance_of(x: Pointer, count: int, mean: Vector) -> Vector:
-    """The mean square of the distance from the mean."""
+    """Return the variance of each stream."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     i = 0
     while i + WAYS <= count:
@@ -71,7 +71,7 @@ def variance_of(x: Pointer, count: int, mean: Vector) -> Vector:
 
 @kernel
 def interleaved_layernorm(row: InterleavedLayerNorm) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
     count, eps = row.R, row.eps
     for m in range(rows):
@@ -84,7 +84,7 @@ def interleaved_layernorm(row: InterleavedLayerNorm) -> None:
 
 
 class InterleavedSoftmax(SoftmaxRows):
-    """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm, of sixteen streams.
+    """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm, for sixteen streams.
 
     A row whose largest element is infinite gives NaN.
     """
@@ -96,7 +96,7 @@ class InterleavedSoftmax(SoftmaxRows):
 
 @kernel
 def interleaved_softmax(row: InterleavedSoftmax) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
     if count == 0:
         return

@@ -1,4 +1,4 @@
-"""Windows of rows reduced to one row: sums, products and extremes, element by element."""
+"""Pools: windows of rows reduced to one row by sums, products or extremes, element by element."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SUM, Combine
 
 
 def pooling_loops(combine: Combine, neutral: Any) -> Callable[..., None]:
-    """The loops of ``pool`` for one kind."""
+    """Make the loops of ``pool`` for one kind."""
     many = 4 * LANES
 
     @device
@@ -65,7 +65,7 @@ pool_prod = pooling_loops(vmul, np.float32(1))
 class PoolRow(WindowRows):
     """``y[rows_y[m] + c] = scale * reduce_{t<T} x[rows_x[m] + taps[t] + c]``, m < M, c < C.
 
-    The kind is 0 (sum), 1 (max), 2 (min) or 3 (product). Of no taps: 0, -inf, inf, 1 (times scale).
+    The kind is 0 (sum), 1 (max), 2 (min) or 3 (product). Without taps the results are 0, -inf, inf, 1 (times scale).
     """
 
     C: int
@@ -78,7 +78,7 @@ class PoolRow(WindowRows):
 
 @kernel
 def pool(row: PoolRow) -> None:
-    """The loops of its kind."""
+    """Run the loops of the row's kind."""
     x, y, rows, rows_x, rows_y, taps_count = row.x, row.y, row.M, row.rows_x, row.rows_y, row.T
     taps, channels, kind, scale = row.taps, row.C, row.kind, row.scale
     if kind == SUM:

@@ -1,4 +1,4 @@
-"""Functions of codes, as tables."""
+"""Functions of codes, computed by tables."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from pulse.jit.span import Reach, require
 
 
 class LookUpCodes(Instruction):
-    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one after it."""
+    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one above it."""
 
     x: Operand = reads("f32", "count")
     table: Operand = reads("f32", "size")
@@ -24,7 +24,7 @@ class LookUpCodes(Instruction):
 
 @kernel
 def look_up_codes(row: LookUpCodes) -> None:
-    """Code by code."""
+    """Look up code by code."""
     x, table, y = row.x, row.table, row.y
     count, first, last = row.count, row.first, float(row.size - 1)
     for i in range(count):

@@ -1,4 +1,4 @@
-"""Rows of floats as codes of int8, each row with a unit of its own."""
+"""Encode rows of floats as int8 codes, each row with its own unit."""
 
 from collections.abc import Iterator
 from typing import TypeAlias
@@ -29,15 +29,15 @@ from pulse.jit.span import Reach, run, table
 from pulse.ops.quantize_rows import LARGEST_CODE, LARGEST_ROW, SMALLEST, ZERO_CODE
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]
-"""Its codes as words of four, their unit, and what ``ZERO_CODE`` in the weights adds to a sum, with the other sign."""
+"""A row's codes as words of four, their unit, and the negative of what ``ZERO_CODE`` in the weights adds to a sum."""
 
 ROW_FLOATS = LARGEST_ROW // BYTES + LANES
-"""Float32 of the memory for the codes of a row."""
+"""The f32 elements of the memory for the codes of a row."""
 
 
 @device
 def unit_of_row(x: Pointer, K: int) -> tuple[float, float]:
-    """What a code of the row is worth, and the code of one; NaN and 0 if an element is infinite or NaN."""
+    """Return the value of one code of the row, and its inverse; 0, 0 for a tiny row; NaN, 0 if not finite."""
     most, other, k = vzero(), vzero(), 0
     while k + 2 * LANES <= K:
         most, other = vmax(most, vabs(vload(x, k))), vmax(other, vabs(vload(x, k + LANES)))
@@ -55,7 +55,7 @@ def unit_of_row(x: Pointer, K: int) -> tuple[float, float]:
 
 @device
 def encode_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
-    """The codes of K elements to the memory (``ROW_FLOATS``), zeros after the last one and in a row without codes."""
+    """Write the codes of K elements, padded by zeros, to the memory (``ROW_FLOATS``); zeros for a row without codes."""
     places, total, k = as_u8(memory), vtoint(vzero()), 0
     unit, factor = unit_of_row(x, K)
     if factor > 0.0:
@@ -93,7 +93,7 @@ class RoundRow(Instruction):
 
 @kernel
 def round_row(row: RoundRow) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, y, rows_x, rows_y, K = row.x, row.y, row.rows_x, row.rows_y, row.K
     for m in range(row.M):
         source, target = x + rows_x[m], y + rows_y[m]

@@ -1,4 +1,4 @@
-"""Recurrent layers: one instruction runs all frames of a pulse, or whole sequences, of a batch."""
+"""Recurrent layers: one instruction runs all frames of a pulse, or whole sequences, for a batch."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -36,11 +36,11 @@ class ActivationWords(RowFields):
 class RecurrentFrames(Instruction):
     """The frames of a layer, and its state.
 
-    Frames of y lie ``frame`` apart, its rows ``step``, those of h0 ``step_h0``.
+    Frames of y are ``frame`` elements apart, its rows ``step``, those of h0 ``step_h0``.
 
-    Frame j is at index j + offset of the concatenated pulses and there are ``end`` of them: frames outside give zeros
-    and leave the state alone. Where the clock is 0 and ``reload`` is set, the state is taken from h0 first; so a
-    constant clock of 0 makes every run a sequence of its own. A clip of 0 is none.
+    Frame j, of ``end`` frames, is at index j + offset of the concatenated pulses. Frames outside of the stream give
+    zeros and keep the state. If the clock is 0 and ``reload`` is set, the state is loaded from h0 first; so with a
+    constant clock of 0 every run is a separate sequence. A clip of 0 means no clip.
     """
 
     y: Operand = writes("f32")
@@ -65,15 +65,15 @@ class RecurrentFrames(Instruction):
 
 
 class RecurrentRow(RecurrentFrames):
-    """How the rows of all recurrent layers begin.
+    """The first fields of all recurrent layers.
 
-    x are the frames times the input weights, plus all biases that are simply added: [T, B, G*H], dense. W is from
+    x are the frames times the input weights, plus all biases outside of gate products: [T, B, G*H], dense. W is from
     ``pack_gates``.
     """
 
     gates: ClassVar[int]
     packed: ClassVar[int]
-    """Gates whose weights are in W."""
+    """The number of gates whose weights are in W."""
     x: Operand = reads("f32")
     W: Operand = packed_weights()
     reverse: bool
@@ -101,27 +101,27 @@ class Rnn(RecurrentRow):
 
 @device
 def load_activation(words: ActivationWords) -> Function:
-    """The code and the parameters of an activation, loaded from its row."""
+    """Load the code and the parameters of an activation from its row."""
     return words.code, words.alpha, words.beta
 
 
 @device
 def copy_row(target: Pointer, source: Pointer, count: int) -> None:
-    """``target[:count] = source[:count]``."""
+    """Set ``target[:count] = source[:count]``."""
     for n in range(0, count, LANES):
         vstore_part(target, n, count - n, vload_part(source, n, count - n))
 
 
 @device
 def take_rows(target: Pointer, source: Pointer, rows: int, count: int, step: int) -> None:
-    """Rows of ``count`` elements, ``step`` apart in the source and dense in the target."""
+    """Copy rows of ``count`` elements, ``step`` apart in the source and dense in the target."""
     for b in range(rows):
         copy_row(target + b * count, source + b * step, count)
 
 
 @device
 def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame: int, step: int) -> None:
-    """Zeros in the frames ``first .. last - 1``."""
+    """Write zeros to the frames ``first .. last - 1``."""
     for t in range(first, last):
         for b in range(rows):
             for n in range(0, count, LANES):
@@ -130,7 +130,7 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 @device
 def valid_frames(row: RecurrentFrames) -> tuple[int, int]:
-    """Prepare h and the frames outside of the stream; the first frame inside of it and the one after the last."""
+    """Prepare h and the frames outside of the stream; return the range of the frames inside of it."""
     T, B, H, y, frame, step = row.T, row.B, row.H, row.y, row.frame, row.step
     start, stop = stream_span(row.clock, row.end, row.offset, T)
     if row.reload and row.clock[0] == 0:
@@ -145,7 +145,7 @@ def rnn_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, y: Pointer, H: int,
     f: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
-    """One frame of one sequence."""
+    """Compute one frame of one sequence."""
     digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
         rest = H - n
@@ -155,7 +155,7 @@ def rnn_row(
 
 @kernel
 def rnn(row: Rnn) -> None:
-    """All frames of one stream."""
+    """Compute all frames of one stream."""
     x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     start, stop = valid_frames(row)

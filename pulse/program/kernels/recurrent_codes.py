@@ -1,7 +1,6 @@
-"""Recurrent layers whose states become codes of int8 before they are multiplied; how their rows begin is in
-``recurrent``.
+"""Recurrent layers whose states become int8 codes before they are multiplied; ``recurrent`` has their first fields.
 
-W are codes from ``pack_codes``, of [H, G*H], with a scale for each column; the sums of a frame go to scratch first.
+W are codes [H, G*H] from ``pack_codes``, with a scale for each column; the sums of a frame go to scratch first.
 """
 
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ from pulse.program.kernels.recurrent_gates import activate, finish_gru, finish_g
 
 
 class RecurrentCodesRow(RecurrentFrames):
-    """How these rows begin. x as in ``RecurrentRow``; zeros has an element for each column of W."""
+    """The first fields of these rows. x as in ``RecurrentRow``; zeros has an element for each column of W."""
 
     gates: ClassVar[int] = 1
     packed: ClassVar[int] = 1
@@ -105,13 +104,13 @@ class LstmOfCodes(RecurrentCodesRow):
 def sum_codes(
     h: Pointer, w: Pointer, scales: Pointer, zeros: Pointer, sums: Pointer, H: int, N: int, memory: Pointer
 ) -> None:
-    """``sums[n] = sum_k c[k] * unit * w[k, n] * scales[n]``, n < N, of the codes of a state."""
+    """Compute ``sums[n] = sum_k c[k] * unit * w[k, n] * scales[n]``, n < N, from the codes of a state."""
     one_row_codes(encode_row(h, H, memory), (H + 3) >> 2, w, scales, zeros, sums, N, 0)
 
 
 @kernel
 def rnn_of_codes(row: RnnOfCodes) -> None:
-    """All frames of one stream."""
+    """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     f = load_activation(row.f)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
@@ -131,7 +130,7 @@ def rnn_of_codes(row: RnnOfCodes) -> None:
 
 @kernel
 def gru_of_codes(row: GruOfCodes) -> None:
-    """All frames of one stream."""
+    """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     bias, f, g = row.bias, load_activation(row.f), load_activation(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
@@ -154,7 +153,7 @@ def gru_of_codes(row: GruOfCodes) -> None:
 
 @kernel
 def gru_reset_of_codes(row: GruResetOfCodes) -> None:
-    """All frames of one stream."""
+    """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     last, last_scales, scratch = row.last, row.last_scales, row.scratch
     f, g = load_activation(row.f), load_activation(row.g)
@@ -183,7 +182,7 @@ def gru_reset_of_codes(row: GruResetOfCodes) -> None:
 
 @kernel
 def lstm_of_codes(row: LstmOfCodes) -> None:
-    """All frames of one stream."""
+    """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     c, peepholes, couples = row.c, row.peepholes, row.couples
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)

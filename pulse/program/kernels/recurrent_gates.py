@@ -1,4 +1,4 @@
-"""Gates of recurrent cells: packed weights, recurrent sums, and 16 units of a state from them."""
+"""The gates of recurrent cells: packed weights, recurrent sums, and from these 16 units of a state at a time."""
 
 from typing import Any, TypeAlias
 
@@ -41,15 +41,15 @@ Function: TypeAlias = tuple[int, float, float]
 """The code, alpha and beta of an activation."""
 ACTIVATIONS = {"sigmoid": 0, "tanh": 1, "relu": 2, "affine": 3, "hardsigmoid": 4, "leakyrelu": 5}
 SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID = range(5)
-GROUP = 4  # states that share one reading of the weights
+GROUP = 4  # the states that share one reading of the weights
 PAIR = 2 * LANES
 SUMS = 4 * GROUP * LANES  # floats: up to four gates of four states
 
 
 def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
-    """Recurrent weights [G*H, K] as the kernels read them: for 16 units at a time, [K, G, 16], padded by zeros.
+    """Pack recurrent weights [G*H, K] of any type as the kernels read them: per 16 units [K, G, 16], padded by zeros.
 
-    Of any type; scales are weights of K = 1. Two gates after the other are ``in_pairs``.
+    Scales are weights with K = 1. Two adjacent gates are ``in_pairs``.
     """
     gates, depth = r.shape[0] // hidden, r.shape[1]
     blocks = -(-hidden // LANES)
@@ -62,13 +62,13 @@ def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
 
 
 def packed_gates_size(hidden: int, depth: int, gates: int) -> int:
-    """The elements of ``pack_gates``."""
+    """Return the number of elements of ``pack_gates``."""
     return -(-hidden // LANES) * LANES * depth * gates
 
 
 @device
 def activate(v: Vector, function: Function, clip: float) -> Vector:
-    """An activation; its input is limited to -clip … clip first."""
+    """Apply an activation after limiting its input to -clip … clip."""
     code, alpha, beta = function
     if clip > 0:
         v = vmax(vmin(v, clip), -clip)
@@ -87,7 +87,7 @@ def activate(v: Vector, function: Function, clip: float) -> Vector:
 
 @device
 def one_float_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
-    """``sum_k h[k] * w[k]``, w [K, 16]."""
+    """Return ``sum_k h[k] * w[k]``, w [K, 16]."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     k = 0
     while k + 4 <= K:
@@ -104,7 +104,7 @@ def one_float_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
 
 @device
 def two_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector]:
-    """``sum_k h[k] * w[k]`` of two gates, w [K, 2, 16]."""
+    """Return ``sum_k h[k] * w[k]`` for two gates, w [K, 2, 16]."""
     a0, b0, a1, b1 = vzero(), vzero(), vzero(), vzero()
     k = 0
     while k + 2 <= K:
@@ -121,7 +121,7 @@ def two_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vect
 
 @device
 def three_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector]:
-    """``sum_k h[k] * w[k]`` of three gates, w [K, 3, 16]."""
+    """Return ``sum_k h[k] * w[k]`` for three gates, w [K, 3, 16]."""
     a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
     while k + 2 <= K:
@@ -154,7 +154,7 @@ def three_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Ve
 
 @device
 def four_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector, Vector]:
-    """``sum_k h[k] * w[k]`` of four gates, w [K, 4, 16]."""
+    """Return ``sum_k h[k] * w[k]`` for four gates, w [K, 4, 16]."""
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
     while k + 2 <= K:
@@ -176,7 +176,7 @@ def four_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vec
 
 @device
 def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> Vector:
-    """``sum_k h[k] * w[k]``, w [K, 16]; by the digits of h if it has some."""
+    """Return ``sum_k h[k] * w[k]``, w [K, 16]; by the digits of h if it has some."""
     if scales is None:
         return one_float_sum(h, w, K, scales)
     if digits[1] > 0:
@@ -186,7 +186,7 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> V
 
 @device
 def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> tuple[Vector, Vector]:
-    """The same of two gates, w [K, 2, 16]."""
+    """As ``one_sum`` for two gates, w [K, 2, 16]."""
     if scales is None:
         return two_float_sums(h, w, K, scales)
     if digits[1] > 0:
@@ -199,7 +199,7 @@ def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> 
 def three_sums(
     h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits
 ) -> tuple[Vector, Vector, Vector]:
-    """The same of three gates, w [K, 3, 16]."""
+    """As ``one_sum`` for three gates, w [K, 3, 16]."""
     if scales is None:
         return three_float_sums(h, w, K, scales)
     if digits[1] > 0:
@@ -212,7 +212,7 @@ def three_sums(
 def four_sums(
     h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """The same of four gates, w [K, 4, 16]."""
+    """As ``one_sum`` for four gates, w [K, 4, 16]."""
     if scales is None:
         return four_float_sums(h, w, K, scales)
     if digits[1] > 0:
@@ -231,7 +231,7 @@ def finish_gru(
     x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Vector, r: Vector, own: Vector,
     f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
-    """The units n … n + 15 from the recurrent sums of the three gates."""
+    """Compute the units n … n + 15 from the recurrent sums of the three gates."""
     rest = H - n
     r = activate(vload_part(x, H + n, rest) + r, f, clip)
     own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
@@ -244,7 +244,7 @@ def finish_gru(
 def finish_gru_reset(
     x: Pointer, old: Pointer, z: Pointer, y: Pointer, n: int, rest: int, own: Vector, g: Function, clip: float
 ) -> None:
-    """The units n … n + 15 from the product of the state behind the reset gate; x are those of the last gate."""
+    """Compute the units n … n + 15 from the product of the reset state; x belongs to the last gate."""
     fresh = activate(vload_part(x, n, rest) + own, g, clip)
     kept = vload_part(z, n, rest)
     vstore_part(y, n, rest, vfma(kept, vload_part(old, n, rest) - fresh, fresh))
@@ -256,7 +256,7 @@ def finish_lstm(
     i: Vector, o: Vector, kept: Vector, fresh: Vector,
     f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
-    """The units n … n + 15 from the recurrent sums of the four gates; c is replaced."""
+    """Compute the units n … n + 15 from the recurrent sums of the four gates; replace c."""
     rest = H - n
     cell = vload_part(c, n, rest)
     i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
@@ -275,7 +275,7 @@ def finish_lstm(
 def three_sums_of_four(
     h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
 ) -> None:
-    """``sum_k h[k] * w[k]`` of three gates for four states, w [K, 3, 16]; to sums [4, 4, 16], one row of it free."""
+    """Store ``sum_k h[k] * w[k]`` of three gates for four states, w [K, 3, 16], in sums [4, 4, 16]; one row unused."""
     a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     a2, b2, c2, a3, b3, c3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     for k in range(K):
@@ -296,7 +296,7 @@ def three_sums_of_four(
 def four_sums_of_four(
     h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
 ) -> None:
-    """``sum_k h[k] * w[k]`` of four gates for four states, w [K, 4, 16]; to sums [4, 4, 16]."""
+    """Store ``sum_k h[k] * w[k]`` of four gates for four states, w [K, 4, 16], in sums [4, 4, 16]."""
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     a2, b2, c2, d2, a3, b3, c3, d3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     for k in range(K):
@@ -319,7 +319,7 @@ def four_sums_of_four(
 
 @device
 def store_three(sums: Pointer, a: Vector, b: Vector, c: Vector, scales: Scales) -> None:
-    """One row of sums."""
+    """Store one row of sums."""
     vstore(sums, 0, apply_scales(a, scales, 0))
     vstore(sums, 16, apply_scales(b, scales, 16))
     vstore(sums, 32, apply_scales(c, scales, 32))

@@ -1,4 +1,4 @@
-"""GRU layers; how their rows begin is in ``recurrent``."""
+"""GRU layers; ``recurrent`` has the first fields of their rows."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def gru_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, H: int,
     f: Function, g: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
-    """One frame of one sequence, the reset gate after the product."""
+    """Compute one frame of one sequence, with the reset gate after the product."""
     digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
         z, r, own = three_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n), digits)
@@ -52,7 +52,7 @@ def gru_rows(
     rows: int, old_step: int, step: int, sums: Pointer,
     f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
-    """One frame of two to four sequences, which share one reading of the weights."""
+    """Compute one frame of two to four sequences, which share one reading of the weights."""
     h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
     for n in range(0, H, LANES):
         three_sums_of_four(old, old + old_step, h2, h3, w + 3 * n * H, H, offset_scales(scales, 3 * n), sums)
@@ -83,7 +83,7 @@ class Gru(RecurrentRow):
 
 @kernel
 def gru(row: Gru) -> None:
-    """All frames of one stream."""
+    """Compute all frames of one stream."""
     x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUMS)
     f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
@@ -110,7 +110,7 @@ def gru(row: Gru) -> None:
 class GruReset(RecurrentRow):
     """A GRU whose reset gate multiplies the state (linear_before_reset = 0).
 
-    ``z r = f(...); c = g(x + (r * h) @ last); y = (1 - z) * c + z * h``. W are the weights of z and r, ``last`` those
+    ``z r = f(...); c = g(x + (r * h) @ last); y = (1 - z) * c + z * h``. W has the weights of z and r, ``last`` those
     of c; scratch is [2, H].
     """
 
@@ -135,7 +135,7 @@ def gru_reset_row(
     y: Pointer, z: Pointer, q: Pointer, H: int,
     f: Function, g: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
-    """One frame of one sequence, the reset gate in front of the product; z and q are scratch [H]."""
+    """Compute one frame of one sequence, with the reset gate before the product; z and q are scratch [H]."""
     digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
         rest = H - n
@@ -153,7 +153,7 @@ def gru_reset_row(
 
 @kernel
 def gru_reset(row: GruReset) -> None:
-    """All frames of one stream."""
+    """Compute all frames of one stream."""
     x, w, scales, y, h, scratch = row.x, row.W, row.scales, row.y, row.h, row.scratch
     last, last_scales, f, g = row.last, row.last_scales, load_activation(row.f), load_activation(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip

@@ -1,4 +1,4 @@
-"""GRUs of few units that do not wait for each other, side by side in one vector."""
+"""Small GRUs that do not depend on each other, side by side in one vector."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -27,13 +27,13 @@ from pulse.program.kernels.recurrent_gates import Function, activate
 
 GATES = 3
 STRIDE = GATES * LANES
-"""Weights of a turn."""
+"""The weights of a turn."""
 
 
 def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
-    """Recurrent weights [3*H, H] of each GRU, H up to ``width``, in the order that the kernels read them.
+    """Pack the recurrent weights [3*H, H] of each GRU, H up to ``width``, in the order that the kernels read.
 
-    [turns, 3, 16]: behind t turns a unit of the state meets the weight of the unit that is t further on.
+    The result is [turns, 3, 16]. After t turns, each lane is multiplied by the weight of the unit t further on.
     """
     packed = np.zeros((width, GATES, LANES // width, width), np.float32)
     units = np.arange(width)
@@ -47,15 +47,15 @@ def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
 
 
 class SmallGrus(RecurrentFrames):
-    """Several GRUs as ``Gru``, each in lanes of its own: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
+    """Several GRUs as ``Gru``, each in its own lanes: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
 
-    x are the frames times the input weights of each GRU, with the biases that are simply added: [T, B, 3 * width],
+    x are the frames times the input weights of each GRU, with the biases outside of gate products: [T, B, 3 * width],
     dense, those of the next GRU ``step_x`` further on. Their state is one vector, H is 16, and W is from
-    ``pack_small``. Lanes after the last GRU hold anything.
+    ``pack_small``. Lanes after the last GRU are undefined.
     """
 
     width: ClassVar[int]
-    """Units of each."""
+    """The units of each GRU."""
     count: int
     x: Operand = reads("f32")
     step_x: int
@@ -89,7 +89,7 @@ class GruEights(SmallGrus):
 
 @device
 def two_turns_of_four(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
-    """The sums of three gates over the four units of each GRU, begun with z, r and c."""
+    """Return the sums of three gates over the four units of each GRU, added to z, r and c."""
     z1, r1, c1 = vzero(), vzero(), vzero()
     for turn in range(0, 4, 2):
         p = w + turn * STRIDE
@@ -102,7 +102,7 @@ def two_turns_of_four(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) ->
 
 @device
 def two_turns_of_eight(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
-    """The same over eight units."""
+    """As ``two_turns_of_four`` over eight units."""
     z1, r1, c1 = vzero(), vzero(), vzero()
     for turn in range(0, 8, 2):
         p = w + turn * STRIDE
@@ -117,14 +117,14 @@ def two_turns_of_eight(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -
 def next_state(
     v: Vector, z: Vector, r: Vector, c: Vector, x: Vector, f: Function, g: Function, clip: float
 ) -> Vector:
-    """The state of the next frame."""
+    """Return the state of the next frame."""
     fresh = activate(vfma(activate(r, f, clip), c, x), g, clip)
     return vfma(activate(z, f, clip), v - fresh, fresh)
 
 
 @kernel
 def gru_fours(row: GruFours) -> None:
-    """All frames of one sequence after the other, its state in a register."""
+    """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
     B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
     bias = vload(row.bias, 0)
@@ -142,7 +142,7 @@ def gru_fours(row: GruFours) -> None:
 
 @kernel
 def gru_eights(row: GruEights) -> None:
-    """All frames of one sequence after the other, its state in a register."""
+    """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
     B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
     bias = vload(row.bias, 0)

@@ -1,4 +1,4 @@
-"""GRUs of sixteen streams with interleaved memories, in the middle of these streams; see ``matmul_interleaved``."""
+"""GRUs for sixteen streams with interleaved memories, in the middle of their streams; see ``matmul_interleaved``."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ GATES = 3
 
 
 def gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]:
-    """Recurrent weights that ``pack_gates`` has packed as [1, units, H, 3]."""
+    """Repack the recurrent weights of ``pack_gates`` as [1, units, H, 3]."""
     blocks = -(-hidden // LANES)
     gates = packed.reshape(blocks, hidden, GATES, LANES).transpose(2, 0, 3, 1)
     square = gates.reshape(GATES, blocks * LANES, hidden)[:, :hidden]
@@ -26,7 +26,7 @@ def gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]:
 
 
 def small_gates_by_unit(packed: NDArray[Any], width: int) -> NDArray[np.float32]:
-    """Recurrent weights that ``pack_small`` has packed as [GRUs, units, width, 3]."""
+    """Repack the recurrent weights of ``pack_small`` as [GRUs, units, width, 3]."""
     turns = packed.reshape(width, GATES, LANES // width, width)
     units = np.arange(width)
     gates = np.zeros((LANES // width, width, width, GATES), np.float32)
@@ -36,12 +36,12 @@ def small_gates_by_unit(packed: NDArray[Any], width: int) -> NDArray[np.float32]
 
 
 class InterleavedGru(Instruction):
-    """``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h`` of ``count`` GRUs of sixteen streams.
+    """``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``: ``count`` GRUs for sixteen streams.
 
-    All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases that are
-    simply added: [T, B, 3 * units], dense, those of the next GRU ``step_x`` further on. W is [count, units, units, 3],
-    ``bias`` [count, units]. The states of the GRUs lie one after the other, in h rows of ``H``; frames of y lie
-    ``frame`` apart, its rows ``step``.
+    All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases outside
+    of gate products: [T, B, 3 * units], dense, those of the next GRU ``step_x`` further on. W is [count, units, units,
+    3], ``bias`` [count, units]. The states of the GRUs are contiguous, in rows of ``H`` of h; frames of y are ``frame``
+    elements apart, its rows ``step``.
     """
 
     y: Operand = writes("f32")
@@ -78,7 +78,7 @@ def two_units(
     x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
     f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
-    """Units u and u + 1 of one GRU; the last one twice if there is no other."""
+    """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
     other = min(u + 1, units - 1)
     p, q = w + u * units * GATES, w + other * units * GATES
     z0, r0, c0 = vload(x, u * LANES), vload(x, (units + u) * LANES), vsplat(bias[u])
@@ -98,7 +98,7 @@ def two_units(
 
 @kernel
 def interleaved_gru(row: InterleavedGru) -> None:
-    """Sequence by sequence, frame by frame."""
+    """Compute sequence by sequence, frame by frame."""
     y, h, x, w, bias, f, g = (
         row.y,
         row.h,

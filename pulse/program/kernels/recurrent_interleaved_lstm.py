@@ -1,4 +1,4 @@
-"""LSTMs of sixteen streams with interleaved memories, in the middle of these streams; see ``matmul_interleaved``."""
+"""LSTMs for sixteen streams with interleaved memories, in the middle of their streams; see ``matmul_interleaved``."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,18 +18,18 @@ GATES = 4
 
 
 def four_gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]:
-    """Recurrent weights that ``pack_gates`` has packed as [units, H, 4]."""
+    """Repack the recurrent weights of ``pack_gates`` as [units, H, 4]."""
     blocks = -(-hidden // LANES)
     gates = packed.reshape(blocks, hidden, GATES, LANES).transpose(0, 3, 1, 2)
     return np.ascontiguousarray(gates.reshape(blocks * LANES, hidden, GATES)[:hidden], np.float32)
 
 
 class InterleavedLstm(Instruction):
-    """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)`` of sixteen streams, with peepholes [3, H] to c.
+    """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)`` for sixteen streams, with peepholes [3, H] from c.
 
     All T frames of a pulse are frames of the stream. x are the frames times the input weights, plus the biases:
-    [T, B, 4 * H], dense. c and h are [B, H], dense. Frames of y lie ``frame`` apart, its rows ``step``. ``couples``:
-    k = 1 - i.
+    [T, B, 4 * H], dense. c and h are [B, H], dense. Frames of y are ``frame`` elements apart, its rows ``step``.
+    ``couples``: k = 1 - i.
     """
 
     y: Operand = writes("f32")
@@ -66,7 +66,7 @@ def finish_unit(
     i: Vector, o: Vector, kept: Vector, fresh: Vector,
     f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
-    """Unit u from its recurrent sums; its c is replaced."""
+    """Compute unit u from its recurrent sums; replace its c."""
     cell = vload(c, u * LANES)
     i = activate(vfma(cell, vsplat(peepholes[u]), i + vload(x, u * LANES)), f, clip)
     kept = kept + vload(x, (2 * H + u) * LANES)
@@ -83,7 +83,7 @@ def lstm_units(
     x: Pointer, old: Pointer, w: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int,
     f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
-    """Units u and u + 1, if there is such a one."""
+    """Compute the units u and u + 1, if u is not the last."""
     other = min(u + 1, H - 1)
     p, q = w + u * H * GATES, w + other * H * GATES
     i0, o0, k0, g0 = vzero(), vzero(), vzero(), vzero()
@@ -100,7 +100,7 @@ def lstm_units(
 
 @kernel
 def interleaved_lstm(row: InterleavedLstm) -> None:
-    """Sequence by sequence, frame by frame."""
+    """Compute sequence by sequence, frame by frame."""
     y, h, c, x, w, peepholes = row.y, row.h, row.c, row.x, row.W, row.peepholes
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
     T, B, H, frame, step, couples, clip = row.T, row.B, row.H, row.frame, row.step, row.couples, row.clip

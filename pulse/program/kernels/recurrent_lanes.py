@@ -1,6 +1,6 @@
-"""Recurrent layers of several streams: 16 units of four of them at a time, so the weights are read once for four.
+"""Recurrent layers for several streams: 16 units of four streams at a time, so that four share one read of the weights.
 
-Frames that lie outside of one stream and inside of another are skipped for the first.
+Frames outside of one stream but inside of another are skipped for the former.
 """
 
 from pulse.jit.lanes import CHUNK, EIGHT, lane, lane_count
@@ -23,14 +23,12 @@ from pulse.program.kernels.recurrent_gru import Gru, gru
 from pulse.program.kernels.recurrent_lstm import Lstm, lstm
 
 SUMS_OF_EIGHT = 2 * SUMS
-LANE_WORDS = (
-    3 * CHUNK
-)  # of each lane the first frame, the frame after its last one; then the lanes of one frame
+LANE_WORDS = 3 * CHUNK  # each lane's first frame, the frame after its last one; then the lanes of one frame
 
 
 @device
 def lanes_valid_frames(row: RecurrentRow, count: int, lanes: Pointer) -> None:
-    """``valid_frames`` for each lane; first frames to ``lanes[l]``, those after the last to ``lanes[CHUNK + l]``."""
+    """Run ``valid_frames`` for each lane l: write its first frame to ``lanes[l]``, its stop to ``lanes[CHUNK + l]``."""
     for l in range(count):
         start, stop = valid_frames(lane(row, l))
         lanes[l] = start
@@ -39,7 +37,7 @@ def lanes_valid_frames(row: RecurrentRow, count: int, lanes: Pointer) -> None:
 
 @device
 def lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
-    """How many lanes have this frame; their numbers to ``lanes[2 * CHUNK + i]``."""
+    """Return how many lanes have this frame; write their numbers to ``lanes[2 * CHUNK + i]``."""
     number = 0
     for l in range(count):
         if lanes[l] <= frame < lanes[CHUNK + l]:
@@ -50,7 +48,7 @@ def lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
 
 @device
 def nth_lane(lanes: Pointer, active: int, i: int) -> int:
-    """The lane number i of those that have the frame; past the last, the last one again."""
+    """Return the i-th lane that has the frame; after the last, the last one."""
     return lanes[2 * CHUNK + min(i, active - 1)]
 
 
@@ -58,7 +56,7 @@ def nth_lane(lanes: Pointer, active: int, i: int) -> int:
 def state_of(
     row: RecurrentRow, lanes: Pointer, active: int, j: int, i: int, new: int, back: int, at_h: int
 ) -> Pointer:
-    """Where the state before frame i of ``nth_lane`` j is: the output of the frame before, or h."""
+    """Return the address of the state before frame i of ``nth_lane`` j: the previous output, or h."""
     l = nth_lane(lanes, active, j)
     if i > lanes[l]:
         return lane(row, l).y + (new + back)
@@ -67,7 +65,7 @@ def state_of(
 
 @device
 def store_states(row: RecurrentRow, count: int, lanes: Pointer) -> None:
-    """The last output of each lane to its h."""
+    """Copy the last output of each lane to its h."""
     T, B, H, frame, step = row.T, row.B, row.H, row.frame, row.step
     for l in range(count):
         start, stop = lanes[l], lanes[CHUNK + l]
@@ -82,7 +80,7 @@ def three_sums_of_eight(
     h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, h4: Pointer, h5: Pointer, h6: Pointer, h7: Pointer,
     w: Pointer, K: int, scales: Scales, sums: Pointer,
 ) -> None:  # fmt: skip
-    """``sum_k h[k] * w[k]`` of three gates for eight states, w [K, 3, 16]; to sums [8, 4, 16], one row of it free."""
+    """Store ``sum_k h[k] * w[k]`` of three gates for eight states, w [K, 3, 16], in sums [8, 4, 16]; one row unused."""
     a0, b0, c0 = vzero(), vzero(), vzero()
     a1, b1, c1 = vzero(), vzero(), vzero()
     a2, b2, c2 = vzero(), vzero(), vzero()
@@ -122,7 +120,7 @@ def three_sums_of_eight(
 
 @lanes_of(gru)
 def gru_lanes(row: Gru) -> None:
-    """All frames of several streams."""
+    """Compute all frames of several streams."""
     lanes, sums, w, scales, bias = (
         stack_i64(LANE_WORDS),
         stack_f32(SUMS_OF_EIGHT),
@@ -177,7 +175,7 @@ def gru_lanes(row: Gru) -> None:
 
 @lanes_of(lstm)
 def lstm_lanes(row: Lstm) -> None:
-    """All frames of several streams."""
+    """Compute all frames of several streams."""
     lanes, sums, w, scales = stack_i64(LANE_WORDS), stack_f32(SUMS), row.W, row.scales
     f, g, out, peepholes = (
         load_activation(row.f),

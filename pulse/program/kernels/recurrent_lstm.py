@@ -1,4 +1,4 @@
-"""LSTM layers; how their rows begin is in ``recurrent``."""
+"""LSTM layers; ``recurrent`` has the first fields of their rows."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def lstm_row(
     H: int, couples: int,
     f: Function, g: Function, out: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
-    """One frame of one sequence; c is replaced."""
+    """Compute one frame of one sequence; replace c."""
     digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
         i, o, keep, fresh = four_sums(old, w + 4 * n * H, H, offset_scales(scales, 4 * n), digits)
@@ -50,7 +50,7 @@ def lstm_rows(
     H: int, couples: int, rows: int, old_step: int, step: int, sums: Pointer,
     f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
-    """One frame of two to four sequences, which share one reading of the weights; c is replaced."""
+    """Compute one frame of two to four sequences, which share one reading of the weights; c is replaced."""
     h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
     for n in range(0, H, LANES):
         four_sums_of_four(old, old + old_step, h2, h3, w + 4 * n * H, H, offset_scales(scales, 4 * n), sums)
@@ -64,9 +64,9 @@ def lstm_rows(
 
 
 class Lstm(RecurrentRow):
-    """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)``, the gates i, o, k with peepholes [3, H] to c.
+    """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)``, the gates i, o, k with peepholes [3, H] from c.
 
-    c is [B, H], dense; rows of c0 lie ``step_c0`` apart. ``couples``: k = 1 - i.
+    c is [B, H], dense; rows of c0 are ``step_c0`` apart. ``couples``: k = 1 - i.
     """
 
     gates = packed = 4
@@ -88,7 +88,7 @@ class Lstm(RecurrentRow):
 
 @kernel
 def lstm(row: Lstm) -> None:
-    """All frames of one stream."""
+    """Compute all frames of one stream."""
     x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
     f, g, out, couples = load_activation(row.f), load_activation(row.g), load_activation(row.out), row.couples
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip

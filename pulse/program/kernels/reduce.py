@@ -1,4 +1,4 @@
-"""Sums, products and extremes of float32, and where the extremes are."""
+"""Sums, products and extremes of f32, and the indices of the extremes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,26 +33,26 @@ Reduced = Callable[[Pointer, int, int], Any]
 
 @device
 def add(a: Any, b: Any) -> Any:
-    """The sum of two numbers."""
+    """Return the sum of two numbers."""
     return a + b
 
 
 @device
 def larger(a: Any, b: Any) -> Any:
-    """The larger of two numbers, NaN where one is."""
+    """Return the larger of two numbers; NaN if either is NaN."""
     return b if b > a or b != b else a
 
 
 @device
 def smaller(a: Any, b: Any) -> Any:
-    """The smaller of two numbers, NaN where one is."""
+    """Return the smaller of two numbers; NaN if either is NaN."""
     return b if b < a or b != b else a
 
 
 def reduction(
     combine: Combine, combine_lanes: Combine, across: Callable[[Any], Any], neutral: Any
 ) -> Reduced:
-    """The reduction of ``count`` elements that are ``stride`` apart, for one kind."""
+    """Make the reduction of ``count`` elements that are ``stride`` apart, for one kind."""
     many = 4 * LANES
 
     @device
@@ -91,7 +91,7 @@ reduced_min = reduction(smaller, vmin, vmin_across, INFINITY)
 
 @device
 def reduce_prod(x: Pointer, count: int, stride: int) -> Any:
-    """The product of ``count`` elements that are ``stride`` apart."""
+    """Return the product of ``count`` elements that are ``stride`` apart."""
     r = 1.0
     for i in range(count):
         r *= x[i * stride]
@@ -126,7 +126,7 @@ class ReduceRows(RowsToElements):
 
 @kernel
 def reduce_rows(row: ReduceRows) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, scale = row.R, row.stride, row.kind, row.scale
     for m in range(rows):
@@ -144,7 +144,7 @@ def reduce_rows(row: ReduceRows) -> None:
 
 @device
 def place_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
-    """The first or last index of a value (a NaN matches any NaN); 0 of no elements."""
+    """Return the first or last index of a value (NaN matches any NaN); 0 without elements."""
     for k in range(count):
         i = count - 1 - k if last else k
         v = x[i * stride]
@@ -156,7 +156,7 @@ def place_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
 class ArgRows(RowsToElements):
     """``y[rows_y[m]]`` = the r < R of the largest (kind 1) or smallest (2) ``x[rows_x[m] + r*stride]``, m < M.
 
-    Of equal ones the first or the last; NaN goes before all numbers.
+    ``last``: among equal ones the last, else the first. NaN comes before all numbers.
     """
 
     y: Operand = writes("i64")
@@ -165,7 +165,7 @@ class ArgRows(RowsToElements):
 
 @kernel
 def arg_rows(row: ArgRows) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, last = row.R, row.stride, row.kind, row.last
     for m in range(rows):

@@ -1,4 +1,4 @@
-"""Sums, products and extremes of sixteen streams whose memories are interleaved; see ``matmul_interleaved``."""
+"""Sums, products and extremes for sixteen streams with interleaved memories; see ``matmul_interleaved``."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from pulse.program.kernels.vmath import INFINITY
 
 
 class InterleavedReduceRows(ReduceRows):
-    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M, of sixteen streams."""
+    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M, for sixteen streams."""
 
     def reaches(self) -> Iterator[Reach]:
         yield self.x, (table(self.rows_x, self.M) + run(self.R, self.stride)) * LANES
@@ -20,7 +20,7 @@ class InterleavedReduceRows(ReduceRows):
 
 @device
 def combine(a: Vector, b: Vector, kind: int) -> Vector:
-    """Two elements of each stream."""
+    """Combine two elements of each stream."""
     if kind == SUM:
         return a + b
     if kind == MAX:
@@ -32,7 +32,7 @@ def combine(a: Vector, b: Vector, kind: int) -> Vector:
 
 @device
 def neutral(kind: int) -> Vector:
-    """What changes nothing."""
+    """Return the neutral element of a kind."""
     if kind == SUM:
         return vsplat(0.0)
     if kind == MAX:
@@ -44,7 +44,7 @@ def neutral(kind: int) -> Vector:
 
 @device
 def reduce_vectors(x: Pointer, count: int, step: int, kind: int) -> Vector:
-    """``count`` vectors that are ``step`` floats apart, four side by side."""
+    """Reduce ``count`` vectors that are ``step`` floats apart, in four independent chains."""
     a, b, c, d = neutral(kind), neutral(kind), neutral(kind), neutral(kind)
     for _ in range(count // 4):
         a, b = combine(a, vload(x, 0), kind), combine(b, vload(x + step, 0), kind)
@@ -59,7 +59,7 @@ def reduce_vectors(x: Pointer, count: int, step: int, kind: int) -> Vector:
 
 @kernel
 def interleaved_reduce_rows(row: InterleavedReduceRows) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, step, kind, scale = row.R, row.stride * LANES, row.kind, row.scale
     for m in range(rows):

@@ -9,7 +9,7 @@ from pulse.jit.span import Reach, run
 
 
 class KeepFrame(Instruction):
-    """``state[:bytes] = new[:bytes]`` if the frame is of the stream: ``0 <= clock*P + i - offset < end``."""
+    """``state[:bytes] = new[:bytes]`` if the frame belongs to the stream: ``0 <= clock*P + i - offset < end``."""
 
     new: Operand = reads(None)
     state: Operand = writes(None)
@@ -30,7 +30,7 @@ class KeepFrame(Instruction):
 
 @kernel
 def keep_frame(row: KeepFrame) -> None:
-    """One copy of contiguous bytes, or none."""
+    """Copy contiguous bytes, or nothing."""
     frame = row.clock[0] * row.P + row.i - row.offset
     if 0 <= frame < row.end[0]:
         move_bytes(row.state, row.new, row.bytes)

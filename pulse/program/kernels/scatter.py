@@ -1,4 +1,4 @@
-"""Rows written to places that are computed while running."""
+"""Write rows to places that are computed at run time."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from pulse.jit.span import Reach, run
 class ScatterRows(Instruction):
     """``dst[indices[j]] = src[j]``, j < count, one after the other; an index out of range writes nothing.
 
-    Rows are of ``size`` bytes, dst has ``rows`` of them. ``count_faults`` counts indices out of range.
+    Rows have ``size`` bytes, dst has ``rows`` rows. ``count_faults`` counts indices out of range.
     """
 
     dst: Operand = writes(None)
@@ -32,7 +32,7 @@ class ScatterRows(Instruction):
 
 @kernel
 def scatter_rows(row: ScatterRows) -> None:
-    """Row by row."""
+    """Compute row by row."""
     dst, indices, src, size, rows = row.dst, row.indices, row.src, row.size, row.rows
     for j in range(row.count):
         at = indices[j]

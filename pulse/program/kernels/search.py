@@ -1,4 +1,4 @@
-"""The largest or smallest float32 of rows, in order."""
+"""The largest or smallest f32 elements of rows, in order."""
 
 from collections.abc import Iterator
 
@@ -18,9 +18,9 @@ def goes_before(a: float, b: float, largest: int) -> bool:
 class TopRows(Instruction):
     """``values[rows_y[m] + j*step]``, j < K: the K first of ``x[rows_x[m] + r*stride]``, r < R, in order; m < M.
 
-    Of equal ones the lower r goes first; indices (int64) get r, at the same places as values. Inserts into a
-    sorted run of K, so it is meant for small K; K is at most R. ``largest``: from the largest down, else from the
-    smallest up.
+    Of equal ones the lower r comes first; indices (int64) get r, at the same places as values. The kernel inserts into
+    a sorted run of K elements, so K should be small; it is at most R. ``largest``: from the largest down, else from
+    the smallest up.
     """
 
     x: Operand = reads("f32")
@@ -44,7 +44,7 @@ class TopRows(Instruction):
 
 @kernel
 def top_rows(row: TopRows) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, values, indices, rows, rows_x, rows_y = row.x, row.values, row.indices, row.M, row.rows_x, row.rows_y
     size, stride, count, step, largest = row.R, row.stride, row.K, row.step, row.largest
     if count <= 0:

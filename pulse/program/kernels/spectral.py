@@ -5,8 +5,9 @@ With n = N2*n1 + n2 and k = k1 + N1*k2:
     A[n2, k1] = e(n2*k1 / N) * sum_n1 x[n] e(n1*k1 / N1),   X[k] = sum_n2 A[n2, k1] e(n2*k2 / N2)
 
 with e(t) = exp(2i pi t). Vectors run over k1, so nothing is transposed. The cosines of n1 and N1 - n1 are the
-same, and their sines opposite, so both rounds first *fold* what they read: the sum of the two stands at n1, their
-difference at N1 - n1, and each sum is half as long. In the second round bins k2 and N2 - k2 share their sums too.
+same, and their sines opposite, so both rounds first *fold* their input: point n1 becomes the sum of the two points,
+N1 - n1 their difference, and each sum has half as many terms. In the second round bins k2 and N2 - k2 share their
+sums too.
 """
 
 from collections.abc import Iterator
@@ -34,9 +35,9 @@ from pulse.program.kernels.matmul_finish import Finish, finish
 def gather_points(
     target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, first: int, size: int
 ) -> None:
-    """``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``.
+    """Set ``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``.
 
-    Where ``first`` is not negative the points before it are zeros, and those from it on are neighbours.
+    If ``first`` is not negative, the points before it are zeros, and those from it on are neighbours.
     """
     n = 0
     if first >= 0:
@@ -60,7 +61,7 @@ def gather_points(
 
 @device
 def fold_rows(x: Pointer, rows: int, size: int) -> None:
-    """X [rows, size]: row i plus row -i in place of row i, and less it in place of row -i, for 0 < i < rows/2."""
+    """Fold x [rows, size]: replace row i by row i + row -i, and row -i by row i - row -i, for 0 < i < rows/2."""
     for i in range(1, (rows + 1) // 2):
         near, far = x + i * size, x + (rows - i) * size
         n = 0
@@ -75,7 +76,7 @@ def fold_rows(x: Pointer, rows: int, size: int) -> None:
 def twiddle(
     a_re: Pointer, a_im: Pointer, twiddles: Pointer, n2: int, P: int, block: int, re: Vector, im: Vector
 ) -> None:
-    """16 elements of A: their sums times the twiddle factors."""
+    """Compute 16 elements of A: their sums times the twiddle factors."""
     t_re, t_im = vload(twiddles, 2 * P * n2 + block), vload(twiddles, 2 * P * n2 + P + block)
     vstore(a_re, P * n2 + block, re * t_re - im * t_im)
     vstore(a_im, P * n2 + block, vfma(re, t_im, im * t_re))
@@ -85,7 +86,7 @@ def twiddle(
 def first_round_real(
     re: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:
-    """A of N real points, folded; w and twiddles [.., 2, P]: real and imaginary part. Four n2 at a time."""
+    """Compute A from N folded real points, four n2 at a time; w and twiddles [.., 2, P]: real and imaginary part."""
     pairs, half = (N1 + 1) // 2 - 1, N1 // 2
     for block in range(0, P, LANES):
         first = vload(w, block)
@@ -118,7 +119,7 @@ def first_round_real(
 def first_round(
     re: Pointer, im: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:  # fmt: skip
-    """The same of complex points. Two n2 at a time."""
+    """Compute A from folded complex points, two n2 at a time."""
     pairs, half = (N1 + 1) // 2 - 1, N1 // 2
     for block in range(0, P, LANES):
         first = vload(w, block)
@@ -149,9 +150,9 @@ def first_round(
 def second_round_real(
     a_re: Pointer, a_im: Pointer, x_re: Pointer, w: Pointer, K2: int, N2: int, P: int
 ) -> None:
-    """Real parts of X of the bins below K2*N1 of a folded A; w [N2, N2, 2]: for each k2 the factor of each n2.
+    """Compute the real parts of X for the bins below K2*N1 from a folded A; w [N2, N2, 2]: factors of each k2 and n2.
 
-    Two k2 at a time, and those that mirror them.
+    It computes two k2 and their mirror bins at a time.
     """
     pairs, half = (N2 + 1) // 2 - 1, N2 // 2
     top = min(K2, half + 1)
@@ -185,7 +186,7 @@ def second_round_real(
 def second_round(
     a_re: Pointer, a_im: Pointer, x_re: Pointer, x_im: Pointer, w: Pointer, K2: int, N2: int, P: int
 ) -> None:
-    """The same with the imaginary parts."""
+    """As ``second_round_real``, with the imaginary parts too."""
     pairs, half = (N2 + 1) // 2 - 1, N2 // 2
     top = min(K2, half + 1)
     for block in range(0, P, LANES):
@@ -229,7 +230,7 @@ def second_round(
 def scatter_bins(
     target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, N1: int, P: int, near: int
 ) -> None:  # fmt: skip
-    """``target[places[k]] = X[k] * scales[k]``, where X [.., P] has N1 bins in each row; ``near``: to neighbours."""
+    """Set ``target[places[k]] = X[k] * scales[k]``; X [.., P] has N1 bins in a row; ``near``: places are neighbours."""
     first, row = 0, source
     while first < count:
         bins = min(N1, count - first)
@@ -246,7 +247,7 @@ def scatter_bins(
 
 
 def points(places: Pointer, count: int, near: int) -> Span:
-    """The places of points or bins; from the one ``near`` on they are neighbours, if it is not -1."""
+    """Return the places of points or bins; if ``near`` is not -1, they are neighbours from that one on."""
     if near < 0:
         return table(places, count)
     require(near < count, "neighbours behind the last point")
@@ -256,9 +257,9 @@ def points(places: Pointer, count: int, near: int) -> Span:
 class Fourier(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
 
-    Inputs and outputs lie anywhere, each with a factor for its real and its imaginary part: R points that are not zero
-    are read ``from`` places, K bins go ``to`` places. P is N1 rounded up to 16. From the point ``near_re`` on, places
-    of real parts are neighbours, those before it being zeros (-1: they are not); ``next_re``: those of bins are.
+    Inputs and outputs are anywhere, each with factors for its real and imaginary part: R nonzero points are read
+    ``from`` places, K bins are written ``to`` places. P is N1 rounded up to 16. From point ``near_re`` on, the places
+    of real parts are neighbours, and the points before it are zeros (-1: they are not); ``next_re``: those of bins are.
     """
 
     x: Operand = reads("f32")
@@ -291,7 +292,7 @@ class Fourier(Instruction):
     finish: Finish
 
     def multiply_adds(self) -> int:
-        """Both rounds, folded, and the twiddle factors between them, for each of P columns."""
+        """Count both folded rounds, and the twiddle factors between them, for each of P columns."""
         first = self.N1 * self.N2 * (1 + self.has_im)
         second = self.N2 * min(-(-self.K // self.N1), self.N2 // 2 + 1) * (1 + self.wants_im)
         return self.M * self.P * (first + 4 * self.N2 + second)
@@ -321,7 +322,7 @@ class Fourier(Instruction):
 
 @device
 def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
-    """``fourier`` without its finish; where N1 and P are constants, LLVM knows the offsets of all vectors."""
+    """Run ``fourier`` without its finish; with constant N1 and P, LLVM knows the offsets of all vectors."""
     x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
     R, K, w1, twiddles, w2 = row.R, row.K, row.w1, row.twiddles, row.w2
     from_re, from_im, scales, to_re, to_im = row.from_re, row.from_im, row.scales, row.to_re, row.to_im
@@ -351,7 +352,7 @@ def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
 
 @kernel
 def fourier(row: Fourier) -> None:
-    """Row by row."""
+    """Compute row by row."""
     N1, N2, P = row.N1, row.N2, row.P
     if N1 == LANES:
         transform_rows(row, LANES, N2, LANES)

@@ -1,6 +1,6 @@
-"""Fourier transforms of sixteen streams whose memories are interleaved; see ``spectral`` and ``matmul_interleaved``.
+"""Fourier transforms for sixteen streams with interleaved memories; see ``spectral`` and ``matmul_interleaved``.
 
-Both rounds are the same here: bins of each column of a folded table of points. Bins k and N - k share their sums.
+Both rounds run the same code: the bins of each column of a folded table of points. Bins k and N - k share their sums.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ def angles_last(factors: NDArray[Any], count: int) -> NDArray[np.float32]:
 
 
 class InterleavedFourier(Instruction):
-    """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, of M rows of sixteen streams; then the steps of ``finish``.
+    """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, for M rows of sixteen streams; then the steps of ``finish``.
 
-    R points are read ``from`` places, K bins go ``to`` places, each with a factor for its real and its imaginary part.
+    R points are read ``from`` places, K bins are written ``to`` places, each with factors for both its parts.
     """
 
     x: Operand = reads("f32")
@@ -57,7 +57,7 @@ class InterleavedFourier(Instruction):
     finish: Finish
 
     def multiply_adds(self) -> int:
-        """Both rounds, folded, and the twiddle factors between them."""
+        """Count both folded rounds, and the twiddle factors between them."""
         first = self.N1 * self.N2 * (self.N1 // 2 + 1) * (1 + self.has_im)
         second = self.N1 * self.N2 * min(-(-self.K // self.N1), self.N2 // 2 + 1) * (1 + self.wants_im)
         return LANES * self.M * (first + 4 * self.N1 * self.N2 + second)
@@ -82,7 +82,7 @@ class InterleavedFourier(Instruction):
 def gather_vectors(
     target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, size: int
 ) -> None:
-    """``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``."""
+    """Set ``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``."""
     for n in range(count):
         vstore(target, n * LANES, vload(source, places[n] * LANES) * vsplat(scales[n]))
     for n in range(count, size):
@@ -91,14 +91,14 @@ def gather_vectors(
 
 @device
 def scatter_vectors(target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int) -> None:
-    """``target[places[k]] = source[k] * scales[k]``."""
+    """Set ``target[places[k]] = source[k] * scales[k]``."""
     for k in range(count):
         vstore(target, places[k] * LANES, vload(source, k * LANES) * vsplat(scales[k]))
 
 
 @device
 def fold_pairs(x: Pointer, rows: int, columns: int) -> None:
-    """X [rows, columns]: row i plus row -i in place of row i, and less it in place of row -i, for 0 < i < rows/2."""
+    """Fold x [rows, columns]: replace row i by row i + row -i, and row -i by row i - row -i, for 0 < i < rows/2."""
     for i in range(1, (rows + 1) // 2):
         near, far = x + i * columns * LANES, x + (rows - i) * columns * LANES
         for n in range(0, columns * LANES, LANES):
@@ -109,7 +109,7 @@ def fold_pairs(x: Pointer, rows: int, columns: int) -> None:
 
 @device
 def twiddle_all(re: Pointer, im: Pointer, twiddles: Pointer, count: int) -> None:
-    """Each point times its factor."""
+    """Multiply each point by its factor."""
     for n in range(count):
         a, b, c, s = vload(re, n * LANES), vload(im, n * LANES), twiddles[2 * n], twiddles[2 * n + 1]
         vstore(re, n * LANES, a * vsplat(c) - b * vsplat(s))
@@ -120,7 +120,7 @@ def twiddle_all(re: Pointer, im: Pointer, twiddles: Pointer, count: int) -> None
 def even_sums(
     x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """The sums of cosines of the columns n and m of a folded x, for the bin with the factors v, then that with w."""
+    """Return the cosine sums of columns n and m of a folded x, for the bin with the factors v, then that with w."""
     step = columns * LANES
     p, q = x + n * LANES, x + m * LANES
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
@@ -136,7 +136,7 @@ def even_sums(
 def odd_sums(
     x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """The same of the sines."""
+    """Return the sine sums, as ``even_sums`` those of the cosines."""
     step = columns * LANES
     p, q = x + (rows * step + n * LANES), x + (rows * step + m * LANES)
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
@@ -152,7 +152,7 @@ def odd_sums(
 def store_bin(
     y: Pointer, rows: int, bins: int, k: int, at: int, step: int, even: Vector, odd: Vector
 ) -> None:
-    """One part of bin k of a column, ``even + odd``, and of the bin that mirrors it, ``even - odd``."""
+    """Store one part of bin k of a column, ``even + odd``, and of its mirror bin, ``even - odd``."""
     vstore(y, (at + k * step) * LANES, even + odd)
     if k < rows - k < bins:
         vstore(y, (at + (rows - k) * step) * LANES, even - odd)
@@ -163,9 +163,9 @@ def bins_of_columns(
     re: Pointer, im: Pointer, has_im: int, wants_im: int, rows: int, columns: int, w: Pointer, bins: int,
     y_re: Pointer, y_im: Pointer, bin_step: int, column_step: int,
 ) -> None:  # fmt: skip
-    """``y[k, n] = sum_i x[i, n] e(i*k / rows)``, k < bins, of a folded x [rows, columns]; w [rows, rows, 2].
+    """Compute ``y[k, n] = sum_i x[i, n] e(i*k / rows)``, k < bins, from a folded x [rows, columns]; w [rows, rows, 2].
 
-    Two bins of two columns at a time.
+    It computes two bins of two columns at a time.
     """
     top = min(bins, rows // 2 + 1)
     for k in range(0, top, 2):
@@ -195,7 +195,7 @@ def bins_of_columns(
 
 @kernel
 def interleaved_fourier(row: InterleavedFourier) -> None:
-    """Row by row."""
+    """Compute row by row."""
     x, y, M, rows_x, rows_y, R, K = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.K
     N1, N2, w1, twiddles, w2, scales, factors = (
         row.N1,

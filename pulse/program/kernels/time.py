@@ -1,8 +1,8 @@
-"""Kernels that know the time: what a pulse holds depends on how many came before it.
+"""Kernels whose result depends on the number of earlier pulses.
 
-A clock is two int64, the first counts the pulses so far; an end is one int64, how many frames the wire has in
-the whole stream (``1 << 62`` until it is known). Meanings: ``ops/time_ends.py``, ``ops/time_position.py`` and
-``LastFrames`` of ``ops/time.py``.
+A clock is two int64, of which the first counts the pulses so far. An end is one int64: the frames of a wire in the
+whole stream (``1 << 62`` until it is known). The ops are in ``ops/time_ends.py``, ``ops/time_position.py`` and
+``ops/time.py`` (``LastFrames``).
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(MODES))
 
 @device
 def copy_frames(dst: Pointer, src: Pointer, frames: int, frame: int, dst_step: int, src_step: int) -> None:
-    """Copy frames of ``frame`` bytes that lie ``dst_step`` and ``src_step`` bytes apart; u8 pointers."""
+    """Copy frames of ``frame`` bytes that are ``dst_step`` and ``src_step`` bytes apart; u8 pointers."""
     if dst_step == frame and src_step == frame:
         move_bytes(dst, src, frames * frame)
     else:
@@ -31,7 +31,7 @@ def copy_frames(dst: Pointer, src: Pointer, frames: int, frame: int, dst_step: i
 
 @device
 def shown_frame(frame: int, length: int, mode: int) -> int:
-    """The frame that edge, reflect or symmetric padding shows in place of one outside of 0 .. length-1."""
+    """Return the frame that edge, reflect or symmetric padding puts in place of one outside of 0 .. length-1."""
     if mode == EDGE:
         return min(max(frame, 0), length - 1)
     twice = 1 if mode == SYMMETRIC else 0
@@ -42,20 +42,20 @@ def shown_frame(frame: int, length: int, mode: int) -> int:
 
 @device
 def stream_span(clock: Pointer, end: Pointer, offset: int, frames: int) -> tuple[int, int]:
-    """Which of a pulse's frames belong to the stream, as start and stop."""
+    """Return which of a pulse's frames belong to the stream, as start and stop."""
     first = clock[0] * frames - offset
     start = min(frames, max(0, -first))
     return start, max(start, min(frames, end[0] - first))
 
 
 class FillEndsRow(Instruction):
-    """Frames outside of the stream replaced: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
+    """Replace frames outside of the stream: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
 
     Inside of the stream, y[i] = x[i - keep - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
-    frames of head, or row f - end of tail, or the fill where the table is empty; mode 1 (edge): the first or
-    last frame; modes 2 (reflect) and 3 (symmetric): the mirrored frame. Zeros where x or the table has no such frame.
+    frames of head, or row f - end of tail, or the fill if the table is empty; mode 1 (edge): the first or
+    last frame; modes 2 (reflect) and 3 (symmetric): the mirrored frame. Zeros if x or the table has no such frame.
     x [overlap + P frames] may be y [keep + P frames], ``in_place``, if the mode is constant, overlap 0 and offset =
-    shift; keep is at most overlap. Frames are of ``run`` elements of ``size`` bytes, which lie ``step`` elements apart;
+    shift; keep is at most overlap. Frames have ``run`` elements of ``size`` bytes, which are ``step`` elements apart;
     ``bits`` are those of the fill.
     """
 
@@ -97,7 +97,7 @@ class FillEndsRow(Instruction):
 
 @kernel
 def fill_ends(row: FillEndsRow) -> None:
-    """All frames of the stream in one piece, then the others one by one."""
+    """Copy all frames of the stream at once, then the others one by one."""
     x, y, pulse, overlap, offset, shift = row.x, row.y, row.P, row.overlap, row.offset, row.shift
     length, keep = row.end[0], row.keep
     base = row.clock[0] * pulse - keep
@@ -155,13 +155,13 @@ def fill_ends(row: FillEndsRow) -> None:
 
 @device
 def write_ramp(y: Pointer, count: int, first: int, start: float, step: float) -> None:
-    """``y[i] = start + (first + i)*step``."""
+    """Set ``y[i] = start + (first + i)*step``."""
     for i in range(count):
         y[i] = start + (first + i) * step
 
 
 class PositionsRow(Instruction):
-    """``y[i] = start + (clock*P - offset + i)*step``, i < P; the reals for f32 and f64, else the whole numbers."""
+    """``y[i] = start + (clock*P - offset + i)*step``, i < P; by the real fields for f32 and f64, else the integers."""
 
     DATA = ("start", "step")
     y: Operand = writes(None)
@@ -180,7 +180,7 @@ class PositionsRow(Instruction):
 
 @kernel
 def positions(row: PositionsRow) -> None:
-    """``write_ramp`` for the element type of y."""
+    """Run ``write_ramp`` for the element type of y."""
     y, pulse, dtype, real_start, real_step = row.y, row.P, row.dtype, row.real_start, row.real_step
     start, step, first = row.start, row.step, row.clock[0] * row.P - row.offset
     if dtype == F32:
@@ -205,7 +205,7 @@ def positions(row: PositionsRow) -> None:
 class TableLookupRow(Instruction):
     """y[i] = table[start + (clock*P - offset + i)*step], i < P; zeros if the table has no such row.
 
-    It has ``rows``, each of ``run`` elements of ``size`` bytes, contiguous in both.
+    The table has ``rows`` rows, each of ``run`` elements of ``size`` bytes, contiguous in table and y.
     """
 
     table: Operand = reads(None)
@@ -231,7 +231,7 @@ class TableLookupRow(Instruction):
 
 @kernel
 def table_rows(row: TableLookupRow) -> None:
-    """One run if it is one, else row by row."""
+    """Copy one run if the rows are contiguous, else row by row."""
     table, y, pulse, step, rows, bytes_ = row.table, row.y, row.P, row.step, row.rows, row.size * row.run
     first = row.start + (row.clock[0] * pulse - row.offset) * step
     if step == 1 and first >= 0 and first + pulse <= rows:
@@ -246,10 +246,10 @@ def table_rows(row: TableLookupRow) -> None:
 
 
 class LastFramesRow(Instruction):
-    """Append the valid ones of x's P frames to a memory of F frames, which keeps the newest, oldest first.
+    """Append the valid frames among x's P frames to a memory of the F newest frames, oldest first.
 
-    Frame j of the stream is at index j + offset of the concatenated pulses. Frames are of ``run`` elements of ``size``
-    bytes, which lie ``step`` elements apart in x.
+    Frame j of the stream is at index j + offset of the concatenated pulses. Frames have ``run`` elements of ``size``
+    bytes, which are ``step`` elements apart in x.
     """
 
     x: Operand = reads(None)
@@ -272,7 +272,7 @@ class LastFramesRow(Instruction):
 
 @kernel
 def last_frames(row: LastFramesRow) -> None:
-    """The older ones move up first."""
+    """Move the older frames up, then append the new ones."""
     x, memory, pulse, kept, size = row.x, row.memory, row.P, row.F, row.size
     frame, x_step = row.run * size, row.step * size
     start, stop = stream_span(row.clock, row.end, row.offset, pulse)
@@ -285,7 +285,7 @@ def last_frames(row: LastFramesRow) -> None:
 
 
 class Tick(Instruction):
-    """One more pulse is over: ``clock[0] += 1``."""
+    """Count a finished pulse: ``clock[0] += 1``."""
 
     clock: Operand = updates("i64", 1)
 

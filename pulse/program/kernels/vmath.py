@@ -1,8 +1,8 @@
 """Functions of 16 float32 lanes: polynomials without branches.
 
-The errors are in ulp of the float32 result, the largest found in dense sweeps of all float32 (the table in
-docs/kernels.md, which tests check). NaN gives NaN everywhere; infinities give the limits. Results that are denormal may
-lose bits or be 0.
+The errors are in ulp of the f32 result: the largest ones of dense sweeps over all f32 numbers (the table in
+docs/kernels.md, which tests check). NaN always gives NaN; infinities give the limits. Denormal results may lose bits or
+be 0.
 """
 
 from pulse.jit.registry import device
@@ -36,14 +36,14 @@ INFINITY = float("inf")
 LOG2_E = 1.44269504
 LN2, LN2_HIGH, LN2_LOW = 0.6931471805599453, 0.6931471824645996, -1.9046542121259336e-09
 TINY = 1.1754944e-38  # the smallest normal number
-LEAST_EXPONENT, LARGEST_EXPONENT = -87.33654, 88.72283  # of normal results of exp
+LEAST_EXPONENT, LARGEST_EXPONENT = -87.33654, 88.72283  # the range of normal results of exp
 TWO_OVER_PI = 0.636619772
 HALF_PI_1, HALF_PI_2, HALF_PI_3 = 1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15
 
 
 @device
 def exp_fraction(r: Vector) -> Vector:
-    """exp(r) - 1 for |r| <= ln(2)/2."""
+    """Return exp(r) - 1 for |r| <= ln(2)/2."""
     p = vfma(r, 0.00138825163, 0.00836654714)
     p = vfma(p, r, 0.0416672007)
     p = vfma(p, r, 0.166665434)
@@ -75,7 +75,7 @@ def vexpm1(x: Vector) -> Vector:
 
 @device
 def vexpm1_negative(x: Vector) -> Vector:
-    """e**x - 1 for x <= 0, and NaN of NaN; 1.0 ulp. Beyond them any value."""
+    """e**x - 1 for x <= 0, and NaN for NaN; 1.0 ulp. Undefined for x > 0."""
     x = vmax(x, -30.0)
     n = vbiased(x, LOG2_E)
     p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
@@ -108,7 +108,7 @@ def vlog(x: Vector) -> Vector:
     square = f * f
     p = vfma(log_polynomial(f) * f, square, vfma(square, -0.5, e * LN2_LOW))
     y = vfma(e, LN2_HIGH, f + p)
-    y = vselect(vlt(x, INFINITY), y, x)  # inf and NaN are their own logarithm
+    y = vselect(vlt(x, INFINITY), y, x)  # inf and NaN are their own logarithms
     return vselect(vgt(x, 0.0), y, vselect(vlt(x, 0.0), vsplat(float("nan")), vsplat(-INFINITY) + x))
 
 
@@ -139,7 +139,7 @@ def vpow(x: Vector, y: Vector) -> Vector:
     halves = y * 0.5
     odd = veq(vround(y), y) & vne(vfloor(halves), halves)
     below = vselect(odd, -power, vselect(veq(vround(y), y) | endless | nothing, power, vsplat(float("nan"))))
-    power = vselect(vlt(x, 0.0) | nothing & vlt(1.0 / x, 0.0), below, power)  # -0.0 too
+    power = vselect(vlt(x, 0.0) | nothing & vlt(1.0 / x, 0.0), below, power)  # for -0.0 too
     power = vselect(vne(x, x) | vne(y, y), x + y, power)
     return vselect(veq(y, 0.0) | veq(x, 1.0), vsplat(1.0), power)
 
@@ -190,7 +190,7 @@ def vmish(x: Vector) -> Vector:
 
 @device
 def vsign(x: Vector) -> Vector:
-    """-1, 0 or 1; NaN of NaN."""
+    """-1, 0 or 1; NaN for NaN."""
     return vselect(vgt(x, 0.0), vsplat(1.0), vselect(vlt(x, 0.0), vsplat(-1.0), x))
 
 

@@ -1,4 +1,4 @@
-"""Hyperbolic functions of 16 lanes and their inverses, as ``vmath`` has the others."""
+"""Hyperbolic functions of 16 lanes and their inverses; see ``vmath``."""
 
 from pulse.jit.registry import device, exact
 from pulse.jit.simd import Vector, vabs, vexp2i, vfma, vgt, vlt, vmax, vmin, vround, vselect, vsplat, vsqrt
@@ -6,12 +6,12 @@ from pulse.program.kernels.vmath import INFINITY, LN2, LN2_HIGH, LN2_LOW, LOG2_E
 from pulse.program.kernels.vmath_trigonometry import with_sign
 
 LARGE = 1e9
-"""From here on, 1 more or less under a root changes nothing."""
+"""From here on, adding or subtracting 1 under a square root changes nothing."""
 
 
 @device
 def half_exp(x: Vector) -> Vector:
-    """e**x / 2 for x >= 0, infinite only where that is."""
+    """e**x / 2 for x >= 0; infinite only if the result overflows."""
     x = vmin(x, 89.6)
     n = vround(x * LOG2_E)
     p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))

@@ -1,4 +1,4 @@
-"""The tangent and the inverse trigonometric functions of 16 lanes, as ``vmath`` has the others."""
+"""The tangent and the inverse trigonometric functions of 16 lanes; see ``vmath``."""
 
 from pulse.jit.registry import device, exact
 from pulse.jit.simd import Vector, vabs, vbits, vfma, vfrombits, vgt, vlt, vmul, vselect, vsplat, vsqrt
@@ -17,7 +17,7 @@ def vtan(x: Vector) -> Vector:
 
 @device
 def with_sign(size: Vector, x: Vector) -> Vector:
-    """``size``, which has no sign, with that of x; of -0.0 too."""
+    """``size``, which is not negative, with the sign of x, also of -0.0."""
     return vfrombits(vbits(size) | (vbits(x) & SIGN))
 
 

@@ -1,4 +1,4 @@
-"""The lowering of each family of ops to instructions, mirroring ``pulse.ops``. Importing this fills the registry.
+"""The lowering of each family of ops to instructions, in modules as in ``pulse.ops``; importing fills the registry.
 
 The conversions for interleaved memories, ``<family>_interleaved``, are imported on demand.
 """

@@ -14,7 +14,7 @@ from pulse.program.table.memory import Value
 
 @lowers(BandedAttentionStream)
 def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionStream) -> list[Value]:
-    """Rows of q, k, v and y with their channels contiguous."""
+    """Lower to one instruction; the channels of q, k, v and y are contiguous."""
     outlet = OutletId(node.id)
     reads = [cx.floats(cx.value(source), "attention") for source in node.inputs]
     q, k, v = (cx.innermost(x, len(x.shape) - 1) for x in reads)
@@ -58,7 +58,7 @@ def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionSt
 
 
 def batch_offsets(value: Value, batch: Sequence[int]) -> Array:
-    """Offset of each matrix of the last two axes, with the batch axes broadcast."""
+    """Return the offset of each matrix of the last two axes, with the batch axes broadcast."""
     lead = list(range(len(value.shape) - 2))
     offsets = value.offsets(lead).reshape([value.shape[axis] for axis in lead])
     return np.ascontiguousarray(np.broadcast_to(offsets, batch)).ravel()

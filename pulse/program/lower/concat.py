@@ -11,7 +11,7 @@ from pulse.program.table.memory import Value
 
 
 def allocate_like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
-    """Memory for a wire, with the axis order of another tensor of the same rank."""
+    """Allocate memory for a wire, with the axis order of another tensor of the same rank."""
     if any(step == 0 and size != 1 for size, step in zip(value.shape, value.strides)):
         return cx.new(outlet)
     return cx.new(outlet, value.order)
@@ -19,7 +19,7 @@ def allocate_like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
 
 @lowers(Concat)
 def lower_concat(cx: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
-    """A view if the parts are adjacent in memory, else a copy of each part."""
+    """Return a view if the parts are adjacent in memory, else copy each part."""
     parts = [cx.value(outlet) for outlet in node.inputs]
     view = _contiguous_parts(parts, op.axis)
     if view is not None:
@@ -35,9 +35,9 @@ def lower_concat(cx: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
 
 
 def _order_for_reshape(cx: Lowering, outlet: OutletId, strides: Sequence[int]) -> list[int] | None:
-    """An axis order in which the reshape that reads the wire, perhaps after a transpose, is a view, or None.
+    """Return an axis order in which the reshape that reads the wire, perhaps after a transpose, is a view, or None.
 
-    strides  those of the largest part, whose neighbouring axes must stay neighbours
+    strides  of the largest part, whose neighbouring axes must stay neighbours
     """
     graph, fact = cx.graph, cx.fact(outlet)
     axes, at = list(range(fact.rank)), outlet
@@ -68,7 +68,7 @@ def _order_for_reshape(cx: Lowering, outlet: OutletId, strides: Sequence[int]) -
 
 
 def _contiguous_parts(parts: Sequence[Value], axis: int) -> Value | None:
-    """All parts as one tensor, if they are in one buffer and each directly follows the previous one."""
+    """Return all parts as one tensor if they are in one buffer and each directly follows the previous one."""
     first, *rest = parts
     if not rest or any(part.buffer is not first.buffer or part.dtype != first.dtype for part in rest):
         return None

@@ -1,4 +1,4 @@
-"""Convolutions: window products, and a separate instruction for depthwise ones."""
+"""Convolutions, as window products; depthwise ones have their own instruction."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ from pulse.program.weights import Stored
 
 
 def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:
-    """The tensor [N, C, X...] with its channels innermost and the stream outermost."""
+    """Return the tensor [N, C, X...] with its channels innermost and the stream outermost."""
     if value.strides[1] == 1 or value.shape[1] == 1:
         return value
     return cx.order_axes(value, last_order(len(value.shape), stream))
@@ -30,14 +30,14 @@ def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:
 def convolution_input(
     cx: Lowering, outlet: OutletId, split: SplitChannels | None, stream: int | None
 ) -> Value:
-    """The input of a convolution, [N, C, X...]; the first piece of the channels if they are split."""
+    """Return the input of a convolution, [N, C, X...]; the first piece of the channels if they are split."""
     if split is not None:
         return cx.floats(split.x, "a convolution")
     return channels_last(cx, cx.floats(cx.value(outlet), "a convolution"), stream)
 
 
 def last_order(rank: int, stream: int | None) -> list[int]:
-    """Axes with the channels innermost and the stream outermost."""
+    """Return the axis order with the channels innermost and the stream outermost."""
     order = [axis for axis in range(rank) if axis != 1]
     if stream is not None and stream != 1:
         order.remove(stream)
@@ -46,7 +46,7 @@ def last_order(rank: int, stream: int | None) -> list[int]:
 
 
 def pad(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> Value:
-    """Pad a tensor with zeros; the tensor itself if none are needed."""
+    """Pad a tensor with zeros; return it unchanged if it needs none."""
     if all(pair == (0, 0) for pair in amounts):
         return x
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
@@ -86,7 +86,7 @@ def convolve(cx: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Arr
     bias = bias if after.bias is None else bias + after.bias
     for piece in pieces:
         _emit_piece(cx, op, stored, bias, x, split, y, after, piece, unrounded is not None)
-    after.settle(cx, y)
+    after.set_value(cx, y)
     return [y]
 
 
@@ -102,7 +102,7 @@ def _emit_piece(
     piece: Piece,
     rounds_rows: bool,
 ) -> None:
-    """Emit a piece of the outputs along an axis, which share their taps."""
+    """Emit a piece of the outputs along an axis that share their taps."""
     i = piece.axis - 2
     y_piece, begin = y.part(piece.axis, piece.start, piece.stop), piece.start * op.strides[i] - piece.before
     reach = (piece.stop - piece.start - 1) * op.strides[i] + (piece.taps.stop - 1) * op.dilations[i] + 1

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction
-from pulse.program.interleaving import Interleaving, interleaves
+from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.conv_depthwise import Depthwise
 from pulse.program.kernels.conv_interleaved import InterleavedDepthwise
 
 
 @interleaves(Depthwise)
-def interleave_depthwise(cx: Interleaving, row: Depthwise) -> Iterator[Instruction]:
+def interleave_depthwise(cx: InterleavedLowering, row: Depthwise) -> Iterator[Instruction]:
     """Sum vectors that hold one element of each stream."""
     weights, bias = cx.share(row.W), cx.share(row.bias)
     yield InterleavedDepthwise(**cx.windows(row), W=weights, bias=bias, C=row.C, finish=cx.finish(row.finish))

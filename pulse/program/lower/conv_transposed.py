@@ -20,12 +20,12 @@ from pulse.program.weights import Stored
 from pulse.support.record import record
 
 WIDE = 16
-"""The columns from which on a product applies the following elementwise steps to its own rows."""
+"""The fewest columns with which a product applies the following elementwise steps to its own rows."""
 
 
 @record
 class _Transposed:
-    """A transposed convolution, its input padded by ``border`` in front, and the steps that follow it."""
+    """A transposed convolution, its input padded by ``border`` at the start, and the steps that follow it."""
 
     op: ConvTranspose
     stored: Stored
@@ -42,13 +42,13 @@ class _Transposed:
         return [0, *range(2, len(self.y.shape))]
 
     def firsts(self, axis: int, phase: int, taps: Sequence[int]) -> list[int]:
-        """The input positions that some kernel positions read for the first output of a phase."""
+        """Return the input positions that ``taps`` of the kernel read for the first output of a phase."""
         op, i = self.op, axis - 2
         before, stride, dilation = int(op.pads[i][0]), op.strides[i], op.dilations[i]
         return [(phase + before - k * dilation) // stride + self.border[i] for k in taps]
 
     def offsets(self, firsts: Sequence[Sequence[int]]) -> Array:
-        """Offsets of the taps, from the first positions along all spatial axes."""
+        """Return the offsets of the taps, from the first positions along all spatial axes."""
         steps = self.x.strides[2:]
         every = (sum(f * step for f, step in zip(first, steps)) for first in itertools.product(*firsts))
         return np.array(list(every), np.int64)
@@ -88,19 +88,19 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     y = after.place(cx, sizes, order_y)
     bias = bias if after.bias is None else bias + after.bias
     whole = _Transposed(op, stored, bias, x, split, y, [before for before, _ in reach], after)
-    if grouped_axis is not None and all(_together(value, grouped_axis) for value in _tensors(y, after)):
+    if grouped_axis is not None and all(_are_adjacent(value, grouped_axis) for value in _tensors(y, after)):
         _neighbours_at_once(cx, whole, grouped_axis)
     else:
         for phase in itertools.product(*(range(stride) for stride in op.strides)):
             _one_phase(cx, whole, phase, [0] * len(phase))
-    after.settle(cx, y)
+    after.set_value(cx, y)
     return [y]
 
 
 def _forward(
     op: ConvTranspose, from_sizes: Sequence[int], sizes: Sequence[int], kernel: Sequence[int]
 ) -> Conv | None:
-    """The equivalent convolution with the flipped kernel, for a depthwise one without strides."""
+    """Return the equivalent convolution with the flipped kernel, if the op is depthwise and without strides."""
     if not is_depthwise(op, kernel) or any(stride != 1 for stride in op.strides):
         return None
     pads: list[tuple[TDim, TDim]] = []
@@ -115,7 +115,7 @@ def _forward(
 
 
 def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) -> tuple[int, int]:
-    """How far the outputs of a spatial axis reach before and after the input."""
+    """Return how far the outputs of a spatial axis extend before and after the input."""
     before = int(op.pads[i][0])
     stride, dilation = op.strides[i], op.dilations[i]
     first = -(-(before - (kernel - 1) * dilation) // stride)
@@ -165,7 +165,7 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
 
 
 def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]) -> int | None:
-    """The only axis with a stride, if the ``stride`` outputs of each of its inputs are neighbours in memory."""
+    """Return the only axis with a stride, if the ``stride`` outputs of each of its inputs are adjacent in memory."""
     strided = [i for i, stride in enumerate(op.strides) if stride > 1] or [len(op.strides) - 1]
     if len(strided) > 1 or op.group > 1:
         return None
@@ -177,18 +177,18 @@ def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[
 
 
 def _tensors(y: Value, after: Finishing) -> list[Value]:
-    """The result and the tensors that the following steps add."""
+    """Return the result and the tensors that the following steps add."""
     return [y, *(step.operand for step in after.steps if isinstance(step.operand, Value))]
 
 
-def _together(value: Value, axis: int) -> bool:
+def _are_adjacent(value: Value, axis: int) -> bool:
     """Whether the channels of an axis are adjacent in memory."""
     channels = value.shape[1]
     return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)
 
 
 def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
-    """Emit one product for the ``stride`` outputs of each input; the phases make the remaining ones at the end."""
+    """Emit one product for the ``stride`` outputs of each input; phases compute the remaining ones at the end."""
     op, stored, x, i = of.op, of.stored, of.x, axis - 2
     stride, channels = op.strides[i], of.y.shape[1]
     kernel = stored.codes.shape
@@ -228,7 +228,7 @@ def _in_groups(value: Value, axis: int, stride: int) -> Value:
 
 
 def _of_groups(operand: Value | Array | None, axis: int, stride: int) -> Value | Array | None:
-    """The operand of a step, for groups."""
+    """Return the operand of a step for groups of neighbours."""
     if isinstance(operand, Value):
         return _in_groups(operand, axis, stride)
     return None if operand is None else np.tile(operand, stride)

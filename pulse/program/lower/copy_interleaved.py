@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
-from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, interleaves
+from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.copy import Copy, Fill, Move
 from pulse.program.table.loops import Loops
 
 
 @interleaves(Copy)
-def interleave_copy(cx: Interleaving, row: Copy) -> Iterator[Instruction]:
+def interleave_copy(cx: InterleavedLowering, row: Copy) -> Iterator[Instruction]:
     """Add a loop over the streams."""
     if row.size % WORD:
         raise NotInterleavedError("elements of less than a word")
@@ -23,7 +23,7 @@ def interleave_copy(cx: Interleaving, row: Copy) -> Iterator[Instruction]:
 
 
 @interleaves(Fill)
-def interleave_fill(cx: Interleaving, row: Fill) -> Iterator[Instruction]:
+def interleave_fill(cx: InterleavedLowering, row: Fill) -> Iterator[Instruction]:
     """Fill sixteen times as many words."""
     if row.size != WORD and (row.bits or row.size % WORD):
         raise NotInterleavedError("elements of another size than a word")
@@ -32,7 +32,7 @@ def interleave_fill(cx: Interleaving, row: Fill) -> Iterator[Instruction]:
 
 
 @interleaves(Move)
-def interleave_move(cx: Interleaving, row: Move) -> Iterator[Instruction]:
+def interleave_move(cx: InterleavedLowering, row: Move) -> Iterator[Instruction]:
     """Move sixteen times as many bytes."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")

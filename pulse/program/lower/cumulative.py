@@ -34,7 +34,7 @@ def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> lis
 
 
 def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming) -> list[Value]:
-    """Emit the sums of all columns, which are contiguous in memory; the total too if it is an output."""
+    """Emit the sums of all columns, which are contiguous in memory; return the total too if it is an output."""
     x = cx.value(node.inputs[0])
     if dtype_name(x.dtype) not in SUMMED:
         raise CompileError(

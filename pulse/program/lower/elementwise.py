@@ -1,4 +1,4 @@
-"""Elementwise ops: chains of functions in one pass over memory."""
+"""Elementwise ops, as chains of functions in one pass over memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,10 +31,10 @@ MAX_INPUTS = 8
 MAX_REGISTERS = 16
 
 EXACT = 1 << 53
-"""Integers up to this are exact in float64, in which the kernel computes."""
+"""The largest integer such that all up to it are exact in f64, in which the kernel computes."""
 
 MOST_CHAINED = 48
-"""The most functions of a pending wire, which wait to be merged into their reader."""
+"""The most functions of a pending wire that can be merged into its reader."""
 
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 
@@ -48,7 +48,7 @@ class Chain:
         self.free = list(range(MAX_INPUTS, MAX_REGISTERS))
 
     def load(self, value: Value) -> int:
-        """The register of an input."""
+        """Return the register of an input."""
         if value not in self.inputs:
             self.inputs.append(value)
         return self.inputs.index(value)
@@ -109,7 +109,7 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
 
 
 def code_of(cx: Lowering, dtype: DType) -> int:
-    """The kernel's number for a type. Raises CompileError."""
+    """Return the kernel's code for a type. Raises CompileError if it has none."""
     if dtype not in CODES:
         name = dtype_name(dtype)
         why = (
@@ -127,7 +127,7 @@ def broadcast(value: Value, shape: Sequence[int]) -> Value:
 
 
 def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> list[int]:
-    """The axis order of the largest input, so that loops run through memory in order."""
+    """Return the axis order of the largest input, so that loops run through memory in order."""
     sizes = cx.fact(outlet).sizes
     for value in inputs:
         if (
@@ -141,7 +141,7 @@ def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> lis
 
 @lowers(Elementwise, Cast)
 def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
-    """Leave the function pending if its reader can take it into its own chain, else emit it now."""
+    """Leave the function pending if its reader can include it in its own chain, else emit it now."""
     outlet = OutletId(node.id)
     for slot, source in enumerate(node.inputs):
         constant = cx.known_value(source)
@@ -194,7 +194,7 @@ def _expand(cx: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> i
 
 
 def _exponent(cx: Lowering, node: PulsedNode) -> float | None:
-    """The constant exponent of a power of an f32 tensor, if f32 holds it."""
+    """Return the constant exponent of a power of an f32 tensor if f32 holds it exactly, else None."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "pow":
         return None
     constant = cx.known_value(node.inputs[1])
@@ -205,7 +205,7 @@ def _exponent(cx: Lowering, node: PulsedNode) -> float | None:
 
 
 def _is_mergeable(cx: Lowering, outlet: OutletId) -> bool:
-    """Whether one elementwise op of the same shape is the only reader, all in types of the vector kernel."""
+    """Whether the only reader is an elementwise op of the same shape, with all types supported by the vector kernel."""
     graph = cx.graph
     node = graph.node(outlet)
     readers = graph.outlet(outlet).successors
@@ -224,7 +224,7 @@ def _is_mergeable(cx: Lowering, outlet: OutletId) -> bool:
 
 @lowers(Within)
 def lower_within(cx: Lowering, node: PulsedNode, op: Within) -> list[Value]:
-    """The tensor itself; a separate row counts faults."""
+    """Return the tensor itself; a separate row counts faults."""
     return [cx.value(node.inputs[0])]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.jit.instruction import Instruction, number_fields
 from pulse.jit.simd import LANES
-from pulse.program.interleaving import Interleaving, NotInterleavedError, further_on, interleaves
+from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, further_on, interleaves
 from pulse.program.kernels.dtypes import F32
 from pulse.program.kernels.elementwise import CHAIN_LOOPS, Chain32, ChainInput, ChainOutput
 from pulse.program.table.loops import Loops
@@ -13,7 +13,7 @@ from pulse.program.table.memory import Region, Value
 
 
 @interleaves(Chain32)
-def interleave_chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
+def interleave_chain(cx: InterleavedLowering, row: Chain32) -> Iterator[Instruction]:
     """Add a loop over the streams."""
     parts: list[ChainInput] = [*row.inputs, row.output]
     if any(part.dtype != F32 for part in parts):

@@ -10,7 +10,7 @@ from pulse.ops.fault import CountFaults
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
 from pulse.program.lower.elementwise import code_of
-from pulse.program.lowering import LookForFaults, Lowering, PulsedNode, lowers
+from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
 from pulse.support.bounds import FAR
@@ -21,7 +21,7 @@ LOOPS = 3
 
 @record
 class Valid:
-    """The frames of a tensor that are checked: frame f if ``begin <= clock*pulse + shift + f < end``, from the gate on.
+    """The frames f of a tensor that are checked: ``begin <= clock*pulse + shift + f < end``, from clock ``gate`` on.
 
     axis    the axis of the frames; None: the whole tensor is one frame
     """
@@ -35,13 +35,13 @@ class Valid:
 
 
 def always_valid(cx: Lowering) -> Valid:
-    """Check the whole tensor, in every pulse."""
+    """Return a ``Valid`` that checks the whole tensor in every pulse."""
     return Valid(None, 0, 0, cx.table([0]), cx.table([FAR]), cx.table([0]))
 
 
 @lowers(CountFaults)
 def lower_count_faults(cx: Lowering, node: PulsedNode, op: CountFaults) -> list[Value]:
-    """The counter itself is the output."""
+    """Return the counter as the output."""
     x = cx.value(node.inputs[0])
     frames = always_valid(cx)
     if op.when == "frames" and op.axis is not None:
@@ -95,10 +95,10 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     return own
 
 
-def fault_checker(frames: Valid) -> LookForFaults:
-    """A function that emits the fault counters of each node in a body that runs for these frames."""
+def fault_checker(frames: Valid) -> FaultChecker:
+    """Return a function that emits the fault counters of each node in a body that runs for these frames."""
 
-    def look(inner: Lowering, node: PulsedNode) -> None:
+    def check_faults(inner: Lowering, node: PulsedNode) -> None:
         facts = [inner.fact(outlet) for outlet in node.inputs]
         for check in node.op.checks([fact.sizes for fact in facts], [fact.dtype for fact in facts]):
             constant = facts[check.slot].value
@@ -107,4 +107,4 @@ def fault_checker(frames: Valid) -> LookForFaults:
                     inner, inner.value(node.inputs[check.slot]), check, node.name, node.op.name, frames
                 )
 
-    return look
+    return check_faults

@@ -1,4 +1,4 @@
-"""Read entries by index: as runs, or by their places in a flat tensor, in one pass."""
+"""Gathers: entries are read as runs, or by their places in a flat tensor, in one pass."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def lower_gather(cx: Lowering, node: PulsedNode, op: Gather) -> list[Value]:
 
 
 def _regular(indices: Array) -> bool:
-    """Whether constant indices go up in equal steps."""
+    """Whether constant indices increase in equal steps."""
     steps = np.diff(indices)
     return len(indices) > 1 and steps[0] > 0 and bool((steps == steps[0]).all())
 
@@ -111,7 +111,7 @@ def lower_gather_batches(cx: Lowering, node: PulsedNode, op: GatherBatches) -> l
 
 
 def element_places(cx: Lowering, shape: Sequence[int], indices: Value, axis: int) -> Value:
-    """Flat places of elements whose position is that of their index, except along one axis."""
+    """Return the flat places of elements at the positions of their indices, except along one axis."""
     strides = dense_strides(shape, range(len(shape)))
     base = np.zeros(indices.shape, np.int64)
     for other, size in enumerate(indices.shape):
@@ -122,7 +122,7 @@ def element_places(cx: Lowering, shape: Sequence[int], indices: Value, axis: int
 
 
 def row_places(cx: Lowering, shape: Sequence[int], indices: Value, batch: int) -> Value:
-    """Flat places of rows by index, in the batch of the index."""
+    """Return the flat places of rows by index, in the batch of the index."""
     outer, depth = indices.shape[:-1], indices.shape[-1]
     looked = shape[batch : batch + depth]
     steps = dense_strides(shape[: batch + depth], range(batch + depth))
@@ -134,7 +134,7 @@ def row_places(cx: Lowering, shape: Sequence[int], indices: Value, batch: int) -
 
 
 def _add(cx: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]]) -> Value:
-    """The base plus each index times its step; an index below 0 counts from the end of its axis."""
+    """Return the base plus each index times its step; a negative index counts from the end of its axis."""
     total = cx.constant(base)
     for index, size, step in columns:
         chain = Chain()

@@ -18,7 +18,7 @@ from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
 
 FEW = 8
-"""The rows and columns from which on copying a matrix saves more than it costs."""
+"""The fewest rows and columns for which copying a matrix saves more than it costs."""
 
 
 @lowers(MatMul)
@@ -38,7 +38,7 @@ def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
 
 
 def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool) -> Value:
-    """y[..., n] = sum_k x[..., k] matrix[k, n]"""
+    """Compute y[..., n] = sum_k x[..., k] matrix[k, n]."""
     last = len(x.shape) - 1
     return _matrix_product(
         cx, outlet, x, stored.codes, stored.scales_of(), last, list(range(last)), rounds_rows
@@ -46,7 +46,7 @@ def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, roun
 
 
 def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool) -> Value:
-    """y[..., m, n] = sum_k matrix[m, k] x[..., k, n]: rows of the product are the columns n"""
+    """Compute y[..., m, n] = sum_k matrix[m, k] x[..., k, n]; the rows of the product are the columns n."""
     rank = len(x.shape)
     rows = [*range(rank - 2), rank - 1]
     return _matrix_product(cx, outlet, x, stored.codes.T, stored.scales_of(), rank - 2, rows, rounds_rows)
@@ -74,7 +74,7 @@ def _matrix_product(
     finish = after.steps_on(cx, y, rows_of)
     tap = np.zeros(1, np.int64)
     emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish, rounds_rows)
-    after.settle(cx, y)
+    after.set_value(cx, y)
     return y
 
 

@@ -30,10 +30,10 @@ class FusedStep:
 
 @record(frozen=False)
 class Finishing:
-    """The steps after a product, up to the wire that the product then makes itself.
+    """The steps after a product, up to the wire that the product then writes itself.
 
     outlet  that wire
-    bias    added to each channel before all steps; None: nothing
+    bias    added to each channel before all steps; None: no bias
     gate    the functions of the two halves of the channels, which are multiplied; numbers in ``matmul_finish.GATES``
     """
 
@@ -46,7 +46,7 @@ class Finishing:
     gated: Value | None = None
 
     def place(self, cx: Lowering, shape: Sequence[int], order: Sequence[int]) -> Value:
-        """Memory for the product's own rows: the wire's, or scratch if a gate follows."""
+        """Allocate the product's own rows: the wire's memory, or scratch if a gate follows."""
         if self.gate is None:
             return cx.new(self.outlet, order)
         self.gated = cx.new(self.outlet, order)
@@ -55,7 +55,7 @@ class Finishing:
     def steps_on(
         self, cx: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
     ) -> finish.Finish:
-        """The steps for the channels in y; ``rows`` gives the row offsets of a tensor with the result's axes."""
+        """Return the steps for the channels in y; ``rows`` gives the row offsets of a tensor with the result's axes."""
         if self.gate is not None:
             assert self.gated is not None
             left, right = self.gate
@@ -64,14 +64,14 @@ class Finishing:
             )
             return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
-        flat = _one_behind_the_other(rows(y), last - first)
+        flat = _have_no_gaps(rows(y), last - first)
         steps: list[finish.FinishStep] = []
         for step in self.steps:
             operand, offsets = None, None
             flat &= step.kind not in finish.BY_COLUMN
             if isinstance(step.operand, Value):
                 operand = step.operand.part(self.axis, first, last)
-                flat &= _one_behind_the_other(rows(operand), last - first)
+                flat &= _have_no_gaps(rows(operand), last - first)
                 offsets = cx.table(rows(operand))
             elif step.operand is not None:
                 operand = cx.constant(np.ascontiguousarray(step.operand[channels]))
@@ -81,18 +81,18 @@ class Finishing:
             )
         return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
-    def settle(self, cx: Lowering, y: Value) -> None:
-        """Set the place of the wire."""
-        cx.settle(self.outlet, y if self.gated is None else self.gated)
+    def set_value(self, cx: Lowering, y: Value) -> None:
+        """Set the tensor of the wire."""
+        cx.set_value(self.outlet, y if self.gated is None else self.gated)
 
 
-def _one_behind_the_other(offsets: Array, size: int) -> bool:
-    """Whether rows of a size have no gaps between them."""
+def _have_no_gaps(offsets: Array, size: int) -> bool:
+    """Whether rows of this size have no gaps between them."""
     return bool((np.diff(offsets) == size).all())
 
 
 def find_finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:
-    """Find the following steps that a product can take over; their nodes are then done.
+    """Find the following steps that a product can include; mark their nodes as done.
 
     axis   the axis of the channels, which are the columns of the product
     gates  whether all channels are columns of one product
@@ -112,7 +112,7 @@ def find_finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Fi
 
 
 def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
-    """The one node that reads a wire, if it is elementwise, of f32 and of the same shape."""
+    """Return the only node that reads a wire, if it is elementwise, f32 and of the same shape."""
     graph = cx.graph
     readers = graph.outlet(outlet).successors
     if len(readers) != 1 or cx.is_read_later(outlet):
@@ -124,7 +124,7 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
 
 
 def _take_swish(cx: Lowering, finishing: Finishing) -> bool:
-    """Take over ``v * sigmoid(v)``, which is two nodes, if it follows; return whether it does."""
+    """Include ``v * sigmoid(v)``, which is two nodes, if it follows; return whether it does."""
     graph, outlet = cx.graph, finishing.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
     if len(readers) != 2 or cx.is_read_later(outlet):
@@ -186,7 +186,7 @@ def _take_step(cx: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
 
 
 def _one_number(constant: Array | None) -> float | None:
-    """The value of an f32 constant with one element; None for anything else."""
+    """Return the value of an f32 constant with one element; None for anything else."""
     return (
         float(constant.ravel()[0])
         if constant is not None and constant.dtype == np.float32 and constant.size == 1
@@ -195,7 +195,7 @@ def _one_number(constant: Array | None) -> float | None:
 
 
 def _of_channels(constant: Array | None, finishing: Finishing, rank: int) -> Array | None:
-    """A constant with one number for each channel, or one for all; None for anything else."""
+    """Return a constant with one number for each channel, or one for all; None for anything else."""
     if constant is None or constant.dtype != np.float32 or constant.ndim > rank:
         return None
     shape = (1,) * (rank - constant.ndim) + constant.shape
@@ -209,7 +209,7 @@ def _of_channels(constant: Array | None, finishing: Finishing, rank: int) -> Arr
 
 
 def _find_gate(cx: Lowering, finishing: Finishing) -> None:
-    """Find a gate: the product of two halves of the channels, each perhaps through a function."""
+    """Find a gate: the product of the two halves of the channels, perhaps after a function of each."""
     graph, outlet = cx.graph, finishing.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
     if len(readers) != 2 or cx.is_read_later(outlet) or finishing.channels % 2:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction
-from pulse.program.interleaving import Interleaving, NotInterleavedError, interleaves
+from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.matmul import Matmul
 from pulse.program.kernels.matmul_interleaved import (
     COLUMNS,
@@ -20,18 +20,20 @@ from pulse.program.kernels.matmul_product_few import ProductFew
 
 
 @interleaves(Product)
-def interleave_product(cx: Interleaving, row: Product) -> Iterator[Instruction]:
+def interleave_product(cx: InterleavedLowering, row: Product) -> Iterator[Instruction]:
     """Emit tiles of four columns."""
     yield _sums(cx, row, lambda packed: interleaved_weights(packed, row.T * row.K, row.N))
 
 
 @interleaves(ProductFew)
-def interleave_product_few(cx: Interleaving, row: ProductFew) -> Iterator[Instruction]:
-    """The same, from weights in another order."""
+def interleave_product_few(cx: InterleavedLowering, row: ProductFew) -> Iterator[Instruction]:
+    """Emit tiles of four columns, from weights in another order."""
     yield _sums(cx, row, lambda packed: few_weights(packed, row.width, row.N))
 
 
-def _sums(cx: Interleaving, row: Product | ProductFew, unpack: Callable[[Array], Array]) -> Instruction:
+def _sums(
+    cx: InterleavedLowering, row: Product | ProductFew, unpack: Callable[[Array], Array]
+) -> Instruction:
     if row.form != "f32":
         raise NotInterleavedError("weights that are not f32")
     padded = np.zeros(-(-row.N // COLUMNS) * COLUMNS, np.float32)
@@ -48,8 +50,8 @@ def _sums(cx: Interleaving, row: Product | ProductFew, unpack: Callable[[Array],
 
 
 @interleaves(Matmul)
-def interleave_matmul(cx: Interleaving, row: Matmul) -> Iterator[Instruction]:
-    """Vectors of both operands."""
+def interleave_matmul(cx: InterleavedLowering, row: Matmul) -> Iterator[Instruction]:
+    """Emit the batched product of two interleaved operands."""
     yield InterleavedMatmul(
         a=cx.data(row.a),
         b=cx.data(row.b),

@@ -1,6 +1,6 @@
-"""Window products, of which convolutions, matrix products and recurrent layers consist.
+"""Window products, the basis of convolutions, matrix products and recurrent layers.
 
-A window product takes, for each output row, T segments of K neighbouring floats of the input: the taps of a
+A window product reads, for each output row, T segments of K contiguous floats of the input: the taps of a
 convolution, each over its channels. So channels are innermost in memory, and time outermost.
 """
 
@@ -25,7 +25,7 @@ from pulse.support.wording import spell
 
 
 def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
-    """A constant f32 operand that is not empty. Raises CompileError."""
+    """Return a constant f32 operand that is not empty. Raises CompileError."""
     value = cx.known_value(node.inputs[slot])
     if value is not None and not value.size:
         raise CompileError(f"{node.name} ({node.op.name}): {what} is empty; use {spell('backend', 'numpy')}")
@@ -37,7 +37,7 @@ def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
 
 
 def stored_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
-    """A constant operand, stored in the program's form of weights. Raises CompileError."""
+    """Return a constant operand, stored in the program's form of weights. Raises CompileError."""
     weights_of(cx, node, slot, what)
     facts = [cx.fact(operand) for operand in node.inputs]
     stored = stored_operand(node.name, node.op, facts, slot, cx.form)
@@ -46,14 +46,14 @@ def stored_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
 
 
 def bias_of(cx: Lowering, node: PulsedNode, channels: int) -> Array:
-    """The optional third operand, zeros if there is none."""
+    """Return the optional third operand, or zeros."""
     if len(node.inputs) < 3:
         return np.zeros(channels, np.float32)
     return weights_of(cx, node, 2, "its bias")
 
 
 def grid_offsets(steps: Sequence[int], sizes: Sequence[int]) -> Array:
-    """Offsets of every position of some axes; the last axis fastest."""
+    """Return the offsets of every position of some axes; the last axis varies fastest."""
     total = np.zeros((), np.int64)
     for step, size in zip(steps, sizes):
         total = total[..., None] + np.arange(size, dtype=np.int64) * step
@@ -73,7 +73,7 @@ def emit_product(
     finish: Finish = NO_FINISH,
     rounds_rows: bool = False,
 ) -> None:
-    """Emit one window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
+    """Emit one window product; ``matrix`` is [T*K, N], weights or their codes; adjacent taps are merged.
 
     scales       [N], for int8 codes
     finish       the steps that follow, see ``Finishing.steps_on``
@@ -126,7 +126,7 @@ def _emit_fourier(
     columns: int,
     finish: Finish,
 ) -> None:
-    """Emit a product with a DFT basis; ``places``: offset of each of its rows in x."""
+    """Emit a product with a DFT basis; ``places``: the offset of each of its rows in x."""
     first, second, w1, twiddles, w2 = tables(basis)
     points, bins = basis.points, basis.bins
     nowhere = np.zeros(1, np.int64)
@@ -169,6 +169,6 @@ def _emit_fourier(
 
 
 def neighbours_from(places: Array, factors: Array) -> int:
-    """The first index from which on the places are neighbours, if all earlier factors are zero; else -1."""
+    """Return the index from which on the places are neighbours, if all earlier factors are zero; else -1."""
     first = int((factors != 0).argmax())
     return first if (np.diff(places[first:]) == 1).all() else -1

@@ -13,7 +13,7 @@ from pulse.program.table.memory import Value
 
 @lowers(Softmax)
 def lower_softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
-    """One row for each position of the other axes."""
+    """Emit one row for each position of the other axes."""
     x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a softmax"), op.axis)
     order = [*(axis for axis in x.order if axis != op.axis), op.axis]
     y = cx.new(OutletId(node.id), order)
@@ -34,7 +34,7 @@ def lower_softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
 
 @lowers(LayerNorm)
 def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Value]:
-    """One row for each position of the leading axes; scale and bias of a row's shape."""
+    """Emit one row for each position of the leading axes; scale and bias have a row's shape."""
     x = cx.floats(cx.value(node.inputs[0]), "a layer normalisation")
     rank = len(x.shape)
     lead, inner = list(range(op.axis)), list(range(op.axis, rank))
@@ -75,7 +75,7 @@ def _dense_tail(x: Value, axes: list[int]) -> bool:
 
 
 def _broadcast_parameter(cx: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
-    """Scale or bias over all normalised axes."""
+    """Broadcast scale or bias to all normalised axes."""
     if slot >= len(node.inputs):
         return cx.constant(neutral)
     constant = cx.known_value(node.inputs[slot])

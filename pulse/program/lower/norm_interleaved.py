@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction
-from pulse.program.interleaving import Interleaving, interleaves
+from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
 from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm, InterleavedSoftmax
 
 
 @interleaves(LayerNormRows)
-def interleave_layernorm(cx: Interleaving, row: LayerNormRows) -> Iterator[Instruction]:
+def interleave_layernorm(cx: InterleavedLowering, row: LayerNormRows) -> Iterator[Instruction]:
     """Normalise the rows of all streams at once."""
     yield InterleavedLayerNorm(
         x=cx.data(row.x),
@@ -25,8 +25,8 @@ def interleave_layernorm(cx: Interleaving, row: LayerNormRows) -> Iterator[Instr
 
 
 @interleaves(SoftmaxRows)
-def interleave_softmax(cx: Interleaving, row: SoftmaxRows) -> Iterator[Instruction]:
-    """The rows of all streams at once."""
+def interleave_softmax(cx: InterleavedLowering, row: SoftmaxRows) -> Iterator[Instruction]:
+    """Compute the softmax of the rows of all streams at once."""
     yield InterleavedSoftmax(
         x=cx.data(row.x),
         y=cx.data(row.y),

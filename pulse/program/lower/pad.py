@@ -15,7 +15,7 @@ from pulse.program.table.memory import Value
 
 @lowers(Pad)
 def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
-    """Fill a tensor and copy the input into it; copy mirrored or edge frames one by one."""
+    """Fill a tensor and copy the input into it; copy mirrored and edge frames one by one."""
     x = cx.value(node.inputs[0])
     target = allocate_like(cx, OutletId(node.id), x)
     amounts = [(int(before), int(after)) for before, after in op.pads]

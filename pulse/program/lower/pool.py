@@ -14,7 +14,7 @@ from pulse.program.table.memory import Value
 
 @lowers(Pool)
 def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
-    """Lower a pool: rows are the output positions, and the run is the channels if they are innermost."""
+    """Lower a pool: its rows are the output positions, each over the channels if they are innermost."""
     outlet = OutletId(node.id)
     x = cx.floats(cx.value(node.inputs[0]), "a pool")
     rank = len(op.kernel)

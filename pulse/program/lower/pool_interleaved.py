@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
-from pulse.program.interleaving import Interleaving, interleaves
+from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.pool import PoolRow
 
 
 @interleaves(PoolRow)
-def interleave_pool(cx: Interleaving, row: PoolRow) -> Iterator[Instruction]:
+def interleave_pool(cx: InterleavedLowering, row: PoolRow) -> Iterator[Instruction]:
     """Emit the same pool with rows that are sixteen times as long."""
     yield PoolRow(**cx.windows(row, LANES), C=row.C * LANES, kind=row.kind, scale=row.scale)

@@ -1,4 +1,4 @@
-"""Rows that are rounded to codes: by the product that reads them, or else stored."""
+"""Rows that are rounded to codes, by the product that reads them or in their own instruction."""
 
 from pulse.graph import OutletId
 from pulse.ops.quantize_rows import RoundRows
@@ -9,14 +9,14 @@ from pulse.program.table.memory import Value
 
 @lowers(RoundRows)
 def lower_round_rows(cx: Lowering, node: PulsedNode, op: RoundRows) -> list[Value]:
-    """Wait for a reader that does not take them as codes."""
+    """Leave the wire pending until a reader needs the rounded values rather than codes."""
     outlet = OutletId(node.id)
     cx.pending[outlet] = lambda: _store(cx, outlet, op)
     return []
 
 
 def unrounded_rows(cx: Lowering, outlet: OutletId) -> OutletId | None:
-    """What a wire of rounded rows is made of; None if it is another wire."""
+    """Return the wire whose rows this wire has rounded; None if it is not a wire of rounded rows."""
     node = cx.graph.node(outlet)
     return node.inputs[0] if isinstance(node.op, RoundRows) else None
 

@@ -1,4 +1,4 @@
-"""Recurrent layers: one product with the input weights for all frames, then one instruction for all steps."""
+"""Recurrent layers: one product of all frames with the input weights, then one instruction for all steps."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,8 +36,8 @@ from pulse.support.wording import spell
 @lowers(Recurrent)
 def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
     """Lower a layer that runs over a whole sequence in every pulse: its state restarts each time, as at clock 0."""
-    if node.id in cx.together:
-        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
+    if node.id in cx.siblings:
+        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.siblings[node.id]])
     h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
     return _emit_layer(cx, node, op, h, restart_each_pulse(cx))
 
@@ -45,8 +45,8 @@ def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value
 @lowers(RecurrentStream)
 def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
     """Lower a streaming layer. Its state is memory and also an output."""
-    if node.id in cx.together:
-        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
+    if node.id in cx.siblings:
+        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.siblings[node.id]])
     begin, reload = stream_start(cx, node, op)
     state = [cx.allocate_state(first, (0, 1)) for first in begin]
     times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)
@@ -93,7 +93,7 @@ def _emit_layer(
 
 
 def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
-    """All frames times the input weights, dense [T, B, G*H]."""
+    """Multiply all frames by the input weights; the result is dense [T, B, G*H]."""
     source = unrounded_rows(cx, node.inputs[0])
     x = cx.innermost(cx.floats(cx.value(source or node.inputs[0]), "a recurrent layer"), 2)
     y = cx.temporary((*x.shape[:2], len(w.codes)), x.dtype)
@@ -106,7 +106,7 @@ def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
 def _cell_instruction(
     cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, b: Array, state: Sequence[Value]
 ) -> tuple[type[layers.RecurrentRow] | type[RecurrentCodesRow], Array, dict[str, Any]]:
-    """The class of the instruction, the bias of the projection, and the fields specific to the cell."""
+    """Return the class of the instruction, the bias of the projection, and the fields specific to the cell."""
     size, half, codes = op.hidden, len(b) // 2, op.cell.rounds_rows
     bias = b[:half] + b[half:]
     own = _sums_of_codes(cx, size, GATES[op.cell.kind]) if codes else {}
@@ -135,7 +135,7 @@ def _cell_instruction(
 
 
 def _sums_of_codes(cx: Lowering, size: int, gates: int) -> dict[str, Any]:
-    """Fields with scratch for the recurrent sums of a frame, and their initial values."""
+    """Return the fields with scratch for the recurrent sums of a frame, and their initial values."""
     return {
         "sums": cx.temporary((gates, size), np.dtype(np.float32)),
         "zeros": cx.constant(np.zeros(gates * size, np.float32)),
@@ -145,7 +145,7 @@ def _sums_of_codes(cx: Lowering, size: int, gates: int) -> dict[str, Any]:
 def _pack(
     cx: Lowering, r: Stored, size: int, first: int, gates: int, rounds_rows: bool
 ) -> tuple[Value, Value | None]:
-    """Pack some gates of the recurrent matrix for the kernels; also their scales, if any."""
+    """Pack some gates of the recurrent matrix for the kernels, and their scales, if any."""
     start, count = first * size, gates * size
     if rounds_rows:
         scales_of_columns = r.scales_of(start, count)
@@ -158,7 +158,7 @@ def _pack(
 
 
 def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:
-    """An initial state and its row stride in elements."""
+    """Return an initial state and its row stride in elements."""
     slot = op.optional_slot(name)
     if slot is None:
         return cx.constant(np.zeros(op.hidden, np.float32)), 0

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction
-from pulse.program.interleaving import Interleaving, NotInterleavedError, interleaves
+from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.recurrent import RecurrentFrames
 from pulse.program.kernels.recurrent_gru import Gru
 from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus
@@ -16,7 +16,7 @@ from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.table.loops import Loops
 
 
-def _from_the_state(cx: Interleaving, row: RecurrentFrames) -> Iterator[Instruction]:
+def _from_the_state(cx: InterleavedLowering, row: RecurrentFrames) -> Iterator[Instruction]:
     """Require the frames before the stream to have passed; load the state of a sequence that restarts."""
     if cx.is_clock(row.clock):
         cx.require_endless(row.end)
@@ -29,12 +29,12 @@ def _from_the_state(cx: Interleaving, row: RecurrentFrames) -> Iterator[Instruct
 
 
 def _rows(row: RecurrentFrames, step: int) -> Loops:
-    """Rows of a first state, and of a state."""
+    """Return the loops over the rows of an initial state and of the state."""
     return Loops((row.B, row.H), ((step, 1), (row.H, 1)))
 
 
 def _recurrence(
-    cx: Interleaving, row: Gru | SmallGrus, weights: Array, bias: Array, step_x: int
+    cx: InterleavedLowering, row: Gru | SmallGrus, weights: Array, bias: Array, step_x: int
 ) -> Iterator[Instruction]:
     yield from _from_the_state(cx, row)
     count, units = weights.shape[:2]
@@ -59,7 +59,7 @@ def _recurrence(
 
 
 @interleaves(Gru)
-def interleave_gru(cx: Interleaving, row: Gru) -> Iterator[Instruction]:
+def interleave_gru(cx: InterleavedLowering, row: Gru) -> Iterator[Instruction]:
     """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
@@ -68,16 +68,16 @@ def interleave_gru(cx: Interleaving, row: Gru) -> Iterator[Instruction]:
 
 
 @interleaves(GruFours, GruEights)
-def interleave_small_grus(cx: Interleaving, row: SmallGrus) -> Iterator[Instruction]:
-    """Each GRU by itself."""
+def interleave_small_grus(cx: InterleavedLowering, row: SmallGrus) -> Iterator[Instruction]:
+    """Compute GRU by GRU, unit by unit."""
     width = 4 if isinstance(row, GruFours) else 8
     weights = small_gates_by_unit(cx.constant(row.W).ravel(), width)[: row.count]
     return _recurrence(cx, row, np.ascontiguousarray(weights), cx.constant(row.bias), row.step_x)
 
 
 @interleaves(Lstm)
-def interleave_lstm(cx: Interleaving, row: Lstm) -> Iterator[Instruction]:
-    """Unit by unit, as GRUs."""
+def interleave_lstm(cx: InterleavedLowering, row: Lstm) -> Iterator[Instruction]:
+    """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
     yield from _from_the_state(cx, row)

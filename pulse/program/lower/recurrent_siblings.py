@@ -18,7 +18,7 @@ def width_of(hidden: int) -> int:
 
 
 def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], dict[int, tuple[int, ...]]]:
-    """An order in which layers that run side by side are neighbours, and those groups: first node -> all nodes."""
+    """Return an order in which layers that run side by side are adjacent, and their groups: first node -> all nodes."""
     arranged = list(order)
     groups = [group for group in _groups(graph, order) if len(group) > 1]
     for group in groups:
@@ -33,7 +33,7 @@ def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], d
 
 
 def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:
-    """Groups of layers of one kind that do not depend on each other."""
+    """Yield groups of layers of one kind that do not depend on each other."""
     waits: dict[int, set[int]] = {}
     """Node -> the small layers on which it depends."""
     open_groups: dict[Hashable, list[list[int]]] = {}
@@ -74,7 +74,7 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
 
 
 def _gather(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:
-    """Reorder so that a group runs together, after all its inputs; nodes between that read from it move after it."""
+    """Reorder so that a group runs together, after all its inputs; readers in between move after it."""
     places = [place for place, node_id in enumerate(order) if node_id in group]
     first, behind = places[0], places[-1] + 1
     late = set(group)

@@ -1,4 +1,4 @@
-"""Small GRUs side by side: one instruction for all of them."""
+"""Small GRUs side by side, as one instruction."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ from pulse.program.table.memory import Value
 
 
 def lower_side_by_side(cx: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]:
-    """Emit one instruction for all nodes; return the results of the first and set the places of the others'."""
+    """Emit one instruction for all nodes; return the results of the first and set the tensors of the others."""
     frames, batch, hidden = cx.fact(OutletId(nodes[0].id)).sizes
     width, op = width_of(hidden), _layer(nodes[0])
     x = cx.temporary((len(nodes), frames, batch, GATES * width), np.dtype(np.float32))
@@ -69,19 +69,19 @@ def lower_side_by_side(cx: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]
     results = [_results(node, y, h, number * width, hidden) for number, node in enumerate(nodes)]
     for node, values in zip(nodes[1:], results[1:]):
         for slot, value in enumerate(values):
-            cx.settle(OutletId(node.id, slot), value)
+            cx.set_value(OutletId(node.id, slot), value)
         cx.done.add(node.id)
     return results[0]
 
 
 def _layer(node: PulsedNode) -> Recurrent:
-    """The layer of a node, streaming or restarted in every pulse."""
+    """Return the layer of a node, streaming or restarted in every pulse."""
     assert isinstance(node.op, Recurrent | RecurrentStream)
     return node.op if isinstance(node.op, Recurrent) else node.op.op
 
 
 def _results(node: PulsedNode, y: Value, h: Value, lane: int, hidden: int) -> list[Value]:
-    """The outputs of one layer, from its lanes; a reverse layer's first frame is its last one."""
+    """Return the outputs of one layer, from its lanes; the first frame of a reverse layer is its last one."""
     own = y.part(2, lane, lane + hidden)
     if _layer(node).reverse:
         own = own.part(0, own.shape[0] - 1, -1, -1)
@@ -89,7 +89,7 @@ def _results(node: PulsedNode, y: Value, h: Value, lane: int, hidden: int) -> li
 
 
 def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:
-    """All frames of one layer times its input weights, [T, B, 3 * width], in the order in which it reads them."""
+    """Multiply all frames of one layer by its input weights: [T, B, 3 * width], in the order in which it reads them."""
     frames, batch, columns = y.shape
     op, w = _layer(node), stored_of(cx, node, 1, "its input weights")
     b, width = weights_of(cx, node, 3, "its bias"), columns // GATES
@@ -121,7 +121,7 @@ def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:
 
 
 def _state(cx: Lowering, nodes: Sequence[PulsedNode], batch: int, width: int) -> tuple[Value, StateTiming]:
-    """The states of all layers [B, 16], and their timing."""
+    """Return the states of all layers [B, 16], and their timing."""
     op = nodes[0].op
     if not isinstance(op, RecurrentStream):
         return cx.temporary((batch, LANES), np.dtype(np.float32)), restart_each_pulse(cx)
@@ -136,7 +136,7 @@ def _state(cx: Lowering, nodes: Sequence[PulsedNode], batch: int, width: int) ->
 
 
 def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Value, int]:
-    """The initial states of all layers and their row stride in elements."""
+    """Return the initial states of all layers and their row stride in elements."""
     slots = [_layer(node).optional_slot("h") for node in nodes]
     outlets = [None if slot is None else node.inputs[slot] for node, slot in zip(nodes, slots)]
     values = [_known_start(cx, outlet) for outlet in outlets]
@@ -165,7 +165,7 @@ def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Valu
 
 
 def _known_start(cx: Lowering, outlet: OutletId | None) -> Array | None:
-    """An initial state that is constant, [1 or B, H]; zeros if there is none."""
+    """Return an initial state that is constant, [1 or B, H]; zeros if there is no input for it."""
     if outlet is None:
         return np.zeros((1, 1), np.float32)
     source = outlet

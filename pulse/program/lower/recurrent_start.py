@@ -8,7 +8,7 @@ from pulse.program.lowering import Lowering, PulsedNode
 
 
 def stream_start(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:
-    """The states before the first pulse, and whether the first pulse takes them from an input instead."""
+    """Return the states before the first pulse, and whether the first pulse loads them from an input instead."""
     slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.states]]
     constants = [None if slot is None else cx.known_value(node.inputs[slot]) for slot in slots]
     reload = op.past is None and any(

@@ -28,7 +28,7 @@ KINDS = {"max": MAX, "min": MIN, "prod": PROD}
 
 @lowers(Reduce)
 def lower_reduce(cx: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
-    """A function before, a sum, maximum, minimum or product, and a function after."""
+    """Emit a function before, the sum, maximum, minimum or product, and a function after."""
     outlet = OutletId(node.id)
     x = cx.floats(cx.value(node.inputs[0]), "a reduction")
     largest = None
@@ -130,7 +130,7 @@ def _reduce(
 
 
 def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
-    """The tensor, with stride and length of its reduced axes merged into one; a copy if they cannot be merged."""
+    """Return the tensor, and stride and length of its reduced axes as one; copy it if they cannot be merged."""
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
     one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
     if not one:
@@ -144,7 +144,7 @@ def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int
 
 @lowers(ArgReduce)
 def lower_arg_reduce(cx: Lowering, node: PulsedNode, op: ArgReduce) -> list[Value]:
-    """The index of the largest or smallest entry of a row."""
+    """Emit the index of the largest or smallest entry of each row."""
     x = cx.floats(cx.value(node.inputs[0]), "a search")
     y = cx.new(OutletId(node.id))
     kept_axes = [axis for axis in range(len(x.shape)) if axis != op.axis]

@@ -1,16 +1,16 @@
-"""What reductions become for sixteen streams with interleaved memories."""
+"""Reductions for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction
-from pulse.program.interleaving import Interleaving, interleaves
+from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.reduce import ReduceRows
 from pulse.program.kernels.reduce_interleaved import InterleavedReduceRows
 
 
 @interleaves(ReduceRows)
-def interleave_reduce_rows(cx: Interleaving, row: ReduceRows) -> Iterator[Instruction]:
-    """The rows of all streams at once."""
+def interleave_reduce_rows(cx: InterleavedLowering, row: ReduceRows) -> Iterator[Instruction]:
+    """Reduce the rows of all streams at once."""
     yield InterleavedReduceRows(
         x=cx.data(row.x),
         y=cx.data(row.y),

@@ -1,4 +1,4 @@
-"""Resizing of a run of frames. Each phase is a strided copy or a weighted sum of strided views."""
+"""Resizing: each phase is a strided copy or a weighted sum of strided views."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def lower_polyphase(cx: Lowering, node: PulsedNode, op: Polyphase) -> list[Value
 
 
 def _add(cx: Lowering, weighted: Sequence[tuple[Value, float]], target: Value, more: bool) -> None:
-    """Write a weighted sum to the output; if ``more``, add it to what the output holds."""
+    """Write a weighted sum to the output; with ``more``, add it to the values there."""
     chain = Chain()
     total = chain.load(target) if more else None
     for view, weight in weighted:

@@ -7,7 +7,7 @@ from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrame
 from pulse.program.lower.fault import Valid, always_valid, fault_checker
-from pulse.program.lowering import LookForFaults, Lowering, PulsedNode, lowers
+from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
@@ -19,12 +19,12 @@ MOST_INSTRUCTIONS = 4096
 
 @lowers(Scan)
 def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
-    """Lower a scan over all frames of a pulse; its states are wherever the body puts them."""
+    """Lower a scan over all frames of a pulse; its states stay in the memory of the body's results."""
     frames = _Frames(cx, node, op)
-    look = cx.look_inside(node, lambda: fault_checker(always_valid(cx)))
+    check_faults = cx.body_checker(node, lambda: fault_checker(always_valid(cx)))
     states = frames.initial
     for number in range(frames.count):
-        states = frames.run(number, states, look)
+        states = frames.run(number, states, check_faults)
     return [*frames.gathered, *states]
 
 
@@ -43,8 +43,8 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
     end = cx.end(op.length)
     first, gate = cx.table([0]), cx.table([0])
     for number in range(frames.count):
-        look = fault_checker(Valid(None, frames.count, number - op.offset, first, end, gate))
-        fresh = [_apart(cx, value, states) for value in frames.run(number, states, look)]
+        check_faults = fault_checker(Valid(None, frames.count, number - op.offset, first, end, gate))
+        fresh = [_apart(cx, value, states) for value in frames.run(number, states, check_faults)]
         for value, state in zip(fresh, states):
             _keep(cx, value, state, end, frames.count, number, op.offset)
     return [*frames.gathered, *states]
@@ -59,7 +59,7 @@ def _keep(cx: Lowering, new: Value, state: Value, end: Value, pulse: int, number
 
 
 def _apart(cx: Lowering, new: Value, states: Sequence[Value]) -> Value:
-    """A new state in row-major order, outside of the memories that are about to be replaced."""
+    """Return a new state in row-major order, outside of the memories that are about to be replaced."""
     order = range(len(new.shape))
     if all(new.buffer is not state.buffer for state in states):
         return cx.order_axes(new, order)
@@ -86,12 +86,12 @@ class _Frames:
         self.gathered = [cx.new(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
         self._emitted = len(cx.builder.instructions)
 
-    def run(self, number: int, states: Sequence[Value], look: LookForFaults | None) -> list[Value]:
+    def run(self, number: int, states: Sequence[Value], check_faults: FaultChecker | None) -> list[Value]:
         """Emit one frame, in the order of the run; return the states after it."""
         cx, op = self._cx, self._op
         around = zip((*op.states, *op.captured), (*states, *self._captured))
         places = {self._places[name]: value for name, value in (*around, *self._frame_inputs(number))}
-        results = cx.inside(self._body, places, look)
+        results = cx.inside(self._body, places, check_faults)
         for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
             at = self.count - 1 - number if course.backward else number
             cx.copy(value, _frame(y, course.axis, at))
@@ -108,13 +108,13 @@ class _Frames:
 
 
 def _frame(value: Value, axis: int, number: int) -> Value:
-    """One position of an axis, without that axis."""
+    """Return one position of an axis, without that axis."""
     shape, strides = (tuple(a[:axis]) + tuple(a[axis + 1 :]) for a in (value.shape, value.strides))
     return value.view(shape, strides, number * value.strides[axis])
 
 
 def _pulsify_body(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId]]:
-    """The body as a graph of constant shapes, its nodes named after the scan, and its input wires by name.
+    """Return the body as a graph of constant shapes, its nodes named after the scan, and its input wires by name.
 
     Raises CompileError: some shape in it is not constant.
     """

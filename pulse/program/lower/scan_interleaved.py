@@ -1,11 +1,11 @@
-"""What the states of scans become for sixteen streams with interleaved memories."""
+"""The states of scans for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
-from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, interleaves
+from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.copy import Move
 from pulse.program.kernels.scan import KeepFrame
 from pulse.program.table.memory import Region
@@ -13,8 +13,8 @@ from pulse.support.bounds import FAR_FRAMES
 
 
 @interleaves(KeepFrame)
-def interleave_keep_frame(cx: Interleaving, row: KeepFrame) -> Iterator[Instruction]:
-    """A copy in the middle of a stream; nothing if only its first frames are kept."""
+def interleave_keep_frame(cx: InterleavedLowering, row: KeepFrame) -> Iterator[Instruction]:
+    """Emit a copy, since streams are in their middle; nothing if only the first frames of a stream are kept."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")
     first, last = row.offset - row.i, _last(cx, row)
@@ -29,8 +29,8 @@ def interleave_keep_frame(cx: Interleaving, row: KeepFrame) -> Iterator[Instruct
     yield Move(dst=cx.data(row.state), src=cx.data(row.new), bytes=row.bytes * LANES)
 
 
-def _last(cx: Interleaving, row: KeepFrame) -> int:
-    """The count of frames that its clock must be below; without bound if the wire has no end before the stream's."""
+def _last(cx: InterleavedLowering, row: KeepFrame) -> int:
+    """Return the value of ``clock*P`` from which on the frame is after the wire's end; FAR_FRAMES if it never is."""
     end: Any = row.end
     if end.buffer.region is not Region.WEIGHTS:
         return FAR_FRAMES

@@ -1,4 +1,4 @@
-"""Write entries at computed places of a flat tensor, in one pass."""
+"""Scatters: entries are written to computed places of a flat tensor, in one pass."""
 
 import math
 

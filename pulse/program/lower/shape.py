@@ -18,7 +18,7 @@ def lower_transpose(cx: Lowering, node: PulsedNode, op: Transpose) -> list[Value
 
 @lowers(AddAxis, RemoveAxis, Reshape)
 def lower_reshape(cx: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Reshape) -> list[Value]:
-    """A view if the strides allow it, else a copy with the axis order of the input."""
+    """Return a view if the strides allow it, else a copy with the axis order of the input."""
     outlet = OutletId(node.id)
     x, shape = cx.value(node.inputs[0]), cx.fact(outlet).sizes
     view = x.reshape(shape)
@@ -51,7 +51,7 @@ def _read_by_convolutions(cx: Lowering, outlet: OutletId) -> bool:
 
 
 def _order_of(cx: Lowering, outlet: OutletId, x: Value) -> list[int]:
-    """The axis order of a reshaped wire: the stream, then the axes by their smallest stride in x, largest first."""
+    """Return the axis order of a reshaped wire: the stream, then the axes by smallest stride in x, largest first."""
     fact = cx.fact(outlet)
     nearest = [0] * fact.rank
     for here, from_axes in matching_axes(list(fact.sizes), list(x.shape)):
@@ -63,7 +63,7 @@ def _order_of(cx: Lowering, outlet: OutletId, x: Value) -> list[int]:
 
 
 def matching_axes(left: list[int], right: list[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """The smallest groups of neighbouring axes with the same elements; axes of size 1 are groups of their own."""
+    """Yield the smallest groups of adjacent axes with the same elements; axes of size 1 form their own groups."""
     i, j = 0, 0
     while i < len(left) or j < len(right):
         here, there = left[i : i + 1] == [1], right[j : j + 1] == [1]
@@ -84,7 +84,7 @@ def matching_axes(left: list[int], right: list[int]) -> Iterator[tuple[list[int]
 
 @lowers(Expand)
 def lower_expand(cx: Lowering, node: PulsedNode, op: Expand) -> list[Value]:
-    """A view with strides of zero."""
+    """Return a view with strides of zero."""
     return [broadcast(cx.value(node.inputs[0]), cx.fact(OutletId(node.id)).sizes)]
 
 

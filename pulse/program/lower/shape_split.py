@@ -1,4 +1,4 @@
-"""Channels that a reshape has joined, read in place from its input."""
+"""Channels that a reshape merges, read in place from its input."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pulse.support.record import record
 
 @record
 class SplitChannels:
-    """Channels [N, C, X...] that are in memory as K contiguous pieces.
+    """Channels [N, C, X...] that are K contiguous pieces in memory.
 
     x         the first piece [N, C/K, X...]
     offsets   [K] offset of each piece
@@ -30,7 +30,7 @@ class SplitChannels:
 
 
 def split_channels(cx: Lowering, outlet: OutletId) -> SplitChannels | None:
-    """The channels of a reshaped wire at their place in the reshape's input, so that no copy is needed."""
+    """Return the channels of a reshaped wire at their places in the reshape's input, so that no copy is needed."""
     if outlet not in cx.pending:
         return None
     x, shape = cx.value(cx.graph.node(outlet).inputs[0]), cx.fact(outlet).sizes

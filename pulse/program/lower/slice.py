@@ -9,7 +9,7 @@ from pulse.program.table.memory import Value
 
 @lowers(Slice)
 def lower_slice(cx: Lowering, node: PulsedNode, op: Slice) -> list[Value]:
-    """A view; backwards too."""
+    """Return a view, also for negative steps."""
     x = cx.value(node.inputs[0])
     size = cx.fact(OutletId(node.id)).sizes[op.axis]
     shape, strides = list(x.shape), list(x.strides)
@@ -35,7 +35,7 @@ def lower_decimate(cx: Lowering, node: PulsedNode, op: Decimate) -> list[Value]:
 
 @lowers(Frames)
 def lower_frames(cx: Lowering, node: PulsedNode, op: Frames) -> list[Value]:
-    """A view in which frames share memory."""
+    """Return a view in which frames overlap."""
     x = cx.value(node.inputs[0])
     step = x.strides[op.axis]
     strides = [*x.strides[: op.axis], op.hop * step, *x.strides[op.axis :]]

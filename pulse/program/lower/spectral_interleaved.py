@@ -1,4 +1,4 @@
-"""What Fourier transforms become for sixteen streams with interleaved memories."""
+"""Fourier transforms for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,14 +7,14 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction
-from pulse.program.interleaving import Interleaving, interleaves
+from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.spectral import Fourier
 from pulse.program.kernels.spectral_interleaved import InterleavedFourier, angles_last
 
 
 @interleaves(Fourier)
-def interleave_fourier(cx: Interleaving, row: Fourier) -> Iterator[Instruction]:
-    """The same rounds, whose vectors run over the streams."""
+def interleave_fourier(cx: InterleavedLowering, row: Fourier) -> Iterator[Instruction]:
+    """Emit the same two rounds, with vectors over the streams."""
     w1, twiddles = cx.constant(row.w1), cx.constant(row.twiddles)
     scales = cx.constant(row.scales)
     yield InterleavedFourier(
@@ -44,8 +44,8 @@ def interleave_fourier(cx: Interleaving, row: Fourier) -> Iterator[Instruction]:
     )
 
 
-def _points(cx: Interleaving, places: Any, scales: Array) -> Array:
-    """The places of the points; of one that counts nothing the first that does, so that none is outside of x."""
+def _points(cx: InterleavedLowering, places: Any, scales: Array) -> Array:
+    """Return the places of the points; those with factor 0 get the place of another point, so that all are in x."""
     offsets = cx.constant(places).ravel()
     counting = scales != 0
     return np.where(counting, offsets, offsets[counting.argmax()])

@@ -1,4 +1,4 @@
-"""The timing of an op with a state: over a stream, or restarted in every pulse."""
+"""The timing of ops with a state: over a stream, or restarted in every pulse."""
 
 from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
@@ -8,11 +8,11 @@ from pulse.support.record import record
 
 @record
 class StateTiming:
-    """The clock of an op with a state, and the source of the state.
+    """The clock of an op with a state, and the source of its initial state.
 
     clock, end  registers with the number of pulses so far and the number of frames of the stream
     offset      frame j is at index j + offset of the concatenated pulses
-    reload      whether the state is taken from an input at the first pulse
+    reload      whether the state is loaded from an input at the first pulse
     """
 
     clock: Value
@@ -22,6 +22,6 @@ class StateTiming:
 
 
 def restart_each_pulse(cx: Lowering) -> StateTiming:
-    """A timing in which every pulse is the first one of an endless stream."""
+    """Return a timing in which every pulse is the first one of an endless stream."""
     zero, far = (cx.table([moment]) for moment in (0, FAR))
     return StateTiming(zero, far, 0, True)

@@ -19,7 +19,7 @@ from pulse.support.wording import spell
 
 
 def outermost(cx: Lowering, value: Value, axis: int) -> Value:
-    """The tensor with contiguous frames and their axis outermost: itself, or a copy."""
+    """Return the tensor with contiguous frames and their axis outermost: itself or a copy."""
     order = [axis, *(other for other in value.order if other != axis)]
     inner = value.part(axis, 0, 1)
     if inner.dense(order) and (value.shape[axis] == 1 or value.strides[axis] >= inner.size):
@@ -28,7 +28,7 @@ def outermost(cx: Lowering, value: Value, axis: int) -> Value:
 
 
 def frame_order(value: Value, axis: int) -> list[int]:
-    """The axis order with one axis outermost and the others as in the tensor."""
+    """Return the axis order with one axis outermost and the others as in the tensor."""
     return [axis, *(other for other in value.order if other != axis)]
 
 
@@ -122,7 +122,7 @@ def _may_overwrite(cx: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bo
 
 @lowers(LastFrames)
 def lower_last_frames(cx: Lowering, node: PulsedNode, op: LastFrames) -> list[Value]:
-    """The memory itself is the output."""
+    """Return the memory itself as the output."""
     x = outermost(cx, cx.value(node.inputs[0]), op.axis)
     order = frame_order(x, op.axis)
     shape = list(x.shape)
@@ -148,7 +148,7 @@ def lower_last_frames(cx: Lowering, node: PulsedNode, op: LastFrames) -> list[Va
 
 @lowers(Positions)
 def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
-    """A ramp from the clock."""
+    """Emit a ramp from the clock."""
     y = cx.new(OutletId(node.id))
     integer = np.issubdtype(op.dtype, np.integer)
     cx.emit(
@@ -169,7 +169,7 @@ def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value
 
 @lowers(StreamEnd)
 def lower_stream_end(cx: Lowering, node: PulsedNode, op: StreamEnd) -> list[Value]:
-    """The register itself."""
+    """Return the register itself."""
     return [cx.end(op.frames, before=FAR_END).view((), ())]
 
 

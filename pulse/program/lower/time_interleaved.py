@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
-from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, further_on, interleaves
+from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, further_on, interleaves
 from pulse.program.kernels.time import FillEndsRow
 from pulse.program.table.loops import Loops
 
 
 @interleaves(FillEndsRow)
-def interleave_fill_ends(cx: Interleaving, row: FillEndsRow) -> Iterable[Instruction]:
-    """Copy only: in the middle of a stream there is nothing to fill."""
+def interleave_fill_ends(cx: InterleavedLowering, row: FillEndsRow) -> Iterable[Instruction]:
+    """Emit only the copy: in the middle of a stream no frames need filling."""
     if not cx.is_clock(row.clock):
         raise NotInterleavedError("ends of every pulse")
     cx.require_endless(row.end)

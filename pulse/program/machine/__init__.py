@@ -1,1 +1,1 @@
-"""The compiled loop that runs a table, on one thread or several, and its calls that take arrays or bytes."""
+"""The compiled loop that runs a table, on one thread or several, and compiled calls for arrays and for bytes."""

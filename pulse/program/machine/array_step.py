@@ -28,7 +28,7 @@ from pulse.program.machine.packed import Packed, boxes_at, call_at, copy_box
 from pulse.support.not_copyable import NotCopyable
 
 RAN, DIFFERS, HAS_NAN = 0, 1, 2
-"""Results of a call: it ran; or nothing has changed, because an array is not as above or an input has NaN."""
+"""Results of a call: it ran; or nothing has changed, because an array does not match or an input has NaN."""
 
 HEADER = object.__basicsize__
 """The bytes of the header of every Python object; its last word is the address of the type."""
@@ -51,7 +51,7 @@ class ArrayCall(Struct):
     forms: int
     """Address of the forms."""
     given: int
-    """Address of the addresses of the arrays of this call."""
+    """Address of an array with the addresses of this call's arrays."""
     save: int
     """Address of the functions that release the GIL and acquire it again."""
     restore: int
@@ -74,7 +74,7 @@ class ArrayForm(Struct):
     """The flags that must be set."""
     elements: int
     floats: int
-    """Bytes of an element that may be NaN; else 0."""
+    """Bytes of an element if it may be NaN; else 0."""
 
 
 class TypeWord(Struct):
@@ -113,7 +113,7 @@ def _fits(form: ArrayForm, array: int, header: int, kind: int) -> bool:
 
 @device
 def _nan_count(data: int, size: int, count: int) -> int:
-    """How many elements are NaN."""
+    """Return how many elements are NaN."""
     count_of_nan = 0
     if size == 4:
         singles = floats_at(data)
@@ -141,7 +141,7 @@ def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int
     for number in range(step.arrays):
         if not _fits(forms[number], given[number], header, step.kind):
             return DIFFERS
-    # the GIL is released from here on: only the data of the arrays is used, and the caller keeps them alive
+    # without the GIL from here on: only the data of the arrays is used, and the caller keeps them alive
     for number in range(step.arrays):
         given[number] = words_at(given[number] + header)[DATA]
     thread = _save(step.save)
@@ -173,7 +173,7 @@ STEPPING = RUN, STEP_ARRAYS
 
 @functools.cache
 def headers_are_known() -> bool:
-    """Whether numpy's array headers have the layout of this module, checked on one array."""
+    """Whether numpy's array headers have the layout that this module expects, checked on one array."""
     array = np.zeros((3, 5), np.float32)[:2, 1:4]
     words = (ctypes.c_int64 * (HEADER // 8 + FLAGS + 1)).from_address(id(array))
     kind, fields = words[HEADER // 8 - 1], words[HEADER // 8 :]

@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
-"""The machine: calls the kernel of each row, in order.
+"""The machine: the loop that calls the kernel of each row, in order.
 
-``run`` and ``run_profiled`` take a linked table and addresses as plain ints, hold no GIL, and treat denormal
-numbers as zero while they run. ``run_python`` takes an unlinked table and numpy regions, for tests.
+``run`` and ``run_profiled`` take a linked table and addresses as plain ints. They run without the GIL and treat
+denormal numbers as zero. ``run_python`` takes an unlinked table and numpy regions, for tests.
 """
 
 import functools
@@ -24,7 +24,7 @@ from pulse.program.table.table import Table, row_at, row_starts, segments_at
 READINGS = 1000
 
 run_row = c_function_at(c_signature("address", "address", "address"))
-"""Call the kernel at an address with the addresses of a row and of the memory bases; returns null, as numba's do.
+"""Call the kernel at an address with the addresses of a row and of the memory bases; returns null, like numba's.
 
 WebAssembly checks this type at each call, and has pointers of 32 bits.
 """
@@ -74,7 +74,7 @@ def _run_lanes(table_address, segments_address, segments, bases_address):
     mode = flush_denormals()
     for number in range(segments):
         segment = segments_at(segments_address)[number]
-        if segment.together:
+        if segment.lanes_at_once:
             row = row_at(address)
             run_row(row.kernel, address, bases_address)
             address += WORD * row.length
@@ -127,7 +127,7 @@ def run_timed(table_address: int, rows: int, bases_address: int) -> int:
 
 
 def lanes_runner() -> Callable[[int, int, int, int], None]:
-    """A function that runs a table for several lanes: addresses of table and segments, their number, the lanes' bases.
+    """Return the function that runs a table for several lanes: (table, segments, number of segments, lanes' bases).
 
     See ``Segment``.
     """
@@ -136,7 +136,7 @@ def lanes_runner() -> Callable[[int, int, int, int], None]:
 
 @functools.cache
 def ticks_per_second() -> float:
-    """The rate of the counter of ``run_profiled``, in Hz; measured once, in 20 ms."""
+    """Return the rate of the counter of ``run_profiled``, in Hz; measured once, in 20 ms."""
     read = _read_ticks.call
     start_ns, start = time.perf_counter_ns(), read()
     time.sleep(0.02)
@@ -145,7 +145,7 @@ def ticks_per_second() -> float:
 
 @functools.cache
 def seconds_per_reading() -> float:
-    """The time to read the counter, which ``run_profiled`` adds to each row; measured once, in a loop."""
+    """Return the seconds to read the counter, which ``run_profiled`` adds to each row; measured once."""
     read = _ticks.call
     return min(read(READINGS) for _ in range(20)) / READINGS / ticks_per_second()
 
@@ -158,7 +158,7 @@ def run_python(table: Table, regions: Sequence[NDArray[np.uint8]]) -> None:
 
 
 def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
-    """Run several lanes as plain Python, each with its regions; uses lane kernels if there are any."""
+    """Run several lanes as plain Python, each with its regions; kernels for lanes are used if available."""
     words = [word for regions in lanes for word in (*regions, len(lanes))]
     for start in row_starts(table):
         row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))

@@ -1,8 +1,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 """One compiled call that steps a stream from packed bytes into packed bytes.
 
-It is for compiled callers. The tensors of a packed pulse follow each other, each C-contiguous and at a multiple of 64
-bytes.
+It is meant for compiled callers. The tensors of a packed pulse are C-contiguous and follow each other, each at a
+multiple of 64 bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class MachineCall(Struct):
 
 
 class Box(Struct):
-    """The memory layout of a tensor: groups of runs of bytes, the runs of a group equally far apart."""
+    """The memory layout of a tensor: groups of runs of bytes, with equal distances in a group."""
 
     place: int
     """Address of the tensor."""
@@ -128,9 +128,9 @@ def pack(
     values: Mapping[str, Array],
     faults: int = 0,
 ) -> Packed:
-    """Pack a call of the machine, which is (table, rows, bases).
+    """Pack a call of the machine: (table, rows, bases).
 
-    values   the constants' values, copied in each pulse, since scratch may overlap their places
+    values   the constants' values, copied in each pulse, since scratch memory may overlap their places
     faults   the address of the ``Count`` of values without a result
     """
     slots_in, input_bytes = _slots(inputs)
@@ -217,7 +217,7 @@ def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
 
 @device
 def fault_count(call: MachineCall) -> int:
-    """How many values of the stream had no result."""
+    """Return how many values of the stream had no result."""
     faults = 0
     if call.faults != 0:
         faults = count_at(call.faults).count
@@ -226,7 +226,7 @@ def fault_count(call: MachineCall) -> int:
 
 @device
 def take_faults(call: MachineCall) -> int:
-    """The number of faults since the last call."""
+    """Return the number of faults since the last call."""
     faults = fault_count(call)
     if faults != 0:
         count_at(call.faults).count = 0

@@ -1,11 +1,10 @@
 # pyright: reportArgumentType=false, reportCallIssue=false
 """Threads that share the long rows of a step.
 
-A *team* is the thread that steps a stream, and helpers that wait. A row in parts is published as a *turn*: each part
-is claimed once, by the thread that it is meant for or by an idle one, so a late helper costs nothing. Then the
-stepping thread waits for the parts that others claimed. There is no lock: if the team is busy with another stream,
-the stepping thread runs all parts itself. It also does so for a while after other processes kept a helper from its
-core.
+A *team* is the thread that steps a stream, and waiting helpers. A row in parts is published as a *turn*: each part
+is claimed once, by its own thread or by an idle one, so a late helper costs nothing. Then the stepping thread waits
+for the parts that others claimed. There is no lock: if the team is busy with another stream, the stepping thread runs
+all parts itself. It also does so for a while if other processes have kept a helper from its core.
 
 A helper that has waited for a while sleeps until the next turn wakes it. A forked process has no helpers: the
 stepping thread claims all parts.
@@ -35,7 +34,7 @@ from pulse.support.wording import spell
 PATIENCE_S = 100e-6
 """Seconds that a thread polls for work before it sleeps."""
 REST = 16
-"""A team rests this many times as long as the turn that failed."""
+"""A team rests for this many times the duration of a failed turn."""
 MISSES = 4
 """A turn fails after this many turns in a row without a helper."""
 
@@ -47,7 +46,7 @@ class TeamFields(Struct):
     """Address of the members."""
     count: int
     patience: int
-    """How long a thread polls before it sleeps, in ticks."""
+    """The time that a thread polls before it sleeps, in ticks."""
     wake: int
     """Descriptors: to wake the stepping thread, and to read in it."""
     wait: int
@@ -62,7 +61,7 @@ class TeamFields(Struct):
     waiting: int = starts_line()
     """1: the stepping thread sleeps."""
     rests_until: int = starts_line()
-    """Until this time, in ticks, all parts run on the stepping thread."""
+    """The time, in ticks, until which all parts run on the stepping thread."""
     missed: int
     """Turns in a row without a helper."""
 
@@ -88,7 +87,7 @@ class RowInParts(Struct):
     length: int
     team: int
     parts: int
-    """At most as many as the team has threads."""
+    """The number of parts, at most that of the team's threads."""
     part_words: int
 
 
@@ -98,14 +97,14 @@ HEAD_WORDS = words_of(RowInParts)
 
 @device
 def run_part(address: int, part: int, bases: int) -> None:
-    """One part of a row."""
+    """Run one part of a row."""
     at = address + WORD * (HEAD_WORDS + part * row_in_parts_at(address).part_words)
     run_row(row_at(at).kernel, at, bases)
 
 
 @device
 def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int) -> int:
-    """Run the parts of a turn that no thread has claimed, the thread's own one first; return their number.
+    """Run the parts of a turn that no thread has claimed, the thread's own part first; return their number.
 
     The stepping thread continues when all parts are finished. So all claims belong to its turn, and a late thread
     claims nothing, since its turn is not later than the last claim.
@@ -157,10 +156,10 @@ def wait_for(team: TeamFields, turn: int) -> None:
 
 @callback("team.run_parts", c_signature(None, "i64", "i64"))
 def run_parts(address: int, bases: int) -> None:
-    """Run a row in parts; it has the signature of a kernel.
+    """Run a row in parts, with the signature of a kernel.
 
-    If a turn takes longer than on one thread, or helpers are late several times in a row, other processes use the
-    cores. The team then rests for many times as long, so that little time is lost.
+    If a turn takes longer than on one thread, or helpers are late several times in a row, other processes are using
+    the cores. The team then rests for many times that duration, so that little time is lost.
     """
     row = row_in_parts_at(address)
     team, start = team_at(row.team), tick_count()
@@ -182,7 +181,7 @@ def run_parts(address: int, bases: int) -> None:
 
 @entry("team.help", 2)
 def _help(address: int, number: int) -> None:
-    """The loop of a helper: take part in each turn until ``stop`` is set; sleep after a while without one."""
+    """Run the loop of a helper: take part in each turn until ``stop`` is set; sleep after a while without a turn."""
     team = team_at(address)
     own = members_at(team.members)[number]
     mode, seen, since = flush_denormals(), 0, tick_count()
@@ -243,7 +242,7 @@ class Team(NotCopyable):
         for helper in helpers:
             helper.start()
         self.helpers = tuple(helper.native_id or 0 for helper in helpers)
-        """The native thread ids of the helpers."""
+        """The native ids of the helper threads."""
         weakref.finalize(self, _end, fields, members, events, helpers)
 
     @property
@@ -253,7 +252,7 @@ class Team(NotCopyable):
 
     @staticmethod
     def of(threads: int) -> "Team":
-        """The team of ``threads`` threads that all streams of the process share. Raises as the class does."""
+        """Return the team of ``threads`` threads that all streams of the process share. Raises as the class does."""
         key = threads, os.getpid()
         team = Team._known.get(key)
         return Team._known.setdefault(key, Team(threads)) if team is None else team
@@ -262,7 +261,7 @@ class Team(NotCopyable):
 def _end(
     fields: TeamFields, members: Member, events: Sequence[NativeEvent], helpers: Sequence[threading.Thread]
 ) -> None:
-    """End the helpers, then free what they use; ``members`` stays alive until then."""
+    """End the helpers, then free their events; ``members`` stays alive until then."""
     fields.stop = 1
     for event in events:
         event.set()
@@ -273,7 +272,7 @@ def _end(
 
 
 def core_count() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -11,12 +11,12 @@ from pulse.program.table.table import Table, link, row_starts
 from pulse.support.record import record
 
 LONG_WORK = 250_000
-"""The least work of a row that is cut, in units of ``Instruction.work``: about 8 us. A turn itself costs 1 us."""
+"""The least work of a row that is cut, in units of ``Instruction.work``: about 8 us. A turn costs 1 us."""
 
 
 @record
 class ThreadCuts:
-    """How the rows of a table run on several threads.
+    """The division of a table's rows among several threads.
 
     rows           how each row is cut; None: it runs whole, on the stepping thread
     scratch_bytes  scratch memory of the parts, after the arena

@@ -1,4 +1,4 @@
-"""The numba backend: an instruction table over weights, state and arena, run by one small machine."""
+"""The numba backend: an instruction table over weights, state and arena, run by the machine."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -34,13 +34,13 @@ class NativeExecutable(Executable):
     """Instructions, weights, and the memory that a stream needs.
 
     unlinked, table  the rows with kernel numbers, and with addresses; ``rows`` of them
-    weights          bytes that all streams share and none writes
+    weights          bytes that all streams share and only read
     initial          the bytes of a stream's state before its first pulse
     arena_bytes      scratch of a step
     received, sent   names and places of inputs and outputs; ``fetched``: those of other fetched wires
     ends             the lengths that rows read, and their byte offsets in the state
     counters         each fault check (node, op, check), and the byte offset of its counter in the state
-    special_kernels  kernels whose rows have machine code of their own, if it is on this machine
+    special_kernels  kernels whose rows have their own machine code, if it is on this machine
     total_at, last_at  byte offsets in the state of the count of all faults, and of the number of the last pulse
     """
 
@@ -65,13 +65,13 @@ class NativeExecutable(Executable):
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of memory of each stream, without scratch."""
+        """The bytes of memory of each stream, without scratch."""
         return self.initial.size
 
     @property
     @abstractmethod
     def rows(self) -> int:
-        """How many instructions there are."""
+        """The number of instructions."""
 
     @property
     @abstractmethod
@@ -80,7 +80,7 @@ class NativeExecutable(Executable):
 
     @property
     def table(self) -> NDArray[np.int64]:
-        """The rows with addresses. Raises CompileError: a kernel cannot be compiled."""
+        """The rows with addresses. Raises CompileError if a kernel cannot be compiled."""
         if self._linked is None:
             self.link()
             assert self._linked is not None
@@ -92,7 +92,7 @@ class NativeExecutable(Executable):
 
     @cached_property
     def thread_cuts(self) -> "ThreadCuts":
-        """How rows are cut into parts, for streams on several threads."""
+        """The rows that run in parts, for streams on several threads."""
         from pulse.program.machine.thread_cuts import cut_for_threads
 
         return cut_for_threads(self.unlinked, self.threads)
@@ -118,7 +118,7 @@ class NativeExecutable(Executable):
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of scratch memory of a step: the arena, and that of rows in parts."""
+        """The bytes of scratch memory of a step: the arena, and that of rows in parts."""
         return (
             self.arena_bytes
             if self.threads == 1
@@ -127,12 +127,12 @@ class NativeExecutable(Executable):
 
     @property
     def emitted_instructions(self) -> "Sequence[Emitted]":
-        """The instructions; none if the program is from a file, which has only their rows."""
+        """The instructions; empty if the program is from a file, which has only their rows."""
         return ()
 
     @abstractmethod
     def listing(self) -> list[str]:
-        """The instructions as text: number, kernel, node, fields; preceded by the copies and their reasons."""
+        """Return the instructions as text: number, kernel, node, fields; preceded by the copies and their reasons."""
 
     def link(self) -> None:
         """Put the addresses of the kernels into the table, compiling those that are missing."""
@@ -145,15 +145,15 @@ class NativeExecutable(Executable):
 
 
 def _word(memory: Array, offset: int) -> "memoryview[int]":
-    """An int64 of a memory, as a memoryview because it is faster to read than an array."""
+    """Return an int64 of a memory as a memoryview, which is faster to read than an array."""
     return memory[offset : offset + 8].data.cast("B").cast("q")
 
 
 class NativeState(State):
-    """One stream: its memory, and scratch of its own."""
+    """One stream: its memory and its scratch."""
 
     pulses_worth_a_mark = (
-        32  # each pulse moves most of the memory, so one copy of it costs little in comparison
+        32  # a pulse moves most of the memory, so a copy costs little compared with 32 pulses
     )
 
     def __init__(
@@ -171,7 +171,7 @@ class NativeState(State):
         self._outputs = [(name, place.view(regions[place.region])) for name, place in program.sent]
         self._fetched = [place.view(regions[place.region]) for place in program.fetched]
         self._alone = self._only_pair()
-        """Input and output with their names, if there is one of each and nothing is fetched; else None."""
+        """Input and output with their names, if the program has one of each and fetches nothing; else None."""
         self._ends = [
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
         ]
@@ -276,7 +276,7 @@ class NativeState(State):
         self._run_machine(*self.call)
 
     def pack(self) -> "Packed":
-        """A pulse as one compiled call. The caller must increment ``clock.pulse``."""
+        """Return a pulse as one compiled call. The caller must increment ``clock.pulse``."""
         from pulse.program.machine.packed import pack
 
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
@@ -286,7 +286,7 @@ class NativeState(State):
         return pack(self.call, streaming, self._outputs, constants, self.constants, faults)
 
     def profile(self, steps: int = 1000) -> "Profile":
-        """The time and cost of each instruction, over steps on noise; keeps the stream's state."""
+        """Measure the time and cost of each instruction, over steps on noise; the stream's state does not change."""
         from pulse.program.native.profile import measure
 
         snapshot = self.snapshot()

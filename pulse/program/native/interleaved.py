@@ -1,10 +1,10 @@
 """Instructions for sixteen streams with interleaved memories: a vector holds one element of each stream.
 
 A word of four bytes of a stream's state or arena becomes sixteen words, one of each stream. So an instruction runs
-once for all streams with full vectors, even for small tensors, and no step waits for the previous result.
+once for all streams with full vectors, even for small tensors.
 
-The instructions are valid in the middle of a stream: every frame of a pulse belongs to its stream, and no state is
-loaded. A stream that is younger than ``steady_from`` pulses, or has ended, runs by itself.
+The instructions are valid in the middle of a stream: every frame of a pulse belongs to its stream, and no initial
+state is loaded. A stream before pulse ``steady_from``, or after its end, runs by itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
 from pulse.program.interleaving import (
     WORD,
-    Interleaving,
+    InterleavedLowering,
     NotInterleavedError,
     byte_of,
     dense,
@@ -45,15 +45,15 @@ from pulse.program.table.place import Place
 from pulse.support.record import record
 
 MOST_GAPS = 32
-"""The most runs that are filled one by one, if a copy after a fill writes the others."""
+"""The most runs of a fill that are filled one by one, if the next copy writes the rest."""
 
 
 @record
 class Interleaved:
-    """The instructions, their weights and where they are valid.
+    """The interleaved instructions, their weights, and the pulse from which on they are valid.
 
     steady_from  the pulses of a stream after which they are valid
-    clock_at     the byte offset of the pulse counter in a stream's state; the instructions do not change it
+    clock_at     the byte offset of the pulse counter in a stream's state, which the instructions do not change
     inputs       for each input the byte offset in the arena of the sixteen streams' tensors, one after another
     outputs      the same for the outputs
     """
@@ -68,9 +68,9 @@ class Interleaved:
 
 
 class Exchange:
-    """Memory after the interleaved arena for tensors of sixteen streams, one after another."""
+    """Memory after the interleaved arena, for contiguous tensors of each of sixteen streams."""
 
-    def __init__(self, cx: Interleaving, arena_bytes: int) -> None:
+    def __init__(self, cx: InterleavedLowering, arena_bytes: int) -> None:
         self._cx = cx
         self.end = align(arena_bytes * LANES)
 
@@ -92,19 +92,19 @@ class Exchange:
 
 
 def _words(region: Region, at: int, count: int) -> Value:
-    """A tensor of words from a byte on."""
+    """Return a tensor of words from a byte on."""
     return Value(Buffer(region, count * WORD, at), 0, (count,), (1,), np.dtype(np.float32))
 
 
 def interleave(program: NativeExecutable) -> Interleaved | None:
-    """Convert the instructions for sixteen streams; None if one of them cannot be converted, or they are unknown."""
+    """Convert the instructions for sixteen streams; return None if they are unknown or one cannot be converted."""
     rows = program.emitted_instructions
     ticks = [row.instruction for row in rows if isinstance(row.instruction, Tick)]
     if len(ticks) != 1:
         return None
     (tick,) = ticks
     clock: Any = tick.clock
-    cx = Interleaving(program.weights, clock)
+    cx = InterleavedLowering(program.weights, clock)
     exchange = Exchange(cx, program.arena_bytes)
     try:
         entries = [exchange.add(place, True) for _, place in program.received]
@@ -112,7 +112,7 @@ def interleave(program: NativeExecutable) -> Interleaved | None:
             Emitted(instruction, row.node, row.op)
             for row in with_gaps_only(rows)
             if row.instruction is not tick
-            for instruction in cx.of(row.instruction)
+            for instruction in cx.convert(row.instruction)
         ]
         exits = [exchange.add(place, False) for _, place in program.sent]
     except NotInterleavedError:
@@ -147,7 +147,7 @@ def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
 
 
 def gaps_of(fill: Fill, copy: Copy) -> list[tuple[int, int]]:
-    """The runs of a fill that a copy does not write, in its elements."""
+    """Return the runs of a fill that a copy does not write, in elements of the fill."""
     first: Any = fill.dst
     source: Any = copy.src
     target: Any = copy.dst

@@ -1,4 +1,4 @@
-"""Blocks of sixteen lanes that step together, their memories interleaved."""
+"""Blocks of sixteen lanes that step together, with interleaved memories."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,7 +22,7 @@ from pulse.support.record import record
 
 @record(eq=False)
 class BlockLanes:
-    """A block that steps: its number, and the indices of its lanes in the arrays of the call."""
+    """A block in a call: its number, and the indices of its lanes in the arrays of the call."""
 
     block: int
     at: "slice | NDArray[np.int64]"
@@ -47,8 +47,7 @@ class CallBlocks:
 class LaneBlocks:
     """All whole blocks: lanes 0 … 15, 16 … 31 and so on.
 
-    A step of all lanes of a block interleaves its memory. An access to a single lane moves it back to the memories of
-    the lanes.
+    A step of all lanes of a block interleaves their memories. An access to a single lane separates them again.
     """
 
     def __init__(
@@ -78,14 +77,14 @@ class LaneBlocks:
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
-        """The blocks of the lanes with these memories; None for too few lanes, or if it cannot be interleaved."""
+        """Return the blocks of the lanes with these memories; None if too few, or if they cannot be interleaved."""
         if len(memory) < LANES or not EIGHT or program.total_at is not None:
             return None
         interleaved = interleave(program)
         return None if interleaved is None else cls(program, interleaved, memory, constants)
 
     def parts(self, selection: LaneSelection) -> CallBlocks:
-        """The blocks whose lanes all step in this call and are all in the middle of their streams."""
+        """Return the blocks whose lanes all step in this call and are all in the middle of their streams."""
         if self._last_blocks is None or self._last_blocks[0] is not selection:
             self._last_blocks = (
                 selection,
@@ -123,18 +122,18 @@ class LaneBlocks:
     def _ports_of_block(
         self, ports: Sequence[tuple[str, Place]], at: Sequence[int]
     ) -> list[tuple[str, Array]]:
-        """Inputs or outputs of a block with their names, [16, …]."""
+        """Return the inputs or outputs of a block with their names, [16, …]."""
         return [
             (name, np.ndarray((LANES, *place.shape), place.dtype, self._arena.data, begin))
             for (name, place), begin in zip(ports, at)
         ]
 
     def _lanes_of(self, block: int) -> Array:
-        """The memories of a block's lanes, as words."""
+        """Return the memories of a block's lanes, as words."""
         return self._memory[block * LANES : (block + 1) * LANES].view(np.int32)
 
     def _interleave(self, number: int) -> None:
-        """Interleave the streams of a block, if they are not yet."""
+        """Interleave the streams of a block, if they are not interleaved yet."""
         if self._inside[number]:
             return
         block = self._blocks[number]
@@ -146,7 +145,7 @@ class LaneBlocks:
         self._inside[number] = True
 
     def separate(self, lane: int) -> None:
-        """Put the streams of a lane's block back into the memories of the lanes."""
+        """Move the streams of a lane's block back to the memories of the lanes."""
         number = lane // LANES
         if number >= len(self._inside) or not self._inside[number]:
             return
@@ -158,7 +157,7 @@ class LaneBlocks:
         self._inside[number] = False
 
     def exclude(self, lane: int) -> None:
-        """Never interleave the block of a lane again: something else writes to its memory."""
+        """Never interleave the block of a lane again, since other code writes to its memory."""
         self.separate(lane)
         self._excluded.add(lane // LANES)
         self._last_blocks = None

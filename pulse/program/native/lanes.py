@@ -1,5 +1,5 @@
-"""Lanes of the numba backend: blocks of sixteen with interleaved memories, and groups of the others, whose kernels read
-weights once for a group.
+"""Lanes of the numba backend: blocks of sixteen with interleaved memories; the others in groups that share each reading
+of the weights.
 """
 
 from collections.abc import Iterable
@@ -24,22 +24,22 @@ from pulse.program.table.table import link_lanes
 from pulse.support.record import record
 
 CACHE = 1 << 20
-"""Bytes of states and arenas that a core's cache holds, besides some weights, while a group runs."""
+"""The bytes of states and arenas that a core's cache holds, in addition to some weights, while a group runs."""
 FEWEST = 8
-"""The fewest lanes of a group, if there are that many: the most whose sums a kernel keeps in registers."""
+"""The fewest lanes of a group, if enough lanes exist: the most whose sums a kernel keeps in registers."""
 FLOAT_BYTES = 4
 
 
 @record
 class Tensors:
-    """An input or output, [lanes, …]: of all lanes if it is in their states, else of a group's arenas."""
+    """An input or output, [lanes, …]: of all lanes if it is in their states, else of the arenas of a group."""
 
     name: str
     array: Array
     of_all: bool
 
     def read(self, lanes: NDArray[np.int64]) -> Array:
-        """A copy of the values of a group's lanes."""
+        """Return a copy of the values of a group's lanes."""
         return self.array[lanes] if self.of_all else self.array[: len(lanes)].copy()
 
     def write(self, lanes: NDArray[np.int64], values: Array) -> None:
@@ -51,7 +51,7 @@ class Tensors:
 
 
 class LaneState(NativeState):
-    """The stream of one lane. If it is in an interleaved block, each use takes it out."""
+    """The stream of one lane. Each use separates its interleaved block."""
 
     def __init__(
         self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array, number: int
@@ -104,10 +104,10 @@ class LaneState(NativeState):
 
 
 class NativeLanes(Lanes):
-    """The memories of all lanes, side by side.
+    """The memories of all lanes.
 
     Blocks of sixteen in the middle of their streams step with interleaved memories, if the program can be interleaved.
-    The other lanes step in groups. Arenas are scratch: they belong to the places in a group.
+    The other lanes step in groups. Arenas are scratch memory, one for each position in a group.
     """
 
     def __init__(self, program: NativeExecutable, count: int, constants: Feed | None) -> None:
@@ -134,7 +134,7 @@ class NativeLanes(Lanes):
         self._bases[:, Region.WEIGHTS] = program.weights.ctypes.data
         self._bases[:, Region.ARENA] = [arena.ctypes.data for arena in arenas]
         self._based: NDArray[np.int64] | None = None
-        """The group whose bases are set; they stay between calls of the same lanes."""
+        """The group whose bases are set; the bases are reused by calls for the same lanes."""
         table, segments, count_of_segments = link_lanes(program.unlinked)
         self._tables = program.table, table, segments
         self._call_one = (program.table.ctypes.data, program.rows)
@@ -143,7 +143,7 @@ class NativeLanes(Lanes):
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
     def _faults_of(self, total_at: int | None) -> NDArray[np.int64] | None:
-        """The number of faults of each lane; None if the program cannot have faults."""
+        """Return the number of faults of each lane; None if the program cannot have faults."""
         if total_at is None:
             return None
         strides = (self._memory.strides[0],)
@@ -218,33 +218,33 @@ class NativeLanes(Lanes):
         if lanes is not self._based:
             self._based = None
             self._bases[: len(lanes), Region.STATE] = self._states_at[lanes]
-            self._bases[0, COUNT] = self._together(len(lanes))
+            self._bases[0, COUNT] = self._shared_lanes(len(lanes))
             self._based = lanes
-        together = self._together(len(lanes))
-        if together:
+        shared = self._shared_lanes(len(lanes))
+        if shared:
             self._run_group(*self._call_group)
-        for place in range(together, len(lanes)):
+        for place in range(shared, len(lanes)):
             self._run_one(*self._call_one, self._bases_at[place])
         return {places.name: places.read(lanes) for places in self._outputs}
 
-    def _together(self, count: int) -> int:
-        """How many lanes of a group share rows; the others run alone, as a single lane always does."""
+    def _shared_lanes(self, count: int) -> int:
+        """Return how many lanes of a group share rows; the others run alone, as a single lane always does."""
         whole = count - count % BLOCK if self._reuses else count
         return 0 if whole == 1 or self.alone else whole
 
 
 def reuses_weights(rows: Iterable[RowNote]) -> bool:
-    """Whether one lane alone uses a weight more than twice in a step; then groups of lanes only cost time."""
+    """Whether a single lane uses a weight more than twice in a step; if so, groups of lanes only cost time."""
     costs = [row.cost for row in rows if KERNELS[row.kernel].lanes]
     return sum(cost.multiply_adds for cost in costs) * FLOAT_BYTES > 2 * sum(cost.weights for cost in costs)
 
 
 def group_size(count: int, lane_bytes: int, weights: int) -> int:
-    """How many of ``count`` lanes run the table together.
+    """Return how many of ``count`` lanes run the table together.
 
-    Each group reads the weights once, so groups should be large. But every row goes from lane to lane, so the group's
-    memory must stay in the cache, or cost no more than the weights. All groups but the last have equal size, in whole
-    blocks.
+    Each group reads the weights once, so groups should be large. But every row runs for one lane after another, so the
+    group's memory must stay in the cache, or cost no more than the weights. All groups but the last have equal size, in
+    whole blocks.
     """
     most = max(FEWEST, max(CACHE, weights) // lane_bytes)
     even = -(-count // -(-count // most))
@@ -252,7 +252,7 @@ def group_size(count: int, lane_bytes: int, weights: int) -> int:
 
 
 def _side_by_side(count: int, size: int) -> tuple[Array, list[Array]]:
-    """Zeroed memories that begin at different offsets within a page, so that they share the cache."""
+    """Return zeroed memories that begin at different offsets within a page, so that they use different cache sets."""
     step = align(size)
     step += ALIGNMENT if step // ALIGNMENT % 2 == 0 else 0
     memory = aligned_bytes(count * step).reshape(count, step)

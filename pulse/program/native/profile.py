@@ -1,4 +1,4 @@
-"""A profile of a step: the time of each instruction, measured inside of the machine, and its cost."""
+"""A profile of a step: the time of each instruction, measured in the machine, and its cost."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
@@ -51,7 +51,7 @@ class ProfileRow:
         return count(self.cost) / self.seconds_per_step / 1e9
 
     def join(self, other: "ProfileRow") -> "ProfileRow":
-        """The sum of two rows."""
+        """Return the sum of two rows."""
         return ProfileRow(
             self.node,
             self.op,
@@ -85,12 +85,12 @@ class Profile:
         return iter(self.rows)
 
     def by(self, group: Group) -> list[ProfileRow]:
-        """One row for all instructions of a kernel, an op or a node; the most expensive first."""
-        together: dict[str, ProfileRow] = {}
+        """Return one row for all instructions of each kernel, op or node; the most expensive first."""
+        totals: dict[str, ProfileRow] = {}
         for row in self.rows:
             name = getattr(row, group)
-            together[name] = together[name].join(row) if name in together else row
-        return sorted(together.values(), key=lambda row: -row.seconds_per_step)
+            totals[name] = totals[name].join(row) if name in totals else row
+        return sorted(totals.values(), key=lambda row: -row.seconds_per_step)
 
 
 def measure(
@@ -104,7 +104,7 @@ def measure(
 
     parts  the number of parts of each row; None: all run whole
 
-    The times are medians of rounds, to exclude other work of the processor in some of them.
+    The times are medians over several rounds, so that other work of the processor in some rounds does not count.
     """
     rounds = min(steps, MOST_ROUNDS)
     each, rows = -(-steps // rounds), len(notes)

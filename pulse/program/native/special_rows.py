@@ -1,8 +1,8 @@
-"""Rows with machine code of their own: a kernel to which the words of the row are constants.
+"""Special rows: rows with their own machine code, compiled with the fields of the row as constants.
 
-The code is tried beside the generic kernels. On the same memory it must leave the same bytes, and it must be faster.
-Then its addresses are put into the table, word by word, while streams run: a row is called whole, by the one or the
-other, and both do the same.
+The code is compared with the generic kernels: on the same memory it must leave the same bytes, and it must be faster.
+Then its addresses are written to the table, word by word, while streams run. Each call of a row runs either code, and
+both do the same.
 """
 
 import time
@@ -19,22 +19,22 @@ from pulse.program.table.table import Table, link
 from pulse.support.record import record
 
 LEAST_GAIN = 1.1
-"""Of a step; below, special rows are not worth their memory."""
+"""The least speed-up of a step for which special rows are worth their memory."""
 LEAST_GAIN_OF_KERNEL = 1.02
 LEAST_SHARE = 0.01
-"""Of the time of a step that the rows of a kernel take."""
+"""The least share of the time of a step for which the rows of a kernel are specialised."""
 
 
 @record
 class Specialisation:
-    """What special rows have brought.
+    """The result of specialising a program.
 
-    reason    why streams do not run them; empty: they do
-    kernels   whose rows they are
-    rows      how many, and of ``total``
-    before_s  a step of the machine with generic rows, and ``after_s`` with special ones; in turns, on this machine
-    seconds   of processor time that compiling and trying took
-    nbytes    of machine code
+    reason    why streams do not run special rows; empty if they do
+    kernels   the kernels of the special rows
+    rows      the number of special rows, of ``total`` rows
+    before_s  seconds of a step with generic rows; ``after_s``: with special ones; measured in turns on this machine
+    seconds   the processor time of compilation and comparison
+    nbytes    the bytes of machine code
     """
 
     reason: str
@@ -48,12 +48,12 @@ class Specialisation:
 
     @property
     def used(self) -> bool:
-        """Whether streams run them."""
+        """Whether streams run special rows."""
         return not self.reason
 
     @property
     def gain(self) -> float:
-        """How many times as fast a step is."""
+        """The speed-up of a step."""
         return self.before_s / self.after_s
 
     def __str__(self) -> str:
@@ -66,8 +66,8 @@ class Specialisation:
 def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> Specialisation:
     """Compile special rows for the kernels that take most of a step, and let all streams of the program run them.
 
-    seconds    of processor time after which no further rows are compiled
-    megabytes  of machine code, likewise
+    seconds    processor time after which no further rows are compiled
+    megabytes  machine code after which no further rows are compiled
     Raises     CompileError
     """
     begin_s = time.thread_time()
@@ -105,7 +105,7 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
 
 
 def _hot_rows(program: NativeExecutable, trial: Trial, generic: Table) -> list[KernelRows]:
-    """Those that take ``LEAST_SHARE`` of a step or more, the longest first."""
+    """Return the rows of kernels that take at least ``LEAST_SHARE`` of a step, the slowest kernel first."""
     (ticks,) = trial.row_ticks([generic])
     timed = [
         replace(rows, share=float(ticks[rows.numbers].sum() / ticks.sum()))
@@ -115,7 +115,7 @@ def _hot_rows(program: NativeExecutable, trial: Trial, generic: Table) -> list[K
 
 
 def _take_back_slow_rows(trial: Trial, generic: Table, special: Table, hot: Sequence[KernelRows]) -> None:
-    """Make rows generic again whose kernel gains nothing."""
+    """Restore the generic rows of kernels that gain nothing."""
     before, after = trial.row_ticks([generic, special])
     for rows in hot:
         if before[rows.numbers].sum() < LEAST_GAIN_OF_KERNEL * after[rows.numbers].sum():

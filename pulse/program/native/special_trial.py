@@ -1,4 +1,4 @@
-"""Tables of one program on memory of their own: whether they leave the same bytes, and how fast they are."""
+"""A trial of several tables of one program on separate memory: are the results equal, and how fast are they?"""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,15 +12,15 @@ from pulse.program.table.memory import Region, aligned_bytes
 from pulse.program.table.table import Table
 
 PULSES = 16
-"""That are compared, with noise of their own."""
+"""The pulses that are compared, each with new noise."""
 STEPS = 200
-"""That are measured of each table, in turns."""
+"""The steps that are measured for each table, in turns."""
 SCALE = 0.3
-"""Of the noise."""
+"""The scale of the noise."""
 
 
 class Trial:
-    """A program's rows, run on memory of its own with noise as input."""
+    """A program's rows, run on separate memory with noise as input."""
 
     def __init__(self, program: NativeExecutable) -> None:
         self.rows = program.rows
@@ -41,7 +41,7 @@ class Trial:
             place[...] = (rng.standard_normal(place.shape) * SCALE).astype(place.dtype)
 
     def agree(self, left: Table, right: Table) -> bool:
-        """Whether both leave the same bytes in state and scratch, after each of ``PULSES`` pulses."""
+        """Whether both tables leave the same bytes in state and scratch after each of ``PULSES`` pulses."""
         other = Trial(self._program)
         return all(
             np.array_equal(a, b)
@@ -58,7 +58,7 @@ class Trial:
             yield self._state, self._arena
 
     def row_ticks(self, tables: Sequence[Table]) -> list[NDArray[np.int64]]:
-        """The ticks of each row, for each table: the least of steps in turns, whatever else the processor does."""
+        """Measure the ticks of each row for each table: the minimum over steps in turns, to exclude other work."""
         least = [np.full(self.rows, np.iinfo(np.int64).max) for _ in tables]
         for _ in range(STEPS):
             for number, table in enumerate(tables):
@@ -68,7 +68,7 @@ class Trial:
         return least
 
     def step_seconds(self, tables: Sequence[Table]) -> list[float]:
-        """The time of a step, for each table: the least of steps in turns."""
+        """Measure the seconds of a step for each table: the minimum over steps in turns."""
         least = [np.inf] * len(tables)
         for _ in range(STEPS):
             for number, table in enumerate(tables):

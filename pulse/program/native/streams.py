@@ -1,4 +1,4 @@
-"""The streams of a program of native kernels, one by one or in lanes."""
+"""The streams of a program of native kernels, single or in lanes."""
 
 from typing import TYPE_CHECKING, Self
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NativeStreams(NativeExecutable, Program):
-    """A program of native kernels."""
+    """Spawns the streams of a program of native kernels."""
 
     def spawn(self, constants: Feed | None = None) -> NativeState:
         return NativeState(

@@ -9,7 +9,7 @@ from pulse.pulsify.lengths import least_value_for
 
 
 def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol) -> int:
-    """The fewest frames of the symbol for which the inputs have ``totals`` frames.
+    """Return the fewest frames of the symbol for which the inputs have ``totals`` frames.
 
     Raises InputError if no length of the stream gives all of them.
     """

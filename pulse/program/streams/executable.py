@@ -15,7 +15,7 @@ _WRITER = "pickled by"
 class Executable(ABC):
     """The ports, lengths and identity of a program, for its streams. Immutable.
 
-    A copy is the program itself. It pickles without addresses, and is linked again when unpickled.
+    Copying returns the program itself. It pickles without addresses, and is linked again when unpickled.
     """
 
     threads: int = 1
@@ -24,9 +24,9 @@ class Executable(ABC):
     def __init__(self, model: Interface, form: str = "f32") -> None:
         self.model = model
         self.form = form
-        """How weights are stored: ``f32``, ``bf16`` or ``int8``."""
+        """The form of stored weights: ``f32``, ``bf16`` or ``int8``."""
         self.activations = "f32"
-        """``int8`` where what meets weights of int8 is rounded too."""
+        """``int8`` if the operands of int8 weights are rounded too, else ``f32``."""
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse
@@ -35,7 +35,7 @@ class Executable(ABC):
 
     @property
     def helpers(self) -> tuple[int, ...]:
-        """The native ids of the threads that share steps with the caller's; the first stream starts them."""
+        """The native ids of the threads that share steps with the caller's thread; the first stream starts them."""
         return ()
 
     def __copy__(self) -> Self:
@@ -45,7 +45,7 @@ class Executable(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without anything that is valid in one process only."""
+        """Return the state without values that are valid in one process only."""
         return {**self.__dict__, _WRITER: __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -65,14 +65,14 @@ class Executable(ABC):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """A digest that differs for snapshots of another model, pulse, backend or form of weights."""
+        """A digest of model, pulse, backend and form of weights, which snapshots must match."""
         return self._digest()
 
     @abstractmethod
     def _digest(self) -> bytes: ...
 
     def steps(self, end: int) -> int:
-        """How many pulses a stream of ``end`` frames of the symbol takes, its tail included."""
+        """Return how many pulses a stream of ``end`` frames of the symbol takes, its tail included."""
         symbol, pulses = self.model.symbol, -(-end // self.pulse)
         for port in self.outputs:
             if port.streams:

@@ -16,7 +16,7 @@ Feed = Mapping[str, Array]
 
 
 def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
-    """A pulse for each streaming input; an array alone if there is one input."""
+    """Return a pulse for each streaming input; ``feed`` may be an array if there is one input."""
     arrays = _by_name(ports, feed)
     for port in ports:
         array = arrays.get(port.name)
@@ -31,7 +31,7 @@ def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
 
 
 def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str, Array]:
-    """An array to write to for each output; one alone if there is one output."""
+    """Return an array to write to for each output; ``outputs`` may be an array if there is one output."""
     arrays = outputs
     if isinstance(arrays, np.ndarray) and len(ports) == 1:
         arrays = dict.fromkeys(ports, arrays)
@@ -51,7 +51,7 @@ def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str,
 
 
 def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
-    """Copies of the inputs that do not stream."""
+    """Return copies of the inputs that do not stream."""
     ports = {port.name: port for port in inputs if not port.streams}
     if constants.keys() != ports.keys():
         missing = "; ".join(_port_text(port) for port in ports.values()) or "none"
@@ -64,7 +64,7 @@ def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
 
 
 def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:
-    """The last frames of each streaming input, less than a pulse of one of them; none if there is no rest."""
+    """Return the last frames of each streaming input, less than a pulse of one of them; no frames without ``rest``."""
     nothing = {port.name: frames_at(_filled_frames(port, 0), port.axis or 0, 0, 0) for port in ports}
     arrays = nothing if rest is None else _by_name(ports, rest)
     if arrays.keys() != nothing.keys():
@@ -85,7 +85,7 @@ def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Ar
 
 
 def frame_counts(ports: Sequence[Port], arrays: Feed) -> dict[str, int]:
-    """The number of frames of each input."""
+    """Return the number of frames of each input."""
     return {port.name: arrays[port.name].shape[port.axis or 0] for port in ports}
 
 
@@ -103,7 +103,7 @@ def padded_pulses(ports: Sequence[Port], arrays: Feed, fill: float) -> list[dict
 
 
 def filled_pulse(ports: Sequence[Port], fill: float) -> dict[str, Array]:
-    """A pulse filled with ``fill``, or with 0 if the type cannot hold it."""
+    """Return a pulse filled with ``fill``, or with 0 if the type cannot hold it."""
     return {port.name: _filled_frames(port, fill) for port in ports}
 
 

@@ -30,7 +30,7 @@ class Lanes:
 
     ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; initially all have joined. A copy of
     it is an independent stream; a copy of the lanes has all of them. After any exception in ``step``, either all lanes
-    are as before, or those that were to step refuse further calls until they are reset or restored.
+    are unchanged, or the selected ones refuse further calls until they are reset or restored.
     Not safe for use by two threads at once.
     """
 
@@ -42,9 +42,9 @@ class Lanes:
         self._stepping: LaneSelection | None = None
         """The lanes that a call is changing."""
         self.alone = False
-        """Whether each lane runs by itself, so that its results are identical bits whichever lanes step with it."""
+        """Whether each lane runs by itself, so that its results are bit-identical whichever lanes step with it."""
         self._interrupted = False
-        """Whether an exception has left some lane inside of a pulse."""
+        """Whether an exception has interrupted some lane in a pulse."""
         self._any_failed = False
         """Whether any lane has had a fault."""
         self._streaming = {port.name: port for port in program.inputs if port.streams}
@@ -53,11 +53,11 @@ class Lanes:
         return len(self._states)
 
     def __getitem__(self, number: int) -> State:
-        self._tell_states()
+        self._mark_states()
         return self._states[number]
 
     def __iter__(self) -> Iterator[State]:
-        self._tell_states()
+        self._mark_states()
         return iter(self._states)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -66,22 +66,22 @@ class Lanes:
 
     @property
     def active_lanes(self) -> list[int]:
-        """The lanes that take part."""
+        """The lanes that have joined."""
         return sorted(self._joined)
 
     def join(self) -> int:
-        """A free lane for a new stream, at its beginning. Raises InputError if none is free."""
+        """Return a free lane for a new stream, reset. Raises InputError if no lane is free."""
         free = next((number for number in range(len(self)) if number not in self._joined), None)
         if free is None:
             raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")
-        self._tell_states()
+        self._mark_states()
         self._states[free].reset()
         self._everyone = None
         self._joined.add(free)
         return free
 
     def leave(self, number: int) -> None:
-        """Give a lane back; flush it before, if its last frames matter. Raises InputError if it is free."""
+        """Free a lane; flush it before if its last frames matter. Raises InputError if it is free already."""
         self._require([number])
         self._everyone = None
         self._joined.remove(number)
@@ -114,21 +114,21 @@ class Lanes:
         except BaseException:
             if selection.clocks and selection.clocks[0].pulse != pulse:
                 self._stepping = selection
-            self._tell_states()
+            self._mark_states()
             raise
 
     def _all(self) -> LaneSelection:
-        """All lanes that have joined."""
+        """Select all lanes that have joined."""
         self._everyone = self._choice(self.active_lanes)
         return self._everyone
 
     def _some(self, lanes: Sequence[int]) -> LaneSelection:
-        """The lanes to step. Raises InputError."""
+        """Select lanes to step. Raises InputError."""
         numbers = [int(number) for number in lanes]
         self._require(numbers)
         return self._choice(numbers)
 
-    def _tell_states(self) -> None:
+    def _mark_states(self) -> None:
         """Mark the lanes that a call was changing when an exception ended it."""
         if self._stepping is not None:
             self._interrupted = True
@@ -137,7 +137,7 @@ class Lanes:
             self._stepping = None
 
     def _failed_lanes(self, selection: LaneSelection) -> list[int]:
-        """The lanes with faults."""
+        """Return the lanes with faults."""
         states = self._states
         return [n for n in selection.numbers if states[n].has_faulted and states[n].stops_at_faults]
 
@@ -161,7 +161,7 @@ class Lanes:
         return LaneSelection(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
 
     def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
-        """One pulse of checked inputs; sets ``_stepping`` before it changes a lane."""
+        """Run one pulse of checked inputs; sets ``_stepping`` before it changes a lane."""
         marks = [(self._states[number], self._states[number].mark()) for number in selection.numbers]
         self._stepping = selection
         try:
@@ -185,9 +185,9 @@ class Lanes:
         }
 
     def _check_open(self, selection: LaneSelection) -> None:
-        """Raise InputError if a lane has ended, failed, was left inside of a pulse or would become too long."""
+        """Raise InputError if a lane has ended, failed, was interrupted in a pulse or would become too long."""
         if self._interrupted or self._stepping is not None:
-            self._tell_states()
+            self._mark_states()
             self._interrupted = any(state.changing for state in self._states)
         elif (
             self.program.limit is None
@@ -247,7 +247,7 @@ class _Spawning(Protocol):
 def _restore(
     program: _Spawning, constants: Feed, numbers: Sequence[int], snapshots: Sequence[bytes], alone: bool
 ) -> Lanes:
-    """Copied or unpickled lanes."""
+    """Restore copied or unpickled lanes."""
     lanes = program.spawn_many(len(snapshots), constants)
     lanes.alone = alone
     for number, snapshot in enumerate(snapshots):
@@ -258,7 +258,7 @@ def _restore(
 
 
 def lane_count(count: int) -> int:
-    """A number of lanes. Raises InputError if it is not positive."""
+    """Return a number of lanes. Raises InputError if it is not positive."""
     if count < 1:
         raise InputError(f"{count} lanes: at least one is needed")
     return count

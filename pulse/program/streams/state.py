@@ -31,17 +31,17 @@ _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
 
 StateMark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
-"""A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; what was fetched."""
+"""A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; the fetched wires."""
 
 
 class State(ABC):
     """One stream. Not safe for use by two threads at once.
 
-    pulses_worth_a_mark  the number of pulses whose time makes that of one ``mark`` negligible
+    pulses_worth_a_mark  the number of pulses that take so long that one ``mark`` is negligible
 
     A copied or unpickled state is an independent stream of the same program that continues from here.
 
-    After an exception in a call, even an asynchronous one (KeyboardInterrupt), either the stream is as before, or every
+    After an exception in a call, even an asynchronous one (KeyboardInterrupt), either the stream is unchanged, or every
     further call raises InputError until ``reset`` or ``restore``.
     """
 
@@ -55,23 +55,23 @@ class State(ABC):
         self._port_types = [(port.name, port.shape, port.dtype) for port in self._streaming]
         self._output_ports = {port.name: port for port in program.outputs}
         self.stops_at_faults = True
-        """Whether a pulse with faults raises; otherwise faults are only counted."""
+        """Whether a pulse with faults raises FaultError; otherwise faults are only counted."""
         self._counting = False
         """Whether the program counts faults at all."""
         self._total: memoryview[int] | None = None
-        """The word that counts all faults, if there is one."""
+        """The word that counts all faults; None if the program has no such word."""
         self._failed = False
         self.fetched: list[Array] = []
         """The fetched wires of the last pulse."""
         self.changing = False
-        """Whether a call is changing the stream, or an exception ended one that did."""
+        """Whether a call is changing the stream, or was interrupted by an exception while it did."""
 
     @abstractmethod
     def _run(self, feed: Feed) -> dict[str, Array]:
-        """Run one pulse on checked inputs; sets ``changing`` before it changes anything that the next pulse reads."""
+        """Run one pulse on checked inputs; set ``changing`` before anything that the next pulse reads changes."""
 
     def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
-        """``_run`` into arrays of the outputs' shapes and dtypes."""
+        """Do ``_run`` into arrays of the outputs' shapes and dtypes."""
         for name, array in self._run(feed).items():
             outputs[name][...] = array
         return outputs
@@ -83,11 +83,11 @@ class State(ABC):
 
     @abstractmethod
     def _clear(self) -> None:
-        """Back to the state before the first pulse."""
+        """Reset the stream to its state before the first pulse."""
 
     @abstractmethod
     def _set_end(self) -> None:
-        """Update the memory after the clock got the stream's end."""
+        """Update the memory after the stream's end was set in the clock."""
 
     @property
     def has_faulted(self) -> bool:
@@ -95,11 +95,11 @@ class State(ABC):
         return False
 
     def take_faults(self) -> int:
-        """The number of faults since the last call; they no longer stop the stream."""
+        """Return the number of faults since the last call; they no longer stop the stream."""
         return 0
 
     def _counts(self) -> Iterable[tuple[Site, int]]:
-        """Every fault check with its count."""
+        """Return every fault check with its count."""
         return ()
 
     @property
@@ -109,7 +109,7 @@ class State(ABC):
 
     @abstractmethod
     def _save(self) -> bytes:
-        """All memory of the stream."""
+        """Return all memory of the stream."""
 
     @abstractmethod
     def _load(self, memory: bytes) -> None:
@@ -117,7 +117,7 @@ class State(ABC):
 
     @abstractmethod
     def _keep(self) -> Any:
-        """A copy of all memory of the stream, for ``_put_back``."""
+        """Return a copy of all memory of the stream, for ``_put_back``."""
 
     @abstractmethod
     def _put_back(self, memory: Any) -> None:
@@ -144,7 +144,7 @@ class State(ABC):
             raise
 
     def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
-        """``step`` that allocates no arrays.
+        """Run one pulse as ``step`` does, without allocating arrays.
 
         feed     as in ``step``; not changed, unless an output overlaps it
         outputs  output name -> array of the port's shape and dtype to write to; an array if there is one output.
@@ -169,7 +169,7 @@ class State(ABC):
     def try_step(
         self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
     ) -> dict[str, Array] | None:
-        """``step``, or ``step_into``, as one compiled call; after an exception the caller checks ``clock``.
+        """Run ``step`` or ``step_into`` as one compiled call; after an exception the caller checks ``clock``.
 
         refuses_nan  do nothing if an input has NaN
         returns      None if nothing has changed: an array is not C-contiguous or not exactly as its port requires, or
@@ -202,14 +202,14 @@ class State(ABC):
         return results
 
     def _step(self, feed: Feed, outputs: dict[str, Array] | None) -> dict[str, Array]:
-        """``step`` with checked arrays."""
+        """Run ``step`` with checked arrays."""
         self.check_open()
         return self.advance(feed, True, outputs)
 
     def advance(
         self, feed: Feed, raises: bool = True, outputs: dict[str, Array] | None = None
     ) -> dict[str, Array]:
-        """``step`` for a pulse that has been checked, or that ``end`` returned.
+        """Run ``step`` for a pulse that has been checked, or that ``end`` returned.
 
         raises   whether faults raise FaultError
         outputs  arrays to write instead of new ones
@@ -229,15 +229,15 @@ class State(ABC):
 
     @property
     def has_failed(self) -> bool:
-        """Whether a pulse had faults, so that the state takes no more before a reset or restore."""
+        """Whether a pulse had faults, so that the state takes no further pulses before a reset or restore."""
         return self._failed
 
     def fail(self) -> None:
-        """Take no more pulses before a reset or restore."""
+        """Refuse pulses until a reset or restore."""
         self._failed = True
 
     def failure(self, when: str) -> FaultError:
-        """The error with the faults so far."""
+        """Return the error that lists the faults so far."""
         faults = self.faults
         return FaultError(
             f"{'; '.join(map(str, faults))}, {when}. There is no result for that: feed other values, or limit them in "
@@ -252,7 +252,7 @@ class State(ABC):
         fill: float = 0.0,
         after: Callable[[], None] | None = None,
     ) -> list[dict[str, Array]]:
-        """End the stream after ``rest`` (less than a pulse, or nothing) and run what remains.
+        """End the stream after ``rest`` (less than a pulse, or nothing) and run the remaining pulses.
 
         Of several inputs one may have more frames left, if its length allows it. Missing frames are padded with
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
@@ -299,7 +299,7 @@ class State(ABC):
         return pulses
 
     def reset(self) -> None:
-        """Back to the state before the first pulse."""
+        """Reset the stream to its state before the first pulse."""
         self.changing = True
         self.clock.pulse, self.clock.end, self.clock.last = 0, None, None
         self._clear()
@@ -307,25 +307,25 @@ class State(ABC):
         self.changing = False
 
     def mark(self) -> StateMark:
-        """Save this moment, for ``rewind``."""
+        """Save the state of the stream for ``rewind``."""
         clock = self.clock
         return self._keep(), (clock.pulse, clock.end, clock.last), self.fetched
 
     def rewind(self, mark: StateMark) -> None:
-        """Back to a moment of this stream."""
+        """Restore a moment of this stream that ``mark`` returned."""
         self.changing = True
         memory, (self.clock.pulse, self.clock.end, self.clock.last), self.fetched = mark
         self._put_back(memory)
         self.changing = False
 
     def snapshot(self) -> bytes:
-        """The whole state. Raises InputError: an exception has left the stream inside of a pulse."""
+        """Return the whole state as bytes. Raises InputError if an exception has interrupted the stream in a pulse."""
         self._require_whole()
         end = -1 if self.clock.end is None else self.clock.end
         return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same model, pulse, backend, weights and constants. Raises InputError."""
+        """Continue from a snapshot of the same model, pulse, backend, weights and constants. Raises InputError."""
         if len(snapshot) < _HEADER.size or snapshot[:8] != _MAGIC:
             raise InputError("this is not a snapshot of a stream")
         _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
@@ -351,7 +351,7 @@ class State(ABC):
         return digest.digest()
 
     def check_open(self, frames: int | None = None) -> None:
-        """Raise InputError if the stream has ended, failed or was left inside of a pulse, or would be too long."""
+        """Raise InputError if the stream has ended, failed, was interrupted in a pulse, or would be too long."""
         if self.changing:
             self._require_whole()
         if self._failed:
@@ -405,7 +405,7 @@ class State(ABC):
 
 
 def _only(feed: Feed | Array, name: str) -> Array:
-    """The object itself, or the only value of a mapping with this name; the compiled call checks its type."""
+    """Return the object itself, or the only value of a mapping with this name; the compiled call checks its type."""
     return cast(Array, feed.get(name) if isinstance(feed, dict) and len(feed) == 1 else feed)
 
 
@@ -416,7 +416,7 @@ class _Spawning(Protocol):
 
 
 def _restore(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
-    """A copied or unpickled stream."""
+    """Restore a copied or unpickled stream."""
     state = program.spawn(constants)
     state.restore(snapshot)
     state.fetched = list(fetched)

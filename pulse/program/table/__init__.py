@@ -1,1 +1,1 @@
-"""The table of a program: memories, the places of tensors in them, rows, and their cost."""
+"""The table of a program: memories, the tensors in them, rows, and their cost."""

@@ -1,4 +1,4 @@
-"""Instructions that only move data, with the reason for each."""
+"""Report the instructions that only move data, with the reason for each."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ INNERMOST = "the axis that is summed over is not innermost, or needs a border"
 
 @record
 class Copies:
-    """The copies that one kind of op needs: how many, the bytes that they read and write, and why."""
+    """The copies that one kind of op needs: their number, the bytes that they read and write, and the reason."""
 
     op: str
     count: int
@@ -33,7 +33,7 @@ class Copies:
 
 
 def copies(rows: Sequence[Emitted]) -> list[Copies]:
-    """The copies of a program by the op that they are for, most bytes first."""
+    """Return the copies of a program by the op that needs them, most bytes first."""
     entries: dict[str, tuple[int, int]] = {}
     for row in rows:
         if row.kernel == "copy":

@@ -1,8 +1,8 @@
-"""The cost of an instruction: bytes of each memory that it touches, and multiply-adds, both from its declaration.
+"""The cost of an instruction: the bytes of each memory that it touches, and its multiply-adds, from its declaration.
 
-Each byte counts once however often a kernel reads it, for a pulse in the middle of a stream: work of the first pulse
-only (to load a state from an input) or beyond the ends of the stream is left out. So the bytes are the least that the
-memory must deliver. A multiply-add is one term of a sum of products; elementwise functions count none.
+Each byte counts once, however often a kernel reads it. The cost is that of a pulse in the middle of a stream, without
+work at its ends, such as to load an initial state. So the bytes are the least that the memory must deliver. A
+multiply-add is one term of a sum of products; elementwise functions have none.
 """
 
 from math import prod
@@ -52,13 +52,13 @@ class RowNote:
 
 
 def touched_bytes(value: Value) -> int:
-    """Bytes of a tensor's distinct elements; those repeated by a stride of zero count once."""
+    """Return the bytes of a tensor's distinct elements; those repeated by a stride of zero count once."""
     sizes = [size for size, step in zip(value.shape, value.strides) if step or not size]
     return prod(sizes) * value.dtype.itemsize
 
 
 def cost_of(row: Emitted) -> Cost:
-    """What an instruction costs."""
+    """Return the cost of an instruction."""
     totals, parts = dict.fromkeys(Region, 0), row.instruction.touched_bytes()
     for name, spec, value in row.instruction.operands():
         assert isinstance(value, Value), f"{name} is not an operand"

@@ -13,7 +13,7 @@ from pulse.support.record import record
 
 @record
 class Emitted:
-    """An instruction of a program, and the node that it belongs to."""
+    """An instruction of a program, and its node."""
 
     instruction: Instruction
     node: str
@@ -26,12 +26,12 @@ class Emitted:
 
     @property
     def operands(self) -> Iterator[Value]:
-        """The tensors that it touches."""
+        """Yield the tensors that the instruction touches."""
         return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
 
 
 def table_of(rows: Iterable[Emitted]) -> Table:
-    """An unlinked table of instructions whose tensors have been placed."""
+    """Make the unlinked table of instructions whose tensors have been placed."""
     builder = TableBuilder()
     for row in rows:
         words = [_word_of(argument) for argument in row.instruction.arguments()]

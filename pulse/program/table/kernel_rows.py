@@ -1,4 +1,4 @@
-"""The rows of each kernel of a table, and the code of their own that they may have."""
+"""The rows of each kernel of a table, and their special code."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,18 +9,18 @@ from pulse.program.table.table import Table, kernels_of, row_starts
 from pulse.support.record import record
 
 BATCH = 24
-"""Rows that are compiled together."""
+"""The number of rows that are compiled together."""
 Words = tuple[int, ...]
-"""Of a row, without the kernel and the length."""
+"""The words of a row, without its kernel and length."""
 
 
 @record
 class KernelRows:
     """The rows of a kernel.
 
-    numbers  which they are
-    starts   the words of a row -> where rows of these words begin in the table
-    share    of the time of a step
+    numbers  the numbers of the rows
+    starts   the words of a row -> where rows with these words begin in the table
+    share    their share of the time of a step
     """
 
     kernel: Kernel
@@ -29,14 +29,14 @@ class KernelRows:
     share: float = 0.0
 
     def batches(self) -> Iterator[dict[Words, list[int]]]:
-        """Those that are compiled together."""
+        """Yield the rows that are compiled together."""
         words = list(self.starts)
         for first in range(0, len(words), BATCH):
             yield {each: self.starts[each] for each in words[first : first + BATCH]}
 
 
 def rows_by_kernel(table: Table) -> list[KernelRows]:
-    """The rows of an unlinked table."""
+    """Group the rows of an unlinked table by kernel."""
     groups: dict[Kernel, KernelRows] = {}
     for number, (start, kernel) in enumerate(zip(row_starts(table), kernels_of(table))):
         rows = groups.setdefault(kernel, KernelRows(kernel, [], {}))
@@ -47,7 +47,7 @@ def rows_by_kernel(table: Table) -> list[KernelRows]:
 
 
 def put_kept_rows(unlinked: Table, kernels: Sequence[str], linked: Table) -> None:
-    """Put the special rows of kernels that are on the disk into a linked table.
+    """Write the addresses of special rows whose code is on the disk to a linked table.
 
     Nothing is compiled: rows whose code is missing stay generic.
     """
@@ -60,6 +60,6 @@ def put_kept_rows(unlinked: Table, kernels: Sequence[str], linked: Table) -> Non
 
 
 def put(table: Table, batch: Mapping[Words, list[int]], functions: SpecialFunctions) -> None:
-    """Put the addresses of the functions of a batch into a linked table."""
+    """Write the addresses of the functions of a batch to a linked table."""
     for address, starts in zip(functions.addresses, batch.values()):
         table[starts] = address

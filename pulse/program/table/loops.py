@@ -15,7 +15,7 @@ class Loops:
 
     @classmethod
     def over(cls, shape: Sequence[int], strides: Iterable[Sequence[int]], order: Sequence[int]) -> "Loops":
-        """As few loops as possible over the axes of tensors, in ``order`` from the outermost."""
+        """Return as few loops as possible over the axes of tensors, in ``order`` from the outermost."""
         columns = (tuple(each[axis] for axis in order) for each in strides)
         return cls(tuple(shape[axis] for axis in order), tuple(columns)).merge()
 
@@ -40,7 +40,7 @@ class Loops:
         return Loops(tuple(sizes), tuple(map(tuple, strides)))
 
     def longest_inside(self) -> "Loops":
-        """The longest of the outer loops next to the innermost one, which stays."""
+        """Move the longest of the outer loops next to the innermost one, which stays."""
         outer = len(self.sizes) - 1
         if outer < 2:
             return self
@@ -50,14 +50,14 @@ class Loops:
         return Loops(tuple(self.sizes[number] for number in order), tuple(strides))
 
     def pad(self, count: int) -> "Loops":
-        """At least ``count`` loops; adds outer loops of size 1."""
+        """Add outer loops of size 1 until there are at least ``count`` loops."""
         missing = max(0, count - len(self.sizes))
         return Loops((1,) * missing + self.sizes, tuple((0,) * missing + each for each in self.strides))
 
     def inside(self, most: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
-        """The innermost loops for each iteration of the others, with the offset of each tensor.
+        """Yield the innermost loops for each iteration of the others, with the offset of each tensor.
 
-        There are exactly ``most`` inner loops; if there are fewer, the first have size 1.
+        There are exactly ``most`` inner loops, padded by outer ones of size 1.
         """
         outer = max(0, len(self.sizes) - most)
         inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).pad(most)

@@ -13,9 +13,9 @@ from pulse.support.blake2 import blake2b
 from pulse.support.record import record
 
 ALIGNMENT = 64
-"""Bytes: a cache line, and the widest vector register."""
+"""The bytes of a cache line and of the widest vector register."""
 LARGE_RUN = 1 << 18
-"""Bytes from which on a run is released as soon as it is in the image."""
+"""The fewest bytes of a run that is released as soon as it is in the image."""
 
 
 class Region(IntEnum):
@@ -59,7 +59,7 @@ class Value:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The axes from the outermost in memory to the innermost; those of size one first."""
+        """The axes from the outermost in memory to the innermost; axes of size one first."""
         return tuple(
             sorted(
                 range(len(self.shape)),
@@ -79,22 +79,22 @@ class Value:
         return True
 
     def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> "Value":
-        """Another shape over the same buffer, starting ``offset`` elements further on."""
+        """Return another shape over the same buffer, starting ``offset`` elements further on."""
         return Value(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
 
     def transpose(self, perm: Sequence[int]) -> "Value":
-        """The axes in another order."""
+        """Return the tensor with its axes in another order."""
         return self.view([self.shape[axis] for axis in perm], [self.strides[axis] for axis in perm])
 
     def part(self, axis: int, start: int, stop: int, step: int = 1) -> "Value":
-        """The positions from ``start`` to ``stop`` of an axis."""
+        """Return the positions from ``start`` to ``stop`` of an axis."""
         shape, strides = list(self.shape), list(self.strides)
         shape[axis] = max(0, -(-(stop - start) // step))
         strides[axis] *= step
         return self.view(shape, strides, start * self.strides[axis])
 
     def reshape(self, shape: Sequence[int]) -> "Value | None":
-        """The same elements in the same logical order, as a view; None if that needs a copy."""
+        """Return the same elements in the same logical order, as a view; None if that needs a copy."""
         base = np.lib.stride_tricks.as_strided(
             np.empty(1, np.int8), self.shape, self.strides, writeable=False
         )
@@ -107,7 +107,7 @@ class Value:
         return self.view(shape, other.strides)
 
     def offsets(self, axes: Sequence[int]) -> Array:
-        """Element offsets, from this value's own, of every position of some axes; the last axis fastest."""
+        """Return the element offsets of every position of some axes, from this value's; the last axis is fastest."""
         total = np.zeros((), np.int64)
         for axis in axes:
             total = total[..., None] + np.arange(self.shape[axis], dtype=np.int64) * self.strides[axis]
@@ -115,7 +115,7 @@ class Value:
 
 
 def dense_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
-    """Strides without gaps for axes in an order, the outermost first."""
+    """Return strides without gaps for axes in an order, the outermost first."""
     strides, step = [0] * len(shape), 1
     for axis in reversed(list(order)):
         strides[axis] = step
@@ -151,7 +151,7 @@ class Image:
         return buffer
 
     def image(self) -> Array:
-        """All bytes in place, at an aligned address. Call it once only: it releases the runs one by one."""
+        """Return all bytes at an aligned address. Call it only once: it releases the runs one by one."""
         image = aligned_bytes(max(self.size, ALIGNMENT))
         start = 0
         runs, self.runs = self.runs[::-1], []
@@ -163,17 +163,17 @@ class Image:
 
 
 def _identity(raw: Array) -> bytes:
-    """A key of equal bytes: the bytes themselves, or the digest of many."""
+    """Return a key for equal bytes: the bytes themselves, or the digest of many."""
     return raw.tobytes() if raw.size < LARGE_RUN else blake2b(raw.data, digest_size=32).digest()
 
 
 def align(size: int) -> int:
-    """The size rounded up to the alignment, with space so that no two runs share a line."""
+    """Return the size rounded up to the alignment, with space so that no two runs share a cache line."""
     return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
 
 
 def aligned_bytes(size: int) -> Array:
-    """Zeroed bytes at an aligned address."""
+    """Return zeroed bytes at an aligned address."""
     raw = np.zeros(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]

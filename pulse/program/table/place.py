@@ -1,4 +1,4 @@
-"""Places of the tensors of a finished program."""
+"""The places of tensors in the memories of a finished program."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from pulse.support.record import record
 
 @record
 class Place:
-    """A tensor of the finished program: its offset and strides in bytes."""
+    """The place of a tensor in a finished program: its region, and its offset and strides in bytes."""
 
     region: Region
     offset: int
@@ -19,7 +19,7 @@ class Place:
 
     @classmethod
     def of(cls, value: Value) -> "Place":
-        """The place of a value whose buffer has its offset."""
+        """Return the place of a value whose buffer has an offset."""
         size = value.dtype.itemsize
         return cls(
             value.buffer.region,
@@ -30,7 +30,7 @@ class Place:
         )
 
     def view(self, memory: Array) -> Array:
-        """The tensor as a view of a region's bytes; an empty tensor has no place there."""
+        """Return the tensor as a view of a region's bytes, or a new array if it is empty."""
         if 0 in self.shape:
             return np.empty(self.shape, self.dtype)
         return np.ndarray(self.shape, self.dtype, memory.data, self.offset, self.strides)

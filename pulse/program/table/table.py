@@ -28,7 +28,7 @@ class Segment(Struct):
     """Rows of a table for several streams."""
 
     rows: int
-    together: int
+    lanes_at_once: int
     """1: one row, of a kernel for several streams; 0: its rows run for one stream after another."""
 
 
@@ -43,22 +43,22 @@ class TableBuilder:
         self._rows = 0
 
     def add(self, kernel: Kernel, *args: int) -> int:
-        """Append a row; return its index. Floats are packed by ``real_bits``, operands by ``operand``."""
+        """Append a row; return its index. Floats are packed with ``real_bits``, operands with ``operand``."""
         self._words += [kernel.number, HEADER + len(args), *args]
         self._rows += 1
         return self._rows - 1
 
     def operand(self, region: int, byte_offset: int) -> int:
-        """The argument for bytes from ``byte_offset`` of ``region``."""
+        """Return the argument for bytes from ``byte_offset`` of ``region``."""
         return operand(region, byte_offset)
 
     def finish(self) -> Table:
-        """The unlinked table: int64, row after row."""
+        """Return the unlinked table: int64, row after row."""
         return np.array(self._words, np.int64)
 
 
 def row_starts(table: Table) -> Iterator[int]:
-    """The index of each row's first int64."""
+    """Yield the index of each row's first int64."""
     start = 0
     while start < len(table):
         yield start
@@ -66,17 +66,17 @@ def row_starts(table: Table) -> Iterator[int]:
 
 
 def row_count(table: Table) -> int:
-    """How many rows the table has."""
+    """Return how many rows the table has."""
     return sum(1 for _ in row_starts(table))
 
 
 def kernels_of(table: Table) -> Sequence[Kernel]:
-    """The kernel of each row of an unlinked table."""
+    """Return the kernel of each row of an unlinked table."""
     return [kernel_of(int(table[start])) for start in row_starts(table)]
 
 
 def link(table: Table) -> Table:
-    """A copy with addresses for kernel numbers, for the compiled machine in this process."""
+    """Return a copy with addresses in place of kernel numbers, for the compiled machine of this process."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for kernel in kernels)
     linked = table.copy()
@@ -86,18 +86,18 @@ def link(table: Table) -> Table:
 
 
 def link_lanes(table: Table) -> tuple[Table, Segment, int]:
-    """The linked table for several streams, its segments and their number; see ``machine.lanes_runner``."""
+    """Return the linked table for several streams, its segments and their number; see ``machine.lanes_runner``."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for single in kernels for kernel in (single, single.lanes) if kernel)
     linked = table.copy()
     for start, kernel in zip(row_starts(table), kernels):
         linked[start] = (kernel.lanes or kernel).address
     runs: list[tuple[int, bool]] = []
-    for together, group in groupby(kernel.lanes is not None for kernel in kernels):
+    for lanes_at_once, group in groupby(kernel.lanes is not None for kernel in kernels):
         rows = sum(1 for _ in group)
-        runs += [(1, True)] * rows if together else [(rows, False)]
+        runs += [(1, True)] * rows if lanes_at_once else [(rows, False)]
     segments = Segment.new(len(runs))
-    for number, (rows, together) in enumerate(runs):
+    for number, (rows, lanes_at_once) in enumerate(runs):
         segment = segments[number]
-        segment.rows, segment.together = rows, int(together)
+        segment.rows, segment.lanes_at_once = rows, int(lanes_at_once)
     return linked, segments, len(runs)

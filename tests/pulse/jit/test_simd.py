@@ -13,14 +13,18 @@ from pulse.jit.simd import (
     vabs,
     vadd,
     vadd_pairs,
+    vbiased,
     vbits,
     vceil,
     vdiv,
     veq,
+    vevens,
+    vexp2_biased,
     vexp2i,
     vexponent,
     vfloor,
     vfma,
+    vfma_half,
     vfrombits,
     vge,
     vgt,
@@ -32,7 +36,6 @@ from pulse.jit.simd import (
     vload_fours,
     vload_part,
     vload_second,
-    vload_twos,
     vlt,
     vmantissa,
     vmax,
@@ -55,6 +58,8 @@ from pulse.jit.simd import (
     vtoint,
     vturn_eights,
     vturn_fours,
+    vtwice_first,
+    vtwice_second,
     vzero,
 )  # fmt: skip
 from pulse.program.machine import machine
@@ -143,6 +148,8 @@ def infra_bits(row: Floats):
     vstore(z, 112, vexponent(a))
     vstore(z, 128, vmantissa(a))
     z[144] = vsum(a)
+    vstore(z, 160, vbiased(a, 0.7) - simd.BIASED)
+    vstore(z, 176, vexp2_biased(vbiased(a, 0.7)))
 
 
 @kernel
@@ -160,8 +167,11 @@ def infra_chunks(row: Part):
     vstore(z, 16, vload_eights(x, 2, 9, n))
     vstore(z, 32, vturn_fours(vload(x, 0)))
     vstore(z, 48, vturn_eights(vload(x, 0)))
-    vstore(z, 64, vload_twos(x, 1, 2, n))
-    vstore(z, 80, vadd_pairs(vload(x, 0), vload(x, 4)))
+    vstore(z, 64, vadd_pairs(vload(x, 0), vload(x, 4)))
+    vstore(z, 80, vevens(vload(x, 0), vload(x, 4)))
+    vstore(z, 96, vtwice_first(vload(x, 1)))
+    vstore(z, 112, vtwice_second(vload(x, 1)))
+    vstore_part(z, 128, 8, vfma_half(vload(x, 1), vload(x, 2), vload(x, 3)))
 
 
 def _halves(row: Halves):
@@ -248,7 +258,7 @@ def test_choice_propagates_nan(turn):
 
 def test_bit_operations_equal_numpy():
     x = np.array([1, -1, 2, 3, -4, 5.75, -6.5, 7, 100.5, -90, 11, -12.25, 1.5, 14, -125, 126], F)
-    for z in outputs(infra_bits, x, 160):
+    for z in outputs(infra_bits, x, 192):
         whole = x.astype(np.int32)
         np.testing.assert_array_equal(z[:16], whole)
         np.testing.assert_array_equal(z[16:32], (9 * whole - 5) ^ 3)
@@ -261,6 +271,9 @@ def test_bit_operations_equal_numpy():
         np.testing.assert_array_equal(z[112:128], exponent - 1)
         np.testing.assert_array_equal(z[128:144], mantissa * 2)
         np.testing.assert_allclose(z[144], x.sum(), rtol=1e-6)
+        whole = np.rint(x * F(0.7))
+        np.testing.assert_array_equal(z[160:176], whole)
+        np.testing.assert_array_equal(z[176:192], np.exp2(whole))
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 15, 16, 40])
@@ -274,15 +287,16 @@ def test_part_touches_only_its_lanes(n):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_chunks_and_turns(n):
     x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
-    for z in outputs(infra_chunks, x, 96, n):
+    for z in outputs(infra_chunks, x, 136, n):
         fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]
         np.testing.assert_array_equal(z[:16], np.concatenate([x[1 + 5 * m :][:4] for m in fours]))
         np.testing.assert_array_equal(z[16:32], np.concatenate([x[2 + 9 * m :][:8] for m in eights]))
         np.testing.assert_array_equal(z[32:48], [4 * (i // 4) + (i + 1) % 4 for i in range(16)])
         np.testing.assert_array_equal(z[48:64], [8 * (i // 8) + (i + 1) % 8 for i in range(16)])
-        twos = [min(m, n - 1) for m in range(8)]
-        np.testing.assert_array_equal(z[64:80], np.concatenate([x[1 + 2 * m :][:2] for m in twos]))
-        np.testing.assert_array_equal(z[80:], [*range(1, 32, 4), *range(9, 40, 4)])
+        np.testing.assert_array_equal(z[64:80], [*range(1, 32, 4), *range(9, 40, 4)])
+        np.testing.assert_array_equal(z[80:96], [*range(0, 16, 2), *range(4, 20, 2)])
+        np.testing.assert_array_equal(z[96:128], np.repeat(x[1:17], 2))
+        np.testing.assert_array_equal(z[128:136], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
 
 
 def test_part_load_reads_nothing_past_the_end_of_a_page():
