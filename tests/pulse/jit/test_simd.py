@@ -148,8 +148,8 @@ def infra_bits(row: Floats):
     vstore(z, 112, vexponent(a))
     vstore(z, 128, vmantissa(a))
     z[144] = vsum(a)
-    vstore(z, 160, vbiased(a, 0.7) - simd.BIASED)
-    vstore(z, 176, vexp2_biased(vbiased(a, 0.7)))
+    vstore(z, 160, vbiased(a, 0.6) - simd.BIASED)
+    vstore(z, 176, vexp2_biased(vbiased(a, 0.6)))
 
 
 @kernel
@@ -271,7 +271,7 @@ def test_bit_operations_equal_numpy():
         np.testing.assert_array_equal(z[112:128], exponent - 1)
         np.testing.assert_array_equal(z[128:144], mantissa * 2)
         np.testing.assert_allclose(z[144], x.sum(), rtol=1e-6)
-        whole = np.rint(x * F(0.7))
+        whole = np.rint(x * F(0.6))
         np.testing.assert_array_equal(z[160:176], whole)
         np.testing.assert_array_equal(z[176:192], np.exp2(whole))
 
