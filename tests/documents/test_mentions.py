@@ -26,6 +26,8 @@ OF_OTHERS = {
 """Where names begin that other packages explain."""
 BUILT = ("build/site",)
 """Folders that a command makes."""
+IN_MANY_FOLDERS = ("__init__.py",)
+"""What a sentence may name without its folder."""
 OF_EXTRAS = ("sphinx",)
 """Modules that an extra installs."""
 TERMS = {
@@ -80,12 +82,20 @@ def is_path(span: str) -> bool:
     )
 
 
-def exists(path: str, page: Page) -> bool:
-    """A path from the root or the page's folder, or the end of one; of a pattern, whether a file fits."""
+def files_meant(path: str, page: Page) -> list[str]:
+    """The files or folders that a path may mean: one from the page's folder or the root, else all that end with it."""
     if "*" in path:
-        return any(any(folder.glob(path)) for folder in (ROOT, page.folder))
-    name = path.rstrip("/") + "/" * ((ROOT / path).is_dir() or path.endswith("/"))
-    return (page.folder / path).exists() or any(f"/{file}".endswith(f"/{name}") for file in files())
+        return [str(file) for folder in (ROOT, page.folder) for file in folder.glob(path)]
+    for folder in (page.folder, ROOT):
+        if (folder / path).exists():
+            return [path]
+    return [file for file in files() if f"/{file}".rstrip("/").endswith(f"/{path.rstrip('/')}")]
+
+
+def is_found(path: str, page: Page) -> bool:
+    """Whether a path means something of the repository, and one thing only."""
+    count = len(files_meant(path, page))
+    return count == 1 or (count > 1 and ("*" in path or path in IN_MANY_FOLDERS))
 
 
 def resolves(dotted: str) -> bool:
@@ -154,12 +164,27 @@ def wrong_words(command: Sequence[str]) -> list[str]:
 def test_paths_and_names(page: Page) -> None:
     spans = [span for span in page.spans() if "<" not in span and "…" not in span]
     paths = [span for span in spans if is_path(span)]
-    missing = [
-        path for span in paths for path in expanded(span) if path not in BUILT and not exists(path, page)
+    wrong = [
+        path for span in paths for path in expanded(span) if path not in BUILT and not is_found(path, page)
     ]
     names = [match[1] for span in spans if span not in paths and (match := DOTTED.fullmatch(span))]
     unknown = [name for name in names if not is_known(name) and not is_file_of_a_user(name)]
-    assert not missing + unknown
+    assert not wrong + unknown
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        ("pulse/program/weights.py", True),
+        ("program/weights.py", True),
+        ("weights.py", False),  # of two packages and more
+        ("pulse/program/kernels/", True),
+        ("kernels/nowhere.py", False),
+        ("docs/*.md", True),
+    ],
+)
+def test_a_path_means_one_file(path: str, is_one: bool) -> None:
+    assert is_found(path, pages()["ARCHITECTURE.md"]) is is_one
 
 
 @by_name

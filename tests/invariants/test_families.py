@@ -107,7 +107,7 @@ def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
     text = (
         (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("**Other places**")[2].partition("\n8. ")[0]
     )
-    listed = {word for word in text.split("`") if word.startswith("pulse/")}
+    listed = [word for word in text.split("`") if word.startswith("pulse/")]
     found = {
         name_of(path)
         for path in modules_in("pulse")
