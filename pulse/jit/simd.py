@@ -198,14 +198,14 @@ def vevens(a: Value, b: Value) -> Vector:
     return Vector(np.concatenate([_lanes(a), _lanes(b)])[::2])
 
 
-def vtwice_first(v: Value) -> Vector:
-    """Each of the first eight lanes twice."""
-    return Vector(np.repeat(_lanes(v)[: LANES // 2], 2))
+def vmix_first(a: Value, b: Value) -> Vector:
+    """The first eight lanes of both in turns: a0, b0, a1, b1 … a7, b7."""
+    return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[:LANES])
 
 
-def vtwice_second(v: Value) -> Vector:
-    """Each of the other eight lanes twice."""
-    return Vector(np.repeat(_lanes(v)[LANES // 2 :], 2))
+def vmix_second(a: Value, b: Value) -> Vector:
+    """The other eight lanes of both in turns: a8, b8 … a15, b15."""
+    return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[LANES:])
 
 
 def vsplat(x: float) -> Vector:

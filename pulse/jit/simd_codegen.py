@@ -290,10 +290,10 @@ def _evens(builder, a, b):
     return builder.shuffle_vector(a, b, constant(INTS_LL, list(range(0, 2 * LANES, 2))))
 
 
-for _function, _first in ((simd.vtwice_first, 0), (simd.vtwice_second, LANES // 2)):
-    lowers(_function, FLOATS, FLOATS)(
-        lambda builder, v, first=_first: builder.shuffle_vector(
-            v, v, constant(INTS_LL, [first + lane // 2 for lane in range(LANES)])
+for _function, _first in ((simd.vmix_first, 0), (simd.vmix_second, LANES // 2)):
+    lowers(_function, FLOATS, FLOATS, FLOATS)(
+        lambda builder, a, b, first=_first: builder.shuffle_vector(
+            a, b, constant(INTS_LL, [first + lane // 2 + lane % 2 * LANES for lane in range(LANES)])
         )
     )
 

@@ -13,11 +13,11 @@ from pulse.jit.simd import (
     vevens,
     vload,
     vload_part,
+    vmix_first,
+    vmix_second,
     vsplat,
     vstore,
     vstore_part,
-    vtwice_first,
-    vtwice_second,
 )
 from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
@@ -205,8 +205,8 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
         p = as_f32(part.tensor) + start
         for r in range(0, rows, LANES):
             v = vload_part(p, r, rows - r)
-            vstore(d, 2 * r, vtwice_first(v))
-            vstore(d, 2 * r + LANES, vtwice_second(v))
+            vstore(d, 2 * r, vmix_first(v, v))
+            vstore(d, 2 * r + LANES, vmix_second(v, v))
     else:
         for r in range(rows):
             load_row(part, start + r * step2, step3, columns, d + r * columns)

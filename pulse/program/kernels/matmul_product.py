@@ -26,6 +26,7 @@ from pulse.program.kernels.matmul_product_blocks import (
     one_row_narrow,
     one_row_wide,
     panel_width,
+    two_rows_wide,
 )
 from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
@@ -165,6 +166,10 @@ def product(row: Product) -> None:
             else:
                 four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate)
             m += 4
+        if m + 2 == M and width > LANES:
+            x0, x1, y0, y1 = x + rows_x[m], x + rows_x[m + 1], y + rows_y[m] + n, y + rows_y[m + 1] + n
+            two_rows_wide(x0, x1, taps, T, K, w, bias + n, s, y0, y1, rest, accumulate)
+            m += 2
         while m < M:
             x0, y0 = x + rows_x[m], y + rows_y[m] + n
             if width > LANES:

@@ -135,6 +135,53 @@ def one_row_narrow(
 
 
 @device
+def two_rows_wide(
+    x0: Pointer,
+    x1: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y0: Pointer,
+    y1: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply two rows with a panel of 32 columns, of which ``rest`` are stored."""
+    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
+    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
+    low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
+    low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero()
+    for t in range(T):
+        tap = taps[t]
+        p0, p1, k = x0 + tap, x1 + tap, 0
+        while k + 2 <= K:
+            left, right = vload_first(w, 0), vload_second(w, 0)
+            a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p0[k + 1]), vsplat(p1[k + 1])
+            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
+            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
+            left, right = vload_first(w, PANEL), vload_second(w, PANEL)
+            low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
+            low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
+            w = w + 2 * PANEL
+            k += 2
+        if k < K:
+            left, right = vload_first(w, 0), vload_second(w, 0)
+            a, b = vsplat(p0[k]), vsplat(p1[k])
+            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
+            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
+            w = w + PANEL
+    vstore_part(y0, 0, rest, end_sum(low0 + low2, left0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(low1 + low3, left1, scales, 0, rest))
+    vstore_part(y0 + LANES, 0, more, end_sum(high0 + high2, right0, scales, LANES, more))
+    vstore_part(y1 + LANES, 0, more, end_sum(high1 + high3, right1, scales, LANES, more))
+
+
+@device
 def four_rows_wide(
     x0: Pointer,
     x1: Pointer,

@@ -44,11 +44,10 @@ HALF_PI_1, HALF_PI_2, HALF_PI_3 = 1.5707963705062866, -4.371138828673793e-08, -1
 @device
 def exp_fraction(r: Vector) -> Vector:
     """Return exp(r) - 1 for |r| <= ln(2)/2."""
-    p = vfma(r, 0.00138825163, 0.00836654714)
-    p = vfma(p, r, 0.0416672007)
-    p = vfma(p, r, 0.166665434)
-    p = vfma(p, r, 0.499999981)
-    return vfma(p * r, r, r)
+    square = r * r
+    upper, lower = vfma(r, 0.00836654714, 0.0416672007), vfma(r, 0.166665434, 0.499999981)
+    p = vfma(vfma(square, 0.00138825163, upper), square, lower)
+    return vfma(p, square, r)
 
 
 @device

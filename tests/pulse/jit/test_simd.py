@@ -42,6 +42,8 @@ from pulse.jit.simd import (
     vmax_across,
     vmin,
     vmin_across,
+    vmix_first,
+    vmix_second,
     vmul,
     vne,
     vneg,
@@ -58,8 +60,6 @@ from pulse.jit.simd import (
     vtoint,
     vturn_eights,
     vturn_fours,
-    vtwice_first,
-    vtwice_second,
     vzero,
 )  # fmt: skip
 from pulse.program.machine import machine
@@ -169,8 +169,8 @@ def infra_chunks(row: Part):
     vstore(z, 48, vturn_eights(vload(x, 0)))
     vstore(z, 64, vadd_pairs(vload(x, 0), vload(x, 4)))
     vstore(z, 80, vevens(vload(x, 0), vload(x, 4)))
-    vstore(z, 96, vtwice_first(vload(x, 1)))
-    vstore(z, 112, vtwice_second(vload(x, 1)))
+    vstore(z, 96, vmix_first(vload(x, 1), vload(x, 5)))
+    vstore(z, 112, vmix_second(vload(x, 1), vload(x, 5)))
     vstore_part(z, 128, 8, vfma_half(vload(x, 1), vload(x, 2), vload(x, 3)))
 
 
@@ -295,7 +295,7 @@ def test_chunks_and_turns(n):
         np.testing.assert_array_equal(z[48:64], [8 * (i // 8) + (i + 1) % 8 for i in range(16)])
         np.testing.assert_array_equal(z[64:80], [*range(1, 32, 4), *range(9, 40, 4)])
         np.testing.assert_array_equal(z[80:96], [*range(0, 16, 2), *range(4, 20, 2)])
-        np.testing.assert_array_equal(z[96:128], np.repeat(x[1:17], 2))
+        np.testing.assert_array_equal(z[96:128], np.stack([x[1:17], x[5:21]], 1).ravel())
         np.testing.assert_array_equal(z[128:136], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
 
 
