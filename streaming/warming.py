@@ -153,7 +153,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
 def _each(missing: Sequence[str]) -> Generator[str]:
     """Yield each name when it is compiled and on the disk, or at least in this process."""
     ahead = dict.fromkeys(missing)
-    if len(missing) > FEW and processors() > 1 and _is_python() and not why_not_kept():
+    if len(missing) > FEW and processors() > 1 and is_python() and not why_not_kept():
         with closing(_compile_all(missing, min(processors(), len(missing)))) as each:
             for one in each:
                 if one.unkept:
@@ -205,9 +205,14 @@ def _compile_all(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
 
 
 def begin_process() -> "subprocess.Popen[bytes]":
-    """Start a process in ``serve``, with the paths and the kernel folder of this one."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; from streaming.warming import serve; serve()"
-    command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code]
+    """Start a process in ``serve``."""
+    return python_process(__name__)
+
+
+def python_process(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    """Start a process in ``serve`` of a module, with the paths and the kernel folder of this one."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import serve; serve()"
+    command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code, *arguments]
     environment = {**os.environ, "PULSE_CACHE": str(cache_location().path)}
     return subprocess.Popen(
         command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
@@ -251,7 +256,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _is_python() -> bool:
+def is_python() -> bool:
     """Whether ``sys.executable`` is an interpreter: where Python is a part of a program, it may be that, or nothing."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 

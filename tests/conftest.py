@@ -1,5 +1,6 @@
 """Fixtures for all folders, and the settings of Hypothesis."""
 
+import gc
 import os
 import signal
 import sys
@@ -15,10 +16,18 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+SELDOM = 1000
+"""Collections of the middle generation before one of all objects; by default 10, which took a twentieth of the time."""
+
+SHORT_PROOFS = {"SIGNAL_FRAMES": 128, "LONG_FRAMES": 1024, "DRIFT_FRAMES": 4096}
+"""The least frames of streams in proofs of the default suite: a quarter. They still fill all that a model remembers."""
+WHOLE_PROOFS = ("tests/pulse/proof", "tests/invariants", "tests/conformance/test_tables")
+"""Where proofs are as users run them: tests of proofs themselves, and of documents that tell their results."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """The default suite tries the same examples each time, slow runs try others. No deadline: the machine is shared."""
-    seeded = config.option.markexpr == "not slow"
+    seeded = is_default(config)
     settings.register_profile(
         "shared machine", deadline=None, derandomize=seeded, suppress_health_check=[HealthCheck.too_slow]
     )
@@ -29,10 +38,39 @@ def pytest_configure(config: pytest.Config) -> None:
         warm()  # else each process compiles what it meets, most kernels twice
 
 
+def is_default(config: pytest.Config) -> bool:
+    """Whether this is the default suite, or a part of it."""
+    return config.option.markexpr == "not slow"
+
+
 def distributes_all(config: pytest.Config) -> bool:
     """Whether this process runs the whole suite, in others."""
     whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly
     return whole and bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays until the end: Python looks for garbage in it seldom, and not while it is made."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        young, middle, _ = gc.get_threshold()
+        gc.set_threshold(young, middle, SELDOM)
+        gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_proofs(request: pytest.FixtureRequest) -> Generator[None]:
+    """Proofs by default run shorter streams, slow ones those of users."""
+    from pulse.proof import trials
+
+    whole = not is_default(request.config) or request.node.nodeid.startswith(WHOLE_PROOFS)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, frames in () if whole else SHORT_PROOFS.items():
+            patch.setattr(trials, name, frames)
+        yield
 
 
 @pytest.fixture

@@ -21,6 +21,11 @@ def tree_of(path: Path) -> ast.Module:
     return _kept_tree(path) if kept else _parse(path)
 
 
+def nodes_in(tree: ast.AST) -> list[ast.AST]:
+    """All nodes of a tree, from the outside in, as ``ast.walk`` gives them; listed once for a tree that is kept."""
+    return _NODES.get(tree) or _list_nodes(tree)
+
+
 def name_of(path: Path) -> str:
     """The path of a file from the root of the repository on."""
     return path.relative_to(ROOT).as_posix()
@@ -30,4 +35,22 @@ def _parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
-_kept_tree = cache(_parse)
+def _list_nodes(tree: ast.AST) -> list[ast.AST]:
+    nodes = [tree]
+    for node in nodes:  # which grows on the way
+        for value in vars(node).values():
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif type(value) is list:
+                nodes += [one for one in value if isinstance(one, ast.AST)]
+    return nodes
+
+
+_NODES: dict[ast.AST, list[ast.AST]] = {}
+
+
+@cache
+def _kept_tree(path: Path) -> ast.Module:
+    tree = _parse(path)
+    _NODES[tree] = _list_nodes(tree)
+    return tree

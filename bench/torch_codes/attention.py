@@ -188,6 +188,11 @@ def slopes() -> Given:
     return _decoder(alibi_pos_bias=True)
 
 
+@code("x-transformers decoder, T5 bias", "x-transformers")
+def buckets() -> Given:
+    return _decoder(rel_pos_bias=True)
+
+
 def _decoder(**options: Any) -> Given:
     kinds, torch = import_module("x_transformers"), _torch()
     layers = kinds.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, **options)
@@ -237,3 +242,78 @@ def linear_attention() -> Given:
             return torch.einsum("btd,btde->bte", q, pairs) / (weight + 1e-6)
 
     return Given(Attention(), torch.randn(1, 40, 16), 25)
+
+
+@code("transformers wav2vec2-conformer attention, a window", "transformers")
+def shifted_window() -> Given:
+    hf, torch = import_module("transformers"), _torch()
+    kinds = import_module("transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer")
+    config = hf.Wav2Vec2ConformerConfig(hidden_size=32, num_attention_heads=4, max_source_positions=500)
+
+    class Window(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.positions = kinds.Wav2Vec2ConformerRelPositionalEmbedding(config)
+            self.attention = kinds.Wav2Vec2ConformerSelfAttention(config)
+
+        def forward(self, x: Any) -> Any:
+            steps = torch.arange(x.shape[1])
+            behind = steps[:, None] - steps
+            hidden = (behind < 0) | (behind > 9)
+            mask = torch.zeros(hidden.shape).masked_fill(hidden, torch.finfo(torch.float32).min)
+            places = self.positions(x)
+            return self.attention(x, attention_mask=mask[None, None], relative_position_embeddings=places)[0]
+
+    return Given(Window(), torch.randn(1, 40, 32), 25, max_context=400)
+
+
+@code("Transformer-XL attention, 100 frames", "torch")
+def transformer_xl() -> Given:
+    torch = _torch()
+    nn, width, heads = torch.nn, 32, 4
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads = nn.Linear(width, 3 * width)
+            self.positions, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width)
+            self.u, self.w = (nn.Parameter(torch.randn(heads, width // heads)) for _ in range(2))
+            self.register_buffer("rates", 1e4 ** (-torch.arange(0, width, 2.0) / width))
+
+        def forward(self, x: Any) -> Any:
+            frames = x.shape[1]
+            angles = torch.outer(torch.arange(frames - 1, -1, -1.0), self.rates)
+            places = self.positions(torch.cat([angles.sin(), angles.cos()], -1)).view(frames, heads, -1)
+            q, k, v = (t.view(1, frames, heads, -1) for t in self.heads(x).chunk(3, -1))
+            near = torch.einsum("bihd,bjhd->bhij", q + self.u, k)
+            far = self._shift(torch.einsum("bihd,jhd->bhij", q + self.w, places))
+            steps = torch.arange(frames)
+            scores = ((near + far) / math.sqrt(width // heads)).masked_fill(steps > steps[:, None], -math.inf)
+            return self.out(torch.einsum("bhij,bjhd->bihd", scores.softmax(-1), v).flatten(2))
+
+        def _shift(self, x: Any) -> Any:
+            wide = torch.cat([torch.zeros(*x.shape[:3], 1), x], -1)
+            return wide.view(*x.shape[:2], x.shape[3] + 1, x.shape[2])[:, :, 1:].view_as(x)
+
+    return Given(Attention(), torch.randn(1, 40, width), 25, max_context=100)
+
+
+@code("minGRU by sums in the logarithm", "torch")
+def min_gru() -> Given:
+    torch = _torch()
+    functions = torch.nn.functional
+
+    class MinGRU(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Linear(16, 32)
+
+        def forward(self, x: Any) -> Any:
+            hidden, gate = self.inner(x).chunk(2, -1)
+            kept, new = -functions.softplus(gate), -functions.softplus(-gate)
+            positive = (functions.relu(hidden) + 0.5).log()
+            value = new + torch.where(hidden >= 0, positive, -functions.softplus(-hidden))
+            total = kept.cumsum(1)
+            return (total + (value - total).logcumsumexp(1)).exp()
+
+    return Given(MinGRU(), torch.randn(1, 40, 16), 25)

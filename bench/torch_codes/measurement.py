@@ -295,7 +295,7 @@ def _step_us(program: Program, most_frames: int | None) -> float:
 def _onnxruntime_times(program: Program) -> float | None:
     """How many times longer a step takes in onnxruntime: the model with its states as inputs, as pulse exports it."""
     pulses, own = noise(program, 1.0), PulsePeer(program)
-    make = functools.partial(_exported, program, pulses[0])
+    make = functools.partial(_export_peer, program, pulses[0])
     try:
         delayed = max(-(-port.delay // port.frames) for port in streams_of(program))
         checked = list(itertools.islice(itertools.cycle(pulses), delayed + CHECKED_PULSES))
@@ -314,5 +314,5 @@ def _onnxruntime_times(program: Program) -> float | None:
     return timed.ratio("onnxruntime", "pulse").median
 
 
-def _exported(program: Program, sample: Mapping[str, Array]) -> OnnxRuntimePeer:
+def _export_peer(program: Program, sample: Mapping[str, Array]) -> OnnxRuntimePeer:
     return OnnxRuntimePeer(Explicit.of(program.model), sample)

@@ -1,7 +1,7 @@
-"""The graph that nodes written by hand stand in: the graph of a model, not finished yet.
+"""The graph of nodes that are written by hand: the unfinished graph of a model.
 
-An input that nothing feeds reads a node of its own, ``OpenInput``. Parameters are constants, one node each,
-however many nodes read them.
+An input that nothing feeds reads its own node, ``OpenInput``. Parameters are constants, one node each, for any number
+of readers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ from pulse.support.record import record
 
 @record(eq=False)
 class OpenInput(ModelOp):
-    """An input that no node feeds yet: an input of the model that is made of it.
+    """An input that no node feeds yet; it becomes an input of the model.
 
-    shape   dims and a type, such as ``1,80,T,f32``; found from weights and outputs if it is empty
-    given   it is a connector of the user, not just the place of one
-    called  the name of the input, as long as no other input of the model has it
+    shape   dims and a type, such as ``1,80,T,f32``; inferred from weights and outputs if empty
+    given   whether it is a connector of the user
+    called  the name of the input, if no other input of the model has it
     """
 
     shape: str = ""
@@ -80,7 +80,7 @@ class Canvas:
         return f"{node.name} ({node.op.name})"
 
     def source(self, node_id: int, place: int) -> OutletId | None:
-        """The wire at an input of an operator; None if it is left out. Raises InputError: no such input."""
+        """The wire at an input of an operator; None if it is omitted. Raises InputError: no such input."""
         slot = self._slot(node_id, place)
         return None if slot is None else self.graph.nodes[node_id].inputs[slot]
 
@@ -140,7 +140,7 @@ class Canvas:
             self.graph.retire(old.node)
 
     def open_inputs(self, nodes: Iterable[int]) -> list[OutletId]:
-        """The wires that these nodes read and others make, constants left out; each once, in the order of the nodes."""
+        """The wires from other nodes that these nodes read, except constants; each once, in the order of the nodes."""
         inside = set(nodes)
         opens = dict[OutletId, None]()
         for node_id in sorted(inside):
@@ -187,10 +187,10 @@ class Canvas:
         views: Mapping[str, View],
         title: str,
     ) -> FileNetwork:
-        """A part of the graph as a network of its own; the wires that it reads are its inputs.
+        """A part of the graph as a separate network; the wires that it reads are its inputs.
 
-        shapes   of inputs, by name; others have those that they were made with
-        views    the network has what is in it of these
+        shapes   shapes of inputs, by name; other inputs keep theirs
+        views    views to keep, as far as their nodes are in the part
         Raises   InputError: no such input, or no such shape
         """
         scope, graph = SymbolScope(), ModelGraph()

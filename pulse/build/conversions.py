@@ -82,7 +82,7 @@ def convert_types(
 ) -> tuple[list[int], dict[OutletId, OutletId]]:
     """Let a part compute in another type of floats; around it everything stays f32.
 
-    Returns the nodes that cast, one for each input and output of the part; output -> what it is behind its cast
+    Returns the nodes that cast, one for each input and output of the part; and output -> its wire after the cast
     """
     dtype, inside = float_type(name), set(nodes)
     _convert_parameters(canvas, inside, name, lambda value: value.astype(dtype))
@@ -130,8 +130,8 @@ def convert_layout(
 ) -> tuple[list[int], dict[OutletId, OutletId]]:
     """Let the tensors of a part have channels last: transposes around each operator that has them on axis 1.
 
-    Where the part meets other nodes, its tensors are transposed too; open inputs, and results that nothing reads, have
-    channels last. Returns the transposes; output -> what it is for those outside
+    At the borders to other nodes, tensors are transposed too; open inputs, and results that nothing reads, have
+    channels last. Returns the transposes; and output -> its wire for readers outside
     Raises InputError: an operator of the part names axes
     """
     inside = set(nodes)

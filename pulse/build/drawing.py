@@ -14,11 +14,11 @@ Conversion: TypeAlias = Callable[
     [Canvas, Iterable[int], Sequence[OutletId], Sequence[OutletId]],
     tuple[list[int], dict[OutletId, OutletId]],
 ]
-"""A part, its inputs and outputs -> the nodes that were added; output -> what it is now."""
+"""(part, its inputs, its outputs) -> the added nodes; and output -> its new wire."""
 
 
 class Handle:
-    """Stands for a node of a drawing, in whichever drawing the node is."""
+    """A handle of a node, which stays valid when the node moves to another drawing."""
 
     def __init__(self, drawing: "Drawing", node_id: int) -> None:
         self.drawing, self.id = drawing, node_id
@@ -33,10 +33,10 @@ class Drawing:
         self.handles: dict[int, Handle] = {}
         self.parts: WeakSet[Part] = WeakSet()
         self.kept: list[Part] = []
-        """The parts that models are to know as views, in the order in which they were named."""
+        """The parts that become views of models, in the order in which they were named."""
 
     def named_views(self) -> dict[str, View]:
-        """The views that models are to know, by name. Raises InputError: two with one name."""
+        """The views of models, by name. Raises InputError: two with one name."""
         views: dict[str, View] = {}
         for number, part in enumerate(self.kept):
             name = part.name or f"view {number}"
@@ -46,7 +46,7 @@ class Drawing:
         return views
 
     def keep(self, part: "Part") -> None:
-        """Let models know a part."""
+        """Make a part a view of models."""
         if part not in self.kept:
             self.kept.append(part)
 
@@ -86,13 +86,13 @@ class Drawing:
 
 
 class Part:
-    """Some operators of a drawing, and what is known of their inputs and outputs; what a view shows.
+    """Some operators of a drawing, with their inputs and outputs: the content of a view.
 
     nodes    their ids, in the order in which they were made
-    inputs   the order of the wires that are read from outside; that of the nodes where it is None
-    outputs  the wires that are its results; where it is None, those that are read outside, and all of nodes that none
+    inputs   the order of the wires that are read from outside; None: that of the nodes
+    outputs  the wires that are its results; None: those that are read outside, and all of nodes that none
              of the part reads
-    name     that models know it by; empty for none
+    name     its name in models; empty for none
     titles   what the outputs of its model are called, if not as their nodes
     """
 
@@ -132,7 +132,7 @@ class Part:
     # borders
 
     def inputs(self) -> list[OutletId]:
-        """The wires that it reads and does not make, each once; constants left out."""
+        """The wires from outside that it reads, each once, except constants."""
         ends, inside = self.drawing.canvas.open_inputs(self.nodes), set(self.nodes)
         ends += [end for end in self.outputs() if end.node not in inside and end not in ends]
         first = [wire for wire in self._inputs or () if wire in ends]

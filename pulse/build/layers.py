@@ -123,7 +123,7 @@ def FC(
 ) -> GraphView:
     """A dense layer on the last axis of x [..., in]: a product, plus a bias if given.
 
-    weight, bias  arrays [in, out] and [out]; random numbers of ``seed`` where they are left out
+    weight, bias  arrays [in, out] and [out]; random numbers of ``seed`` by default
     Raises        InputError: sizes that do not fit
     """
     where = f"{name or 'fc'} (FC)"
@@ -311,7 +311,7 @@ def GRU(
 ) -> Node:
     """A gated recurrent unit; its parameters are those of ``RNN``.
 
-    linear_before_reset  the reset gate is behind the product with the state, as in PyTorch
+    linear_before_reset  the reset gate follows the product with the state, as in PyTorch
     """
     options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)
     return _recurrent(
@@ -390,7 +390,7 @@ def Transpose(output_dims_order: Sequence[int], name: str = "") -> Node:
 
 
 def Reshape(shape: Sequence[int], name: str = "") -> Node:
-    """The elements in another shape; 0 keeps a size, -1 is what is left, once."""
+    """The elements in another shape; 0 keeps a size, -1 (once) is the remaining size."""
     return make_node("Reshape", ["x", _numbers("shape", shape, f"{name or 'reshape'} (Reshape)")], name)
 
 

@@ -1,6 +1,6 @@
 """Nodes, the wires between them, and views of them: three handles of one graph under construction.
 
-Where nodes of two graphs are connected, the graphs become one; handles stay what they are.
+If nodes of two graphs are connected, the graphs become one; handles stay valid.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +21,10 @@ from pulse.onnx.read.node import OnnxOp
 
 
 class Node(Handle, Sketch):
-    """An operator in a graph, with what it reads and who reads it.
+    """An operator in a graph, with its inputs and readers.
 
-    Inputs and outputs are counted from 0, in the order in which ONNX has them: of a convolution 0 is the data, 1 the
-    weight, 2 the bias. Parameters are nodes of their own (``Producer``), which belong to the nodes that read them.
+    Inputs and outputs are counted from 0, in ONNX's order: for a convolution 0 is the data, 1 the weight, 2 the bias.
+    Parameters are separate nodes (``Producer``), which belong to the nodes that read them.
     """
 
     @classmethod
@@ -58,7 +58,7 @@ class Node(Handle, Sketch):
         return dict(self.op.attributes) if isinstance(self.op, OnnxOp) else {}
 
     def set_attributes(self, **attributes: Any) -> None:
-        """Change attributes of this node alone; None takes one away. Raises InputError: no such attribute, or value."""
+        """Change attributes of this node alone; None removes one. Raises InputError: no such attribute, or value."""
         op = self.op
         if not isinstance(op, OnnxOp):
             raise InputError(f"{self.name} ({self.type}): has no attributes")
@@ -72,7 +72,7 @@ class Node(Handle, Sketch):
         return len(self._node.outputs)
 
     def category(self, in_: int) -> str:
-        """The kind of an input: ``data``, ``param`` (a constant), or ``optional`` and left out. Raises InputError."""
+        """The kind of an input: ``data``, ``param`` (a constant), or ``optional`` (omitted). Raises InputError."""
         source = self.drawing.canvas.source(self.id, in_)
         if source is None:
             return "optional"
@@ -113,7 +113,7 @@ class Node(Handle, Sketch):
         return out
 
     def add_child(self, other: "Node | GraphView", out: int = 0, in_: int = 0) -> "Node | GraphView":
-        """Let an input of another node read an output of this one; the other node.
+        """Let an input of another node read an output of this one; return the other node.
 
         other   a node; or a view, ``in_`` being one of its open inputs
         Raises  InputError: no such output or input, one that a node feeds already (a parameter gives way), or a circle
@@ -122,10 +122,11 @@ class Node(Handle, Sketch):
         return other
 
     def __call__(self, *connectors: "Connector") -> "Any":
-        """Feed the data inputs in their order; a Connector for each output, alone if there is one.
+        """Feed the data inputs in order; return a Connector for each output, alone if there is one output.
 
-        A node that is fed already stays as it is, and another one with the same operator and the same parameters
-        (``share``) is fed. Raises InputError: another number of connectors than data inputs
+        If the node is fed already, another one with the same operator and the same parameters (``share``) is fed
+        instead.
+        Raises InputError: the number of connectors is not that of data inputs
         """
         node = self if self.drawing.canvas.open_places(self.id) else self.share()
         places = node.drawing.canvas.open_places(node.id)
@@ -158,10 +159,10 @@ class Node(Handle, Sketch):
 
 
 class Connector(Sketch):
-    """A wire: an output of a node, or an input of the model to be.
+    """A wire: an output of a node, or an input of the future model.
 
     name    of the input, for feeds
-    shape   its dims and type, such as ``1,80,T,f32``; found from the weights where it is left out
+    shape   its dims and type, such as ``1,80,T,f32``; inferred from the weights by default
     """
 
     def __init__(self, name: str = "x", shape: str = "") -> None:
@@ -242,7 +243,7 @@ class GraphView(PartView):
     inputs   the order of the wires that are read from outside; that of the nodes by default
     outputs  the wires that are its results; by default those that are read outside, and all of nodes that none of
              the view reads
-    name     a view with a name is known to the models that are made of its graph (``TypedModel.view``)
+    name     a view with a name can be found in models of its graph (``TypedModel.view``)
     Raises   InputError: nodes of two graphs
     """
 
@@ -274,7 +275,7 @@ class GraphView(PartView):
 
     @classmethod
     def of(cls, model: Model) -> "GraphView":
-        """The whole of a model that was read, in a graph that can be changed; ``graph()`` gives the model back."""
+        """A model from a file as an editable graph; ``graph()`` returns the model."""
         copy = model.graph.rebuilt()
         part = Part(Drawing(copy, model.scope), range(len(copy.nodes)), list(copy.inputs), list(copy.outputs))
         part.titles = list(copy.output_names)
@@ -361,9 +362,9 @@ class GraphView(PartView):
         return other
 
     def __call__(self, *connectors: Connector) -> Any:
-        """Feed its open inputs in their order; a Connector for each output, alone if there is one.
+        """Feed its open inputs in order; return a Connector for each output, alone if there is one output.
 
-        Raises InputError: another number of connectors than open inputs, a circle, or it was called before
+        Raises InputError: the number of connectors is not that of open inputs, a cycle, or a second call
         """
         if self._called:
             raise InputError(
@@ -403,10 +404,11 @@ class GraphView(PartView):
         return GraphView.of_part(self.part.clone(bool(share)))
 
     def replace(self, other: "Node | GraphView") -> None:
-        """Replace this one by another node or view, which all its readers then read.
+        """Replace this one by another node or view, for all its readers.
 
-        Its open inputs, in their order, read what this one reads; its outputs go where those of this one go. Every view
-        that held all of the old nodes holds the new ones; a view that held some of them loses these.
+        The open inputs of the other one, in order, read the inputs of this one, and its outputs replace those of this
+        one. A view that contained all of the old nodes contains the new ones; a view that contained some of them loses
+        these.
         Raises InputError: another number of inputs or outputs
         """
         new = other if isinstance(other, GraphView) else GraphView([other])

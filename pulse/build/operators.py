@@ -22,7 +22,7 @@ from pulse.typed import TypedNetwork
 from pulse.wiring import wire
 
 Place: TypeAlias = "str | tuple[str, Array] | None"
-"""An input of an operator: the name of data, the name and value of a parameter, or left out."""
+"""An input of an operator: the name of data, the name and value of a parameter, or omitted."""
 
 
 def make_node(
@@ -79,7 +79,7 @@ def GenericOperator(
     One of ONNX has its attributes checked. An unknown one is kept: ``GraphView.uncovered_operators`` names it, and
     ``GraphView.replace`` puts something else in its place. So does ``pulse.operator``, for all nodes of that name.
 
-    type     such as ``Clip``; ``domain`` where it is not ONNX's own
+    type     such as ``Clip``; ``domain`` if it is not ONNX's own
     inputs   how many data inputs it has; by default as many as it needs at least
     Raises   InputError: an attribute that the operator does not have, or ``inputs`` is missing or cannot be
     """
@@ -128,10 +128,10 @@ def _fits(result: object, fact: TypedFact) -> bool:
 class FunctionOp(Op):
     """An operation of a user: three functions.
 
-    Stream   what ``relate`` says; whole where it is left out
+    Stream   the result of ``relate``; whole by default
 
-    compute  the outputs in numpy, of the inputs in their order
-    infer    the facts of the outputs, of those of the inputs; as the first input where it is left out
+    compute  the outputs in numpy, from the inputs in order
+    infer    the facts of the outputs, from those of the inputs; the first input's by default
     relate   as ``Op.relation``
     """
 
@@ -199,16 +199,16 @@ def Function(
 ) -> Node:
     """A function as an operator, in numpy: for the numpy backend, as it has no kernel.
 
-    eval      arrays of the inputs -> the output, or a list of them; or a ``pulse.extend.Op``, which knows the rest
+    eval      arrays of the inputs -> the output, or a list of outputs; or a ``pulse.extend.Op``, which defines the rest
     facts     facts of the inputs -> facts of the outputs (``TypedFact``); as the first input by default
-    relation  as ``pulse.extend.Op.relation``; refused in a stream where it is left out
+    relation  as ``pulse.extend.Op.relation``; refused in a stream by default
     """
     op = eval if isinstance(eval, Op) else FunctionOp(name, eval, facts, relation)
     return new_node(Wrapped(op), ["x"] * inputs, name, outputs)
 
 
 def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
-    """Integers, one for each axis; a single number stands for all axes. Raises InputError."""
+    """Integers, one for each axis; a single number applies to all axes. Raises InputError."""
     numbers: Any = value
     integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
     if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in integers):

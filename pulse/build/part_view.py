@@ -20,7 +20,7 @@ class PartView(Sketch):
 
     @property
     def name(self) -> str:
-        """What models know it by; empty for none."""
+        """The name of the view in models; empty for none."""
         return self.part.name
 
     @property
@@ -58,7 +58,7 @@ class PartView(Sketch):
         return self.graph(inputs)
 
     def forward(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
-        """Its outputs, computed by numpy from what its inputs are fed; nothing outside of the view is computed.
+        """Compute its outputs in numpy from ``feeds``; nothing outside of the view is computed.
 
         feeds   input -> array; one array if there is one input
         Raises  InputError: another input, or arrays that do not fit
@@ -95,7 +95,7 @@ class PartView(Sketch):
     def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
         """Let its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
 
-        What it reads and gives stays f32, and must be floats. Kernels of the numba backend compute in f32: give the
+        Its inputs and outputs stay f32, and must be floats. Kernels of the numba backend compute in f32: give the
         view the backend ``numpy`` too, or round the parameters alone.
 
         dtype         ``f16``, ``f32`` or ``f64``

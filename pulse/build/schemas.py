@@ -26,7 +26,7 @@ def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
 
 
 def most_inputs(domain: str, kind: str) -> int:
-    """How many inputs an operator may have, omitted ones included; 0 if any number, or not known."""
+    """How many inputs an operator may have, including omitted ones; 0: any number, or unknown."""
     schema = schema_of(domain, kind)
     variadic = defs.OpSchema.FormalParameterOption.Variadic
     if schema is None or any(each.option == variadic for each in schema.inputs):
@@ -37,7 +37,7 @@ def most_inputs(domain: str, kind: str) -> int:
 def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The attributes in the types of the operator's schema; None means unset.
 
-    Of an operator that ONNX does not know, they stay as they are. Raises InputError
+    For an operator that is not in ONNX, they do not change. Raises InputError
     """
     values = {name: value for name, value in attributes.items() if value is not None}
     schema = schema_of(domain, kind)

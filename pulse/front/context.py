@@ -19,7 +19,8 @@ def stack(m: int = 7, n: int = 6, ends: str = "edge", shape: str = FEATURES) -> 
 
     Input    x [B, frames, bins]
     Output   features [B, ceil(frames / n), m*bins]; (frames - m) // n + 1 frames with ``ends="none"``
-    Delay    a frame is there with the last frame that it holds: (m - 1) - (m - 1) // 2 frames after its own; the last
+    Delay    a frame is ready with the last frame that it contains: (m - 1) - (m - 1) // 2 frames after its own; the
+             last
              ones with the end
 
     ends     what stands (m - 1) // 2 frames before the first frame, and after the last one: that frame again

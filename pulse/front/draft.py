@@ -147,7 +147,7 @@ class Draft:
     def part(
         self, x: OutletId, axis: int, start: TDim | int, end: TDim | int, name: str = "part"
     ) -> OutletId:
-        """Positions ``start .. end - 1`` of an axis; the wire itself if that is all of it."""
+        """Positions ``start .. end - 1`` of an axis; the wire itself if these are all."""
         start, end = TDim.of(start), TDim.of(end)
         if start == 0 and end == self.shape(x)[axis]:
             return x

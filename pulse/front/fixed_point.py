@@ -53,7 +53,7 @@ class Integers:
         return self.shift(x, 2.0**-bits)
 
     def shift(self, x: OutletId, factor: Number) -> OutletId:
-        """Times a power of two, without what is after the point: a shift of bits."""
+        """Multiply by a power of two and drop the fraction: a shift of bits."""
         return self.each("floor", self.mul(x, factor))
 
     def lowest(self, x: OutletId, bits: int) -> OutletId:

@@ -35,7 +35,7 @@ def frames(
 
     Input    x [B, T]
     Output   frames [B, frames, size],  frames = (pad_start + T + pad_end - size) // hop + 1
-    Delay    the first frame is there as soon as its last sample is
+    Delay    a frame is ready with its last sample
 
     pad_start, pad_end  samples beyond the ends: zeros, or of ``pad_mode`` ``reflect`` or ``edge``
     window   multiplied with each frame; ``beta`` of a kaiser window
@@ -71,10 +71,10 @@ def overlap_add(
 
     Input    x [B, frames, size]
     Output   sound [B, (frames - 1)*hop + size - trim_start - trim_end]
-    Delay    none: a sample is there as soon as the last frame that reaches it is
+    Delay    none: a sample is ready with the last frame that includes it
 
     window   multiplied with each frame before; ``beta`` of a kaiser window
-    trim_start, trim_end  samples to leave out
+    trim_start, trim_end  samples to omit
     Raises   InputError
     """
     where = "overlap_add"

@@ -49,7 +49,7 @@ def kaldi_fbank(
     Input    x [B, T]
     Output   features [B, frames, bins],  frames = (T - length) // shift + 1, or (T + shift // 2) // shift without
              ``snip_edges``; bins = num_mel_bins, one more with ``use_energy``
-    Delay    a frame is there with its last sample; without ``snip_edges`` the last frames wait for the end
+    Delay    a frame is ready with its last sample; without ``snip_edges`` the last frames wait for the end
 
     frame_length, frame_shift  in ms
     low_freq, high_freq  in Hz; a high_freq of 0 or less counts from half of the sample rate
@@ -145,7 +145,7 @@ def kaldi_mfcc(
 
 
 class _Frames:
-    """The frames that both begin with.
+    """The frames with which both begin.
 
     Without an offset, y = (x - m) - c * (x before - m) is a difference of the samples less (1 - c) * m, for every
     sample of a frame but the first, which is its own predecessor.

@@ -1,4 +1,4 @@
-"""Mel filter banks and what is computed from them."""
+"""Mel filter banks and the features computed from them."""
 
 import numpy as np
 

@@ -61,12 +61,12 @@ def micro_frontend(
     Input    x [B, T]
     Output   features [B, frames, num_channels], integers from 0 to 65535 times ``output_scale``,
              frames = (T - window) // step + 1
-    Delay    a frame is there with its last sample
+    Delay    a frame is ready with its last sample
 
     scale         the samples are multiplied with it, rounded and limited to 16 bits
     output_scale  10/256 as ``pymicro-features`` gives them; 1: the integers themselves
     even_smoothing, odd_smoothing  how fast the noise estimates of even and odd channels follow
-    min_signal_remaining  what is left of a band at least
+    min_signal_remaining  the least remaining fraction of a band
     Raises   InputError
     """
     where = "micro_frontend"
@@ -230,7 +230,7 @@ def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     """The natural logarithm times 2**scale_shift; 0 of 0 and 1."""
     operand = z.choose(z.each("greater", x, 2), x, 2)
     bits, power = z.bits(operand, 32)
-    # power is 2**-bits, and the first digit stands for 2**(bits - 1)
+    # power is 2**-bits, and the first digit means 2**(bits - 1)
     rest = z.shift(z.sub(z.mul(z.mul(operand, power), 2), 1), 1 << LOG_BITS)
     segment = z.cast(z.down(rest, LOG_BITS - LOG_SEGMENT_BITS), np.int64)
     table = log_table()

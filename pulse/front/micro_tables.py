@@ -28,10 +28,10 @@ def window_table(size: int) -> Array:
 
 @record
 class Bank:
-    """Triangles: each bin counts to one band with its weight, to the next one with 2**12 less it.
+    """Triangles: each bin adds to one band with its weight, and to the next one with 2**12 minus that weight.
 
     start, end  the bins that count
-    edges       the first bin of each band; band 0 only has the falling half of what lies below the first
+    edges       the first bin of each band; band 0 only has the falling half below the first one
     """
 
     start: int

@@ -39,7 +39,7 @@ def cmvn(
     Delay    none
 
     path     a file of statistics: Kaldi's (``compute-cmvn-stats``: sums, binary or text), or FunASR's ``am.mvn``
-    form     of the file: ``kaldi``, ``funasr``, or what it looks like
+    form     of the file: ``kaldi`` or ``funasr``; detected by default
     mean, std  the numbers themselves, one for each bin or one for all, in place of a file; 0 and 1 by default
     norm_vars  divide by the deviation
     axis     of the bins
@@ -157,7 +157,7 @@ def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletI
 def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
     """``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
 
-    Not the squares less the square of the mean: of loud features of little variance that would leave rounding alone.
+    The mean of squares minus the squared mean would consist of rounding errors for loud features of small variance.
     """
     apart = draft.each("sub", near, draft.with_axis(mean, 2))
     if present is not None:

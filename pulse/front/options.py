@@ -1,4 +1,4 @@
-"""Checks of parameters; every bad value is refused in one line that says what is allowed."""
+"""Checks of parameters; the error for a bad value states in one line what is allowed."""
 
 import math
 from collections.abc import Iterable

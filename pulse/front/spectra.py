@@ -35,10 +35,10 @@ def power(exponent: float = 2.0, epsilon: float = 0.0, axis: int = -1, shape: st
 
 
 def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
-    """The phase of complex numbers, ``atan2(im, re)`` in -π … π; 0 where both parts are.
+    """The phase of complex numbers, ``atan2(im, re)`` in -π … π; 0 if both parts are 0.
 
     Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
-    Output   phase, without the axis where its size is 2
+    Output   phase, without the axis if its size is 2
     Raises   InputError
     """
     draft = Draft("phase", {"x": shape})

@@ -28,9 +28,9 @@ def tf_spectrogram(
 
     Input    x [B, T]
     Output   spectrogram [B, frames, F],  frames = (T - window_size) // stride + 1, F of the next power of two
-    Delay    a frame is there with its last sample
+    Delay    a frame is ready with its last sample
 
-    magnitude_squared  powers in place of magnitudes: what ``tf_mfcc`` takes
+    magnitude_squared  powers in place of magnitudes, as ``tf_mfcc`` requires
     Raises   InputError
     """
     where = "tf_spectrogram"
@@ -51,10 +51,10 @@ def tf_spectrogram(
 
 
 def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
-    """``[B, frames, n]`` times a transform [n, 2F]: of what differs from the mean of a frame, then of the mean.
+    """``[B, frames, n]`` times a transform [n, 2F]: of the difference from the mean of a frame, then of the mean.
 
-    TensorFlow transforms in f64. In f32 a level of the whole frame leaves about 1e-7 of itself in bins if it is 0,
-    and a logarithm shows that. The spectrum of a level is known, so it need not be a sum of terms that cancel.
+    TensorFlow transforms in f64. In f32 a constant level leaves about 1e-7 of itself in bins that should be 0, and a
+    logarithm shows that. The spectrum of a constant is known, so it need not be a sum of terms that cancel.
     """
     level = draft.add("level", Reduce("mean", (2,), True), frames)
     rest = draft.times(draft.each("sub", frames, level, name="rest"), matrix, "transform")

@@ -1,12 +1,12 @@
-"""The language of compiled functions, and how they are compiled, kept, linked and called.
+"""The language of compiled functions, and how they are compiled, stored, linked and called.
 
-The only place that uses the inner parts of numba and llvmlite. ``instruction`` declares what a row of a table holds,
-``structs`` memory that is written to, both by named ``fields``. ``pointer``, ``raw``, ``simd``, ``stack``,
-``address``, ``atomics`` and ``foreign`` are what a function computes with; ``registry`` has the kernels, ``entries``
-what Python or a C library calls. ``compiled`` finds a function in the ``library`` that the package carries, or in the
-``cache``, or compiles it. What that means to numba stands in modules of the same names (``…_codegen``), and what
-kernels declare waits in ``declared``. Both reach numba when something is compiled (``codegen``), so that a process
-that compiles nothing imports neither numba nor llvmlite.
+This is the only package that uses the internals of numba and llvmlite. ``instruction`` declares the rows of a table,
+``structs`` writable memory, both with named ``fields``. Functions compute with ``pointer``, ``raw``, ``simd``,
+``stack``, ``address``, ``atomics`` and ``foreign``. ``registry`` has the kernels, ``entries`` the functions that Python
+or a C library calls. ``compiled`` finds a function in the package's ``library`` of machine code or in the ``cache``, or
+compiles it. The modules ``…_codegen`` define the same names for numba, and ``declared`` collects the declarations of
+kernels. Both are registered with numba when something is compiled (``codegen``), so a process that compiles nothing
+imports neither numba nor llvmlite.
 
 An instruction is declared once, and its kernel is a plain Python function that numba compiles, once per machine::
 
@@ -35,23 +35,22 @@ An instruction is declared once, and its kernel is a plain Python function that 
 
 - Read every field into a local first. An operand is a typed pointer (``p[i]``, ``p[i] = v``, ``p + n``; no checks, no
   wrapped index), a number an int64, a real a float64. ``raw`` sees the bytes of an operand of any type as elements.
-- ``packed_weights`` are of f32, f16, bf16 or int8: there is a kernel for each, and ``weight_scales`` are None but for
-  int8.
+- ``packed_weights`` are f32, f16, bf16 or int8: the kernel is compiled for each, and ``weight_scales`` are None except
+  for int8.
 - Signed ints only. ``p[i]`` of f32 is a float32, a literal ``0.5`` a float64: a scalar loop that mixes them
   computes in float64 (wrap constants: ``np.float32(0.5)``). Vectors always stay float32.
 - ``simd`` values are one register (zmm) or several; four independent sums hide the latency of ``vfma``.
 - A scalar loop over pointers vectorises too, with run-time checks that the operands do not overlap.
-- A helper is a function marked ``@device``: inlined when compiled, itself in plain Python.
-  ``@named_kernel(name)`` makes families in a loop, each closing over its own numbers or device functions.
-- No allocation, no arrays, no exceptions, no prints: what may raise is refused when it is compiled, and that is also a
-  range whose step is a variable, and an int to the power of an int.
-- ``math`` functions are calls of libm: slow in a loop.
-- Sums may be reordered and products contracted (FASTMATH); NaN and infinities keep their meaning, and
-  a division is a division: divide once and multiply if that is all that is needed.
+- A helper is a function marked ``@device``: inlined when compiled, called in plain Python.
+  ``@named_kernel(name)`` makes families of kernels in a loop, each closing over its own numbers or device functions.
+- No allocation, arrays, exceptions or prints: code that may raise is refused at compilation, including a range whose
+  step is a variable, and an int to the power of an int.
+- ``math`` functions call libm: slow in a loop.
+- Sums may be reordered and products contracted (FASTMATH); NaN and infinities keep their meaning, and divisions are
+  not replaced: divide once and multiply if that is enough.
 
-Test it twice. As Python: ``axpy.python(row, regions)`` or ``machine.run_python(table, regions)`` with uint8
-numpy regions, where leaving a region, or the declared count of an operand, is an IndexError, and so is writing to one
-that is only read a ValueError. Compiled: ``machine.run(linked.ctypes.data, rows,
-bases.ctypes.data)`` with ``linked = link(table)`` and ``bases`` the int64 addresses of the regions.
-``TableBuilder`` makes tables.
+Test a kernel twice. As Python: ``axpy.python(row, regions)`` or ``machine.run_python(table, regions)`` with uint8
+numpy regions; access outside of a region, or beyond the declared count of an operand, raises IndexError, and a write to
+an operand that is only read raises ValueError. Compiled: ``machine.run(linked.ctypes.data, rows, bases.ctypes.data)``
+with ``linked = link(table)`` and ``bases`` the int64 addresses of the regions. ``TableBuilder`` makes tables.
 """

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""``address`` for numba: an int made into a pointer, and back."""
+"""``address`` for numba: casts between ints and pointers."""
 
 from collections.abc import Callable
 

@@ -18,25 +18,25 @@ Which: TypeAlias = int | str
 
 
 def load(words: Words, i: Which) -> int:
-    """The word; what its writer wrote before ``store`` is then seen."""
+    """Load a word; after that, everything that its writer wrote before ``store`` is visible."""
     refuse()
 
 
 def store(words: Words, i: Which, value: int) -> None:
-    """Set the word, after all that was written before."""
+    """Store a word, after all earlier writes."""
     refuse()
 
 
 def replace(words: Words, i: Which, old: int, new: int) -> bool:
-    """Set the word if it is ``old``, as one step among all threads; whether it was."""
+    """Set the word to ``new`` if it is ``old``, atomically; return whether it was."""
     refuse()
 
 
 def advance(words: Words, i: Which) -> None:
-    """Add 1 to the word; nothing that comes later is done before it, not even a load."""
+    """Add 1 to the word; no later load or store is moved before it."""
     refuse()
 
 
 def fence() -> None:
-    """What was stored before is seen by others before anything is loaded after."""
+    """Make earlier stores visible to other threads before any later load."""
     refuse()

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportOptionalMemberAccess=false
-"""What ``atomics`` means to numba: LLVM's ordered loads and stores."""
+"""``atomics`` for numba: LLVM's ordered loads and stores."""
 
 from collections.abc import Callable
 
@@ -13,14 +13,14 @@ from pulse.support.record import record
 
 @record
 class WordType:
-    """A word: the types of the two arguments that say which, and what builds its place of them."""
+    """A word: the types of the two arguments that select it, and the function that builds its address from them."""
 
     types: tuple[types.Type, types.Type]
     place: Callable
 
 
 def word_of(words, i) -> WordType | None:
-    """The word that two arguments name; None if they name none."""
+    """Return the word that two arguments select; None if they select none."""
     if isinstance(words, StructType) and isinstance(i, types.StringLiteral):
         name = i.literal_value
         if words.type_of(name) == types.int64:

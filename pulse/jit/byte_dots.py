@@ -1,7 +1,7 @@
 """Sums of products of bytes in lanes of int32, as plain Python; ``byte_dots_codegen`` gives numba the same functions.
 
-Four bytes are a lane. Weights of int8 lie row by row, 16 columns of one or several blocks side by side; four rows of
-them become lanes that hold the four bytes of a column.
+A lane has four bytes. Weights of int8 are stored row by row, 16 columns of one or several blocks side by side; four
+rows of them become lanes that hold the four bytes of a column.
 """
 
 from typing import Any
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pulse.jit.pointer import Pointer
 from pulse.jit.simd import LANES, Vector
 
-BYTES = 4  # of a lane
+BYTES = 4  # the bytes of a lane
 
 
 def has_byte_dots() -> bool:
-    """Whether the processor has ``vdot_bytes`` as an instruction and moves bytes between lanes: then they are fast."""
+    """Whether the processor has instructions for ``vdot_bytes`` and permutations of bytes, which are then fast."""
     return True
 
 
@@ -28,7 +28,7 @@ def _as_bytes(value: Vector | int, dtype: type[np.generic]) -> NDArray[Any]:
 
 
 def vdot_bytes(total: Vector, natural: Vector | int, signed: Vector | int) -> Vector:
-    """``total`` plus the products of the four bytes of each lane: 0 … 255 times -128 … 127, nothing saturates."""
+    """Add to ``total`` the products of the four bytes of each lane: 0 … 255 times -128 … 127, without saturation."""
     products = _as_bytes(natural, np.uint8) * _as_bytes(signed, np.int8)
     return total + Vector(products.sum(axis=1, dtype=np.int32))
 
@@ -39,7 +39,7 @@ def vstore_bytes(p: Pointer, i: int, v: Vector) -> None:
 
 
 def vload_words(p: Pointer, i: int) -> Vector:
-    """The 16 int32 from ``p[i]``, as they are."""
+    """Load the 16 int32 from ``p[i]``."""
     return Vector(p.elements[p.span(i, LANES)].astype(np.int32))
 
 
@@ -50,23 +50,23 @@ def _columns(p: Pointer, i: int, blocks: int) -> tuple[Vector, ...]:
 
 
 def columns_of_one(p: Pointer, i: int) -> Vector:
-    """Four rows of 16 int8 from ``p[i]``; lane n has column n of them."""
+    """Load four rows of 16 int8 from ``p[i]``; lane n has column n of them."""
     return _columns(p, i, 1)[0]
 
 
 def columns_of_two(p: Pointer, i: int) -> tuple[Vector, Vector]:
-    """Four rows of two blocks of 16 int8; lane n of a block has its column n."""
+    """Load four rows of two blocks of 16 int8; lane n of a block has its column n."""
     first, second = _columns(p, i, 2)
     return first, second
 
 
 def columns_of_three(p: Pointer, i: int) -> tuple[Vector, Vector, Vector]:
-    """The columns of three blocks."""
+    """Load the columns of three blocks."""
     first, second, third = _columns(p, i, 3)
     return first, second, third
 
 
 def columns_of_four(p: Pointer, i: int) -> tuple[Vector, Vector, Vector, Vector]:
-    """The columns of four blocks."""
+    """Load the columns of four blocks."""
     first, second, third, fourth = _columns(p, i, 4)
     return first, second, third, fourth

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""``byte_dots`` for numba: one instruction for each sum of four products where the processor has it."""
+"""``byte_dots`` for numba: one instruction for each sum of four products if the processor has it."""
 
 from llvmlite import ir
 from numba.core import types
@@ -12,7 +12,7 @@ from pulse.jit.simd import LANES
 from pulse.jit.simd_codegen import BIT, INT32, INT64, INTS, INTS_LL, call, constant, lowers
 from pulse.jit.simd_memory_codegen import vector_pointer
 
-SIZE = BYTES * LANES  # bytes of a register
+SIZE = BYTES * LANES  # the bytes of a register
 BYTES_LL = ir.VectorType(ir.IntType(8), SIZE)
 HALVES_LL = ir.VectorType(ir.IntType(16), 2 * LANES)
 NARROW_LL = ir.VectorType(ir.IntType(8), LANES)
@@ -21,7 +21,7 @@ WORD_POINTER = PointerType(types.int32)
 
 
 def is_fast() -> bool:
-    """Whether the processor that code is compiled for has the sums, and permutations of bytes."""
+    """Whether the target processor has instructions for the sums and for permutations of bytes."""
     return has_features("avx512vnni", "avx512vbmi")
 
 
@@ -43,7 +43,7 @@ def _dot(builder, total, natural, signed):
 
 
 def pair_sums(builder, natural, signed):
-    """Products of halves of 0 … 255 and -128 … 127, the two of each lane added."""
+    """Multiply pairs of bytes, 0 … 255 times -128 … 127, and add the two products of each lane."""
     if processor().triple.startswith("x86"):
         if has_features("avx512bw"):
             return call(builder, "llvm.x86.avx512.pmaddw.d.512", INTS_LL, natural, signed)
@@ -63,13 +63,13 @@ def pair_sums(builder, natural, signed):
             lanes = ir.Constant(ir.VectorType(INT32, 2 * width), list(range(2 * width)))
             parts = [builder.shuffle_vector(*pair, lanes) for pair in zip(parts[::2], parts[1::2])]
         return parts[0]
-    products = builder.bitcast(builder.mul(natural, signed), INTS_LL)  # of 16 bits each
+    products = builder.bitcast(builder.mul(natural, signed), INTS_LL)  # 16 bits each
     half = constant(INTS_LL, 16)
     return builder.add(builder.ashr(builder.shl(products, half), half), builder.ashr(products, half))
 
 
 def part_of(builder, vector, first: int, count: int):
-    """Neighbouring lanes."""
+    """Extract neighbouring lanes."""
     lanes = ir.Constant(ir.VectorType(INT32, count), list(range(first, first + count)))
     return builder.shuffle_vector(vector, vector, lanes)
 
@@ -85,12 +85,12 @@ def _load_words(builder, p, i):
 
 
 def shuffle(builder, first, second, places):
-    """The bytes at these places of two registers."""
+    """Select the bytes at these places of two registers."""
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(INT32, SIZE), places))
 
 
 def columns_of_rows(builder, pieces):
-    """The lanes of a block from the registers in which its four rows are, and their places there."""
+    """Build the lanes of a block from the registers with its four rows, and the places of these."""
     registers, places = [register for register, _ in pieces], [place for _, place in pieces]
     if is_fast() and len({*places}) == len(places):
         joined = registers[0]
@@ -111,7 +111,7 @@ def columns_of_rows(builder, pieces):
 
 
 def columns(builder, p, i, blocks: int):
-    """The lanes of each block."""
+    """Build the lanes of each block."""
     registers = []
     for number in range(blocks):
         at = builder.add(i, ir.Constant(INT64, number * SIZE))

@@ -1,8 +1,8 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
-"""The folder of compiled kernels, and the owner that it must have.
+"""The folder of compiled kernels, and its required owner.
 
-Its files are machine code that this process runs. So on POSIX the folders and the files must belong to the user or to
-root, and others may not write to them; ``PULSE_CACHE_SHARED=1`` takes others' files too.
+Its files are machine code that this process runs. So on POSIX the folders and files must belong to the user or to
+root and must not be writable by others; ``PULSE_CACHE_SHARED=1`` accepts others' files too.
 """
 
 import atexit
@@ -21,16 +21,16 @@ from pulse.support.record import record
 from pulse.version import __version__
 
 PROBE_BYTES = 1 << 17
-"""As much as the largest kernels."""
+"""The size of a test file: that of the largest kernels."""
 
 
 @record
 class CacheLocation:
-    """The folder in use and why: PULSE_CACHE says so, the user's cache folder, or neither can be used.
+    """The folder in use: that of PULSE_CACHE, the user's cache folder, a temporary one, or none.
 
-    path     what PULSE_CACHE names
-    folder   inside of it: the files of these versions and this processor; None: nothing is kept
-    refused  why the one that was asked for is not used, where a temporary one, if there is space for any, is
+    path     the folder that PULSE_CACHE names
+    folder   its subfolder for these versions and this processor; None: nothing is stored
+    refused  why the requested folder is not used; a temporary one is used instead if there is space
     """
 
     path: Path
@@ -40,7 +40,7 @@ class CacheLocation:
 
 
 def user_cache() -> Path:
-    """The platform's folder for a user's caches."""
+    """Return the platform's folder for a user's caches."""
     if sys.platform == "win32":
         root = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
@@ -52,7 +52,7 @@ def user_cache() -> Path:
 
 @cache
 def cache_location() -> CacheLocation:
-    """The folder for compiled kernels, decided once per process; a temporary one lasts as long as that."""
+    """Return the folder for compiled kernels, chosen once per process; a temporary one is removed at its end."""
     named = os.environ.get("PULSE_CACHE")
     path = Path(os.path.expanduser(named)).absolute() if named else user_cache()
     folder = path / _versions_name()
@@ -68,24 +68,24 @@ def cache_location() -> CacheLocation:
 
 
 def warn_if_nothing_is_kept() -> None:
-    """Warn, once, where compiled kernels are lost when the process ends."""
+    """Warn once if compiled kernels are lost when the process ends."""
     if refused := cache_location().refused:
         warn_once(f"{refused}; until then kernels are compiled again by each process")
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those around it, if they are missing. Raises OSError."""
+    """Make a folder and its parents if they are missing. Raises OSError."""
     for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
         missing.mkdir(mode=0o777 if is_shared() else 0o700, exist_ok=True)
 
 
 def is_shared() -> bool:
-    """Whether the user takes what others wrote."""
+    """Whether the user accepts files that others wrote."""
     return os.environ.get("PULSE_CACHE_SHARED", "") not in ("", "0")
 
 
 def distrust(status: os.stat_result) -> str | None:
-    """Why nothing is read from a file or folder that others can change; None if they cannot."""
+    """Return why a file or folder that others can change is not read; None if they cannot."""
     if os.name != "posix" or is_shared():
         return None
     if status.st_uid not in (0, os.geteuid()):
@@ -96,7 +96,7 @@ def distrust(status: os.stat_result) -> str | None:
 
 
 def cannot_keep(folder: Path) -> str | None:
-    """Why another kernel cannot be stored in the folder; None if it can. Tries a temporary file of ``PROBE_BYTES``."""
+    """Return why no further kernel can be stored in the folder, or None; tries a temporary file of ``PROBE_BYTES``."""
     try:
         make_folder(folder)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -107,7 +107,7 @@ def cannot_keep(folder: Path) -> str | None:
 
 
 def versions() -> dict[str, Any]:
-    """All that code depends on besides its function."""
+    """Return everything that compiled code depends on except its function."""
     import llvmlite
     import numba
     from numba.core import config
@@ -135,7 +135,7 @@ def _versions_name() -> str:
 
 
 def _reason_unusable(folder: Path) -> str | None:
-    """Why a folder cannot be used, and what to do; it is made if it is missing."""
+    """Return why a folder cannot be used and what to do, or None; a missing folder is made."""
     try:
         make_folder(folder)
         reason = distrust(folder.lstat()) or distrust(folder.stat())

@@ -1,5 +1,5 @@
 # pyright: basic
-"""What functions mean to numba; importing this registers the language, ``register_with_numba`` what was declared."""
+"""Register with numba: importing this registers the language, ``register_with_numba`` the declared functions."""
 
 from numba.extending import register_jitable
 
@@ -35,7 +35,7 @@ LANGUAGE = (
 
 
 def register_with_numba() -> None:
-    """Let compiled functions call what was declared since the last time."""
+    """Let compiled functions call the functions that were declared since the last call."""
     while UNREGISTERED:
         declared = UNREGISTERED.pop(0)
         if isinstance(declared, Helper):

@@ -1,5 +1,5 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
-"""A function that is compiled once on a machine: found on the disk, or compiled and kept there."""
+"""Functions that are compiled once on a machine: loaded from the disk, or compiled and stored there."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pulse.jit.kernel_file import NativeCode
 
 COMPILING = threading.RLock()
-"""Held by the thread that compiles or links."""
+"""The lock of the thread that compiles or links."""
 
 
 class CompiledFunction(NotCopyable, ABC):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
     options    for numba
-    form       how Python calls it, if it does
+    form       how Python calls it; None if only compiled code does
     """
 
     why_not = "its address is of this process; find it by its name in the other one"
@@ -42,7 +42,7 @@ class CompiledFunction(NotCopyable, ABC):
         self.cached = False
         """Whether the compiled form came from the disk."""
         self.unkept: str | None = None
-        """Why the compiled form could not be kept there."""
+        """Why the compiled form could not be stored there; None if it was."""
         self.options = options
         self._form = form
         self.loaded_address: int | None = None
@@ -51,37 +51,37 @@ class CompiledFunction(NotCopyable, ABC):
     @property
     @abstractmethod
     def signature(self) -> Any:
-        """Numba's."""
+        """The signature for numba."""
 
     @property
     def address(self) -> int:
-        """Where it is in this process: the C function, or the one of ``form`` for Python."""
+        """The address in this process of the C function, or of its ``form`` for Python."""
         if self.loaded_address is None:
             self.prepare()
         return cast(int, self.loaded_address)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the compiled form is on the disk, whole."""
+        """Whether the complete compiled form is on the disk."""
         return self._find_carried() is not None or self.kept_code().read() is not None
 
     def prepare(self) -> None:
-        """Compile it, or load it. Raises CompileError."""
+        """Load or compile the function. Raises CompileError."""
         with COMPILING:
             if self.loaded_address is None:
                 self.loaded_address = self._prepare()
 
     def compile(self, symbol: str) -> "NativeCode":
-        """Compile it for the processor; ``symbol`` is its name in the code. Raises CompileError."""
+        """Compile the function for the processor; ``symbol`` is its name in the code. Raises CompileError."""
         from pulse.jit.native_code import emit_code, optimise
 
         module = optimise(self.name, symbol, self.function, self.signature, self.options, self._form)
         return emit_code(module, symbol)
 
     def code(self, only: frozenset[int] | None = None) -> "NativeCode":
-        """Its object code, from the disk or compiled and kept there.
+        """Return the object code, from the disk or compiled and stored there.
 
-        only    the rows of dispatchers that it is compiled with, if it calls any; None: all
+        only    the rows of dispatchers to compile, if it calls any; None: all
         Raises  CompileError
         """
         from pulse.jit.declared import ONLY
@@ -100,17 +100,17 @@ class CompiledFunction(NotCopyable, ABC):
         return code
 
     def path(self) -> "Path | None":
-        """Its file; None if nothing is kept."""
+        """Return the file of the function; None if nothing is stored."""
         return self.kept_code().path
 
     def kept_code(self) -> "KeptCode":
-        """Its compiled form on the disk, if there is one."""
+        """Return the stored form of the function."""
         from pulse.jit.kept_code import KeptCode
 
         return KeptCode.of(self.name, cast(FunctionType, self.function), self.signature, self._form)
 
     def _find_carried(self) -> int | None:
-        """Its address in the machine code that comes with the package; None if it is not there."""
+        """Return the address in the machine code that comes with the package; None if it is not there."""
         index = library()
         return index and index.address(self.name, self.function.__module__)
 

@@ -1,5 +1,5 @@
 # pyright: reportAttributeAccessIssue=false, reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-"""Bytes as object code: constants by name, for the processor that code is compiled for."""
+"""Bytes as object code: named constants for the target processor."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ ALIGNMENT = 64
 
 
 def constants_object(constants: Mapping[str, bytes]) -> bytes:
-    """An object file with these constants, each on a cache line; they are seen inside of one library."""
+    """Return an object file with these constants, each on a cache line; they are visible inside of one library."""
     machine = target_machine()
     module = ir.Module("constants")
     module.triple, module.data_layout = processor().triple, str(machine.target_data)

@@ -1,23 +1,23 @@
-"""The mode of floats, the time counter and the pause of the processor; only in compiled code."""
+"""The floating-point mode, the time counter and the pause instruction of the processor; only in compiled code."""
 
 from pulse.jit.declared import refuse
 
 
 def flush_denormals() -> int:
-    """Treat denormals as zero from here on; gives the mode before."""
+    """Treat denormals as zero from now on; return the previous mode."""
     refuse()
 
 
 def restore_denormals(mode: int) -> None:
-    """Back to the mode that ``flush_denormals`` gave."""
+    """Restore the mode that ``flush_denormals`` returned."""
     refuse()
 
 
 def tick_count() -> int:
-    """The processor's time counter."""
+    """Return the processor's time counter."""
     refuse()
 
 
 def pause() -> None:
-    """Tell the processor that this loop only waits."""
+    """Tell the processor that this is a waiting loop."""
     refuse()

@@ -12,7 +12,7 @@ from pulse.jit.processor import processor
 
 INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
 X86_FLUSH = 1 << 15 | 1 << 6  # MXCSR: denormal results become 0, denormal operands count as 0
-ARM_FLUSH = 1 << 24  # FPCR: both
+ARM_FLUSH = 1 << 24  # FPCR: the same with one bit
 
 
 def _architecture(builder) -> str:

@@ -1,13 +1,13 @@
-"""How a row may be cut into parts that run at the same time and give the same bits as the whole row.
+"""Cuts: how to divide a row into parts that run at the same time, with bit-identical results.
 
 A part is a row of the same kernel with a part of one count; its operands begin further on::
 
     def cuts(self) -> Iterator[Cut]:
         yield Cut("M", 8, {"rows_x": 1, "rows_y": 1}, shared=self.K * self.N)
 
-The parts write elements of their own. No part may read what another one writes. Each element is computed as in the
-whole row: where a kernel takes several of the count together, parts begin at multiples of that, and the last part
-takes what is left over.
+Each part writes its own elements, and no part may read elements that another one writes. Each element is computed as in
+the whole row: if a kernel computes several of the count at once, parts begin at multiples of that number, and the last
+part has the remainder.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ class Cut:
 
     count    the name of the field
     block    parts begin at multiples of it
-    moves    by how many elements an operand moves on for each of the count; bytes where its type is not declared
+    moves    operand -> elements that it advances for each of the count; bytes if its type is not declared
     sets     fields with another value in the parts
-    scratch  operands that are scratch memory, and how many elements: each part has its own
-    shared   about how many elements all parts read in full
+    scratch  operands that are scratch memory -> number of elements: each part has its own
+    shared   the approximate number of elements that every part reads
     """
 
     count: str

@@ -1,6 +1,6 @@
-"""Declarations of the functions that compiled code may call; numba learns of them when something is compiled.
+"""Declarations of the functions that compiled code may call; they are registered when something is compiled.
 
-So a process that compiles nothing imports no numba. ``codegen`` takes from ``UNREGISTERED``.
+So a process that compiles nothing does not import numba. ``codegen`` registers those in ``UNREGISTERED``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +15,12 @@ Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 Element: TypeAlias = Literal["f32", "f64"]
 Argument: TypeAlias = "type[RowFields] | Literal['i64', 'f32*']"
-"""Of a function: a part of a row, a number, a pointer to f32."""
+"""An argument of a function: a part of a row, a number, a pointer to f32."""
 
 
 @record
 class Helper:
-    """Plain Python that numba compiles too, with these options."""
+    """A plain Python function that numba compiles too, with these options."""
 
     function: Function
     options: Mapping[str, Any]
@@ -36,12 +36,12 @@ class Dispatcher:
 
 
 ONLY: ContextVar[frozenset[int] | None] = ContextVar("ONLY", default=None)
-"""The rows of dispatchers that are compiled, where code is for one program; None: all."""
+"""The rows of dispatchers to compile, if code is for one program; None: all."""
 
 
 @record
 class Outlined:
-    """A helper without a result that stays a function of its own."""
+    """A helper without a result that is not inlined."""
 
     function: Function
     takes: Sequence[Argument]
@@ -52,7 +52,7 @@ CType: TypeAlias = Literal["i32", "i64", "u64", "address"]
 
 @record
 class CSignature:
-    """What a C function gives, if anything, and takes."""
+    """The result type, if any, and the argument types of a C function."""
 
     gives: CType | None
     takes: tuple[CType, ...]
@@ -60,7 +60,7 @@ class CSignature:
 
 @record
 class CFunction:
-    """A C function, by name, or at the address that is the first argument of ``call``."""
+    """A C function by name, or at the address that is the first argument of ``call``."""
 
     call: Function
     signature: CSignature
@@ -69,7 +69,7 @@ class CFunction:
 
 @record
 class StructAt:
-    """A function of an address that gives the struct of this kind there."""
+    """A function from an address to the struct of this kind there."""
 
     function: Function
     kind: type[Fields]
@@ -79,11 +79,11 @@ UNREGISTERED: list[Helper | Dispatcher | Outlined | CFunction | StructAt] = []
 
 
 def helper(function: F, **options: Any) -> F:
-    """Let kernels call a function of plain Python."""
+    """Let kernels call a plain Python function."""
     UNREGISTERED.append(Helper(function, options))
     return function
 
 
 def refuse() -> NoReturn:
-    """What a function without a meaning in Python does: a module ``…_codegen`` says what it is in compiled code."""
+    """Raise, as the body of a function that only works in compiled code; a module ``…_codegen`` defines it there."""
     raise NotImplementedError("only compiled code can call this")

@@ -1,7 +1,7 @@
-"""Loops chosen by a number at run time: one function of elements from a table, applied along registers.
+"""Dispatchers: apply one elementwise function of a table, chosen by a number at run time, along registers.
 
-A function of a table names what it needs: ``a b c`` elements, ``p q`` parameters. Compiled, a dispatcher is
-one switch over loops into which the functions are inlined.
+A function of a table names its arguments: ``a b c`` are elements, ``p q`` parameters. Compiled, a dispatcher is one
+switch over loops into which the functions are inlined.
 """
 
 import inspect
@@ -16,12 +16,12 @@ from pulse.jit.simd import LANES, Vector, vload, vstore
 
 NAMES = ("a", "b", "c", "p", "q")
 MOVED: tuple[Argument, ...] = ("i64", "i64", "i64", "f32*")
-"""Three numbers, registers."""
+"""The arguments of code that moves registers: three numbers and the registers."""
 Apply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
 
 
 def names_of(function: Function) -> list[str]:
-    """The parameters of a function of a table."""
+    """Return the parameter names of a function of a table."""
     names = list(inspect.signature(function).parameters)
     assert set(names) <= set(NAMES), f"parameters {names}, expected some of {NAMES}"
     return names
@@ -32,7 +32,7 @@ def _load(p: Pointer, i: int, lanes: bool) -> "Vector | np.float64":
 
 
 def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], element: Element) -> Apply:
-    """``apply(code, d, a, b, c, count, p, q)``: ``d[i] = rows[code](a[i], …)`` for i < count.
+    """Make ``apply(code, d, a, b, c, count, p, q)``: ``d[i] = rows[code](a[i], …)`` for i < count.
 
     A row is a function and whether it takes 16 lanes (``count`` is rounded up to lanes) or one float64.
     """
@@ -57,7 +57,7 @@ def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], element: Elemen
 
 
 def outline(*takes: Argument) -> Callable[[F], F]:
-    """A helper of these arguments, without a result, that kernels call: for what is rarely needed."""
+    """Declare a helper with these arguments and no result that is not inlined: for code that rarely runs."""
 
     def declare(function: F) -> F:
         UNREGISTERED.append(Outlined(function, takes))

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""``dispatch`` for numba: functions of LLVM that are not inlined, one with a switch over loops."""
+"""``dispatch`` for numba: LLVM functions that are not inlined, one of them with a switch over loops."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ POINTERS = {"f32": PointerType(types.float32), "f64": PointerType(types.float64)
 
 
 def declare_dispatcher(declared: Dispatcher) -> None:
-    """Tell numba of a dispatcher."""
+    """Declare a dispatcher to numba."""
     pointer = POINTERS[declared.element]
     wanted = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
 
@@ -45,7 +45,7 @@ def declare_dispatcher(declared: Dispatcher) -> None:
 
 
 def declare_outlined(declared: Outlined) -> None:
-    """Tell numba of a helper that is not inlined."""
+    """Declare a helper that is not inlined to numba."""
     wanted = [_type_of(argument) for argument in declared.takes]
 
     def fill(context, builder, args) -> None:
@@ -61,7 +61,7 @@ def _type_of(argument: Argument) -> types.Type:
 
 
 def _declare_apart(function: Function, wanted: Sequence[types.Type], fill: Function) -> None:
-    """Let ``function`` be an LLVM function of its own, so that the kernel around it keeps its registers."""
+    """Make ``function`` a separate LLVM function, so that the calling kernel keeps its registers."""
     name = function.__name__
     declare_type(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
 
@@ -88,7 +88,7 @@ def _call_inlined(context, builder, function: Function, sig, args):
 
 
 def _loop(context, builder, row: Function, lanes: bool, registers, count, params) -> None:
-    """``for i in range(0, count, step): d[i] = row(...)``, count > 0."""
+    """Build ``for i in range(0, count, step): d[i] = row(...)``, count > 0."""
     element = FLOATS if lanes else types.float64
     names = names_of(row)
     kinds = [types.float64 if name in "pq" else element for name in names]

@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-"""Compiled functions that are no kernels: what Python, or a C library, calls by itself."""
+"""Compiled functions that Python or a C library calls directly."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,16 +11,16 @@ from pulse.jit.python_call import CallForm, builtin
 OPTIONS = {"error_model": "numpy"}
 
 ENTRIES: dict[str, "Entry | Callback"] = {}
-"""All of them, by name: ``machine.run``."""
+"""All of them by name, such as ``machine.run``."""
 
 
 class Entry(CompiledFunction):
     """A function of ints that Python calls; compiled, or loaded from disk, at its first use.
 
-    arguments  how many ints it takes
-    gives_int  it gives one; else nothing
-    keeps_gil  do not release the GIL: getting it back can take 5 ms if another thread is computing
-    objects    the places of arguments that may be any object, whose address the function takes
+    arguments  the number of its ints
+    gives_int  whether it returns an int; else nothing
+    keeps_gil  do not release the GIL: acquiring it again can take 5 ms if another thread computes
+    objects    the positions of arguments that may be any object; the function gets the object's address
     """
 
     def __init__(
@@ -73,7 +73,7 @@ def entry(
     keeps_gil: bool = False,
     objects: tuple[int, ...] = (),
 ) -> Callable[[Callable[..., Any]], Entry]:
-    """Declare an entry; the function takes that many ints. See ``Entry``."""
+    """Declare an entry of this many int arguments. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
         made = Entry(name, function, arguments, gives_int, keeps_gil, objects)
@@ -84,7 +84,7 @@ def entry(
 
 
 def callback(name: str, signature: CSignature) -> Callable[[Callable[..., Any]], Callback]:
-    """Declare a callback of a ``c_signature``."""
+    """Declare a callback with a ``c_signature``."""
 
     def declare(function: Callable[..., Any]) -> Callback:
         made = Callback(name, function, signature)

@@ -1,5 +1,5 @@
 # pyright: reportArgumentType=false, reportCallIssue=false
-"""Events that wake a thread that is in compiled code, or an event loop."""
+"""Events that wake a thread in compiled code, or an event loop."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ EVENT_BYTES = 8
 
 
 class EventWord(Struct):
-    """What is written to set an event."""
+    """The bytes that are written to set an event."""
 
     value: int
 
@@ -31,23 +31,23 @@ _write = c_function("write", c_signature("i64", "i32", "i64", "i64"))
 
 @device
 def wait_event(fd: int) -> None:
-    """Wait until the event of a descriptor to read is set, and clear it; a signal may end it earlier."""
+    """Wait until the event of a read descriptor is set, and clear it; a signal may end the wait earlier."""
     _read(np.int32(fd), address_of(stack_i64(1)), EVENT_BYTES)
 
 
 @device
 def set_event(fd: int) -> None:
-    """Set the event of a descriptor to write; never waits."""
+    """Set the event of a write descriptor; never waits."""
     one = word_at(address_of(stack_i64(1)))
     one.value = 1
     _write(np.int32(fd), address_of(one), EVENT_BYTES)
 
 
 class NativeEvent(NotCopyable):
-    """Something that is set and waited for, by its descriptors.
+    """An event with file descriptors.
 
-    to_read   readable while it is set; blocking
-    to_write  eight bytes written to it set it; never blocks
+    to_read   readable while the event is set; blocking
+    to_write  writing eight bytes sets the event; never blocks
     """
 
     why_not = "it has file descriptors; make another one"
@@ -61,24 +61,24 @@ class NativeEvent(NotCopyable):
         else:
             raise PulseError("threads without the GIL need Linux or macOS; on Windows use WSL")
         self.closed = False
-        """Whether the descriptors have been given back."""
+        """Whether the descriptors have been closed."""
         self._closing = threading.Lock()
 
     def set(self) -> None:
-        """Set it, from any thread. Nothing happens if it is set already, or closed."""
+        """Set the event, from any thread. Does nothing if it is set already or closed."""
         with self._closing:
             if not self.closed:
                 try:
                     os.write(self.to_write, (1).to_bytes(8, sys.byteorder))
                 except BlockingIOError:
-                    return  # a pipe full of wake-ups: it is set
+                    return  # the pipe is full, so the event is set
 
     def clear(self) -> None:
-        """Take one setting back; waits for it if it is not set."""
+        """Clear one ``set``; waits until the event is set."""
         os.read(self.to_read, 8)
 
     def close(self) -> None:
-        """Give the descriptors back. No thread may wait any more."""
+        """Close the descriptors. No thread may be waiting."""
         with self._closing:
             if not self.closed:
                 self.closed = True

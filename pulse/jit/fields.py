@@ -1,7 +1,7 @@
 """Fields of memory that compiled code and Python share, declared once as the annotations of a class.
 
-``instruction`` declares rows so, ``structs`` memory that is written to. All fields are words of 8 bytes, one after the
-other in the order of the class.
+``instruction`` uses them for rows, ``structs`` for writable memory. All fields are words of 8 bytes, in the order of
+the class.
 """
 
 from dataclasses import field, fields
@@ -12,22 +12,22 @@ from pulse.support.record import record
 
 Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
 Count: TypeAlias = "int | str"
-"""A number, or the name of a field that has it."""
+"""A number, or the name of the field that holds it."""
 Kind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "group", "groups"]
 WORD = 8
-"""Bytes."""
+"""The bytes of a word."""
 LINE = 8
-"""Words of a cache line."""
+"""The words of a cache line."""
 
 
 @record
 class Spec:
-    """What a declaration says of a field besides its type.
+    """The declared properties of a field, in addition to its type.
 
     element   of an operand; None: bytes of any type
     touched   how often each run reads or writes all of it
     written   whether a kernel may write to it
-    count     the elements that it has at least, as a product; none: not known
+    count     its least number of elements, as factors of a product; empty: unknown
     """
 
     kind: Kind
@@ -38,7 +38,7 @@ class Spec:
 
 
 def starts_line() -> Any:
-    """A field that begins a cache line: those in front have another writer."""
+    """Declare a field that begins a cache line: earlier fields have another writer."""
     return field(metadata={"line": True})
 
 
@@ -51,10 +51,10 @@ class Fields:
 
 @record
 class Field:
-    """A field: ``at`` is its first word.
+    """A field; ``at`` is its first word.
 
-    behind  the fields that say how many groups lie in front of it, and the words of each
-    group    the declaration of what it holds, for groups
+    behind  the fields with the numbers of groups before it, and the words of each group
+    group   for groups, the declaration of a group
     """
 
     name: str
@@ -65,15 +65,15 @@ class Field:
 
     @cached_property
     def kind(self) -> Kind:
-        """What a field holds: its kind."""
+        """The kind of the field."""
         return self.spec.kind
 
 
 @record
 class Layout:
-    """The fields of a class in order, and the words that they take: whole cache lines, if a field begins one.
+    """The fields of a class in order, and their number of words: whole cache lines, if a field begins one.
 
-    Those of groups of which there may be many do not count, nor numbers up to the end of the memory.
+    Repeated groups, and numbers up to the end of the memory, are not included.
     """
 
     fields: dict[str, Field]
@@ -82,7 +82,7 @@ class Layout:
 
 
 def annotations_of(declared: Any, own: dict[str, Any]) -> dict[str, Any]:
-    """What annotations stand for; only those that are texts, or hold some, take time."""
+    """Evaluate annotations; only those with strings take time."""
     return own if all(isinstance(kind, type) for kind in own.values()) else get_type_hints(declared)
 
 
@@ -100,7 +100,7 @@ def _up_to_line(words: int) -> int:
 
 @cache
 def layout_of(declared: type[Fields]) -> Layout:
-    """Where the fields of a declaration are."""
+    """Return the layout of a declaration."""
     known_fields: dict[str, Field] = {}
     own = fields(declared)  # type: ignore[arg-type]
     kinds = annotations_of(declared, {given.name: given.type for given in own})
@@ -124,10 +124,10 @@ def layout_of(declared: type[Fields]) -> Layout:
 
 @cache
 def fields_of(declared: type[Fields]) -> dict[str, Field]:
-    """The fields of a declaration in order."""
+    """Return the fields of a declaration in order."""
     return layout_of(declared).fields
 
 
 def words_of(declared: type[Fields]) -> int:
-    """How many words the fields take; see ``Layout``."""
+    """Return how many words the fields take; see ``Layout``."""
     return layout_of(declared).words

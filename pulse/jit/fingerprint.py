@@ -1,5 +1,5 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
-"""The hash of everything that a compiled function depends on."""
+"""Hashes of everything that a compiled function depends on."""
 
 import functools
 import hashlib
@@ -23,7 +23,7 @@ def _update(digest: Any, *parts: object) -> None:
 
 @functools.cache
 def links(name: str) -> frozenset[str]:
-    """The modules of pulse, and of the module's own package, that its globals come from."""
+    """Return the modules of pulse, and of the module's own package, that its globals come from."""
     packages = ("pulse.", f"{name.partition('.')[0]}.")
     values = vars(sys.modules[name]).values()
     homes = {value.__name__ if isinstance(value, types.ModuleType) else _home(value) for value in values}
@@ -36,7 +36,7 @@ def _home(value: object) -> str:
 
 @functools.cache
 def language_hash() -> str:
-    """A hash of this package: what functions are compiled by, and what they may call is declared in it."""
+    """Return a hash of this package, which compiles functions and declares what they may call."""
     digest = hashlib.sha256()
     for path in sorted(LANGUAGE.glob("*.py")):
         _update(digest, path.name, path.read_bytes())
@@ -45,8 +45,8 @@ def language_hash() -> str:
 
 @functools.cache
 def sources_hash(name: str) -> str:
-    """A hash of the source files of a module, of all modules of pulse and its own package that it uses, and of all that
-    compiles it.
+    """Return a hash of the source files of a module, of the modules of pulse and its package that it uses, and of this
+    package.
     """
     modules: set[str] = set()
     ahead = {name} & sys.modules.keys()
@@ -84,7 +84,7 @@ def _absorb_function(digest: Any, function: types.FunctionType, seen: set[int]) 
 
 
 def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
-    """Add a value that a function refers to: functions by what they do, other things by how they print."""
+    """Add a value that a function refers to: functions by their code, others by their ``repr``."""
     value = getattr(value, "py_func", value)
     if isinstance(value, types.FunctionType):
         _absorb_function(digest, value, seen)
@@ -104,7 +104,7 @@ def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
 
 
 def fingerprint(function: types.FunctionType, *further: object) -> str:
-    """A hash of a function, its closure and globals, the sources it uses, and the ``repr`` of further values."""
+    """Return a hash of a function, its closure and globals, the sources it uses, and the ``repr`` of further values."""
     digest = hashlib.sha256()
     _update(digest, sources_hash(function.__module__), *further)
     _absorb(digest, function, set())

@@ -1,23 +1,23 @@
-"""C functions by name and by address, as compiled code calls them."""
+"""C functions, by name and by address, for compiled code."""
 
 from pulse.jit.declared import UNREGISTERED, CFunction, CSignature, CType, Function, refuse
 
 
 def c_signature(gives: CType | None, *takes: CType) -> CSignature:
-    """What a C function gives and takes. An ``address`` is one that ``address_of`` makes an int of."""
+    """Return the signature of a C function. An ``address`` is passed as an int from ``address_of``."""
     return CSignature(gives, takes)
 
 
 def c_function(name: str, signature: CSignature) -> Function:
-    """The C function, or LLVM's, of that name; it is looked for in this process when the code is linked.
+    """Return the C or LLVM function of that name; it is looked up in this process when the code is linked.
 
-    Where it takes an address, an int64 does as well: ``address_of(stack_i64(2))``.
+    Addresses may be passed as int64: ``address_of(stack_i64(2))``.
     """
     return _declare(signature, name)
 
 
 def c_function_at(signature: CSignature) -> Function:
-    """A function of an address and of what the C function takes that is there."""
+    """Return a function of an address and the arguments of the C function there."""
     return _declare(signature, None)
 
 

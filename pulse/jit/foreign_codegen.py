@@ -18,12 +18,12 @@ KINDS = {
 
 
 def numba_signature(signature: CSignature):
-    """The signature for numba."""
+    """Return the signature for numba."""
     return KINDS[signature.gives](*(KINDS[kind] for kind in signature.takes))
 
 
 def declare_c_function(declared: CFunction) -> None:
-    """Tell numba of a C function by name, or at the address that is its first argument."""
+    """Declare to numba a C function by name, or at the address that is its first argument."""
     signature, name = numba_signature(declared.signature), declared.name
     whole = signature if name else signature.return_type(types.int64, *signature.args)
     declare_type(declared.call, lambda args: whole if len(args) == len(whole.args) else None)
@@ -42,9 +42,9 @@ def declare_c_function(declared: CFunction) -> None:
 
 
 def external(builder, name, kind):
-    """The C function, or LLVM's, of that name and LLVM type, for ``builder.call``.
+    """Return the C or LLVM function of that name and LLVM type, for ``builder.call``.
 
-    Allocate what you pass by address with ``alloca_once``: an ``alloca`` in a loop takes more of the stack each time,
-    until there is none.
+    Allocate arguments that are passed by address with ``alloca_once``: an ``alloca`` in a loop takes more of the stack
+    each time, until it overflows.
     """
     return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)

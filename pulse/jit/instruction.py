@@ -1,4 +1,4 @@
-"""Instructions, each declared once: the fields of a row, its work, and what it means.
+"""Instructions, each declared once: the fields of a row, its work, and its meaning.
 
 A declaration is a class; its docstring says what the instruction does::
 
@@ -13,12 +13,12 @@ A declaration is a class; its docstring says what the instruction does::
         def multiply_adds(self) -> int:
             return self.n
 
-The lowering makes an instance of keywords, tensors for the operands: ``cx.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A kernel
-is given a row of it, in which the operands are typed pointers: ``row.y[i] = …``. Compiled, a field is a load from a
-place that is known to the compiler; ``row_codegen`` gives numba the same fields.
+The lowering makes an instance with keywords, with tensors as operands: ``cx.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A
+kernel gets a row, in which the operands are typed pointers: ``row.y[i] = …``. In compiled code, a field is a load from
+an offset that the compiler knows; ``row_codegen`` gives numba the same fields.
 
-In a row a number or a real is one int64, an operand ``region << 48 | byte offset``. A group of fields is inside
-of the row that has it.
+In a row, a number or a real is one int64, an operand is ``region << 48 | byte offset``. A group of fields is stored
+inside of its row.
 """
 
 import operator
@@ -56,28 +56,28 @@ DTYPES: dict[str, type[np.generic]] = {
     "f16": np.float16,
     "bf16": np.uint16,
 }
-"""A bfloat16 is seen as its bits; ``vload`` makes floats of them."""
+"""A bfloat16 is accessed as its bits; ``vload`` converts them to floats."""
 Form: TypeAlias = Literal["f32", "f16", "bf16", "int8"]
 FORMS: dict[Form, Element] = {"f32": "f32", "f16": "f16", "bf16": "bf16", "int8": "i8"}
-"""What weights are stored as."""
+"""The element type of each form of weights."""
 
 
 class OperandTensor(Protocol):
-    """What an operand is while a program is made."""
+    """An operand at compile time of a program."""
 
     @property
     def dtype(self) -> "np.dtype[Any]":
-        """The type of its elements."""
+        """The type of the elements."""
         ...
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         ...
 
 
 class Operand:
-    """The type of a field that is a tensor where the instruction is made, and a pointer in a kernel."""
+    """The type of a field that is a tensor when the instruction is emitted, and a pointer in a kernel."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer: ...
 
@@ -85,7 +85,7 @@ class Operand:
 
 
 class OptionalOperand:
-    """A tensor in memory that may be missing, where the kernel does not look at it."""
+    """A tensor in memory that may be missing if the kernel does not access it."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer: ...
 
@@ -93,7 +93,7 @@ class OptionalOperand:
 
 
 class ScalesOperand:
-    """The scales of weights, which only weights of int8 have."""
+    """The scales of weights, which only int8 weights have."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer | None: ...
 
@@ -101,32 +101,32 @@ class ScalesOperand:
 
 
 def reads(element: Element | None, *count: Count, rarely: bool = False) -> Any:
-    """An operand that is read; ``rarely``: in the first pulse only, or beyond the ends of the stream. See ``Spec``."""
+    """Declare an operand that is read; ``rarely``: only in the first pulse or beyond the ends of the stream."""
     return field(metadata={"spec": Spec("operand", element, 0 if rarely else 1, False, count)})
 
 
 def writes(element: Element | None, *count: Count) -> Any:
-    """An operand that is written."""
+    """Declare an operand that is written."""
     return field(metadata={"spec": Spec("operand", element, 1, True, count)})
 
 
 def updates(element: Element | None, *count: Count, rarely: bool = False) -> Any:
-    """An operand that is read and written."""
+    """Declare an operand that is read and written."""
     return field(metadata={"spec": Spec("operand", element, 0 if rarely else 2, True, count)})
 
 
 def packed_weights() -> Any:
-    """Weights of any form; the kernel is compiled once for each."""
+    """Declare weights of any form; the kernel is compiled once for each."""
     return field(metadata={"spec": Spec("weights")})
 
 
 def weight_scales() -> Any:
-    """The scales of weights of int8, of f32; None in the other forms."""
+    """Declare the f32 scales of int8 weights; None in the other forms."""
     return field(metadata={"spec": Spec("scales", "f32")})
 
 
 def many(count: str) -> Any:
-    """Groups, as many as another field in front says."""
+    """Declare groups; ``count`` is an earlier field with their number."""
     return field(metadata={"spec": Spec("groups", count=(count,))})
 
 
@@ -136,17 +136,17 @@ def many(count: str) -> Any:
     field_specifiers=(reads, writes, updates, packed_weights, weight_scales, many),
 )
 class RowFields(Fields):
-    """Fields that lie one after the other in a row."""
+    """Consecutive fields of a row."""
 
     DATA: ClassVar[tuple[str, ...]] = ()
-    """Numbers that are values, not counts or steps of elements and frames: any int64."""
+    """The number fields that are values, not counts or steps of elements and frames: any int64."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         record(eq=False, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
-        """Raises TypeError or ValueError: a field is not what is declared."""
+        """Raises TypeError or ValueError if a field is not as declared."""
         for each in fields_of(type(self)).values():
             value = getattr(self, each.name)
             if each.kind == "number":
@@ -174,11 +174,11 @@ class RowFields(Fields):
         return f"{type(self).__name__}.{each.name}"
 
     def count_elements(self, spec: Spec) -> int:
-        """The product of ``spec.count``."""
+        """Return the product of ``spec.count``."""
         return prod(count if isinstance(count, int) else getattr(self, count) for count in spec.count)
 
     def arguments(self) -> "Iterator[OperandTensor | int]":
-        """The words of the row in order; operands as tensors."""
+        """Yield the words of the row in order; operands as tensors."""
         for each in fields_of(type(self)).values():
             value = getattr(self, each.name)
             if each.kind == "group":
@@ -194,7 +194,7 @@ class RowFields(Fields):
                 yield 0 if value is None else value
 
     def fields_by_name(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """All fields by name, those of groups after the name of the group."""
+        """Yield all fields by name, those of groups prefixed with the name of the group."""
         for each in fields_of(type(self)).values():
             value, name = getattr(self, each.name), prefix + each.name
             if each.kind == "group":
@@ -206,7 +206,7 @@ class RowFields(Fields):
                 yield name, value
 
     def operands(self) -> "Iterator[tuple[str, Spec, OperandTensor]]":
-        """All operands, those of groups too."""
+        """Yield all operands, including those of groups."""
         for each in _fields_with_operands(type(self)):
             value = getattr(self, each.name)
             if each.group is not None:
@@ -216,15 +216,15 @@ class RowFields(Fields):
                 yield each.name, each.spec, value
 
     def reaches(self) -> Iterator[Reach]:
-        """How far operands reach that are not declared with a number of elements: each with its span.
+        """Yield the operands that are declared without a number of elements, each with the span that the row accesses.
 
-        It is asked of rows of files from strangers, and the answer must hold for any numbers. Raises UnsafeRowError.
+        It is called for rows of untrusted files and must be correct for any numbers. Raises UnsafeRowError.
         """
         return iter(())
 
     @classmethod
     def from_words(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:
-        """A row from its word ``at`` on, as a kernel in plain Python sees it; pointers check what is declared."""
+        """Return the row from word ``at`` on for a kernel in plain Python; its pointers check every access."""
         row = object.__new__(cls)
         row.__dict__["source"] = words, at, bases, form
         return row
@@ -232,7 +232,7 @@ class RowFields(Fields):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """A field of a row that is seen, decoded when it is first asked for."""
+            """Decode a field of a row when it is first read."""
             each = fields_of(type(self)).get(name)
             if each is None or "source" not in self.__dict__:
                 raise AttributeError(name)
@@ -264,18 +264,18 @@ P = TypeVar("P", bound=RowFields)
 
 
 class Instruction(RowFields):
-    """A row: fields after the kernel and the length."""
+    """A row; its fields follow the kernel and the length."""
 
     START = HEADER
     kernel: ClassVar[str] = ""
     """The name of the kernel that runs it, with weights of f32."""
     rounds_rows: ClassVar[bool] = False
-    """Whether what it multiplies becomes codes of int8, as its weights are."""
+    """Whether the operands of its int8 weights are rounded to int8 codes."""
 
     @classmethod
     @cache
     def forms(cls) -> tuple[Form, ...]:
-        """The forms of weights that it is declared for."""
+        """Return the forms of weights for which the instruction is declared."""
         given: list[Spec | None] = [each.metadata.get("spec") for each in fields(cls)]  # type: ignore[arg-type]
         return tuple(FORMS) if any(spec and spec.kind == "weights" for spec in given) else ("f32",)
 
@@ -295,49 +295,49 @@ class Instruction(RowFields):
         return in_form(self.kernel, self.form)
 
     def multiply_adds(self) -> int:
-        """Terms of sums of products that one run computes."""
+        """Return the number of terms of sums of products that one run computes."""
         return 0
 
     def work(self) -> int:
-        """About how long a run takes, in multiply-adds of a product: a thousand are 30 ns."""
+        """Return the approximate time of a run, in multiply-adds of a product: a thousand take 30 ns."""
         return self.multiply_adds()
 
     def cuts(self) -> Iterator[Cut]:
-        """How the row may be cut into parts that run at the same time."""
+        """Yield the ways to cut the row into parts that run at the same time."""
         return iter(())
 
     def applied_rows(self) -> frozenset[int] | None:
-        """The rows of dispatchers that a run applies; None: its kernel has no dispatcher."""
+        """Return the rows of dispatchers that a run applies; None: its kernel has no dispatcher."""
         return None
 
     def touched_bytes(self) -> Mapping[str, int]:
-        """The bytes that a run touches of operands that it does not touch whole."""
+        """Return the bytes that a run touches, for operands that it touches in part."""
         return {}
 
 
 @cache
 def _fields_with_operands(group: type[RowFields]) -> tuple[Field, ...]:
-    """The fields that are operands, or groups, which may have some."""
+    """Return the fields that are operands or groups, which may have some."""
     return tuple(each for each in fields_of(group).values() if each.kind not in ("number", "real"))
 
 
 def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
-    """Fields whose names are numbered: ``n0``, ``n1`` ..."""
+    """Return fields with numbered names: ``n0``, ``n1`` ..."""
     return {f"{name}{i}": value for i, value in enumerate(values)}
 
 
 def in_form(kernel: str, form: Form) -> str:
-    """The name of a kernel for weights of a form."""
+    """Return the name of a kernel for weights of a form."""
     return kernel if form == "f32" else f"{kernel}_{form}"
 
 
 def lanes_on(row: P, words: int) -> P:
-    """The same row over memories whose bases lie this many words further on."""
+    """Return the same row over memories whose bases are this many words further on."""
     start, at, bases, form = row.__dict__["source"]
     return row.from_words(start, at, bases + words, form)
 
 
 def word_of_bases(row: RowFields, i: int) -> int:
-    """A word among the bases of a row."""
+    """Return a word of the bases of a row."""
     bases: Any = row.__dict__["source"][2]
     return bases[i]

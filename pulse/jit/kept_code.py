@@ -1,4 +1,4 @@
-"""The compiled form of one function on the disk; what the package carries needs none of this."""
+"""The compiled form of one function on the disk, for code that is not part of the package's libraries."""
 
 import re
 from collections.abc import Sequence
@@ -16,51 +16,51 @@ from pulse.jit.python_call import CallForm
 from pulse.support.record import record
 
 DIGITS = 32
-"""Of a fingerprint, in names."""
+"""The digits of a fingerprint in names."""
 
 
 @record
 class KeptCode:
-    """A function by its name and by all that its compiled form depends on."""
+    """The stored form of a function, identified by its name and everything that its code depends on."""
 
     name: str
     fingerprint: str
 
     @classmethod
     def of(cls, name: str, function: FunctionType, signature: Any, form: CallForm | None) -> "KeptCode":
-        """The kept code of a function; ``signature`` is numba's."""
+        """Return the stored form of a function; ``signature`` is numba's."""
         return cls(name, fingerprint(function, signature, form))
 
     def with_rows(self, rows: frozenset[int]) -> "KeptCode":
-        """That of the function compiled with some rows of dispatchers only."""
+        """Return the stored form of the function compiled with only some rows of dispatchers."""
         digest = sha256(f"{self.fingerprint} {sorted(rows)}".encode())
         return KeptCode(self.name, digest.hexdigest())
 
     def of_rows(self, rows: Sequence[tuple[int, ...]]) -> "KeptCode":
-        """That of the functions for single rows, whose words are given."""
+        """Return the stored form of the functions for single rows, given their words."""
         digest = sha256(f"{self.fingerprint} rows {list(rows)}".encode())
         return KeptCode(f"{self.name}_rows", digest.hexdigest())
 
     @property
     def symbol(self) -> str:
-        """Its name in the object code; two levels may meet in one program."""
+        """The name in the object code, which includes the processor level: one program may link two levels."""
         level = named_level()
         of_level = "" if level is None else f"_{re.sub(r'[^a-z0-9]', '_', level.name)}"
         return f"pulse_{self.fingerprint[:DIGITS]}{of_level}"
 
     @property
     def path(self) -> Path | None:
-        """Its file; None if nothing is kept."""
+        """The file; None if nothing is stored."""
         folder = cache.cache_location().folder
         name = re.sub(r"[^\w.-]", "_", self.name)
         return folder and folder / f"{name}-{self.fingerprint[:DIGITS]}.kernel"
 
     def warn_if_nothing_is_kept(self) -> None:
-        """Warn, once, where compiled kernels are lost when the process ends."""
+        """Warn once if compiled kernels are lost when the process ends."""
         cache.warn_if_nothing_is_kept()
 
     def read(self) -> NativeCode | None:
-        """The code on the disk; None if there is none, or none to trust, which a warning says once."""
+        """Read the code from the disk; None if it is missing, or not trusted, for which it warns once."""
         path = self.path
         if path is None:
             return None
@@ -74,7 +74,7 @@ class KeptCode:
             return None
 
     def keep(self, code: NativeCode) -> str | None:
-        """Write it; why it could not be kept, which a warning says once, or None."""
+        """Write the code; return why it could not be stored, for which it warns once, or None."""
         path = self.path
         if path is None:
             return None

@@ -20,7 +20,7 @@ KIND = b"pulse kernel "
 MAGIC = KIND + b"1\n"
 CHECKSUM_BYTES, LENGTH_BYTES = 32, 4
 MAX_BYTES = 1 << 24
-"""Of a file; the largest kernels have 70 KB."""
+"""The most bytes of a file; the largest kernels have 70 KB."""
 READING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
 WRITING = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_CREAT", "O_EXCL"))
 
@@ -30,7 +30,7 @@ class NativeCode:
     """A compiled function.
 
     symbol  the name of the function in the object code
-    needs   the C functions that it calls by name
+    needs   the names of the C functions that it calls
     object  ELF, Mach-O or COFF, as LLVM emits it
     """
 
@@ -40,14 +40,14 @@ class NativeCode:
 
 
 class DamagedError(Exception):
-    """A file of which nothing is used; what is wrong with it."""
+    """Raised if a file is not used, with the reason."""
 
 
 def read(path: Path, versions: dict[str, Any], function: dict[str, str]) -> NativeCode | None:
-    """The code in a file; None if there is no file, or one of other versions.
+    """Read the code of a file; None if it is missing or of other versions.
 
     function  its name and fingerprint
-    Raises    DamagedError: anything else is there, or others may have written it
+    Raises    DamagedError: the file has other content, or others may have written it
     """
     try:
         data = _bytes(path)
@@ -59,7 +59,7 @@ def read(path: Path, versions: dict[str, Any], function: dict[str, str]) -> Nati
 
 
 def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict[str, str]) -> None:
-    """Put a whole file in the place of whatever is there, at once. Raises OSError."""
+    """Write a file atomically, replacing an existing one. Raises OSError."""
     data = _encode(code, versions, function)
     make_folder(path.parent)
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
@@ -76,7 +76,7 @@ def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict
 
 
 def _bytes(path: Path) -> bytes:
-    """The content, read once; what is no file, too large or of others is not read. Raises OSError and DamagedError."""
+    """Read the content once, if it is a file, not too large and trusted. Raises OSError and DamagedError."""
     with open(path, "rb", opener=lambda name, _: os.open(name, READING)) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
@@ -101,7 +101,7 @@ def _checksum(body: bytes) -> bytes:
 
 
 def decode(data: bytes, versions: dict[str, Any], function: dict[str, str]) -> NativeCode | None:
-    """``read`` of a file's content."""
+    """Decode the content of a file as ``read`` does."""
     if not data.startswith(MAGIC):
         if data.startswith(KIND):
             return None

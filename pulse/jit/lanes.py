@@ -1,4 +1,4 @@
-"""Several streams in one call: what a kernel sees of their memories.
+"""The memories of several streams in one call, for kernels.
 
 ``bases`` of a lane kernel has four words for each lane: weights, state and arena of that lane, then the number of
 lanes. ``bases + LANE_WORDS * lane`` are the bases of one lane, for the accessors of ``pointer``.
@@ -19,7 +19,7 @@ from pulse.jit.structs import Struct, struct_at
 
 
 class LaneBases(Struct):
-    """The bases of the memories of a lane, and how many lanes there are."""
+    """The bases of the memories of a lane, and the number of lanes."""
 
     weights: int
     state: int
@@ -30,8 +30,8 @@ class LaneBases(Struct):
 lane_bases_at = struct_at(LaneBases)
 LANE_WORDS = words_of(LaneBases)
 COUNT = fields_of(LaneBases)["lanes"].at
-BLOCK = 4  # lanes of the smallest block that shares one reading of the weights
-CHUNK = 64  # lanes whose places a kernel keeps on the stack
+BLOCK = 4  # the lanes of the smallest block that shares one reading of the weights
+CHUNK = 64  # the lanes whose addresses a kernel keeps on the stack
 
 
 def _fits_eight() -> bool:
@@ -66,11 +66,11 @@ class LaneMemories:
 
 @device
 def lane(row: P, number: int) -> P:
-    """The row over the memories of one lane."""
+    """Return the row over the memories of one lane."""
     return lanes_on(row, LANE_WORDS * number)
 
 
 @device
 def lane_count(row: RowFields) -> int:
-    """How many lanes there are."""
+    """Return the number of lanes."""
     return word_of_bases(row, COUNT)

@@ -1,4 +1,4 @@
-"""Levels of processors: what code is compiled for, what the package carries, and which of them this processor has."""
+"""Levels of processors: targets of compiled code, levels with libraries in the package, the level of this processor."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ from pulse.errors import CompileError
 from pulse.support.record import record
 
 NATIVE = "native"
-"""This very processor, with all that it has."""
+"""This processor, with all its features."""
 _V2 = {
     "cx16": "cx16",
     "sahf": "lahf_lm",
@@ -39,7 +39,7 @@ _ARM32, _WASM = "armv7-unknown-linux-gnueabihf", "wasm32-unknown-unknown"
 
 @record
 class Level:
-    """What many processors have in common.
+    """The common features of many processors.
 
     triple, processor  as LLVM calls them
     features           LLVM's name -> that of Linux in /proc/cpuinfo
@@ -52,12 +52,12 @@ class Level:
 
     @property
     def machine(self) -> str:
-        """The architecture, as ``platform.machine`` has it on Linux."""
+        """The architecture, named as by ``platform.machine`` on Linux."""
         return self.triple.partition("-")[0]
 
     @property
     def missing_features(self) -> list[str]:
-        """What this processor lacks of it, as Linux calls it."""
+        """The features that this processor lacks, in Linux's names."""
         if self.machine != _machine():
             return [f"the architecture {self.machine}"]
         return [flag for flag in self.features.values() if flag not in processor_flags()]
@@ -73,7 +73,7 @@ LEVELS = {
         Level("aarch64", _ARM, "generic", {"neon": "asimd"}),
     )
 }
-"""Those that the package carries machine code for, the best first."""
+"""The levels for which the package has machine code, the best first."""
 TARGETS = {
     **LEVELS,
     "armv7": Level("armv7", _ARM32, "generic", {"neon": "neon", "vfp4": "vfpv4"}),
@@ -87,12 +87,12 @@ TARGETS = {
         },
     ),
 }
-"""All that code can be compiled for; Python runs on the levels only."""
+"""All targets of compiled code; Python runs on the levels only."""
 
 
 @cache
 def processor_flags() -> frozenset[str]:
-    """What Linux says that this processor has and the system lets programs use; nothing on other systems."""
+    """Return the features that Linux lists for this processor; empty on other systems."""
     if sys.platform != "linux":
         return frozenset()
     with open("/proc/cpuinfo", "rb") as file:
@@ -105,9 +105,9 @@ def processor_flags() -> frozenset[str]:
 
 @cache
 def named_level() -> Level | None:
-    """The level that PULSE_LEVEL names; None if it names none, or this very processor.
+    """Return the level that PULSE_LEVEL names; None if it is unset or ``native``.
 
-    Raises CompileError: there is no such level.
+    Raises CompileError: the level does not exist.
     """
     name = os.environ.get("PULSE_LEVEL", "")
     if name in ("", NATIVE):
@@ -118,9 +118,9 @@ def named_level() -> Level | None:
 
 
 def runnable_level() -> Level | None:
-    """The level whose machine code is run: the one that PULSE_LEVEL names, else the best that this processor has.
+    """Return the level whose machine code runs: that of PULSE_LEVEL, else the best one of this processor.
 
-    None for code of this very processor. Raises CompileError: it does not have the one that is named.
+    None for code of this processor. Raises CompileError: the processor does not have the named level.
     """
     level = named_level()
     if level is not None:
@@ -136,5 +136,5 @@ def runnable_level() -> Level | None:
 
 
 def _machine() -> str:
-    """The architecture of this process; empty if it is no Linux of 64 bits."""
+    """Return the architecture of this process; empty if it is not 64-bit Linux."""
     return platform.machine() if sys.platform == "linux" and sys.maxsize > 1 << 32 else ""

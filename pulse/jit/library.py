@@ -1,6 +1,6 @@
-"""The machine code that the package carries: a shared library for each level of processors, and an index of them.
+"""The machine code in the package: a shared library for each level of processors, and an index of them.
 
-``streaming.libraries`` builds them. They are used only where the index tells of the very sources that are installed.
+``streaming.libraries`` builds them. They are used only if the index has the checksums of the installed sources.
 """
 
 import ctypes
@@ -20,18 +20,18 @@ from pulse.support.record import record
 FORMAT = 1
 FOLDER = f"{os.path.dirname(__file__)}/libraries"
 ROOT = os.path.dirname(__file__).removesuffix("/pulse/jit")
-"""What the files of an index are relative to: where the packages are."""
+"""The folder of the packages, to which the files of an index are relative."""
 INDEX = "index.json"
 
 
 @record
 class LibraryIndex:
-    """What the libraries are made of and hold.
+    """The sources and the content of the libraries.
 
-    sources    the files that the functions are written in, and what they are compiled by
+    sources    the files of the functions and of their compiler
     made_of    the checksum of their content
     functions  name -> the module that declares it
-    checksums  level -> that of its library
+    checksums  level -> the checksum of its library
     """
 
     sources: tuple[str, ...]
@@ -41,13 +41,13 @@ class LibraryIndex:
     format: int = FORMAT
 
     def write(self, folder: PathLike[str]) -> None:
-        """Keep it beside the libraries."""
+        """Write the index to the folder of the libraries."""
         with open(f"{os.fspath(folder)}/{INDEX}", "w") as file:
             file.write(json.dumps(asdict(self), indent=1) + "\n")
 
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> "LibraryIndex | None":
-        """The library of a folder; None if there is none, or one of another format."""
+        """Read the index of a folder; None if it is missing or has another format."""
         try:
             values = json.loads(_content(f"{os.fspath(folder)}/{INDEX}"))
         except FileNotFoundError:
@@ -56,30 +56,30 @@ class LibraryIndex:
 
 
 class Library:
-    """A shared library that is loaded, and the functions that it holds."""
+    """A loaded shared library and its functions."""
 
     def __init__(self, index: LibraryIndex, code: ctypes.CDLL) -> None:
         self._index, self._code = index, code
 
     def address(self, name: str, module: str) -> int | None:
-        """Where the function of that name is which that module declares; None if it is not in it."""
+        """Return the address of a function that a module declares; None if it is not in the library."""
         if self._index.functions.get(name) != module:
             return None
         return ctypes.cast(self._code[symbol_of(name)], ctypes.c_void_p).value
 
 
 def symbol_of(name: str) -> str:
-    """What a function is called in a library."""
+    """Return the symbol of a function in a library."""
     return "pulse_" + re.sub(r"\W", "_", name)
 
 
 def file_of(level: str) -> str:
-    """What the library of a level is called."""
+    """Return the file name of the library of a level."""
     return f"{level}.so"
 
 
 def checksum(data: Iterable[bytes]) -> str:
-    """The checksum of all parts, and of where each of them ends."""
+    """Return a checksum of all parts and their lengths."""
     digest = blake2b(digest_size=32)
     for part in data:
         digest.update(b"%d:" % len(part))
@@ -88,7 +88,7 @@ def checksum(data: Iterable[bytes]) -> str:
 
 
 def checksum_of_sources(sources: Iterable[str]) -> str | None:
-    """The checksum of files below ``ROOT``, with their names; None if one is missing."""
+    """Return a checksum of files below ``ROOT`` with their names; None if one is missing."""
     try:
         return checksum(part for name in sources for part in (name.encode(), _content(f"{ROOT}/{name}")))
     except OSError:
@@ -96,14 +96,14 @@ def checksum_of_sources(sources: Iterable[str]) -> str | None:
 
 
 def _content(path: str) -> bytes:
-    """That of a file: it takes half of the time that pathlib does, whose import takes 3 ms."""
+    """Return the content of a file. This takes half the time of pathlib, whose import takes 3 ms."""
     with open(path, "rb", buffering=0) as file:
         return file.read()
 
 
 @cache
 def library() -> Library | None:
-    """What is used by this process; None if its kernels are compiled on this machine.
+    """Return the library of this process; None if its kernels are compiled on this machine.
 
     Raises CompileError: PULSE_LEVEL names a level that does not exist, or that this processor does not have.
     """
@@ -112,7 +112,7 @@ def library() -> Library | None:
 
 
 def load(level: Level, folder: str | PathLike[str]) -> Library | None:
-    """The library of a folder; None if there is none of these sources, or it is damaged, which a warning says."""
+    """Load the library of a folder; None if it is missing, of other sources, or damaged, for which it warns."""
     index = LibraryIndex.read(folder)
     if index is None or level.name not in index.checksums:
         return None

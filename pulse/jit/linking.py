@@ -1,9 +1,9 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-"""Object code made part of this process, by llvmlite alone.
+"""Link object code into this process, with llvmlite alone.
 
-One engine links everything and is never given back: a thread of a C library may be inside of what it holds. LLVM's
-newer engine (LLJIT) would give an error instead of ending the process where a name is missing, but llvmlite calls it
-experimental and does not test it; so names are looked up first.
+One engine links everything and is never freed, since a thread of a C library may be running its code. For a missing
+name, LLVM's newer engine (LLJIT) would raise an error instead of ending the process, but llvmlite calls it experimental
+and does not test it; so names are looked up first.
 """
 
 from functools import cache
@@ -25,7 +25,7 @@ def _engine() -> Any:
 
 
 def link(name: str, code: NativeCode) -> int:
-    """The address of the function. One thread at a time. Raises CompileError: a C function is not in this process."""
+    """Return the address of the function. One thread at a time. Raises CompileError: a C function is missing."""
     engine = _engine()
     if missing := [need for need in code.needs if llvm.address_of_symbol(need) is None]:
         raise CompileError(

@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""From a Python function to object code that stands on its own: numba compiles, LLVM emits.
+"""Compile a Python function to standalone object code, with numba and LLVM.
 
-What comes out has one global symbol and needs no more than C functions by name, so llvmlite alone can link it. What
-numba adds for exceptions and memory is removed if nothing can reach it, and refused where something can.
+The result has one global symbol and needs only C functions by name, so llvmlite alone can link it. Code that numba
+adds for exceptions and memory is removed if it is unreachable; otherwise the function is refused.
 """
 
 import re
@@ -27,15 +27,15 @@ from pulse.jit.processor import processor, target_machine
 from pulse.jit.python_call_codegen import code as python_code
 
 INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
-"""What the names of the interpreter and of numba's own library begin with."""
+"""The prefixes of names of the interpreter and of numba's own library."""
 FREEDOM = re.compile(r"(= f(?:add|sub|mul|div|neg)) (?:(?:reassoc|nsz|contract) )+")
-"""What lets LLVM reorder sums, and contract products with them."""
+"""The flags that let LLVM reorder sums and contract products with them."""
 KEPT_APART = "= { noinline }"
-"""The attributes with which a C function of numba calls what it is made of."""
+"""The attributes with which numba's C wrapper calls the compiled function."""
 
 
 class _Codegen(JITCPUCodegen):
-    """Numba's compiler for the processor that code is compiled for; nothing is linked into the process."""
+    """Numba's compiler for the target processor; it links nothing into the process."""
 
     _library_class = AOTCodeLibrary
 
@@ -43,7 +43,7 @@ class _Codegen(JITCPUCodegen):
         self._tm, self._tm_features = target_machine(), processor().features
         self._target_data = self._tm.target_data
         self._data_layout = str(self._target_data)
-        self._loopvect, self._opt_level = False, 0  # what numba takes without NUMBA_OPT=max
+        self._loopvect, self._opt_level = False, 0  # numba's values without NUMBA_OPT=max
 
     def _create_empty_module(self, name):
         module = super()._create_empty_module(name)
@@ -55,10 +55,10 @@ class _Codegen(JITCPUCodegen):
 
 
 class _Target(target_extension.CPU):
-    """Where kernels run, to numba.
+    """The target of kernels for numba.
 
-    It compiles every helper that a kernel calls by itself. With its own target it would make machine code of each, for
-    the processor of this process, and link that into it, only to inline the LLVM code.
+    Numba compiles every helper that a kernel calls separately. With its default target it would make machine code of
+    each for the processor of this process, and link it, only to inline the LLVM code afterwards.
     """
 
 
@@ -78,11 +78,11 @@ class _HelperDispatcher(Dispatcher):
     targetdescr = _Description("pulse")
 
     def _insert(self, *entry) -> None:
-        """Nothing is kept for calls from Python: there are none."""
+        """Store nothing for calls from Python, since Python does not call kernels."""
 
 
 def _jit(**options):
-    """What numba decorates helpers with."""
+    """Return the decorator that numba applies to helpers."""
     for_kernels = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return lambda function: _HelperDispatcher(function, targetoptions={**options, **for_kernels})
 
@@ -94,7 +94,7 @@ target_extension.jit_registry[_Target] = _jit
 @cache
 def _target_context():
     def executable(library, fndesc, env):
-        """A key for numba's tables, in place of the function that Python would call."""
+        """Return a key for numba's tables, in place of the function that Python would call."""
         return object()
 
     return cpu_target.target_context.subtarget(
@@ -104,13 +104,13 @@ def _target_context():
 
 @global_compiler_lock
 def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[str, Any]):
-    """Numba's optimised LLVM code, and which of its functions is the one in C. Raises CompileError."""
+    """Return numba's optimised LLVM code and the name of its C function. Raises CompileError."""
     register_with_numba()
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})
     flags.no_cpython_wrapper = flags.no_compile = True
     flags.no_cfunc_wrapper = flags.enable_pyobject = False
-    flags.forceinline = True  # into the C function
+    flags.forceinline = True  # inline the compiled function into the C function
     try:
         result = compiler.compile_extra(
             cpu_target.typing_context,
@@ -140,11 +140,11 @@ def optimise(
     options: Mapping[str, Any],
     python: python_call.CallForm | None = None,
 ):
-    """The LLVM code, for ``emit_code``; ``symbol`` is its one global function.
+    """Return the LLVM code of a function, for ``emit_code``; ``symbol`` is its one global function.
 
     signature  numba's
     python     how Python calls it; None: only C does
-    Raises     CompileError: it can raise an exception, allocates memory, or holds an address of this process
+    Raises     CompileError: it can raise an exception, allocates memory, or contains an address of this process
     """
     module, inner = _numba_code(name, function, signature, options)
     module.get_function(inner).name = inner = f"{symbol}.c" if python else symbol
@@ -172,14 +172,15 @@ def optimise(
 
 
 def _in_fixed_order(module: Any) -> Any:
-    """The same code, whose sums are not reordered or contracted any more: what is compiled from it, whatever else is
-    known of its arguments, gives the same bits. Numba's function may become part of the C function.
+    """Forbid further reordering and contraction of sums: code with constant arguments then gives the same bits.
+
+    Numba's function may be inlined into the C function.
     """
     return llvm.parse_assembly(FREEDOM.sub(r"\1 ", str(module)).replace(KEPT_APART, "= { nounwind }"))
 
 
 def emit_code(module: Any, symbol: str) -> NativeCode:
-    """The machine code of what ``optimise`` gave."""
+    """Return the machine code of a module from ``optimise``."""
     return NativeCode(symbol, _needs(module), target_machine().emit_object(module))
 
 

@@ -5,7 +5,7 @@ import warnings
 from pulse.errors import PulseWarning
 
 warned: set[str] = set()
-"""What ``warn_once`` has been given in this process."""
+"""The subjects of all warnings of ``warn_once`` in this process."""
 
 
 def warn_once(message: str, about: str = "") -> None:

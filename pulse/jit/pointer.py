@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 WEIGHTS, STATE, ARENA = 0, 1, 2
 MAX_REGIONS = 8
 REGION_SHIFT = 48
-HEADER = 2  # int64 before the first argument of a row
+HEADER = 2  # the int64 before the first argument of a row
 
 Row = Sequence[int] | NDArray[np.int64]
 Bases = Sequence[NDArray[np.uint8]]
 
 
 def operand(region: int, byte_offset: int) -> int:
-    """The argument for bytes from ``byte_offset`` of ``region``. Raises ValueError if one is out of range."""
+    """Return the argument for bytes from ``byte_offset`` of ``region``. Raises ValueError if one is out of range."""
     if not 0 <= region < MAX_REGIONS or not 0 <= byte_offset < 1 << REGION_SHIFT:
         raise ValueError(f"operand: region {region} at byte {byte_offset} does not exist")
     return region << REGION_SHIFT | byte_offset
 
 
 def real_bits(value: float) -> int:
-    """A float64 as the int64 that ``real_at`` reads."""
+    """Return a float64 as the int64 that ``real_at`` reads."""
     return struct.unpack("<q", struct.pack("<d", value))[0]
 
 
@@ -45,7 +45,7 @@ class Pointer:
         return Pointer(self.elements, self.start + int(count))
 
     def span(self, i: int, count: int) -> slice:
-        """The ``count`` elements from i as a slice of ``elements``. Raises IndexError outside the region."""
+        """Return the ``count`` elements from i as a slice of ``elements``. Raises IndexError outside of the region."""
         first = self.start + int(i)
         if first < 0 or first + count > len(self.elements):
             size = f"{len(self.elements)} {self.elements.dtype}"
@@ -63,9 +63,9 @@ class Pointer:
 def operand_at(
     words: Row, at: int, bases: Bases, dtype: type[np.generic], count: int | None = None, written: bool = True
 ) -> Pointer:
-    """The operand in the word ``at``: of ``count`` elements, if that is known, which may be written or not.
+    """Return the operand in the word ``at``, of ``count`` elements if known, writable or not.
 
-    Raises ValueError: it is not aligned; IndexError: it reaches beyond its region.
+    Raises ValueError: it is not aligned; IndexError: it extends beyond its region.
     """
     word = int(words[at])
     region, size = bases[word >> REGION_SHIFT], np.dtype(dtype).itemsize
@@ -82,5 +82,5 @@ def operand_at(
 
 
 def real_at(words: Row, at: int) -> float:
-    """The float64 that ``real_bits`` packed into the word ``at``."""
+    """Return the float64 that ``real_bits`` packed into the word ``at``."""
     return struct.unpack("<d", struct.pack("<q", int(words[at])))[0]

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""``pointer`` for numba: bare address arithmetic, loads and stores, no checks, no wrapped index."""
+"""``pointer`` for numba: address arithmetic, loads and stores, without checks or wrapped indices."""
 
 import operator
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class PointerType(types.Type):
 
 @register_model(PointerType)
 class PointerModel(models.PrimitiveModel):
-    """The LLVM pointer to the element's data form."""
+    """The LLVM pointer to the element's data type."""
 
     def __init__(self, dmm, fe_type) -> None:
         super().__init__(dmm, fe_type, ir.PointerType(dmm.lookup(fe_type.dtype).get_data_type()))
@@ -38,12 +38,12 @@ WORDS = PointerType(types.int64)
 
 
 def word(builder, words, index):
-    """The int64 at ``words[index]``."""
+    """Load the int64 at ``words[index]``."""
     return builder.load(builder.gep(words, [index], inbounds=True))
 
 
 def declare_type(function: Callable, resolve: Callable[[tuple], object]) -> None:
-    """Let ``resolve(argument types)`` give ``function``'s signature, or None; arguments are converted."""
+    """Let ``resolve(argument types)`` return the signature of ``function``, or None; arguments are converted."""
 
     def generic(self, args, kws):
         return None if kws else resolve(args)
@@ -55,10 +55,10 @@ def declare_type(function: Callable, resolve: Callable[[tuple], object]) -> None
 
 
 def means(function: Callable) -> Callable[[Callable], Callable]:
-    """Decorator: what ``function`` is where it is compiled, in the form of numba's intrinsics.
+    """Make a decorator that defines ``function`` in compiled code, in the form of numba's intrinsics.
 
-    That is a function of the typing context and the types of the arguments, which gives the signature and what builds
-    the code.
+    An intrinsic is a function of the typing context and the argument types that returns the signature and the function
+    that builds the code.
     """
 
     def register(define: Callable) -> Callable:
@@ -71,7 +71,7 @@ def means(function: Callable) -> Callable[[Callable], Callable]:
 
 
 def at_pointer(args, *numbers: int) -> bool:
-    """Whether the arguments are a pointer and, in the places given, integers."""
+    """Whether the arguments are a pointer and, at the given positions, integers."""
     integers = (isinstance(args[place], types.Integer) for place in numbers)
     return isinstance(args[0], PointerType) and all(integers)
 

@@ -1,5 +1,5 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-"""The processor that code is compiled for, and what makes LLVM code into its machine code."""
+"""The target processor, and LLVM's compiler for it."""
 
 from functools import cache
 from typing import Any
@@ -12,7 +12,7 @@ from pulse.support.record import record
 
 @record
 class Processor:
-    """A processor in LLVM's words: its triple, its name and its features; ``carried``: code for it is in libraries."""
+    """A processor in LLVM's terms: triple, name and features; ``carried``: the package has a library for it."""
 
     triple: str
     name: str
@@ -22,7 +22,7 @@ class Processor:
 
 @cache
 def processor() -> Processor:
-    """The processor of this machine, unless PULSE_LEVEL names what many have in common."""
+    """Return the processor of this machine, or the level that PULSE_LEVEL names."""
     if level := named_level():
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
@@ -36,29 +36,29 @@ def processor() -> Processor:
 
 
 def has_features(*names: str) -> bool:
-    """Whether it has all of these features, in LLVM's words."""
+    """Whether the target processor has all of these features, in LLVM's names."""
     return {f"+{name}" for name in names} <= {*processor().features.split(",")}
 
 
 def has_f16() -> bool:
-    """Whether it has an instruction that makes float32 of float16, which every processor but old x86 has."""
+    """Whether it has an instruction that converts float16 to float32; only old x86 has none."""
     return not processor().triple.startswith(("x86", "i")) or has_features("f16c")
 
 
 def has_fma() -> bool:
-    """Whether it can multiply and add with one rounding; WebAssembly and old x86 would call libm for each lane."""
+    """Whether it has fused multiply-add; without, as on WebAssembly and old x86, LLVM would call libm for each lane."""
     if processor().triple.startswith(("x86", "i")):
         return has_features("fma")
     return not processor().triple.startswith("wasm")
 
 
 def has_rounding() -> bool:
-    """Whether it rounds vectors to whole numbers; ARM of 32 bits cannot, and would call libm for each lane."""
+    """Whether it can round vectors to whole numbers; 32-bit ARM cannot and would call libm for each lane."""
     return not processor().triple.startswith("arm")
 
 
 def target_machine() -> Any:
-    """LLVM's compiler for the processor: of code that is linked into this process, or into a library."""
+    """Return LLVM's compiler for the processor, for code that is linked into this process or a library."""
     here = processor()
     target = llvm.Target.from_triple(here.triple)
     if here.carried:

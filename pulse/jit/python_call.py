@@ -1,5 +1,5 @@
 # pyright: basic, reportArgumentType=false
-"""Calls of C functions of int64 from Python: a builtin function whose few instructions are LLVM code of our own.
+"""Call C functions of int64 from Python, through a builtin function of a few generated instructions.
 
 ctypes and cffi do the same through libffi and take three times as long.
 """
@@ -20,11 +20,11 @@ NEEDS = (
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
 )
-"""Functions of the interpreter's stable interface."""
+"""The functions of the interpreter's stable interface that the code calls."""
 
 
 def addresses() -> dict[str, int]:
-    """Where the functions of the interpreter are that the code needs."""
+    """Return the addresses of the functions of the interpreter that the code needs."""
     return {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in NEEDS}
 
 
@@ -32,10 +32,10 @@ def addresses() -> dict[str, int]:
 class CallForm:
     """How Python calls a C function.
 
-    arguments  how many
-    gives_int  an int comes back; else None
+    arguments  the number of arguments
+    gives_int  whether the result is an int; else None
     keeps_gil  the GIL is not released
-    objects    the places of arguments that may be any object: the function gets its address. The others are ints
+    objects    the positions of arguments that may be any object, passed by address; the others are ints
     """
 
     arguments: int
@@ -54,11 +54,11 @@ class _MethodDef(ctypes.Structure):
 
 
 _defined: list[_MethodDef] = []
-"""The interpreter reads them as long as the functions live."""
+"""The definitions of all functions; the interpreter reads them as long as the functions live."""
 
 
 def builtin(name: str, address: int) -> Callable[..., int | None]:
-    """The Python function whose code, made by ``python_call_codegen``, is at the address."""
+    """Return the Python function whose code, from ``python_call_codegen``, is at the address."""
     made = _MethodDef(name.encode(), address, METH_FASTCALL, None)
     _defined.append(made)
     create = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""The LLVM code of what ``python_call`` makes a Python function of."""
+"""The LLVM code of the functions of ``python_call``."""
 
 from llvmlite import ir
 
@@ -17,11 +17,11 @@ FUNCTIONS = {
     "PyEval_SaveThread": (POINTER,),
     "PyEval_RestoreThread": (NOTHING, POINTER),
 }
-"""Of the interpreter's stable interface: result and arguments."""
+"""The functions of the interpreter's stable interface: result and argument types."""
 
 
 def code(form: CallForm, symbol: str, function: str, triple: str) -> str:
-    """LLVM code of ``symbol``, a METH_FASTCALL function around the C function of int64. Its self is None."""
+    """Return the LLVM code of ``symbol``, a METH_FASTCALL wrapper of a C function of int64. Its self is None."""
     module = ir.Module(symbol)
     module.triple = triple
     known = {

@@ -1,6 +1,6 @@
-"""Memory without a type: runs of bytes, and pointers seen as elements of 1, 2, 4 or 8 bytes.
+"""Untyped memory: runs of bytes, and pointers cast to elements of 1, 2, 4 or 8 bytes.
 
-``raw_codegen`` says what these functions are in compiled code.
+``raw_codegen`` defines these functions in compiled code.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ TILE = 8
 
 
 def opaque(number: int) -> int:
-    """The number, hidden from the optimiser, which then moves nothing that depends on it out of a loop."""
+    """Return the number, hidden from the optimiser, so that it moves nothing that depends on it out of a loop."""
     return number
 
 
@@ -24,47 +24,47 @@ def _seen_as(p: Pointer, dtype: type[np.generic]) -> Pointer:
 
 
 def as_u8(p: Pointer) -> Pointer:
-    """The same place, in elements of 1 byte."""
+    """Cast a pointer to elements of 1 byte."""
     return _seen_as(p, np.uint8)
 
 
 def as_i16(p: Pointer) -> Pointer:
-    """The same place, in elements of 2 bytes."""
+    """Cast a pointer to elements of 2 bytes."""
     return _seen_as(p, np.int16)
 
 
 def as_i32(p: Pointer) -> Pointer:
-    """The same place, in elements of 4 bytes."""
+    """Cast a pointer to elements of 4 bytes."""
     return _seen_as(p, np.int32)
 
 
 def as_f32(p: Pointer) -> Pointer:
-    """The same place, in float32; loads and stores keep all bits."""
+    """Cast a pointer to float32; loads and stores keep all bits."""
     return _seen_as(p, np.float32)
 
 
 def as_i64(p: Pointer) -> Pointer:
-    """The same place, in elements of 8 bytes."""
+    """Cast a pointer to elements of 8 bytes."""
     return _seen_as(p, np.int64)
 
 
 def as_f64(p: Pointer) -> Pointer:
-    """The same place, in float64."""
+    """Cast a pointer to float64."""
     return _seen_as(p, np.float64)
 
 
 def move_bytes(dst: Pointer, src: Pointer, count: int) -> None:
-    """``dst[:count] = src[:count]`` of two u8 pointers; the two may overlap."""
+    """Set ``dst[:count] = src[:count]`` through u8 pointers; the two may overlap."""
     dst.elements[dst.span(0, count)] = src.elements[src.span(0, count)].copy()
 
 
 def fill_bytes(dst: Pointer, value: int, count: int) -> None:
-    """``dst[:count] = value`` of a u8 pointer; the low byte of the value."""
+    """Set ``dst[:count] = value`` through a u8 pointer; uses the low byte of the value."""
     dst.elements[dst.span(0, count)] = value & 255
 
 
 def transpose_tile(dst: Pointer, src: Pointer, dst_step: int, src_step: int) -> None:
-    """``dst[i*dst_step + j] = src[j*src_step + i]``, i and j < 8, of two f32 pointers; keeps all bits."""
+    """Set ``dst[i*dst_step + j] = src[j*src_step + i]``, i and j < 8, through f32 pointers; keeps all bits."""
     tile = np.stack([src.elements[src.span(j * src_step, TILE)] for j in range(TILE)], axis=1)
     for i in range(TILE):
         dst.elements[dst.span(i * dst_step, TILE)] = tile[i]

@@ -98,7 +98,7 @@ declare_type(
 
 
 def _interleave(builder, a, b, width: int):
-    """Two rows: the even groups of ``width`` lanes of a and b in turn, and the odd ones."""
+    """Build two rows: the even groups of ``width`` lanes of a and b in turn, and the odd ones."""
     for first in (0, width):
         lanes = [at if at % (2 * width) < width else at - width + TILE for at in range(TILE)]
         mask = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [at + first for at in lanes])

@@ -1,12 +1,12 @@
-"""How far rows reach into their memories: the check of a table that is not trusted.
+"""Check that the rows of an untrusted table stay inside of their memories.
 
-An operand with a number of elements reaches as far as that. For others, ``Instruction.reaches`` says it, of a row whose
-numbers are known::
+An operand with a declared number of elements reaches that far. For others, ``Instruction.reaches`` computes the span
+from the numbers of the row::
 
     def reaches(self) -> Iterator[Reach]:
         yield self.x, table(self.rows_x, self.M) + run(self.K)
 
-Nothing is run. Tables of offsets are read, so they must be among the weights, which no row may write.
+Nothing runs. Tables of offsets are read, so they must be in the weights, which no row may write.
 """
 
 from collections.abc import Sequence
@@ -24,19 +24,19 @@ from pulse.support.bounds import FAR
 from pulse.support.record import record
 
 MOST_LOOPS = 1 << 32
-"""Of all rows together: some seconds."""
+"""The most loops of all rows together: a few seconds."""
 
 
 @record
 class CheckedRow:
-    """A row with its fields as a kernel in plain Python takes them, and how far each operand reaches."""
+    """A row with its fields as for a kernel in plain Python, and the span of each operand."""
 
     row: Instruction
     reaches: list[tuple[Located, Span]]
 
 
 class TableCheck:
-    """The rows of one table, which are checked one after the other; ``finish`` says whether all fit together.
+    """The check of one table, row by row; ``finish`` checks all rows together.
 
     weights, initial  the image of the weights, and that of a stream's state
     arena_bytes       the size of the scratch memory
@@ -61,7 +61,7 @@ class TableCheck:
         if len(words) != HEADER + _words_in(row):
             raise UnsafeRowError(f"{len(words)} words, where it takes {HEADER + _words_in(row)}")
         written = {id(pointer) for each, pointer in pointers if each.spec.written}
-        reaches = list(row.reaches())  # first of all: it refuses numbers that other methods do not expect
+        reaches = list(row.reaches())  # first, since it refuses numbers that other methods do not expect
         loops = int(row.multiply_adds())
         for pointer, span in reaches:
             if pointer is not None:
@@ -80,7 +80,7 @@ class TableCheck:
         return CheckedRow(row, self._reaches)
 
     def writes(self, region: int, first: int, stop: int) -> None:
-        """Note that bytes of a memory are written by others than rows. Raises UnsafeRowError."""
+        """Record that bytes of a memory are written from outside of the rows. Raises UnsafeRowError."""
         if region == WEIGHTS:
             raise UnsafeRowError("the weights would be written")
         if not 0 <= first <= stop <= self._sizes[region]:
@@ -89,13 +89,13 @@ class TableCheck:
             self._written.append((first, stop))
 
     def time(self, byte: int) -> None:
-        """Note that a word of the state is one of time. Raises UnsafeRowError."""
+        """Record that a word of the state holds a time. Raises UnsafeRowError."""
         if byte % 8 or not 0 <= byte <= self._state_bytes - 8:
             raise UnsafeRowError("a word of time outside of the state")
         self._times.add(byte)
 
     def finish(self) -> None:
-        """Raise UnsafeRowError where something writes to the words that rows take for the time."""
+        """Raise UnsafeRowError if anything writes to the words that rows use as times."""
         for first, stop in self._written:
             for byte in self._times:
                 if first < byte + 8 and byte < stop:
@@ -109,7 +109,7 @@ class TableCheck:
         form: Form,
         operands: list[tuple[Field, Located]],
     ) -> RowFields:
-        """A group of a row from its first word on, its fields filled in."""
+        """Decode a group of a row from its first word on."""
         row = object.__new__(group)
         values = row.__dict__
         skipped, own = at - group.START, len(operands)
@@ -178,7 +178,7 @@ class TableCheck:
         return self._typed[key]
 
     def _require_counted(self, each: Field, pointer: Located, row: RowFields) -> None:
-        """An operand with a number of elements."""
+        """Check an operand with a declared number of elements."""
         count = prod(
             number if isinstance(number, int) else getattr(row, number) for number in each.spec.count
         )
@@ -191,7 +191,7 @@ class TableCheck:
             self._note_written(pointer, span)
 
     def _note_time(self, each: Field, pointer: Located) -> None:
-        """A word that a kernel takes for the time, or counts in."""
+        """Record a word that a kernel uses as a time or counter."""
         byte = pointer.start * 8
         if each.spec.written and each.name != "clock":
             self._note_written(pointer, run(1))
@@ -221,7 +221,7 @@ class TableCheck:
 
 
 def _words_in(row: RowFields) -> int:
-    """How many words a row has that was decoded."""
+    """Return the number of words of a decoded row."""
     alone, holding = _own_words(type(row))
     for each in holding:
         value = row.__dict__[each.name]
@@ -231,6 +231,6 @@ def _words_in(row: RowFields) -> int:
 
 @cache
 def _own_words(group: type[RowFields]) -> tuple[int, list[Field]]:
-    """The words of a group without those of the groups in it, and the fields that hold these."""
+    """Return the number of words of a group without its inner groups, and the fields of these."""
     own = fields_of(group).values()
     return sum(each.group is None for each in own), [each for each in own if each.group is not None]

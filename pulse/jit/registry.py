@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-"""Kernels by name: declared as Python functions, compiled on first use, kept on disk."""
+"""Kernels by name: declared as Python functions, compiled at first use, stored on disk."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -22,7 +22,7 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
 
 
 class Kernel(CompiledFunction):
-    """What runs the rows of an instruction: ``function`` is plain Python, ``address`` that of
+    """The kernel of an instruction: ``function`` is plain Python, ``address`` that of the compiled
     ``void(int64* row, int64* bases)``.
     """
 
@@ -31,11 +31,11 @@ class Kernel(CompiledFunction):
         super().__init__(name, function, OPTIONS)
         self.number = number
         self.form: Form = form
-        """Of the weights that it takes."""
+        """The form of its weights."""
         self.forms: dict[Form, Kernel] = {form: self}
-        """It, and those that do the same with weights of another form."""
+        """The kernels for all forms of weights, including this one."""
         self.lanes: Kernel | None = None
-        """The kernel that does the same for several streams at once, if there is one."""
+        """The kernel for several streams at once, if it exists."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -66,9 +66,9 @@ def kernel(function: KernelFunction) -> Kernel:
 
 
 def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
-    """Declare a kernel under a name of its own, for families made in a loop.
+    """Declare a kernel under a given name, for families made in a loop.
 
-    The type of its parameter is the instruction that it runs. If that has weights, there is a kernel for each form.
+    The type of its parameter is the instruction that it runs. If that has weights, each form gets a kernel.
     """
 
     def declare(function: KernelFunction) -> Kernel:
@@ -87,7 +87,7 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
 
 @cache
 def _instruction_of(function: KernelFunction) -> type[Instruction]:
-    """The type of its parameter. Raises TypeError: it is none."""
+    """Return the type of its parameter. Raises TypeError if that is not an instruction."""
     kind_or_none = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
     if not (isinstance(kind_or_none, type) and issubclass(kind_or_none, Instruction)):
         raise TypeError(f"kernel {function.__name__}: its parameter must have an Instruction as its type")
@@ -104,7 +104,7 @@ def _declare(name: str, function: KernelFunction, form: Form) -> Kernel:
 
 
 def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
-    """Declare the form of a kernel that runs one row for several streams; see ``lanes``."""
+    """Declare the variant of a kernel that runs one row for several streams; see ``lanes``."""
 
     def declare(function: KernelFunction) -> Kernel:
         for form, one in single.forms.items():
@@ -115,27 +115,27 @@ def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
 
 
 def kernel_of(number: int) -> Kernel:
-    """The kernel with this number, as in the rows of an unlinked table."""
+    """Return the kernel with this number, as in the rows of an unlinked table."""
     return _by_number[number]
 
 
 def device(function: Function) -> Function:
-    """A helper that kernels may call: inlined when compiled, itself in plain Python."""
+    """Declare a helper that kernels may call: inlined when compiled, called in plain Python."""
     return helper(function, forceinline=True, **OPTIONS)
 
 
 def exact(function: Function) -> Function:
-    """A ``device`` whose arithmetic is done as it is written: the same bits wherever it is inlined."""
+    """Declare a ``device`` without reordered or contracted arithmetic: the same bits wherever it is inlined."""
     return helper(function, forceinline=True, fastmath=False, error_model="numpy")
 
 
 def routine(function: Function) -> Function:
-    """A helper that is called, not inlined: one that is large, or used in several places."""
+    """Declare a helper that is not inlined: one that is large, or called in several places."""
     return helper(function, **OPTIONS)
 
 
 def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
-    """Compile, or load, the named kernels (all if None)."""
+    """Load or compile the named kernels (all if None)."""
     wanted = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
     for one in wanted:
         one.prepare()
@@ -143,12 +143,12 @@ def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
 
 
 def modules_of(names: Iterable[str]) -> dict[str, str]:
-    """Kernel name -> the module that declares it."""
+    """Return the module that declares each kernel: name -> module."""
     return {name: KERNELS[name].function.__module__ for name in names}
 
 
 def require_kernels(modules: Mapping[str, str]) -> None:
-    """Have kernels declared by importing their modules, if they are not yet. Raises LoadError."""
+    """Import the modules of kernels that are not declared yet. Raises LoadError."""
     for name, module in modules.items():
         if name in KERNELS:
             continue

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""The rows of ``instruction`` for numba: two pointers, and fields that are loads from known offsets."""
+"""``instruction`` for numba: rows are two pointers, and their fields are loads from known offsets."""
 
 import operator
 
@@ -26,7 +26,7 @@ ELEMENTS = {
 
 
 def layout_text(declared: type[Fields]) -> str:
-    """All fields, with those of groups."""
+    """Describe all fields, including those of groups."""
     return " ".join(
         f"{each.name}:{each.kind}:{each.spec.element}@{each.at}{each.behind or ''}"
         + (f"({layout_text(each.group)})" if each.group else "")
@@ -35,14 +35,14 @@ def layout_text(declared: type[Fields]) -> str:
 
 
 class RowType(types.Type):
-    """A row of an instruction, or a group of one; its name tells the whole layout."""
+    """A row of an instruction, or a group of one; its name includes the whole layout."""
 
     def __init__(self, group: type[RowFields], form: Form = "f32") -> None:
         self.group, self.form = group, form
         super().__init__(name=f"{group.__module__}.{group.__qualname__}/{form}({layout_text(group)})")
 
     def type_of(self, each: Field) -> types.Type:
-        """What a kernel gets for a field."""
+        """Return the type of a field in a kernel."""
         if each.kind == "number":
             return types.int64
         if each.kind == "real":
@@ -58,12 +58,12 @@ class RowType(types.Type):
 
 
 def kernel_signature(group: type[RowFields], form: Form):
-    """What a kernel takes and gives."""
+    """Return the signature of a kernel."""
     return types.void(RowType(group, form))
 
 
 class GroupsType(types.Type):
-    """Groups of fields in a row, one after the other: ``groups[i]`` is one of them."""
+    """Consecutive groups of fields in a row: ``groups[i]`` is one of them."""
 
     def __init__(self, group: type[RowFields], form: Form) -> None:
         self.row = RowType(group, form)
@@ -73,7 +73,7 @@ class GroupsType(types.Type):
 @register_model(RowType)
 @register_model(GroupsType)
 class RowModel(models.StructModel):
-    """The first word, and the bases of the memories."""
+    """Pointers to the first word of the row and to the bases of the memories."""
 
     def __init__(self, dmm, fe_type) -> None:
         super().__init__(dmm, fe_type, [("words", WORDS), ("bases", WORDS)])

@@ -1,4 +1,4 @@
-"""Rows of several parts, as the ``cuts`` of their instructions say."""
+"""Cut rows into parts, by the ``cuts`` of their instructions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,10 +15,10 @@ from pulse.support.record import record
 
 @record
 class RowCut:
-    """A row in parts: how it is cut.
+    """The division of a row into parts.
 
-    bounds   where the parts begin, and the end of the last one
-    scratch_bytes  what each part but the first takes of further scratch memory
+    bounds         the beginnings of the parts, and the end of the last one
+    scratch_bytes  the further scratch memory of each part but the first
     """
 
     cut: Cut
@@ -41,7 +41,7 @@ class _Word:
 
 
 def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
-    """The best way to cut a row into ``count`` parts: of about the same size, and little that all read; None: none."""
+    """Return the best cut into ``count`` parts: of similar size, with few elements that all read, or None."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
     cuts: list[RowCut] = []
     for cut in row.cuts():
@@ -57,7 +57,7 @@ def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
 
 
 def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_at: int) -> list[list[int]]:
-    """The rows of the parts; ``scratch_at``: the byte of the arena from which on there is scratch for them."""
+    """Return the rows of the parts; ``scratch_at``: the byte of the arena at which their scratch memory begins."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
     placed, cut = _words(kernel, row), parts.cut
     made: list[list[int]] = []
@@ -89,7 +89,7 @@ def _words(kernel: Kernel, row: RowFields) -> dict[str, _Word]:
 
 
 def _named_words(kernel: Kernel, group: RowFields, at: int, prefix: str) -> Iterator[tuple[str, _Word]]:
-    """The words of a row by the names of their fields, those of groups behind the name of the group."""
+    """Yield the words of a row by the names of their fields, those of groups prefixed with the name of the group."""
     for each in fields_of(type(group)).values():
         place, name = at + each.at, prefix + each.name
         place += sum(getattr(group, count) * size for count, size in each.behind)

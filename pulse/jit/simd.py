@@ -1,8 +1,8 @@
 """Sixteen float32 lanes as a value, as plain Python. ``simd*_codegen`` give numba the same functions.
 
-Three values: lanes of float32, lanes of int32 (for the bits of floats), and masks (one bool a lane).
+There are three kinds: lanes of float32, lanes of int32 (also for the bits of floats), and masks (a bool per lane).
 ``+ - * /`` (and ``+=`` …) and unary ``-`` work on float lanes, ``+ - * & | ^ << >>`` on int lanes (``>>``
-keeps the sign), ``& | ~`` on masks. Where lanes meet a plain number, the number is splat.
+keeps the sign), ``& | ~`` on masks. A plain number is broadcast to all lanes.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Floats = NDArray[np.float32]
 
 
 class Vector:
-    """Sixteen values of float32, int32 or bool; never changed in place."""
+    """Sixteen immutable values of float32, int32 or bool."""
 
     __slots__ = ("values",)
     __array_ufunc__ = None
@@ -86,7 +86,7 @@ class Vector:
         return Vector(~self.values)
 
 
-Value = Vector | float  # lanes, or a number that is splat
+Value = Vector | float  # lanes, or a number that is broadcast
 
 
 def _lanes(value: Value) -> Floats:
@@ -112,7 +112,7 @@ def vload(p: Pointer, i: int) -> Vector:
 
 
 def vload_first(p: Pointer, i: int) -> Vector:
-    """The first 16 of 32 packed elements from ``p[i]``; of bf16 they lie as ``in_pairs`` has them."""
+    """The first 16 of 32 packed elements from ``p[i]``; bf16 elements are ``in_pairs``."""
     elements = p.elements[p.span(i, 2 * LANES)]
     if elements.dtype == np.uint16:
         return Vector((elements[::2].astype(np.uint32) << 16).view(np.float32))
@@ -120,7 +120,7 @@ def vload_first(p: Pointer, i: int) -> Vector:
 
 
 def vload_second(p: Pointer, i: int) -> Vector:
-    """The other 16 of these."""
+    """The other 16 of the elements of ``vload_first``."""
     elements = p.elements[p.span(i, 2 * LANES)]
     if elements.dtype == np.uint16:
         return Vector((elements[1::2].astype(np.uint32) << 16).view(np.float32))
@@ -128,10 +128,10 @@ def vload_second(p: Pointer, i: int) -> Vector:
 
 
 def in_pairs(values: NDArray[Any]) -> NDArray[Any]:
-    """Elements [..., 32] as ``vload_first`` and ``vload_second`` read them, a shape [..., 32] too.
+    """Reorder elements [..., 32] as ``vload_first`` and ``vload_second`` read them; the shape stays [..., 32].
 
-    bf16: elements j and j + 16 are the halves of one word of 32 bits, which a shift and a mask make floats of without
-    moving any lane. Other types stay as they are.
+    bf16: elements j and j + 16 are the halves of one word of 32 bits, which a shift and a mask convert to floats
+    without moving lanes. Other types do not change.
     """
     if values.dtype != np.uint16:
         return values
@@ -145,7 +145,7 @@ def vstore(p: Pointer, i: int, v: Vector) -> None:
 
 
 def vload_part(p: Pointer, i: int, n: int) -> Vector:
-    """The first n elements from ``p[i]``, then zeros; touches no memory past them. 16 and more is all."""
+    """The first n elements from ``p[i]``, then zeros; touches no memory after them. All for n >= 16."""
     n = min(n, LANES)
     v = np.zeros(LANES, np.float32)
     v[:n] = p.elements[p.span(i, n)]
@@ -153,7 +153,7 @@ def vload_part(p: Pointer, i: int, n: int) -> Vector:
 
 
 def vstore_part(p: Pointer, i: int, n: int, v: Vector) -> None:
-    """Write the first n lanes from ``p[i]``; touches no memory past them."""
+    """Write the first n lanes from ``p[i]``; touches no memory after them."""
     n = min(n, LANES)
     p.elements[p.span(i, n)] = _lanes(v)[:n]
 
@@ -164,26 +164,51 @@ def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
 
 
 def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Four times 4 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
+    """Four groups of 4 float32 elements, ``step`` apart, from ``p[i]``; after n groups, the last is repeated."""
     return _chunks(p, i, step, n, 4)
 
 
 def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Twice 8 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
+    """Two groups of 8 float32 elements, ``step`` apart, from ``p[i]``; after n groups, the last is repeated."""
     return _chunks(p, i, step, n, 8)
 
 
-def _rotate(v: Value, width: int) -> Vector:
-    return Vector(np.roll(_lanes(v).reshape(-1, width), -1, axis=1).ravel())
+def vspread_twos(p: Pointer, i: int) -> Vector:
+    """Each of 2 float32 elements from ``p[i]`` eight times."""
+    return Vector(np.repeat(p.elements[p.span(i, 2)], LANES // 2))
+
+
+def vspread_fours(p: Pointer, i: int) -> Vector:
+    """Each of 4 float32 elements from ``p[i]`` four times."""
+    return Vector(np.repeat(p.elements[p.span(i, 4)], LANES // 4))
+
+
+def _rotate(v: Value, width: int, by: int = 1) -> Vector:
+    return Vector(np.roll(_lanes(v).reshape(-1, width), -by, axis=1).ravel())
+
+
+def vturn_by_two(v: Value) -> Vector:
+    """All lanes turned by two: lanes 2, 3 … 15, 0, 1."""
+    return _rotate(v, LANES, 2)
+
+
+def vturn_by_four(v: Value) -> Vector:
+    """All lanes turned by four: lanes 4, 5 … 15, 0 … 3."""
+    return _rotate(v, LANES, 4)
+
+
+def vturn_by_eight(v: Value) -> Vector:
+    """The halves exchanged: lanes 8, 9 … 15, 0 … 7."""
+    return _rotate(v, LANES, 8)
 
 
 def vturn_fours(v: Value) -> Vector:
-    """Each four lanes turned by one: lanes 1, 2, 3, 0, then 5, 6, 7, 4 …"""
+    """Rotate each four lanes by one: lanes 1, 2, 3, 0, then 5, 6, 7, 4 …"""
     return _rotate(v, 4)
 
 
 def vturn_eights(v: Value) -> Vector:
-    """Each eight lanes turned by one: lanes 1, 2 … 7, 0, then 9, 10 … 15, 8."""
+    """Rotate each eight lanes by one: lanes 1, 2 … 7, 0, then 9, 10 … 15, 8."""
     return _rotate(v, 8)
 
 
@@ -282,22 +307,22 @@ def vsqrt(v: Value) -> Vector:
 
 
 def vfloor(v: Value) -> Vector:
-    """Down to a whole number."""
+    """Round down to a whole number."""
     return Vector(np.floor(_lanes(v)))
 
 
 def vceil(v: Value) -> Vector:
-    """Up to a whole number."""
+    """Round up to a whole number."""
     return Vector(np.ceil(_lanes(v)))
 
 
 def vround(v: Value) -> Vector:
-    """To the nearest whole number, halves to even."""
+    """Round to the nearest whole number, halves to even."""
     return Vector(np.rint(_lanes(v)))
 
 
 def vlt(a: Value, b: Value) -> Vector:
-    """Mask of a < b; false if either is NaN (so for all comparisons but ``vne``)."""
+    """Mask of a < b; false if either is NaN (as for all comparisons but ``vne``)."""
     return Vector(_lanes(a) < _lanes(b))
 
 
@@ -350,12 +375,12 @@ def vmax_across(v: Vector) -> np.float32:
 
 
 def vtoint(v: Value) -> Vector:
-    """Float lanes to int lanes, towards zero. NaN, or beyond int32: any value."""
+    """Convert float lanes to int lanes, towards zero. Undefined for NaN and beyond int32."""
     return Vector(_lanes(v).astype(np.int32))
 
 
 def vtofloat(v: Vector) -> Vector:
-    """Int lanes to float lanes."""
+    """Convert int lanes to float lanes."""
     return Vector(_ints(v).astype(np.float32))
 
 
@@ -392,15 +417,15 @@ def vexp2_biased(v: Value) -> Vector:
 
 
 def vexp2i(v: Value) -> Vector:
-    """2**v of whole numbers v in -126…127; beyond them any value."""
+    """2**v for whole numbers v in -126…127; undefined beyond."""
     return vfrombits((vtoint(v) + 127) << 23)
 
 
 def vexponent(v: Value) -> Vector:
-    """The e of v = m * 2**e with 1 <= m < 2, for normal v; the sign is ignored."""
+    """The exponent e of v = m * 2**e with 1 <= m < 2, for normal v; ignores the sign."""
     return vtofloat(((vbits(v) >> 23) & 255) - 127)
 
 
 def vmantissa(v: Value) -> Vector:
-    """The m of v = m * 2**e with 1 <= m < 2, for normal v; the sign is dropped."""
+    """The mantissa m of v = m * 2**e with 1 <= m < 2, for normal v; without the sign."""
     return vfrombits((vbits(v) & 0x7FFFFF) | 0x3F800000)

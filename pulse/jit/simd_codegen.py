@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""``simd`` for numba: LLVM vectors of 16 lanes, each function lowered in place, no call.
+"""``simd`` for numba: LLVM vectors of 16 lanes; each function is generated inline.
 
 Explicit 16-lane vectors become one zmm register with AVX-512, two ymm with AVX2, four q with NEON.
 """
@@ -43,13 +43,13 @@ MASK = LanesType("bool", MASK_LL)
 
 
 def constant(data: ir.VectorType, values):
-    """An LLVM vector constant; one value is repeated."""
+    """Return an LLVM vector constant; one value is repeated."""
     values = values if isinstance(values, list) else [values] * LANES
     return ir.Constant(data, [ir.Constant(data.element, value) for value in values])
 
 
 def splat(builder, scalar, data: ir.VectorType):
-    """A scalar in every lane."""
+    """Broadcast a scalar to every lane."""
     one = builder.insert_element(ir.Constant(data, ir.Undefined), scalar, INT32(0))
     return builder.shuffle_vector(one, ir.Constant(data, ir.Undefined), constant(INTS_LL, 0))
 
@@ -62,7 +62,7 @@ def _splat_number(context, builder, fromty, toty, value):
 
 
 def accepts(given: types.Type, wanted: types.Type) -> bool:
-    """Whether an argument is of the wanted type or a number that converts to it."""
+    """Whether an argument has the wanted type or is a number that converts to it."""
     if given == wanted:
         return True
     if isinstance(wanted, LanesType):
@@ -71,9 +71,9 @@ def accepts(given: types.Type, wanted: types.Type) -> bool:
 
 
 def lowers(function: Callable, result: types.Type, *arguments: types.Type, lanes_needed: bool = False):
-    """Decorator: ``build(builder, *values)`` is what ``function`` means for these argument types.
+    """Make a decorator: ``build(builder, *values)`` defines ``function`` for these argument types.
 
-    ``lanes_needed``: at least one argument must be lanes already (operators, which numbers have too).
+    ``lanes_needed``: at least one argument must be lanes (for operators, which numbers have too).
     """
 
     def resolve(given):
@@ -105,7 +105,7 @@ def call(builder, name: str, result: ir.Type, *args, flags: tuple[str, ...] = ()
     return builder.call(function, args, fastmath=flags)
 
 
-# making
+# construction
 
 
 @lowers(simd.vsplat, FLOATS, types.float32)
@@ -162,9 +162,9 @@ for _function, _name in ((simd.vabs, "fabs"), (simd.vsqrt, "sqrt")):
 
 
 def _round(builder, v, towards: str | None):
-    """To the nearest whole number, even ones at ties; "<": not above v, ">": not below it.
+    """Round to the nearest whole number, ties to even; "<": down, ">": up.
 
-    By way of int32: numbers from 2**23 on are whole.
+    It converts to int32: numbers from 2**23 on are whole.
     """
     size, limit = call(builder, "llvm.fabs.v16f32", FLOATS_LL, v), constant(FLOATS_LL, 2.0**23)
     number = builder.fptosi(v, INTS_LL)
@@ -225,7 +225,7 @@ def _fma_half(builder, a, b, c):
 
 
 def extreme(builder, a, b, comparison: str):
-    """The smaller ("<") or larger (">") of a and b, NaN if either is."""
+    """Build the smaller ("<") or larger (">") of a and b; NaN if either is NaN."""
     first = builder.select(builder.fcmp_ordered(comparison, b, a), b, a)
     return builder.select(builder.fcmp_unordered("uno", b, b), b, first)
 
@@ -269,10 +269,16 @@ def _nonzero(builder, v):
 
 # across the lanes
 
-for _function, _width in ((simd.vturn_fours, 4), (simd.vturn_eights, 8)):
+for _function, _width, _by in (
+    (simd.vturn_fours, 4, 1),
+    (simd.vturn_eights, 8, 1),
+    (simd.vturn_by_two, LANES, 2),
+    (simd.vturn_by_four, LANES, 4),
+    (simd.vturn_by_eight, LANES, 8),
+):
     lowers(_function, FLOATS, FLOATS)(
-        lambda builder, v, width=_width: builder.shuffle_vector(
-            v, v, constant(INTS_LL, [i - i % width + (i + 1) % width for i in range(LANES)])
+        lambda builder, v, width=_width, by=_by: builder.shuffle_vector(
+            v, v, constant(INTS_LL, [i - i % width + (i + by) % width for i in range(LANES)])
         )
     )
 
@@ -299,7 +305,7 @@ for _function, _first in ((simd.vmix_first, 0), (simd.vmix_second, LANES // 2)):
 
 
 def across(builder, v, combine: Callable):
-    """Fold 16 lanes to one by halves."""
+    """Reduce 16 lanes to one by halves."""
     width = LANES
     while width > 1:
         width //= 2

@@ -24,16 +24,16 @@ from pulse.jit.simd_codegen import (
 HALVES_LL = ir.VectorType(ir.IntType(16), LANES)
 FLOAT_POINTER, INT8_POINTER = PointerType(types.float32), PointerType(types.int8)
 F16_POINTER, BF16_POINTER = PointerType(types.int16), PointerType(types.uint16)
-"""Of elements that are seen as their bits."""
+"""Pointers to elements that are accessed as their bits."""
 
 
 def vector_pointer(builder, p, i, data: ir.VectorType = FLOATS_LL):
-    """The address of 16 elements from ``p[i]``."""
+    """Return the address of 16 elements from ``p[i]``."""
     return builder.bitcast(builder.gep(p, [i], inbounds=True), ir.PointerType(data))
 
 
 def first_lanes(builder, n):
-    """The mask of lanes below n, an int32."""
+    """Build the mask of lanes below n, an int32."""
     return builder.icmp_signed("<", constant(INTS_LL, list(range(LANES))), splat(builder, n, INTS_LL))
 
 
@@ -44,7 +44,7 @@ def _load(builder, p, i):
 
 @lowers(simd.vload, FLOATS, F16_POINTER, types.int64)
 def _load_f16(builder, p, i):
-    """One instruction of the processor, or else what it does: denormals are read as they are in both."""
+    """Load float16: one instruction, or its emulation; both keep denormals."""
     halves = builder.load(vector_pointer(builder, p, i, HALVES_LL), align=2)
     if has_f16():
         return builder.fpext(builder.bitcast(halves, ir.VectorType(ir.HalfType(), LANES)), FLOATS_LL)
@@ -66,7 +66,7 @@ def _load_bf16(builder, p, i):
 
 
 def words_of_pairs(builder, p, i):
-    """Two bf16 in each lane."""
+    """Load two bf16 in each lane."""
     return builder.load(vector_pointer(builder, p, i, INTS_LL), align=4)
 
 
@@ -118,7 +118,7 @@ def _store_part(builder, p, i, n, v):
 
 
 def chunks(builder, p, i, step, n, width: int):
-    """Vectors of ``width`` elements, joined; the address of one that is missing is that of the last."""
+    """Load vectors of ``width`` elements and join them; a missing one is read at the address of the last."""
     parts = []
     for number in range(LANES // width):
         place, last = ir.Constant(INT64, number), builder.sub(n, ir.Constant(INT64, 1))
@@ -132,7 +132,19 @@ def chunks(builder, p, i, step, n, width: int):
     return parts[0]
 
 
+def spread(builder, p, i, width: int):
+    """``width`` elements, each repeated until all lanes are full."""
+    few = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, width)), align=4)
+    return builder.shuffle_vector(few, few, constant(INTS_LL, [i * width // LANES for i in range(LANES)]))
+
+
 for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
     lowers(_function, FLOATS, FLOAT_POINTER, types.int64, types.int64, types.int64)(
         lambda builder, p, i, step, n, width=_width: chunks(builder, p, i, step, n, width)
+    )
+
+
+for _function, _width in ((simd.vspread_twos, 2), (simd.vspread_fours, 4)):
+    lowers(_function, FLOATS, FLOAT_POINTER, types.int64)(
+        lambda builder, p, i, width=_width: spread(builder, p, i, width)
     )

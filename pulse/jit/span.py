@@ -1,4 +1,4 @@
-"""The elements that a row reaches: what ``RowFields.reaches`` is written in."""
+"""Spans: the elements that a row reaches, for ``RowFields.reaches``."""
 
 from typing import Any, TypeAlias
 
@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 from pulse.jit.pointer import WEIGHTS, Pointer
 
 LARGEST_NUMBER = 1 << 31
-"""Of the numbers of a row that stand for elements and frames: sums and products of them stay exact."""
+"""The bound of numbers of elements and frames in a row: sums and products of them stay exact."""
 SIZES = (1, 2, 4, 8)
-"""Bytes of the elements that are moved as they are."""
+"""The bytes of elements that are copied without conversion."""
 
 
 class Span:
-    """Elements from the one that a pointer shows: from ``low`` to ``last``, none if ``empty``.
+    """Elements relative to a pointer: from ``low`` to ``last``, none if ``empty``.
 
-    loops   how often a kernel comes by
+    loops   how many accesses a kernel makes
     """
 
     __slots__ = ("empty", "last", "loops", "low")
@@ -24,12 +24,12 @@ class Span:
         self.low, self.last, self.loops, self.empty = low, last, loops, empty
 
     def __add__(self, other: "Span") -> "Span":
-        """All sums of two."""
+        """Return the span of all sums of two elements."""
         empty = self.empty or other.empty
         return Span(self.low + other.low, self.last + other.last, self.loops * other.loops, empty)
 
     def __mul__(self, size: int) -> "Span":
-        """The span in elements that are as many times smaller."""
+        """Return the span in elements that are ``size`` times smaller."""
         return Span(self.low * size, self.last * size + size - 1, self.loops, self.empty or size == 0)
 
 
@@ -38,11 +38,11 @@ NOTHING = Span(0, 0, 1, True)
 
 
 class UnsafeRowError(ValueError):
-    """A row that reaches outside of its memories, or may do so."""
+    """Raised if a row reaches outside of its memories, or may do so."""
 
 
 class Located(Pointer):
-    """A pointer of a row that is checked: ``region`` is where it points to."""
+    """A pointer of a row that is checked; ``region`` is the memory that it points to."""
 
     __slots__ = ("covered", "region")
 
@@ -57,7 +57,7 @@ class Located(Pointer):
 
 
 def run(count: int, step: int = 1) -> Span:
-    """This many elements, ``step`` apart. Raises UnsafeRowError: a negative number."""
+    """Return the span of this many elements, ``step`` apart. Raises UnsafeRowError if a number is negative."""
     if count <= 0:
         if count < 0:
             raise UnsafeRowError(f"a count of {count}")
@@ -67,7 +67,7 @@ def run(count: int, step: int = 1) -> Span:
 
 
 def table(pointer: Pointer, count: int) -> Span:
-    """The offsets in this many words of a table. Raises UnsafeRowError: it is not among the weights."""
+    """Return the span of the offsets in ``count`` words of a table. Raises UnsafeRowError if it is no weight."""
     assert isinstance(pointer, Located)
     if count < 0 or pointer.region != WEIGHTS:
         raise UnsafeRowError("a table of offsets that rows may change")
@@ -84,11 +84,11 @@ def table(pointer: Pointer, count: int) -> Span:
 
 
 def require(holds: bool, what: str) -> None:
-    """Raise UnsafeRowError where a row is not as its kernel needs it."""
+    """Raise UnsafeRowError if a row does not meet a condition of its kernel."""
     if not holds:
         raise UnsafeRowError(what)
 
 
 def require_size(size: int) -> None:
-    """Raise UnsafeRowError if there are no such elements."""
+    """Raise UnsafeRowError if no elements have this size."""
     require(size in SIZES, f"elements of {size} bytes")

@@ -1,5 +1,5 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
-"""Functions for single rows of a kernel, found on the disk, or compiled and kept there."""
+"""Functions for single rows of a kernel: loaded from the disk, or compiled and stored there."""
 
 import ctypes
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _linked: dict[str, "SpecialFunctions"] = {}
 class SpecialFunctions:
     """The functions of some rows of a kernel.
 
-    addresses  of each row, with the C signature of the kernel; they do not look at the row that they are given
-    nbytes     of their object code
+    addresses  the address for each row, with the C signature of the kernel; the function ignores its row argument
+    nbytes     the bytes of their object code
     """
 
     addresses: tuple[int, ...]
@@ -26,9 +26,9 @@ class SpecialFunctions:
 def special_functions(
     kernel: Kernel, rows: Sequence[tuple[int, ...]], compiles: bool
 ) -> SpecialFunctions | None:
-    """The functions of rows whose words, without the kernel and the length, are given.
+    """Return the functions of rows, given by their words without the kernel and the length.
 
-    compiles  compile what is not on the disk, which takes seconds; else None is given for it
+    compiles  compile functions that are not on the disk, which takes seconds; otherwise the result is then None
     Raises    CompileError
     """
     from pulse.jit.linking import link

@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 """Machine code for single rows: a kernel with the words of a row as constants.
 
-LLVM inlines the kernel and computes what follows from the words: counts and steps of loops, branches over forms, places
-of operands. The order of sums is that of the kernel, so the results are the same bits.
+LLVM inlines the kernel and folds everything that depends on the words: counts and steps of loops, branches over forms,
+offsets of operands. Sums keep the order of the kernel, so the results are bit-identical.
 """
 
 import re
@@ -19,13 +19,13 @@ from pulse.jit.registry import Kernel
 
 INNER = "pulse_kernel"
 OPAQUE = re.compile(r'(%\S+ =) (?:tail )?call i64 asm sideeffect "", "=r,0"\((i64 [^)]*)\)[^\n]*')
-"""What ``raw.opaque`` hides from LLVM; here it shall see it."""
+"""The code of ``raw.opaque``, which is removed here: LLVM may see the constants."""
 
 
 def special_code(kernel: Kernel, symbol: str, rows: Sequence[tuple[int, ...]]) -> NativeCode:
-    """A function for each row; ``symbol`` gives the address of their addresses.
+    """Compile a function for each row; ``symbol`` returns the address of a table of their addresses.
 
-    rows    the words of each, without the kernel and the length
+    rows    the words of each row, without the kernel and the length
     Raises  CompileError
     """
     module = llvm.parse_assembly(_kernel_text(kernel))
@@ -47,7 +47,7 @@ def _kernel_text(kernel: Kernel) -> str:
 
 
 def _functions_text(module, symbol: str, rows: Sequence[tuple[int, ...]]) -> str:
-    """The functions, with the C signature of a kernel, and their table, in LLVM's assembly."""
+    """Return LLVM assembly of the functions, with the C signature of a kernel, and of their table."""
     (pair,) = module.get_function(INNER).arguments
     lines = [
         f'target triple = "{module.triple}"',

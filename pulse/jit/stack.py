@@ -1,7 +1,7 @@
 """Scratch memory of a kernel, as plain Python; ``stack_codegen`` gives numba the same functions.
 
-The memory is on the stack of the thread that runs the kernel: uninitialised, gone when the kernel returns.
-Counts are literals or constants of a module; call these at the top of a kernel, not in a loop.
+The memory is on the stack of the thread that runs the kernel: uninitialised, and invalid when the kernel returns.
+Counts are literals or constants of a module; call these functions at the top of a kernel, not in a loop.
 """
 
 import numpy as np
@@ -25,20 +25,20 @@ class PointerTable:
 
 
 def stack_f32(count: int) -> Pointer:
-    """``count`` float32."""
+    """Allocate ``count`` float32."""
     return Pointer(np.full(count, np.nan, np.float32), 0)
 
 
 def stack_f64(count: int) -> Pointer:
-    """``count`` float64."""
+    """Allocate ``count`` float64."""
     return Pointer(np.full(count, np.nan), 0)
 
 
 def stack_i64(count: int) -> Pointer:
-    """``count`` int64."""
+    """Allocate ``count`` int64."""
     return Pointer(np.zeros(count, np.int64), 0)
 
 
 def stack_pointers(count: int) -> PointerTable:
-    """``count`` pointers to float32."""
+    """Allocate ``count`` pointers to float32."""
     return PointerTable([Pointer(np.zeros(0, np.float32), 0)] * count)

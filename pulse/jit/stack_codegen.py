@@ -11,7 +11,7 @@ from numba.extending import intrinsic, overload
 from pulse.jit import stack
 from pulse.jit.pointer_codegen import INT64, PointerType, declare_type
 
-LINE = 64  # bytes
+LINE = 64  # the bytes of a cache line
 POINTERS = PointerType(PointerType(types.float32))
 
 

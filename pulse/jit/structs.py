@@ -10,8 +10,8 @@ A declaration is a class; a field is a number, a real, several ``numbers``, or a
     gate_at = struct_at(Gate)
 
 Compiled or not, ``gate_at(address)`` is the struct there; ``gate.shut`` loads a field, ``gate.shut = 1`` stores one.
-``structs[i]`` is the one that lies i structs further on. ``atomics`` takes a struct and the name of a field. Compiled,
-a field is at a place that the compiler knows; ``structs_codegen`` tells numba.
+``structs[i]`` is the struct i further on. ``atomics`` takes a struct and the name of a field. In compiled code, a field
+is at an offset that the compiler knows; ``structs_codegen`` defines that for numba.
 """
 
 import ctypes
@@ -27,14 +27,14 @@ from pulse.jit.fields import LINE, WORD, Field, Fields, Spec, fields_of, words_o
 
 
 def numbers(count: int | None = None) -> Any:
-    """This many int64; None, for the last field: up to the end of the memory."""
+    """Declare this many int64; None, for the last field: up to the end of the memory."""
     return field(metadata={"spec": Spec("numbers", count=() if count is None else (count,))})
 
 
 class Struct(Fields):
-    """Fields in memory that belongs to its maker.
+    """Fields in memory that the creator of the struct owns.
 
-    words  int64 from its first word on, to the end of the memory
+    words  the int64 from its first word to the end of the memory
     """
 
     __slots__ = ("_numbers", "_reals", "words")
@@ -62,7 +62,7 @@ class Struct(Fields):
 
     @classmethod
     def new(cls, count: int = 1, more: int = 0) -> Self:
-        """Zeros, on a cache line: this many structs, one at least, and the words of numbers up to the end."""
+        """Allocate zeroed structs on a cache line; ``more``: the words of numbers up to the end."""
         words = max(count, 1) * words_of(cls) + more
         memory = np.zeros(words + LINE, np.int64)
         first = -memory.ctypes.data // WORD % LINE
@@ -70,7 +70,7 @@ class Struct(Fields):
 
     @classmethod
     def at(cls, address: int) -> Self:
-        """The one at an address."""
+        """Return the struct at an address."""
         memory = (ctypes.c_int64 * words_of(cls)).from_address(address)
         return cls(np.ctypeslib.as_array(memory))
 
@@ -80,7 +80,7 @@ class Struct(Fields):
         return self.words.ctypes.data
 
     def address_of(self, name: str) -> int:
-        """The address of a field. Raises KeyError: there is none of that name."""
+        """Return the address of a field. Raises KeyError if no field has that name."""
         return self.address + WORD * fields_of(type(self))[name].at
 
     def __getitem__(self, i: int) -> Self:
@@ -100,7 +100,7 @@ S = TypeVar("S", bound=Struct)
 
 
 def _getter(each: Field) -> Callable[[Any], Any]:
-    """What reads a field of a struct."""
+    """Return a function that reads a field of a struct."""
     at, group = each.at, each.group
     if each.kind == "number":
         return lambda struct: struct._numbers[at]
@@ -113,12 +113,12 @@ def _getter(each: Field) -> Callable[[Any], Any]:
 
 
 def bytes_of(kind: type[Struct]) -> int:
-    """How many bytes the fields take."""
+    """Return how many bytes the fields take."""
     return WORD * words_of(kind)
 
 
 def struct_at(kind: type[S]) -> Callable[[int], S]:
-    """A function that gives the struct of this kind at an address."""
+    """Return a function from an address to the struct of this kind there."""
 
     def at(address: int) -> S:
         return kind.at(address)

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""What ``structs`` means to numba: a pointer, and fields that are loads and stores at known places."""
+"""``structs`` for numba: a pointer, and fields that are loads and stores at known offsets."""
 
 import operator
 
@@ -19,14 +19,14 @@ DOUBLE = ir.DoubleType()
 
 
 class StructType(types.Type):
-    """A struct; its name tells the whole layout."""
+    """A struct; its name includes the whole layout."""
 
     def __init__(self, kind: type[Struct]) -> None:
         self.kind = kind
         super().__init__(name=f"{kind.__module__}.{kind.__qualname__}({layout_text(kind)})")
 
     def type_of(self, name: str):
-        """What compiled code gets for a field; None: there is none of that name."""
+        """Return the type of a field in compiled code; None if no field has that name."""
         each = fields_of(self.kind).get(name)
         if each is None:
             return None
@@ -52,7 +52,7 @@ class _Fields(AttributeTemplate):
 
 
 def place_of(builder, struct: StructType, value, name: str):
-    """Where a field is."""
+    """Return the address of a field."""
     return builder.gep(value, [INT64(fields_of(struct.kind)[name].at)], inbounds=True)
 
 
@@ -87,7 +87,7 @@ def _nth(context, builder, sig, args):
 
 
 def declare_struct_at(declared: StructAt) -> None:
-    """Tell numba of a function that makes a struct of an address."""
+    """Declare to numba a function from an address to a struct."""
     result = StructType(declared.kind)
 
     @means(declared.function)

@@ -8,10 +8,10 @@ pulse.frames            frames of the symbol in a pulse
 pulse.input_rates       frames of each input for each frame of the symbol, such as 1/2
 pulse.input_lengths     frames of each input in a whole stream, integer arithmetic on the symbol
 pulse.output_rates, pulse.output_lengths   the same of outputs
-pulse.end               the input that is fed with the stream's length; left out if no input is
+pulse.end               the input for the stream's length; omitted if there is none
 pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses go on until offset + length frames, that many in
                         each pulse, have been run; left out if nothing is awaited
-pulse.assumptions       what must hold of the symbol; left out if nothing must
+pulse.assumptions       the conditions on the symbol; omitted if there are none
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,9 +29,9 @@ Properties: TypeAlias = Mapping[str, "list[int | str]"]
 
 
 def properties_fragment(notes: Notes, inputs: Sequence[str], outputs: Sequence[str]) -> Fragment:
-    """The notes of a pulsed model, as tract takes them.
+    """The properties of a pulsed model, in tract's form.
 
-    inputs, outputs  the identifiers of the file, in the order of the notes; behind them the one of the end, if any
+    inputs, outputs  the identifiers of the file, in the order of the properties; then that of the end, if any
     """
     entries: dict[str, Sequence[int] | Sequence[str]] = {
         DELAY: [note.delay for note in notes.outputs],

@@ -64,7 +64,7 @@ class Subscript:
 
 @record
 class Subrange:
-    """``values[start:stop]``; a bound that is left out is None."""
+    """``values[start:stop]``; an omitted bound is None."""
 
     values: "Expression"
     start: "Expression | None"
@@ -102,7 +102,7 @@ class Assignment:
 
 @record
 class Parameter:
-    """A parameter of a fragment; ``type`` as it is written, ``default`` None if it must be given."""
+    """A parameter of a fragment; ``type`` as written, ``default`` None if it is required."""
 
     name: str
     type: str
@@ -122,7 +122,7 @@ class Fragment:
 
 @record
 class Document:
-    """A graph and what stands before it.
+    """A graph and its preamble.
 
     version     as it is written
     extensions  the words of each line

@@ -27,27 +27,27 @@ class Clues(FileNode):
         return self.outlets[0]
 
     def fact(self, wire: OutletId) -> InferenceFact:
-        """What is known of a wire."""
+        """The known facts of a wire."""
         return self.wire_facts.fact(wire)
 
     def rank(self, wire: OutletId) -> int | None:
-        """The number of axes of a wire, if it is known."""
+        """The number of axes of a wire; None if unknown."""
         return self.wire_facts.rank(wire)
 
     def numbers(self, slot: int) -> Array | None:
-        """The value of an input, if it is known and free of symbols."""
+        """The value of an input, if known and without symbols."""
         value = self.wire_facts.value(self.input(slot))
         return None if value is None or is_symbolic(value) else value
 
     def integers(self, slot: int) -> list[int] | None:
-        """The integers of an input, if they are known and free of symbols."""
+        """The integers of an input, if known and without symbols."""
         value = self.numbers(slot)
         if value is None or not np.issubdtype(value.dtype, np.integer):
             return None
         return [int(number) for number in value.ravel().tolist()]
 
     def sizes(self, slot: int) -> Dims | None:
-        """The entries of an input that lists sizes, as far as they are known."""
+        """The known entries of an input that lists sizes."""
         value = self.fact(self.input(slot)).value
         if value is None or not (is_symbolic(value) or np.issubdtype(value.dtype, np.integer)):
             return None
@@ -59,7 +59,7 @@ class Clues(FileNode):
         return int(size) if size is not None and size.is_const else None
 
     def find_axes(self, since: int, slot: int) -> list[int] | None:
-        """The axes that are listed, in an attribute before opset ``since``, then in an input; None if not known."""
+        """The listed axes, from an attribute before opset ``since``, else from an input; None if unknown."""
         if self.opset < since:
             return list(self.integer_list("axes", ()))
         return self.integers(slot) if self.has(slot) else []

@@ -24,7 +24,7 @@ from pulse.wiring import wire
 class NodeContext(FileNode):
     """One node while it is translated.
 
-    ``wire_name`` is the name of its first output; the last op that stands for the node gets it.
+    ``wire_name`` is the name of its first output, given to the last op of the translation.
     ``captures`` has the values around the node that its Subgraphs read, by their names.
     """
 
@@ -34,15 +34,15 @@ class NodeContext(FileNode):
     captures: Mapping[str, OutletId] = field(default_factory=dict[str, OutletId])
 
     def fact(self, slot: int) -> TypedFact:
-        """What is known of an input."""
+        """The known facts of an input."""
         return self.graph.fact(self.input(slot))
 
     def value(self, slot: int) -> Array | None:
-        """The value of an input if it is known: an array of numbers, or of TDim."""
+        """The value of an input, an array of numbers or of TDim; None if unknown."""
         return self.fact(slot).value
 
     def numbers(self, slot: int, what: str) -> Array:
-        """The value of an input, which must be known and free of symbols. Raises LoadError."""
+        """The value of an input, which must be known and without symbols. Raises LoadError."""
         value = self.value(slot)
         if value is None:
             raise self.error(f"its {what} is computed while running; only a constant is covered")

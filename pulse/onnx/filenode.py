@@ -19,7 +19,7 @@ T = TypeVar("T")
 class FileNode:
     """One node of a file, its attributes read with their types.
 
-    ``wire_name`` is the name of its first output; ``inputs`` has None if an optional input is left out.
+    ``wire_name`` is the name of its first output; ``inputs`` has None for omitted optional inputs.
     """
 
     op_type: str
@@ -33,18 +33,18 @@ class FileNode:
         return LoadError(f"{self.wire_name} ({self.op_type}): {message}")
 
     def has(self, slot: int) -> bool:
-        """Whether an optional input is given."""
+        """Whether an optional input is present."""
         return slot < len(self.inputs) and self.inputs[slot] is not None
 
     def input(self, slot: int) -> OutletId:
-        """An input. Raises LoadError if it is left out."""
+        """Return an input. Raises LoadError if it is omitted."""
         outlet = self.inputs[slot] if slot < len(self.inputs) else None
         if outlet is None:
             raise self.error(f"input {slot} is missing")
         return outlet
 
     def given_inputs(self) -> list[OutletId]:
-        """Every input that is given."""
+        """Every input that is present."""
         return [outlet for outlet in self.inputs if outlet is not None]
 
     def axis(self, axis: int, rank: int) -> int:

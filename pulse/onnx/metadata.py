@@ -55,7 +55,7 @@ class PortNote:
 
 @record
 class AwaitedNote:
-    """What an output waits for."""
+    """The wires whose end an output waits for."""
 
     frames: int
     offset: int
@@ -153,7 +153,7 @@ def _without_blanks(note: PortNote | StateNote) -> dict[str, Any]:
 
 
 def is_exported(entries: Mapping[str, str]) -> bool:
-    """Whether the metadata of a file says that it is a pulsed model."""
+    """Whether a file is a pulsed model, by its metadata."""
     return "pulse_format" in entries
 
 

@@ -16,7 +16,7 @@ Says: TypeAlias = "Callable[[Clues], Iterable[Relation]]"
 class Rule:
     """The relations between the wires of an operator, in addition to its translator.
 
-    says      the relations, of what is known so far
+    says      the relations, from the facts so far
     uniform   the translator treats every size alike, so it may see symbols in place of sizes that are not known
     parts     inputs whose values may have entries that are not known, and are symbols to the translator as well
     """

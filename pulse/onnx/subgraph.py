@@ -19,7 +19,7 @@ class BodyGraph:
     """A body that a node runs.
 
     captures   names of values around the node that the body reads
-    read       the body as a graph, from what is known of its inputs and captures
+    read       the body as a graph, from the facts of its inputs and captures
     """
 
     proto: GraphProto
@@ -32,7 +32,7 @@ class BodyGraph:
         return [value.name for value in self.proto.input]
 
     def to_typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedNetwork:
-        """The body as a model; inputs and captures whose value is known are constants in it.
+        """The body as a model; inputs and captures with known values are constants in it.
 
         Raises LoadError if the file's bodies have too many nodes.
         """

@@ -75,7 +75,7 @@ def _inside(tensor: TensorProto, dtype: DType) -> Array:
 
 
 def _external(tensor: TensorProto, dtype: DType, folder: Path | None, what: str) -> Array:
-    """The array of a tensor whose data is in a file beside the model: ``length`` bytes from ``offset`` on."""
+    """The array of a tensor whose data is in a file next to the model: ``length`` bytes from ``offset`` on."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:

@@ -101,7 +101,8 @@ class Dft(Op):
         if axis is None or axis == self.axis:
             return Whole(
                 "a Fourier transform over time needs the whole stream",
-                "cut the stream into frames of constant length (STFT), or transform another axis",
+                "cut the stream into frames of constant length (STFT), transform another axis, or write a "
+                "convolution as long as the stream (S4D) in its recurrent form",
             )
         if axis == inputs[0].rank - 1:
             return Whole("real and imaginary part are its last axis", "keep time out of the last axis")

@@ -1,8 +1,8 @@
-"""TensorFlow: ``read`` graphs and SavedModels into models, ``operators`` by family; here, what these share.
+"""TensorFlow: ``read`` graphs and SavedModels into models, ``operators`` by family; here, their common parts.
 
 load      a graph or SavedModel as a model; ``load(path).session()`` is a session on it
-Session   runs of parts of a graph, with variables that keep what they were assigned
-register_op, register_kernel   operators of your own, declared apart from what computes them
+Session   runs of parts of a graph, with variables that keep their values
+register_op, register_kernel   your own operators, declared separately from their kernels
 """
 
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ __all__ = ["Session", "TensorflowModel", "load", "register_kernel", "register_op
 
 
 def __getattr__(name: str) -> Any:
-    """The names above, imported when they are asked for."""
+    """The names above, imported on first access."""
     from importlib import import_module
 
     homes = {"load": "model", "TensorflowModel": "model", "Session": "session"}

@@ -37,7 +37,7 @@ class Functions(Protocol):
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
-        """A function as a model; arguments whose value is known are constants in it. Raises LoadError."""
+        """A function as a model; arguments with known values are constants in it. Raises LoadError."""
         ...
 
 
@@ -45,14 +45,14 @@ class Functions(Protocol):
 class TensorflowNode(NodeContext):
     """One node while it is translated.
 
-    library   the functions of the file, where an attribute names one
+    library   the functions of the file, which attributes may name
     """
 
     library: "Functions | None" = None
 
     @property
     def functions(self) -> "Functions":
-        """The functions of the file. Raises LoadError: there are none."""
+        """The functions of the file. Raises LoadError if it has none."""
         if self.library is None:
             raise self.error("the file has no functions; export the model again")
         return self.library
@@ -88,7 +88,7 @@ class TensorflowNode(NodeContext):
         return type_.known_type
 
     def is_complex(self, name: str = "T") -> bool:
-        """Whether an input is complex: a last axis of two, the real and the imaginary part, stands for that."""
+        """Whether an input is complex: a last axis of two, the real and the imaginary part."""
         value = self.attributes.get(name)
         return isinstance(value, TensorType) and value.is_complex
 

@@ -1,6 +1,6 @@
-"""TensorFlow's protocol buffers: those fields that are read, by their public numbers, in a pool of our own.
+"""TensorFlow's protocol buffers: the fields that are read, by their public numbers, in a private pool.
 
-The pool is private, so that an imported TensorFlow, which registers the same names, does not meet it.
+The pool is private, so that it does not conflict with an imported TensorFlow, which registers the same names.
 """
 
 from typing import Any, TypeAlias
@@ -115,7 +115,7 @@ def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> N
 
 
 def classes(maps: bool = True) -> dict[str, Proto]:
-    """The messages in a pool of their own; maps may be lists of entries too, which a file does not tell apart."""
+    """The messages in a private pool; maps may also be lists of entries, since files do not distinguish them."""
     file = FileDescriptorProto(name="pulse/tensorflow.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _FIELDS.items():
         _message(file, name, fields, maps)

@@ -1,4 +1,4 @@
-"""A model that was read from a TensorFlow file, which knows its graph."""
+"""A model from a TensorFlow file, with its graph."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -30,7 +30,7 @@ class TensorflowModel(Model):
         return super().dot() if self.nodes is None else picture(self, self.nodes)
 
     def session(self) -> "Session":
-        """A session on the graph, with variables of its own. Raises LoadError: the graph is not known."""
+        """A session on the graph, with its own variables. Raises LoadError if the graph is unknown."""
         from pulse.tensorflow.session import Session
 
         if self.contents is None:

@@ -75,7 +75,7 @@ class GraphNode:
     controls   nodes that have to run before it
     stored     its attributes in the file
     given      attributes that are not of the file
-    values     of the attributes of the function that it stands in
+    values     of the attributes of the enclosing function
     """
 
     name: str
@@ -178,8 +178,8 @@ class Function:
 
     inputs    names of the arguments
     types     their types, by number
-    outputs   what it gives
-    effects   nodes that run whatever is asked for
+    outputs   its results
+    effects   nodes that always run
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Operators of users, declared and implemented separately, as TensorFlow's documentation describes.
 
-An operator is a name with typed inputs and outputs, and a function that says the outputs' shapes. Its kernel is a
-function of arrays. Both together are an op and its translator, which ``pulse.operator`` registers like any other.
+An operator is a name with typed inputs and outputs, and a function from shapes to shapes. Its kernel is a function of
+arrays. Together they are an op and its translator, which ``pulse.operator`` registers like any other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ Kernel: TypeAlias = Callable[..., Any]
 Shapes: TypeAlias = Callable[..., Any]
 Streaming: TypeAlias = Callable[[Sequence[TypedFact], Sequence[int | None]], Relation]
 ANY = "any"
-"""In place of a type: whatever the first input of that kind has."""
+"""In place of a type: that of the first input of this kind."""
 BACKENDS = ("numpy", "numba")
 
 
@@ -87,7 +87,7 @@ class OwnCall(Op):
     """The op of a declared operator.
 
     Inputs, outputs   as the operator declares them
-    Stream            as the operator says; else refused
+    Stream            as the operator declares; else refused
     Raises            FactError: other types or numbers of inputs than declared; shapes that do not fit
     Source            TensorFlow, "Create an op"
     """
@@ -195,9 +195,9 @@ def register_op(
 
 
 def register_kernel(name: str, backend: str = "numpy") -> Callable[[Kernel], Kernel]:
-    """Give a declared operator a kernel: a function of arrays that gives an array, or several.
+    """Give a declared operator a kernel: a function from arrays to one or several arrays.
 
-    backend  ``numpy``: called as it is; ``numba``: compiled at the first call, and taken if there are both
+    backend  ``numpy``: called directly; ``numba``: compiled at the first call, and preferred to ``numpy``
     Raises   LoadError: no operator is declared under this name; there is no such backend
     """
     if name not in OWN:

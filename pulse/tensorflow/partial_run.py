@@ -17,15 +17,15 @@ class Runs(Protocol):
         feeds: Mapping[str, Any] | None = None,
         targets: Sequence[str] = (),
     ) -> Any:
-        """Run what the fetches and targets need."""
+        """Run the nodes that the fetches and targets need."""
         ...
 
 
 class PartialRun:
-    """A run that takes its feeds, and gives its fetches, in several parts.
+    """A run that takes its feeds, and returns its fetches, in several parts.
 
-    What a part computed and gave is given to the parts after it, so that it is not computed again; each target runs
-    once. Assignments that a part needs are part of that run: fetch a tensor after them once.
+    Results of a part are passed to later parts, so that they are not computed again; each target runs once.
+    Assignments that a part needs are part of that run: fetch a tensor after them once.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The graph of a file as a picture, with what a model no more has: variables, assignments, control edges."""
+"""The graph of a file as a picture, with parts that models do not have: variables, assignments, control edges."""
 
 from typing import cast
 
@@ -15,7 +15,7 @@ _LONGEST = 60
 
 
 def picture(model: FileNetwork, graph: FlatGraph) -> str:
-    """The nodes in groups by name scope; data edges carry what is known of the tensor, control edges are dashed."""
+    """The nodes in groups by name scope; data edges have the known facts of the tensor, control edges are dashed."""
     drawing = Picture(model.title)
     keys = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
     facts = _facts(model)

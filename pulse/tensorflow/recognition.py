@@ -1,4 +1,4 @@
-"""Telling TensorFlow's files by their content."""
+"""Recognise TensorFlow's files by their content."""
 
 from pulse.loading.format import Content
 
@@ -25,7 +25,7 @@ def _begins(head: bytes) -> bool:
 
 
 def _inside(head: bytes, at: int) -> bytes:
-    """The first byte of a message whose length stands at a place."""
+    """The first byte of a message whose length is at a place."""
     while at < len(head) and head[at] >= 0x80:
         at += 1
     return head[at + 1 : at + 2]

@@ -30,7 +30,7 @@ MOST_PLANS = 64
 """The most plans that a session keeps."""
 _ASKING = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
-"""Attributes that may say the type of a node's first output."""
+"""Attributes that may have the type of a node's first output."""
 
 
 class CacheInfo(NamedTuple):
@@ -52,7 +52,7 @@ class _Key(NamedTuple):
 
 @dataclass(eq=False)
 class _Plan:
-    """The graph of a request; and models of it, by the shapes of what they are given."""
+    """The graph of a request, and models of it by the shapes of their inputs."""
 
     graph: FlatGraph
     models: dict[Any, TypedNetwork] = field(default_factory=dict[Any, TypedNetwork])
@@ -84,11 +84,11 @@ class Session:
         targets: Sequence[str] = (),
         watch: Sequence[str] = (),
     ) -> Any:
-        """Run what the fetches and targets need.
+        """Run the nodes that the fetches and targets need.
 
-        fetches  tensors, ``node`` or ``node:1``: one name, or several; of a node without outputs None is given
-        feeds    tensor -> value; what lies before a tensor that is fed does not run
-        targets  nodes that run and give nothing
+        fetches  tensors, ``node`` or ``node:1``: one name, or several; None for a node without outputs
+        feeds    tensor -> value; nodes before a tensor that is fed do not run
+        targets  nodes that run and return nothing
         watch    tensors that are looked at on the way: ``watched`` has them after the run
         Gives    the array of the one name, or a list of them
         Raises   LoadError, FactError: the graph cannot run, naming the node; InputError: a feed does not fit, or is
@@ -110,7 +110,7 @@ class Session:
     def partial_run(
         self, fetches: Sequence[str], feeds: Sequence[str] = (), targets: Sequence[str] = ()
     ) -> "PartialRun":
-        """A run in parts: ``run`` of it feeds some of the feeds at a time, and gives some of the fetches.
+        """A run in parts: each call of its ``run`` takes some of the feeds, and returns some of the fetches.
 
         Raises InputError: a name is unknown
         """
@@ -182,7 +182,7 @@ class Session:
 
     @property
     def initialisers(self) -> list[str]:
-        """The nodes that only let assignments run: what TensorFlow makes of ``global_variables_initializer``."""
+        """The nodes that only run assignments, such as ``global_variables_initializer`` of TensorFlow."""
         names: list[str] = []
         for node in self._nodes.values():
             ops = [self._nodes[name].op for name in node.controls if name in self._nodes]
@@ -268,7 +268,7 @@ class Session:
         self._values[node.name] = array
 
     def extend(self, graph: bytes) -> None:
-        """Add the nodes of another GraphDef; variables keep what they hold. Raises LoadError: a name is taken."""
+        """Add the nodes of another GraphDef; variables keep their values. Raises LoadError: a name is taken."""
         proto = decode(GraphDef, graph, "these bytes")
         nodes = graph_nodes(proto.node, "these bytes")
         duplicates = [node.name for node in nodes if node.name in self._nodes]
@@ -389,7 +389,7 @@ class Session:
                 )
 
     def _convert_result(self, endpoint: NodeOutput, value: Array) -> Array:
-        """A result in the type that the graph gives it."""
+        """A result in its type in the graph."""
         node = self._nodes[endpoint.node]
         if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):
             return np.asarray(value[..., 0] + 1j * value[..., 1])
@@ -409,7 +409,7 @@ _JUDGING = (
 
 
 def _result_types(node: GraphNode) -> list[Any]:
-    """The attributes that say the type of a node's result, of complex numbers or what they became."""
+    """The attributes with the type of a node's result, complex or its real form."""
     if node.op in ("ComplexAbs", "Real", "Imag", "Angle", "IRFFT"):
         return []
     names = ("DstT",) if node.op == "Cast" else ("Tcomplex", "Tout", "dtype", "T")

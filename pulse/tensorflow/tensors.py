@@ -52,7 +52,7 @@ LARGEST = 1 << 31
 """The most elements of a tensor."""
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
-"""Sizes, None if one is not known; None for a shape of unknown rank."""
+"""Sizes, with None for unknown ones; None for a shape of unknown rank."""
 
 
 @record

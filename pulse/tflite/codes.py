@@ -26,7 +26,7 @@ NONE, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
 """Fused activations, by their numbers in the schema."""
 
 Apply: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId]
-"""Wires a product of x with weights and a bias, the last argument telling its wires apart."""
+"""Wires a product of x with weights and a bias; the last argument is the suffix of its wires."""
 
 
 def fused_activation(node: TfliteNode) -> int:
@@ -55,7 +55,7 @@ def code_range(dtype: DType, zero: int) -> tuple[int, int]:
 
 
 def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
-    """An output and what its codes stand for. Raises LoadError if the file does not say it."""
+    """An output and the meaning of its codes. Raises LoadError if the file does not state it."""
     tensor = node.makes[slot]
     if tensor.quantization is None or not tensor.has_codes:
         raise node.error(f"its output {tensor.name} is {tensor.kind} without a scale, where codes go in")
@@ -115,11 +115,11 @@ def exact_sum(
     apply: Apply,
     spread: Sequence[int] = (-1,),
 ) -> OutletId:
-    """A sum of products of codes, exactly: of f32 if that is wide enough, else of f64.
+    """An exact sum of products of codes: in f32 if that suffices, else in f64.
 
     weights, bias  whole numbers; ``output_axis`` of the weights has the outputs
     largest        of ``abs(x)``
-    spread         the shape in which one number for each output meets the sums
+    spread         the shape in which one number for each output broadcasts to the sums
     """
     summed = tuple(axis for axis in range(weights.ndim) if axis != output_axis % weights.ndim)
 

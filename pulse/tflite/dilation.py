@@ -15,7 +15,7 @@ PADDED = "_PAD_OF_DILATION"
 """Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 VALID = 1
 IMAGE = 4
-"""The axes of what a convolution reads."""
+"""The axes of a convolution's input."""
 
 
 def merge_dilation(graph: Subgraph) -> Subgraph:

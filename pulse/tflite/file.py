@@ -55,10 +55,10 @@ class Tensor:
     """A tensor of a subgraph.
 
     name      as in the file
-    kind      its type in the words of the schema
-    shape     -1 where a size is not fixed; None if the rank is not known
-    quantization  of codes; None of plain numbers
-    data      its value where the file stores it
+    kind      its type as named in the schema
+    shape     -1 for a size that is not fixed; None if the rank is unknown
+    quantization  of codes; None for plain numbers
+    data      its value if the file stores it
     variable  whether it is kept from call to call
     """
 
@@ -82,8 +82,8 @@ class Tensor:
 
 @record(eq=False)
 class Operator:
-    """A node: its kind in the words of the schema, the numbers of its tensors (-1 if one is left out); ``inner`` are
-    those that only say what its sums inside are scaled to.
+    """A node: its kind as named in the schema, the numbers of its tensors (-1 if omitted); ``inner`` are those that
+    only state the scales of its inner sums.
     """
 
     kind: str
@@ -154,7 +154,7 @@ def _text(value: Any) -> str:
 
 
 def _integers(value: Any) -> tuple[int, ...]:
-    """A vector as the package gives it: an array, or 0 if the file has none."""
+    """A vector as returned by the package: an array, or 0 if the file has none."""
     return tuple(int(number) for number in value.tolist()) if isinstance(value, np.ndarray) else ()
 
 
@@ -267,7 +267,7 @@ class _Parser:
         return data.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def _buffer_bytes(self, buffer: Any, where: str) -> NDArray[np.uint8]:
-        """The bytes of a buffer; those of large files lie after the FlatBuffer."""
+        """The bytes of a buffer; in large files they follow the FlatBuffer."""
         offset, size = buffer.Offset(), buffer.Size()
         if offset > 1:
             if offset + size > len(self._data):

@@ -1,4 +1,4 @@
-"""Sigmoid and tanh of int16 codes in fixed point, where the scale of the codes is a power of two.
+"""Sigmoid and tanh of int16 codes in fixed point, if the scale of the codes is a power of two.
 
 e**x is a product of constants for the bits of x and a polynomial on [-1/4, 0); quotients take three steps of Newton's
 method. Numbers are int16 with ``whole`` bits in front of the point; a product of two is the upper 16 bits of
@@ -71,7 +71,7 @@ def _clamp(x: Whole) -> Whole:
 
 
 def _fix(value: float, whole: int = 0) -> int:
-    """A constant: of 32 bits first, as it is written, and of these the upper half."""
+    """A constant: the upper half of its 32-bit form."""
     wide = int(np.rint(value * 2.0 ** (31 - whole)))
     return min((wide + (1 << 15)) >> 16, MOST)
 

@@ -19,7 +19,7 @@ LOW, HIGH = -128.0, 127.0
 
 
 def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[OutletId, OutletId]:
-    """``code - zero`` of each row, and the reciprocal of its scale; a row is what lies along ``axes``."""
+    """``code - zero`` of each row, and the reciprocal of its scale; a row is the elements along ``axes``."""
     along = tuple(axes)
     low = node.each("min", node.wire(Reduce("min", along, True), [x], "least"), 0.0, suffix="row_min")
     high = node.each("max", node.wire(Reduce("max", along, True), [x], "largest"), 0.0, suffix="row_max")
@@ -106,7 +106,7 @@ def half_away(node: TfliteNode, x: OutletId) -> OutletId:
 def combine(
     node: TfliteNode, total: OutletId, step: OutletId, bias: Array | None, spread: Sequence[int]
 ) -> OutletId:
-    """Sums of products of codes as floats, plus a bias; ``spread`` is how numbers of the outputs meet the sums."""
+    """Sums of products of codes as floats, plus a bias; ``spread``: the shape that broadcasts to the sums."""
     scale = node.quantization(1).scale
     factor = node.constant(scale.reshape(spread if scale.size > 1 else ()), "scale")
     y = node.each("mul", node.each("mul", total, step, suffix="stepped"), factor, suffix="product")

@@ -17,7 +17,7 @@ from pulse.tflite import fixed_point
 
 ENTRIES, POINTS = 256, 24
 UNIT = 3 * 4096
-"""The argument of the table that stands for 1."""
+"""The argument of the table that means 1."""
 LARGEST = 32767
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
@@ -93,7 +93,7 @@ def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real)
 
     Entries are moved by half of the error in the middle between them.
 
-    low, high   what the least and the largest code stand for
+    low, high   the values of the least and the largest code
     unit        codes of the output for 1
     """
     two = type(low)(2)

@@ -25,7 +25,7 @@ _SHORT = 60
 class TfliteOp(ModelOp):
     """An operator of a subgraph.
 
-    slots  for each input place of the operator: which of the node's inputs, None if it is left out
+    slots  for each input slot of the operator the node's input; None if omitted
     """
 
     kind: str

@@ -35,10 +35,10 @@ def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNe
 class TfliteNode(NodeContext):
     """One node while it is translated.
 
-    reads   the tensors that it reads, None if one is left out
+    reads   the tensors that it reads; None if omitted
     makes   the tensors that it makes
     body    reads another subgraph of the file
-    inner   tensors that only say what its sums inside are scaled to
+    inner   tensors that only state the scales of its inner sums
     """
 
     reads: tuple[Tensor | None, ...] = ()
@@ -55,7 +55,7 @@ class TfliteNode(NodeContext):
         return bool(self.makes) and self.makes[0].has_codes
 
     def read(self, slot: int) -> Tensor:
-        """The tensor of an input. Raises LoadError if it is left out."""
+        """The tensor of an input. Raises LoadError if it is omitted."""
         tensor = self.reads[slot] if slot < len(self.reads) else None
         if tensor is None:
             raise self.error(f"input {slot} is missing")
@@ -120,14 +120,14 @@ def subtract_zero(tensor: Tensor) -> Array:
 
 
 def decode(tensor: Tensor) -> Array:
-    """A stored tensor of codes as the f32 numbers that they stand for."""
+    """A stored tensor of codes as f32 numbers."""
     assert tensor.quantization is not None
     scale = along(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
     return (subtract_zero(tensor).astype(np.float32) * scale).astype(np.float32)
 
 
 def along(values: Array, axis: int, rank: int) -> Array:
-    """Numbers of the channels on an axis, so that they broadcast to a tensor of a rank; one number as it is."""
+    """Numbers of the channels on an axis, so that they broadcast to a tensor of a rank; a single number unchanged."""
     if values.size == 1:
         return values.reshape(())
     return values.reshape([-1 if place == axis else 1 for place in range(rank)])

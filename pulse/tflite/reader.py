@@ -45,7 +45,7 @@ def read(
 
 
 def _choose(signatures: Sequence[Signature], key: str | None, title: str) -> Signature | None:
-    """The signature of a key, or the first; warns where the file has others."""
+    """The signature of a key, or the first one; warns if the file has others."""
     keys = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
         match = next((signature for signature in signatures if signature.key == key), None)
@@ -80,7 +80,7 @@ def _port_names(
 
 
 def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
-    """The inputs in the form that ``input_facts`` reads; the caller says the sizes of ``sized_names``."""
+    """The inputs in the form that ``input_facts`` reads; the caller gives the sizes of ``sized_names``."""
     values = [_port(graph.tensors[number], name, name in sized_names) for number, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
@@ -96,8 +96,8 @@ def _port(tensor: Tensor, name: str, sized: bool) -> Any:
 
 
 def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
-    """Sizes; names for those that are open. A batch that is open, the first of several axes, is 1 as in LiteRT, unless
-    the caller says what it is.
+    """Sizes, with names for open ones. Unless the caller gives it, an open batch (the first of several axes) is 1 as
+    in LiteRT.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
     symbols = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
@@ -285,7 +285,7 @@ class _Builder:
             )
 
     def _read(self, name: str, tensor: Tensor) -> OutletId:
-        """The value of a variable; what it was before the call if nothing has assigned it yet."""
+        """The value of a variable; that before the call if nothing has assigned it yet."""
         if name not in self._current:
             self._begin(name, tensor)
         return self._current[name]

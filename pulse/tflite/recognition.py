@@ -1,4 +1,4 @@
-"""Telling TFLite files by their content."""
+"""Recognise TFLite files by their content."""
 
 IDENTIFIER = b"TFL3"
 

@@ -1,8 +1,8 @@
 """Verification of the offsets of a FlatBuffer against its schema.
 
-The accessors of the ``tflite`` package follow every offset that a file gives. So each table, vector and text of the
-schema is looked at first: its place, its size, and the places of its fields. A tree of tables that shares parts is
-looked at once for each part; a file may not make that longer than itself.
+The accessors of the ``tflite`` package follow every offset of a file. So each table, vector and text of the schema is
+checked first: its place, its size, and the places of its fields. In a tree of tables with shared parts, each part is
+checked for each use; the total must not be longer than the file.
 """
 
 import struct
@@ -63,7 +63,7 @@ SCHEMA: Mapping[str, Mapping[int, Kind]] = {
     "SignatureDef": {0: VectorLayout("TensorMap"), 1: VectorLayout("TensorMap"), 2: TEXT},
     "TensorMap": {0: TEXT},
 }
-"""Table -> number of a field -> what its offset leads to. Source: TensorFlow Lite schema, version 3."""
+"""Table -> number of a field -> the target of its offset. Source: TensorFlow Lite schema, version 3."""
 
 
 def verify(data: bytes, what: str) -> None:

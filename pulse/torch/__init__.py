@@ -8,11 +8,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from pulse.errors import InputError, PulseWarning
+from pulse.errors import FactError, InputError, PulseWarning
 from pulse.loading.format import read_onnx
-from pulse.models import Model
+from pulse.models import Model, TypedModel
 from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.tolerance import offline
+from pulse.torch.advice import describe_branches
 from pulse.torch.arguments import Dynamic, ModuleCall, read_call
 from pulse.torch.axes import Axes, describe_time, find_time
 from pulse.torch.comparison import Comparison
@@ -142,7 +143,7 @@ def from_torch(
         _warn(title, describe_states(model))
         if compare:
             with silence_exporter():
-                typed = model.analyse()
+                typed = _analyse(model, title, onnx_export.branches)
                 examples = samples(torch, call, list(typed.inputs), title)
                 oracle, precise = (
                     ModuleOracle(torch, module, call, state.begin, list(typed.outputs), dtype)
@@ -156,6 +157,7 @@ def from_torch(
                     call.list_axes(),
                     precise=precise,
                     bind=typed.bind,
+                    branches=onnx_export.branches,
                 )
                 notes = comparison.require_equal(compared_lengths, onnx_export.trims)
                 if model.variables:
@@ -166,6 +168,16 @@ def from_torch(
     if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= LARGE:
         let_heap_go()
     return model
+
+
+def _analyse(model: Model, title: str, branches: Sequence[str]) -> TypedModel:
+    """The typed model. Raises FactError, with the conditions on lengths that the example has decided."""
+    try:
+        return model.analyse()
+    except FactError as error:
+        if not branches:
+            raise
+        raise FactError(f"{title}: {error}; {describe_branches(branches)}") from error
 
 
 def _warn(title: str, notes: Sequence[str]) -> None:

@@ -1,6 +1,9 @@
 """Text shared by the messages about an export."""
 
 import re
+import sys
+from collections.abc import Sequence
+from types import FrameType
 
 BAKED_HELP = (
     "typical causes are int(x.shape[-1]) or len(x), a comparison of a length with a number, a loop over time, a "
@@ -10,12 +13,27 @@ BAKED_HELP = (
 )
 """Advice for a length that was baked in."""
 
+BRANCH_HELP = (
+    "compute one result for all lengths, such as F.pad(x, (0, -n % 4)) without `if n % 4:` around it"
+)
+"""Advice for a condition on a length."""
+
 COMPLEX_HELP = (
     "write them as pairs of real numbers: torch.stft(..., return_complex=True) with torch.view_as_real behind it, "
     "products as (a*c - b*d, a*d + b*c), magnitudes as sqrt(a*a + b*b), padding before the transform; "
     "torch.complex(a, b) in front of torch.istft or torch.fft.irfft is covered"
 )
 """Advice for complex numbers that are not covered."""
+
+DATA_HELP = (
+    "one export serves all values, so sizes and conditions may depend on lengths, but not on what a tensor holds "
+    "(.item(), int(tensor), if tensor): keep the size constant and hide what is not there with a mask, choose with "
+    "torch.where, or give the number as a number of Python"
+)
+"""Advice for a size or condition that depends on the values of a tensor."""
+
+MOST_BRANCHES = 3
+"""The most conditions that a message lists."""
 
 LONGEST_REASON = 1000
 """The most characters shown of a message of PyTorch."""
@@ -29,6 +47,32 @@ _ENDINGS = (
 )
 """The starts of lines after which a message is only about PyTorch's internals."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def describe_branches(branches: Sequence[str]) -> str:
+    """The conditions on lengths that the example has decided, and what to write instead; empty if there are none."""
+    if not branches:
+        return ""
+    listed = ", ".join(branches[:MOST_BRANCHES])
+    more = f" and {len(branches) - MOST_BRANCHES} more" if len(branches) > MOST_BRANCHES else ""
+    return f"the example has decided these conditions for all lengths: {listed}{more}; {BRANCH_HELP}"
+
+
+def is_author(frame: FrameType) -> bool:
+    """Whether a frame runs neither PyTorch, nor this package, nor Python's library."""
+    package = frame.f_globals.get("__name__", "").split(".")[0]
+    return package not in ("torch", "pulse", "onnxscript") and package not in sys.stdlib_module_names
+
+
+def author_line(error: BaseException) -> str:
+    """The innermost line outside of PyTorch and of this package in an exception's trace; empty if there is none."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if is_author(trace.tb_frame):
+            place = f"{code.co_filename.rpartition('/')[2]} line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 def plain_message(text: object) -> str:

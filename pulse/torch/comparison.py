@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array
 from pulse.tolerance import RUNS, Oracle, Reference
-from pulse.torch.advice import BAKED_HELP
+from pulse.torch.advice import BAKED_HELP, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.lengths import Lengths, even_length, format_lengths, variations
@@ -45,6 +45,7 @@ class Comparison:
     precise  the module in f64: the reference if the module's own sums, in an order that rounds more, are further
              off than rounding may move the model
     bind     raises InputError for inputs that are not as long as the model says that it needs
+    branches  lines of the module's code whose conditions on lengths the example has decided, for messages
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Comparison:
         seed: int = 0,
         precise: Run | None = None,
         bind: Callable[[dict[str, Array]], object] = dict,
+        branches: Sequence[str] = (),
     ) -> None:
         self.title = title
         self.module = module
@@ -66,6 +68,7 @@ class Comparison:
         self.own = lengths_of(samples)
         self.precise = precise
         self.bind = bind
+        self.branches = branches
         self._rng = np.random.default_rng(seed)
 
     def require_equal(self, lengths: Sequence[Lengths] | None = None, even: bool = False) -> list[str]:
@@ -209,7 +212,8 @@ class Comparison:
         raise LoadError(
             f"{self.title}: the exported model equals the module at the example's length ({format_lengths(self.own)}), "
             f"but at {format_lengths(lengths)} it differs: {_difference(expected, outputs, example)}; "
-            f"so PyTorch's exporter has baked a length in, though it was given as dynamic: {self.dynamic}; {BAKED_HELP}"
+            f"so PyTorch's exporter has baked a length in, though it was given as dynamic: {self.dynamic}; "
+            f"{'; '.join(filter(None, (describe_branches(self.branches), BAKED_HELP)))}"
         )
 
 

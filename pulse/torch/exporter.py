@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, cast
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
-from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
+from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, DATA_HELP, author_line, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
+from pulse.torch.branches import note_branches
 from pulse.torch.functions import replace_functions
 from pulse.torch.layer_stack import keep_layer_stack
 from pulse.torch.loop_scans import roll_loops
@@ -33,13 +34,15 @@ _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 class Export(NamedTuple):
     """A file, notes for the user, and whether a slice drops a number of last frames that depends on the length.
 
-    tensors  initializers whose data is not in the file, by name
+    tensors   initializers whose data is not in the file, by name
+    branches  lines of the module's code whose conditions on lengths the example has decided
     """
 
     proto: ModelProto
     notes: list[str]
     trims: bool
     tensors: Mapping[str, Array]
+    branches: list[str]
 
 
 class ExportRequest(NamedTuple):
@@ -173,6 +176,7 @@ def _export(request: ExportRequest) -> Export:
             keep_no_buffers(torch, module),
             keep_layer_stack(),
             _export_calls(torch, module),
+            note_branches(torch) as branches,
         ):
             onnx_program = torch.onnx.export(
                 module,
@@ -194,7 +198,7 @@ def _export(request: ExportRequest) -> Export:
     tensors = take_weights(onnx_program, state)
     proto = cast("ModelProto", onnx_program.model_proto)
     _mend_squeezes(proto)
-    return Export(proto, [], functions.trims, tensors)
+    return Export(proto, [], functions.trims, tensors, branches)
 
 
 def _trace(request: ExportRequest) -> Export:
@@ -227,7 +231,7 @@ def _trace(request: ExportRequest) -> Export:
         for entry in caught
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
-    return Export(ModelProto.FromString(file.getvalue()), notes, False, {})
+    return Export(ModelProto.FromString(file.getvalue()), notes, False, {}, [])
 
 
 def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
@@ -245,6 +249,12 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
         return f"{title}: PyTorch's exporter has baked a length in: {listed}; {BAKED_HELP}"
     if any(word in reason for word in _BAKED_WORDS):
         return f"{title}: PyTorch's exporter has baked a length in: {reason}\n{BAKED_HELP}"
+    if "data-dependent" in reason:
+        place = author_line(cause)
+        return (
+            f"{title}: {f'in {place}, ' if place else ''}a size or a condition depends on the values of a tensor: "
+            f"{reason.splitlines()[0]}\n{DATA_HELP}"
+        )
     if "complex" in reason:
         return f"{title}: PyTorch's exporter does not cover complex numbers here: {reason}\n{COMPLEX_HELP}"
     return (

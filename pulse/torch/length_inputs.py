@@ -158,10 +158,18 @@ def _known_numbers(torch: Any) -> Any:
             named = kwargs or {}
             number = self.number(args[0]) if args else None
             name = getattr(function, "__name__", "")
+            if name in ("_pack_padded_sequence", "_pad_packed_sequence"):
+                result = function(*args, **named)
+                self._note(result[1], self.number(args[1]))  # lengths, then batch sizes, then lengths again
+                return result
             if number is None:
                 return function(*args, **named)
             if name == "item" and isinstance(number, sizes):
                 return number
+            if name == "sort" and args[0].dim() == 1:
+                return torch.return_types.sort(
+                    (self._note(args[0].clone(), number), torch.arange(len(args[0])))
+                )
             if name == "tolist" and isinstance(number, sizes):
                 return [number] * args[0].numel() if args[0].dim() else number
             result = function(*args, **named)
@@ -180,6 +188,8 @@ def _known_numbers(torch: Any) -> Any:
         def _derive(
             self, plain: str, name: str, number: Any, args: tuple[Any, ...], named: dict[str, Any]
         ) -> Any:
+            if name == "__getitem__":
+                return number
             numbers = [self.number(each) for each in args[1:]]
             operands = [number, *(each if own is None else own for each, own in zip(args[1:], numbers))]
             if any(map(torch.is_tensor, operands)) or (name.endswith("_") and not name.startswith("__")):

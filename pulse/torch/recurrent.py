@@ -5,6 +5,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pulse.torch.packed_sequences import FullSizes, pack_full, pad_full
 from pulse.torch.silence import OwnThread
 
 
@@ -33,15 +34,15 @@ CELLS = {
 def keep_recurrent_layers(torch: Any) -> Generator[None]:
     """While this lasts, an export writes nn.RNN, nn.GRU and nn.LSTM as nodes of ONNX, which compute nothing.
 
-    Layers in other threads are unaffected.
+    Packed sequences of full length are plain tensors for them. Layers in other threads are unaffected.
     """
-    layers = torch.nn.modules.rnn
+    layers, packing = torch.nn.modules.rnn, torch.nn.utils.rnn
     functions = layers._VF
-    layers._VF = RecurrentFunctions(torch, functions)
+    layers._VF = packing._VF = RecurrentFunctions(torch, functions)
     try:
         yield
     finally:
-        layers._VF = functions
+        layers._VF = packing._VF = functions
 
 
 class RecurrentFunctions:
@@ -54,13 +55,33 @@ class RecurrentFunctions:
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(self._functions, name)
-        if name not in CELLS or not self._owner.is_here:
+        if not self._owner.is_here:
             return function
-        return partial(_layer, self._torch, CELLS[name], function)
+        match name:
+            case "_pack_padded_sequence":
+                return partial(_pack, self._torch, function)
+            case "_pad_packed_sequence":
+                return partial(_pad, function)
+            case _ if name in CELLS:
+                return partial(_layer, self._torch, CELLS[name], function)
+            case _:
+                return function
+
+
+def _pack(torch: Any, function: Any, x: Any, lengths: Any, batch_first: bool) -> Any:
+    return pack_full(torch, x, lengths, batch_first) or function(x, lengths, batch_first)
+
+
+def _pad(function: Any, data: Any, sizes: Any, *arguments: Any) -> Any:
+    return (pad_full if isinstance(sizes, FullSizes) else function)(data, sizes, *arguments)
 
 
 def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
-    """The layer's result; packed sequences and projections are left to PyTorch, as ONNX has no such layers."""
+    """The layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such layers."""
+    if isinstance(arguments[1], FullSizes):
+        data, sizes, initial, weights, biased, *others = arguments
+        y, *ends = _layer(torch, cell, function, sizes.apart(data), initial, weights, biased, *others, False)
+        return y.flatten(0, 1), *ends
     if not isinstance(arguments[3], bool):
         return function(*arguments)
     x, initial, weights, biased, count, _, _, bidirectional, batch_first = arguments

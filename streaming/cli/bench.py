@@ -1,4 +1,4 @@
-"""pulse bench: how long a step takes, and where the time goes."""
+"""pulse bench: measure the time of a step and its parts."""
 
 from typing import Annotated
 
@@ -29,11 +29,11 @@ def bench(
     ] = False,
     shown: ReportOptions,
 ) -> None:
-    """Measure the latency of every step on noise: percentiles, a histogram, and what each kind of op costs.
+    """Measure the latency of every step on noise: percentiles, a histogram, and the cost of each kind of op.
 
     Examples:
       pulse bench                                       the built-in model
-      pulse bench model.onnx --pulse 160 --rate 48000   with the deadline that this rate sets
+      pulse bench model.onnx --pulse 160 --rate 48000   with the deadline at this rate
       pulse bench model.onnx --threads 2                long steps on two cores
       pulse bench model.onnx --profile                  with every node and instruction
     """

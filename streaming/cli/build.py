@@ -30,7 +30,7 @@ def build(
             "--output",
             "-o",
             metavar="FOLDER",
-            help="Where to write it: the name of the model in this folder by default.",
+            help="Folder to write. Default: the name of the model, in the current folder.",
             show_default=False,
         ),
     ] = None,
@@ -58,7 +58,7 @@ def build(
         bool,
         typer.Option(
             "--external-weights",
-            help="Write the weights to NAME.weights beside the library, which a program maps or reads.",
+            help="Write the weights to NAME.weights next to the library, for a program to map or read.",
         ),
     ] = False,
     check: Annotated[

@@ -16,17 +16,17 @@ def check(
     proof: ProofOptions,
     shown: ReportOptions,
 ) -> None:
-    """Prove on random input that every streamed frame equals the offline one; else name the first bad wire.
+    """Prove on random input that every streamed frame equals the offline one; else name the first wrong wire.
 
-    Tries streams shorter than a pulse, of whole pulses, of other lengths, and long ones that fill all that the model
-    remembers; noise, quiet and loud, held levels, bursts between zeros, and silence. The last pulse is padded with NaN,
-    so that no result can depend on it. The tolerance follows from the rounding of the model's own arithmetic.
-    A model that takes chunks and states is compared with a call for each chunk, the states handed on.
-    Of a program (.pulse) it shows what pulse compile has proved: to prove it again, give the model.
-    The proof is of weights of f32. With --weights bf16 or int8 it tells as well what these change in the outputs, and
-    with --activations int8 what both do.
+    Tries streams shorter than a pulse, of whole pulses, of other lengths, and long ones that fill the model's whole
+    memory; with noise, quiet and loud, constant levels, bursts between zeros, and silence. The last pulse is padded
+    with NaN, so that no result can depend on the padding. The tolerance follows from the rounding of the model's own
+    arithmetic. A model that takes chunks and states is compared with one call for each chunk, its states passed on.
+    For a program (.pulse) it shows the proof of pulse compile: to prove it again, give the model.
+    The proof uses f32 weights. With --weights bf16 or int8 it also reports how these change the outputs, and with
+    --activations int8 how both do.
 
-    Exit code 1 if any frame differs, 3 if nothing was proved of some output: it is always the same, or never a number.
+    Exit code 1 if any frame differs, 3 if nothing was proved for some output, since it is constant or never a number.
 
     Examples:
       pulse check model.onnx --pulse 160

@@ -72,7 +72,7 @@ def _leave_default(param: Any) -> Any:
     if param is None or param.required or param.nargs != 1:
         return param
     process, several = param.process_value, getattr(param, "multiple", False)
-    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # typer from 0.26 on
+    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)
 
     def convert(ctx: Any, value: Any) -> Any:
         if several and not value:
@@ -208,20 +208,20 @@ def pulse(
     Try it: pulse run denoises a built-in sound into denoised.wav.
 
     With your own model:
-      pulse convert model.onnx --pulse 160          what it becomes: delay, buffers, nodes
+      pulse convert model.onnx --pulse 160          its pulsed form: delay, buffers, nodes
       pulse check model.onnx --pulse 160            proof that the stream equals the offline model
-      pulse run model.onnx in.wav out.wav           a file through it, and the time of each pulse
+      pulse run model.onnx in.wav out.wav           process a file, and measure each pulse
       pulse run recipe.toml in.wav out.wav          a model of spectra or features, by its recipe
-      pulse recipe model.onnx -o recipe.toml        writes a first recipe, guessed from the sizes
-      ffmpeg … | pulse run model.onnx - - | aplay   sound through pipes, as it comes
-      pulse compile model.onnx -o model.pulse       a file that starts at once, in place of the model
-      pulse bench model.onnx --pulse 160            where the time goes
+      pulse recipe model.onnx -o recipe.toml        write a first recipe, guessed from the sizes
+      ffmpeg … | pulse run model.onnx - - | aplay   sound through pipes, without waiting for the end
+      pulse compile model.onnx -o model.pulse       a program file, which starts at once
+      pulse bench model.onnx --pulse 160            times of a step and its parts
       pulse run --live                              from the microphone to the loudspeaker
-      pulse serve                                   a page and a server of streams, for many clients
+      pulse serve                                   a server of streams and its web page
       pulse fleet deploy fleet.toml                 servers on several machines, with Ray
       pulse devices                                 audio devices for --live
-      pulse report out.jsonl                        how a live run went, from its --stats file
-      pulse warm                                    compiles all kernels now, once on this machine
+      pulse report out.jsonl                        report on a live run, from its --stats file
+      pulse warm                                    compile all kernels now, once on this machine
 
     Exit codes: 0 success, 1 a check failed, 2 usage or input error, 3 nothing was proved. With --json, errors are JSON.
     """

@@ -21,7 +21,7 @@ def compile(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write it: a name that ends in .pulse; that of the model in this folder by default.",
+            help="File to write, which must end in .pulse. Default: the name of the model, in the current folder.",
             show_default=False,
         ),
     ] = None,
@@ -31,31 +31,34 @@ def compile(
         bool,
         typer.Option(
             "--specialise",
-            help="Compile machine code for the shapes of this program, if a step gets 1.1 times as fast or more. Some "
-            "seconds; the code stays in this machine's folder of kernels, the file only asks for it.",
+            help=(
+                "Compile machine code for the shapes of this program, if a step gets 1.1 times as fast or more. Takes"
+                " some seconds; the code is stored in this machine's folder of kernels, and the file only requests "
+                "it."
+            ),
         ),
     ] = False,
     check: Annotated[
         bool,
         typer.Option(
             "--check/--no-check",
-            help="Compare what is written with the offline model, as pulse check does. The file tells the outcome.",
+            help="Compare the program with the offline model, as pulse check does. The file stores the outcome.",
         ),
     ] = True,
     proof: ProofOptions,
     shown: ReportOptions,
 ) -> None:
-    """Write the program of a model to a file, which starts at once; every command takes it in place of the model.
+    """Write the program of a model to a file that starts at once; every command accepts it in place of the model.
 
-    The file has the instructions, the weights, the inputs and outputs, and what was proved. It does not have the model.
-    It is safe to open one from a stranger: nothing in it is run before every instruction is checked.
+    The file has the instructions, the weights, the inputs and outputs, and the proof, but not the model.
+    Files from others are safe to open: nothing in them runs before every instruction is checked.
 
-    Exit code 1, and no file, if it does not give what the offline model gives; 3 if nothing was proved of some output.
+    Exit code 1, and no file, if the results differ from the offline model; 3 if nothing was proved for some output.
 
     Examples:
       pulse compile model.onnx --pulse 160 -o model.pulse
       pulse run model.pulse in.wav out.wav
-      pulse compile recipe.toml -o denoise.pulse   sound to sound, with what is in front and behind
+      pulse compile recipe.toml -o denoise.pulse   sound to sound, with the recipe's other stages
       pulse compile model.onnx --weights int8 -o small.pulse
       pulse compile model.onnx --specialise -o fast.pulse   code for these shapes, on this machine
     """

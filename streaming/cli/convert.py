@@ -1,4 +1,4 @@
-"""pulse convert: what a model becomes."""
+"""pulse convert: show or write the pulsed form of a model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -49,8 +49,8 @@ def convert(
 ) -> None:
     """Show the pulsed form of a model: ports, delays, buffers and nodes; or write it for other runtimes.
 
-    Exit code 1, and no file, if the written one does not give what the offline model gives; 3 if nothing was proved of
-    some output.
+    Exit code 1, and no file, if the results of the file differ from the offline model; 3 if nothing was proved for some
+    output.
 
     Examples:
       pulse convert                                      the built-in model

@@ -5,12 +5,12 @@ from streaming.cli.options import ReportOptions, takes_groups
 
 @takes_groups
 def devices(shown: ReportOptions) -> None:
-    """List audio devices, as --mic and --speaker of pulse run --live take them: by number or a part of the name.
+    """List audio devices for --mic and --speaker of pulse run --live, which take a number or a part of the name.
 
-    Latencies are what the system suggests: low for conversation, high for the fewest dropouts.
+    Latencies are the system's suggestions: low for conversation, high for the fewest dropouts.
 
     Examples:
-      pulse devices                                       a table; there may be none
+      pulse devices                                       a table, which may be empty
       pulse run --live --mic usb --speaker 3
       pulse run aec.onnx --live --mic usb:0 --far usb:1   two channels of one device
     """

@@ -41,7 +41,11 @@ def dump(
     dot: Annotated[bool, typer.Option("--dot", help="Print in Graphviz's language instead of text.")] = False,
     match: Annotated[
         str | None,
-        typer.Option("--match", metavar="QUERY", help="Print the parts that fit, as Conv->BatchNorm?->Relu."),
+        typer.Option(
+            "--match",
+            metavar="QUERY",
+            help="Print the parts that match a query, such as Conv->BatchNorm?->Relu.",
+        ),
     ] = None,
     *,
     model_options: ModelOptions,
@@ -51,15 +55,15 @@ def dump(
     threads: options.Threads = 1,
     shown: ReportOptions,
 ) -> None:
-    """Print a model at one of its stages, or what it costs.
+    """Print a model at one of its stages, or its cost.
 
     Examples:
-      pulse dump model.onnx --stage load                        the file's own nodes
+      pulse dump model.onnx --stage load                        the nodes of the file
       pulse dump model.onnx --stage pulsed --pulse 160          with delays and windows
       pulse dump model.onnx --stage decluttered --dot | dot -Tsvg -o model.svg
       pulse dump model.onnx --stage program --threads 2         with the parts of long rows
       pulse dump model.onnx --stage costs --rate 100            parameters, multiply-adds, memory
-      pulse dump model.onnx --stage load --match "Conv->Relu"   the parts that fit a query
+      pulse dump model.onnx --stage load --match "Conv->Relu"   the parts that match a query
     """
     from pulse.errors import InputError
     from streaming.cli.model import load_model, open_model

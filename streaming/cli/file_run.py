@@ -86,8 +86,8 @@ def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     once = " ".join(f"--constant {port.name}=VALUE" for port in program.inputs if not port.streams)
     raise InputError(
-        f"{opened.title}: takes {forms}, not sound; write a recipe with what is in front of it (pulse recipe), "
-        "give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
+        f"{opened.title}: takes {forms}, not sound; write a recipe with the stages before it (pulse recipe), "
+        "or give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
     )
 
 

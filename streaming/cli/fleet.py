@@ -16,7 +16,7 @@ ACTIONS = ("deploy", "status", "drain", "weigh", "end")
 
 @takes_groups
 def fleet(
-    action: Annotated[str, typer.Argument(metavar="|".join(ACTIONS), help="What to do.", show_default=False)],
+    action: Annotated[str, typer.Argument(metavar="|".join(ACTIONS), help="The action.", show_default=False)],
     what: Annotated[
         str | None,
         typer.Argument(
@@ -43,28 +43,28 @@ def fleet(
             "--weight",
             metavar="NUMBER",
             min=0,
-            help="weigh: the part of new streams beside the other versions; 0 lets a version end.",
+            help="weigh: the share of new streams relative to the other versions; 0 lets a version end.",
             show_default=False,
         ),
     ] = None,
     wait: Annotated[
         float,
         typer.Option(
-            "--wait", metavar="SECONDS", min=0, help="deploy: how long workers may take to be live."
+            "--wait", metavar="SECONDS", min=0, help="deploy: the time in which workers must be live."
         ),
     ] = 300.0,
     report: ReportOptions,
 ) -> None:
-    """Serve streams on several machines: Ray places the servers and watches them, clients talk to them directly.
+    """Serve streams on several machines: Ray places and monitors the servers, and clients connect to them directly.
 
-    If a server or its machine is lost, streams go on at another one with the same bits. docs/fleet.md has the rest.
+    If a server or its machine is lost, streams continue at another one, bit-identically. See docs/fleet.md.
 
     Examples:
       ray start --head                   a cluster of Ray; ray start --address=… adds machines
-      pulse fleet deploy fleet.toml      begin, or put a new version beside the old one
+      pulse fleet deploy fleet.toml      start, or add a new version next to the old one
       pulse fleet status
       pulse fleet drain 10.0.0.7         empty a machine
-      pulse fleet weigh 2 --weight 0.1   fewer of the new streams for version 2
+      pulse fleet weigh 2 --weight 0.1   give version 2 fewer of the new streams
       pulse fleet end
     """
     from pulse.errors import InputError
@@ -72,11 +72,13 @@ def fleet(
     if action not in ACTIONS:
         raise InputError(f"pulse fleet {action}: the actions are {', '.join(ACTIONS)}")
     if what is None and action in ("drain", "weigh"):
-        raise InputError(f"pulse fleet {action}: say of what; pulse fleet status lists all")
+        raise InputError(
+            f"pulse fleet {action}: name a worker, node or version; pulse fleet status lists all"
+        )
     if (weight is not None) != (action == "weigh"):
         raise InputError("pulse fleet weigh needs --weight, and nothing else takes it")
     if what is not None and action in ("status", "end"):
-        raise InputError(f"pulse fleet {action} takes no {what!r}; --name says of which fleet")
+        raise InputError(f"pulse fleet {action} takes no {what!r}; --name names the fleet")
     deployment = read_file(None if what is None else Path(what)) if action == "deploy" else None
     handle = open_fleet(name, address)
     if deployment is not None:

@@ -13,7 +13,7 @@ def recipe(
         list[Path],
         typer.Argument(
             metavar="MODEL [SECOND]",
-            help="A model file, or two of which the second takes the output of the first; with --embed also a recipe.",
+            help="A model file, or two if the second takes the output of the first; with --embed also a recipe.",
             show_default=False,
         ),
     ],
@@ -29,7 +29,10 @@ def recipe(
             "--hop",
             min=1,
             metavar="SAMPLES",
-            help="From one frame to the next, if you know it; calls of as many samples in as out are frames then.",
+            help=(
+                "Samples from one frame to the next, if you know it; calls with equally many samples in and out are "
+                "then frames."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -44,16 +47,16 @@ def recipe(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the recipe and its notes as JSON.")] = False,
 ) -> None:
-    """Write a first recipe of a model: the stages in front of it and after it, guessed from its sizes.
+    """Write a first recipe of a model: the stages before and after it, guessed from its sizes.
 
     257 frequencies with real and imaginary parts are an STFT, 80 bands a filter bank, 400 five frames of 80. Guesses
-    are printed to standard error, one line each: the hop, the window, the rate. Look at them, then try
-    pulse run RECIPE in.wav out.wav. docs/recipes.md has the format.
+    are printed to standard error, one line each: the hop, the window, the rate. Check them, then try
+    pulse run RECIPE in.wav out.wav. See docs/recipes.md for the format.
 
     If the metadata of a model holds a recipe, this recipe is written.
 
     Examples:
-      pulse recipe model.onnx                            on standard output, to stand beside the model
+      pulse recipe model.onnx                            to standard output, for a file next to the model
       pulse recipe model.onnx -o model.toml
       pulse recipe saved_model --hop 128 -o model.toml   calls take a frame every 128 samples
       pulse recipe first.onnx second.onnx                two models in a row, such as DTLN's

@@ -18,7 +18,7 @@ SUFFIXES = {"recipe": ".toml", "model": ".onnx"}
 def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | None) -> None:
     """Raises InputError."""
     if output is not None and embed is not None:
-        raise InputError("-o writes a recipe and --embed a model that holds it; give one of them")
+        raise InputError("-o writes a recipe and --embed a model with the recipe inside; give one of them")
     if len(models) > 2:
         raise InputError(
             f"{len(models)} models: one or two are proposed; write the recipe of more by hand, see docs/recipes.md"

@@ -26,13 +26,13 @@ def report(
     *,
     shown: ReportOptions,
 ) -> None:
-    """Report how a live run went: latency, what was late or lost and when, and the end-to-end latency.
+    """Report on a live run: latency, late and lost sound with times, and the end-to-end latency.
 
-    The report of a run that was killed, or still goes on, lacks only its last interval.
+    The report of a run that was killed, or is still running, lacks only its last interval.
 
     Examples:
-      pulse report out.jsonl                  in words
-      pulse report out.jsonl -o latency.png   and as a picture
+      pulse report out.jsonl                  as text
+      pulse report out.jsonl -o latency.png   also as a picture
     """
     from streaming.atomic_files import refuse_same
     from streaming.stats.reader import read_stats

@@ -1,22 +1,27 @@
 """pulse run: a file, or live audio, through a model."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from streaming.cli import options
-from streaming.cli.console import print_warning
+from streaming.cli.console import print_note, print_warning
 from streaming.cli.event_options import EventOptions
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
 from streaming.cli.sound_options import SoundOptions
 
+if TYPE_CHECKING:
+    from pulse.program.program import Program
+
 SourcePath: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="IN",
-        help="Sound, or .npy/.npz; - for standard input; the built-in noisy sound by default.",
+        help="Sound, or .npy/.npz; - for standard input. Default: the built-in noisy sound.",
         show_default=False,
     ),
 ]
@@ -24,7 +29,7 @@ TargetPath: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="OUT",
-        help="Sound, or .npy/.csv for other frames; - for standard output; in this folder by default.",
+        help="Sound, or .npy/.csv for other frames; - for standard output. Default: a file in the current folder.",
         show_default=False,
     ),
 ]
@@ -42,11 +47,12 @@ def run(
     weights: options.Weights = None,
     activations: options.Activations = None,
     threads: options.Threads = 1,
+    specialise: options.Specialise = False,
     events: EventOptions,
     live: LiveOptions,
     shown: ReportOptions,
 ) -> None:
-    """Run a file, or with --live a microphone, through a model in pulses, and measure every pulse.
+    """Process a file, or live sound with --live, with a model in pulses, and measure every pulse.
 
     Sound is resampled to the model's rate and back. The output is aligned with the input: the delay is removed,
     the tail is kept. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
@@ -80,15 +86,27 @@ def run(
     request.refuse_live(live) if live.live else request.refuse_file(live)
     opened = open_or_carried(model, model_options, backend, weights, activations)
     program = compile_model(opened, model_options.pulse, backend, weights, live.live, threads, activations)
-    if live.live:
-        from streaming.cli.live.command import run_live
+    with beside_run(program) if specialise else nullcontext():
+        if live.live:
+            from streaming.cli.live.command import run_live
 
-        run_live(opened, program, request, live, shown)
-        return
-    from streaming.cli.file_run import run_file
+            run_live(opened, program, request, live, shown)
+            return
+        from streaming.cli.file_run import run_file
 
-    report = run_file(opened, program, request)
+        report = run_file(opened, program, request)
     shown.print(report)
     if shown == ReportOptions():
         for warning in report.warnings:
             print_warning(warning)
+
+
+@contextmanager
+def beside_run(program: "Program") -> Iterator[None]:
+    """Compile special rows during a run, and say on stderr what they have brought. Raises InputError."""
+    from streaming.specialisation import BackgroundSpecialisation
+
+    special = BackgroundSpecialisation(program)
+    with special:
+        yield
+    print_note(str(special))

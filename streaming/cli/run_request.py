@@ -1,4 +1,4 @@
-"""The inputs and outputs of ``pulse run``, and which options go together."""
+"""The inputs and outputs of ``pulse run``, and the options that exclude each other."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ class RunRequest:
 
     @property
     def read(self) -> Path | None:
-        """The file for inputs that no ``--in`` names: the built-in sound if none is given."""
+        """The file for inputs without ``--in``; the built-in sound by default."""
         return self.source if self.source is not None or self.sound.in_routes else noisy_path()
 
     @property
@@ -49,17 +49,15 @@ class RunRequest:
         self._refuse_events()
         for path in (self.source, self.target):
             if path is not None and is_stream(path):
-                raise InputError(
-                    f"{path}: --live takes files; without it what comes from a pipe is run as it comes"
-                )
+                raise InputError(f"{path}: --live takes files; run a pipe without it")
         if self.sound.raw or self.sound.form:
             raise InputError(
-                "--raw and --format do not go with --live; --live reads files with a header, and writes by suffix"
+                "--raw and --format exclude --live, which reads files with a header and writes by suffix"
             )
         refuse_same([self.model, self.source], [self.target, *live.output_paths])
         if self.sound.written:
             raise InputError(
-                "--out does not go with --live; --output is what is played, --frames a file of frames"
+                "--out excludes --live; --output selects the played output, --frames a file of frames"
             )
 
     def refuse_file(self, live: LiveOptions) -> None:
@@ -80,7 +78,7 @@ class RunRequest:
     def _refuse_events(self) -> None:
         if self.events is not None and self.model is None:
             raise InputError(
-                "--events: the built-in denoiser gives sound, and no probabilities; name a model in front of the sound"
+                "--events: the built-in denoiser has no probabilities; give a model before the sound"
             )
 
 

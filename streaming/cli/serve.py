@@ -37,7 +37,12 @@ def serve(
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", metavar="PORT", min=0, max=65535, help="Default: 8080; 0 for any.", show_default=False
+            "--port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Port. Default: 8080; 0: any free one.",
+            show_default=False,
         ),
     ] = None,
     streams: Annotated[
@@ -70,10 +75,12 @@ def serve(
     ] = None,
     certificate: Annotated[
         Path | None,
-        typer.Option("--certificate", metavar="FILE", help="For TLS, with --key.", show_default=False),
+        typer.Option(
+            "--certificate", metavar="FILE", help="Certificate for TLS, with --key.", show_default=False
+        ),
     ] = None,
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key.", show_default=False)
+        Path | None, typer.Option("--key", metavar="FILE", help="Key of the certificate.", show_default=False)
     ] = None,
     threads: Annotated[
         int | None,
@@ -91,7 +98,7 @@ def serve(
             "--drain",
             metavar="SECONDS",
             min=0,
-            help="How long open streams may go on after the first Ctrl-C or SIGTERM. Default: 0.",
+            help="How long open streams may continue after the first Ctrl-C or SIGTERM. Default: 0.",
             show_default=False,
         ),
     ] = None,
@@ -111,10 +118,10 @@ def serve(
         ),
     ] = "info",
 ) -> None:
-    """Serve models to browsers and programs: a stream over a WebSocket for each client.
+    """Serve models to browsers and programs: one stream over a WebSocket for each client.
 
-    Open the address that is printed: its page streams your microphone. Programs use pulse.client, or the
-    protocol in docs/protocol.md. Clients share the weights; their streams are stepped together in lanes.
+    Open the printed address: its page streams your microphone. Programs use pulse.client, or the protocol in
+    docs/protocol.md. Clients share the weights; their streams are stepped together in lanes.
 
     Examples:
       pulse serve                                      the built-in denoiser

@@ -22,7 +22,7 @@ class SoundOptions:
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", metavar="NAME", help="Output to write, if there are several.", show_default=False
+            "--output", metavar="NAME", help="Output to write, if the model has several.", show_default=False
         ),
     ] = None
     in_routes: Annotated[
@@ -30,8 +30,10 @@ class SoundOptions:
         typer.Option(
             "--in",
             metavar="NAME=SOURCE[:CHANNEL]",
-            help="Source of an input, if there are several: a file, or with --live a device; channels count from 0. "
-            "Use .npy for an input that is not sound. May be repeated.",
+            help=(
+                "Source of an input, if the model has several: a file, or with --live a device; channels count from 0. "
+                "Use .npy for an input that is not sound. May be repeated."
+            ),
             show_default=False,
         ),
     ] = None
@@ -60,7 +62,7 @@ class SoundOptions:
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="Format of OUT, if its name does not show it: wav, flac …; raw or csv for a pipe.",
+            help="Format of OUT, if its name does not determine it: wav, flac …; raw or csv for a pipe.",
             show_default=False,
         ),
     ] = None

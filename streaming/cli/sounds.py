@@ -76,7 +76,7 @@ def open_sounds(
     rest = [name for name in names if name not in routes]
     if rest and source is None:
         raise InputError(
-            f"{title}: nothing for input {', '.join(rest)}; give "
+            f"{title}: no source for input {', '.join(rest)}; give "
             + " ".join(f"--in {name}=SOURCE" for name in rest)
         )
     if rest:

@@ -23,11 +23,11 @@ def warm(
     *,
     shown: ReportOptions,
 ) -> None:
-    """Compile every kernel for this processor and keep it; kernels that are already compiled are kept.
+    """Compile every kernel for this processor and store it; kernels that are stored already are not compiled again.
 
-    Kernels are compiled at their first use otherwise. Run it after an installation or an update, or while an image is
-    built. They are kept in the user's cache folder, or in the folder that PULSE_CACHE names. No other user may be able
-    to write there, unless PULSE_CACHE_SHARED is 1.
+    Otherwise kernels are compiled at their first use. Run it after an installation or an update, or while you build an
+    image. Kernels are stored in the user's cache folder, or in the folder that PULSE_CACHE names. No other user may be
+    able to write there, unless PULSE_CACHE_SHARED is 1.
     """
     from streaming.warming import warm as compile_ahead
 

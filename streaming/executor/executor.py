@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -26,6 +26,9 @@ from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import Block, StreamSteps
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
+if TYPE_CHECKING:
+    from streaming.specialisation import BackgroundSpecialisation
+
 
 class Executor(NotCopyable):
     """Runs any number of streams of a program at once, on asyncio or trio.
@@ -40,6 +43,7 @@ class Executor(NotCopyable):
     deadline_s    the time from the arrival of a pulse's last sample after which its output is late; by default, a
                   pulse's duration if the rate is known
     check_finite  refuse NaN in blocks; infinities are accepted
+    specialise    compile special rows beside the streams, see ``streaming.specialisation``
     engine        the engine that runs pulses; by default one for the program's backend
     Raises        InputError: a policy, depth, constants or deadline that do not fit
 
@@ -65,6 +69,7 @@ class Executor(NotCopyable):
         rate_hz: int | None = None,
         deadline_s: float | None = None,
         check_finite: bool = True,
+        specialise: bool = False,
         engine: Engine | None = None,
     ) -> None:
         self.program = require_program(program)
@@ -86,6 +91,7 @@ class Executor(NotCopyable):
         self._check_finite = check_finite
         self._realtime = realtime
         self._engine = engine
+        self._specialisation = _specialisation_of(program) if specialise else None
         self._flows: list[Flow] = []
         self._past = StreamCounters(deadline_s)
         self._errors: list[BaseException] = []
@@ -98,6 +104,8 @@ class Executor(NotCopyable):
         """Return counts of frames and durations of pulses, of all streams, including those that have ended."""
         running = [flow.counters for flow in self._flows if not flow.closed]
         notes = [str(setting) for setting in self.realtime_settings if not setting.is_granted]
+        if self._specialisation is not None:
+            notes.append(str(self._specialisation))
         return total_statistics([self._past, *running], len(running), self.deadline_s, notes)
 
     @property
@@ -143,6 +151,8 @@ class Executor(NotCopyable):
             engine = self._engine or engine_for(self.program, self._realtime)
             engine.start()
             until_the_end.push_async_callback(engine.stop)
+            if self._specialisation is not None:
+                until_the_end.enter_context(self._specialisation)
             if self._realtime is not None:
                 self._realtime_settings = until_the_end.enter_context(apply_to_process(self._realtime))
             self._tasks = await until_the_end.enter_async_context(anyio.create_task_group())
@@ -195,3 +205,10 @@ class Executor(NotCopyable):
 
     def _close(self, flow: Flow) -> None:
         self._past.add(flow.counters)
+
+
+def _specialisation_of(program: Program) -> "BackgroundSpecialisation":
+    """Special rows for a program, not begun. Raises InputError."""
+    from streaming.specialisation import BackgroundSpecialisation
+
+    return BackgroundSpecialisation(program)

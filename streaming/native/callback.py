@@ -1,5 +1,5 @@
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
-"""The callback of a device, in the form of PortAudio's; its user data is the address of a pipeline's control block."""
+"""The callback of a device, with PortAudio's signature; its user data is the address of a pipeline's control block."""
 
 import numpy as np
 
@@ -26,13 +26,13 @@ from streaming.native.histogram import histogram_at, record
 
 @device
 def apart(first: float, then: float) -> float:
-    """Seconds from one moment to a later one; 0 where one of them is not stated."""
+    """Return the seconds from one time to a later one; 0 if one of them is unknown."""
     return then - first if 0 < first <= then else 0.0
 
 
 @device
 def note(side: Side, now: int, time_address: int, flags: int) -> None:
-    """Count a callback: when it came, and what the device reports."""
+    """Record the time of a callback and the flags that the device reports."""
     if side.last_ns > 0:
         gap = now - side.last_ns
         side.longest_gap_ns = max(side.longest_gap_ns, gap)
@@ -50,7 +50,7 @@ def note(side: Side, now: int, time_address: int, flags: int) -> None:
 
 @callback("pipeline.callback", SIGNATURE)
 def stream_callback(source, target, frames, time, flags, user):
-    """Take a block, have it computed, give a block; PortAudio's paContinue, or paComplete when ``stop`` is set."""
+    """Process a block of input and output; return PortAudio's paContinue, or paComplete if ``stop`` is set."""
     control = control_at(address_of(user))
     entered = now_ns(control)
     captures, plays = address_of(source) != 0, address_of(target) != 0

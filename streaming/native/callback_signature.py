@@ -7,17 +7,17 @@ from pulse.jit.foreign import c_signature
 from pulse.jit.structs import Struct, struct_at
 
 CONTINUE, COMPLETE, ABORT = range(3)
-"""What it answers: go on; end when all is played; end now."""
+"""The results of a callback: continue; end when everything is played; end now."""
 INPUT_UNDERFLOW, INPUT_OVERFLOW, OUTPUT_UNDERFLOW, OUTPUT_OVERFLOW = 1, 2, 4, 8
-"""Flags."""
+"""The flags of a callback."""
 SIGNATURE = c_signature("i32", "address", "address", "u64", "address", "u64", "address")
-"""Input, output, frames, time, flags, user data."""
+"""The signature for compiled code: input, output, frames, time, flags, user data."""
 FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p)
 """The signature for ctypes."""
 
 
 class CallbackTimes(Struct):
-    """The time of a callback on the device's clock: when its first sample was captured, now, when one is played."""
+    """The times of a callback on the device's clock: capture of its first sample, now, and playback of its output."""
 
     captured_s: float
     now_s: float

@@ -15,10 +15,10 @@ from streaming.native.drift import drift_at
 
 @device
 def restart(control: ControlBlock) -> None:
-    """No device is open, and one will be: what it plays is to be as late as it was when all began.
+    """Prepare to reopen a device: its output shall have the same delay as at the start.
 
-    Where input and output stopped at one block, it is. Else the ring of output is cut, or filled up with silence, and
-    there is nothing to compensate.
+    If input and output stopped at the same block, it has. Otherwise the output ring is cut, or filled with silence, and
+    no underrun remains to be compensated.
     """
     control.anchor = control.frames_in
     control.anchor_place = control.in_written
@@ -78,7 +78,7 @@ def apply(control: ControlBlock) -> None:
 
 @entry("pipeline.command", 4)
 def give_command(address, command, first, second):
-    """A command for ``apply``; ``command`` is NONE again when it is done."""
+    """Give a command to ``apply``; ``command`` is NONE again when it is done."""
     control = control_at(address)
     control.argument_memory = first
     control.argument_number = second
@@ -89,11 +89,11 @@ def give_command(address, command, first, second):
 
 @entry("pipeline.take_back", 2, gives_int=True)
 def take_back(address, command):
-    """Withdraw a command. True if it had not been started."""
+    """Withdraw a command; return whether it had not been started."""
     return 1 if replace(control_at(address), "command", command, cb.NONE) else 0
 
 
 @entry("pipeline.apply", 1)
 def apply_now(address):
-    """``apply``, while no pulses are computed."""
+    """Run ``apply`` while no pulses are computed."""
     apply(control_at(address))

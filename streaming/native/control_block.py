@@ -1,4 +1,4 @@
-"""The control block of a pipeline, and what lies beside it: what callback, worker and Python share.
+"""The control block of a pipeline, and related structs: the memory that callback, worker and Python share.
 
 Each group of fields has one writer, and begins on a cache line of its own.
 """
@@ -9,7 +9,7 @@ from pulse.program.table.memory import align
 
 
 class Side(Struct):
-    """A side of the device; its callback writes it."""
+    """One side of the device; written by its callback."""
 
     callbacks: int = starts_line()
     last_ns: int
@@ -20,31 +20,31 @@ class Side(Struct):
     output_overflows: int
     callback_times: int  # histograms; written by Python
     interval_times: int
-    # Of the last call: the time since its first input sample was captured, and until its first output sample is
-    # played; 0 if the device does not state it.
+    # For the last call: the time since its first input sample was captured, and until its first output sample is
+    # played; 0 if the device does not report it.
     input_age_s: float
     played_in_s: float
-    block_position: int  # of the first frame of the last block, in the ring of input or of output
-    block_time_ns: int  # when that block came; 0: there was none, or its position is just being written
+    block_position: int  # position of the first frame of the last block, in the ring of input or of output
+    block_time_ns: int  # arrival of that block; 0: no block yet, or its position is being written
 
 
 class ControlBlock(Struct):
     """The fields of a pipeline."""
 
     # Settings: written by Python before anything runs.
-    virtual_clock: int = starts_line()  # 1: the time is ``virtual_now_ns``, which a test sets
+    virtual_clock: int = starts_line()  # 1: the time is ``virtual_now_ns``, set by a test
     virtual_now_ns: int
     engine: int  # IN_CALLBACK or ON_WORKER
     policy: int
-    wake: int  # descriptor that wakes the worker, to write; -1: none
-    wait: int  # the same, to read
+    wake: int  # write descriptor that wakes the worker; -1: none
+    wait: int  # its read descriptor
     in_channels: int
     in_ring: int  # address of float32 [in_ring_frames, in_channels]
     in_ring_frames: int  # a power of two
     out_channels: int  # 0: nothing is played
     out_ring: int
     out_ring_frames: int
-    played_ring: int  # address of float32 [out_ring_frames, out_channels]: what was played, silence included
+    played_ring: int  # address of float32 [out_ring_frames, out_channels]: the played sound, with silence
     marks: int  # address of the marks
     mark_count: int  # a power of two
     streams: int
@@ -56,7 +56,7 @@ class ControlBlock(Struct):
     records: int  # address of the ring of records
     record_count: int  # a power of two
     record_bytes: int
-    piece_frames: int  # device frames that are taken at a time
+    piece_frames: int  # device frames that are processed at a time
     scratch: int  # address of float32 [piece_frames]
     in_rate: int  # Hz
     out_rate: int
@@ -64,17 +64,17 @@ class ControlBlock(Struct):
     total_times: int  # histograms
     waiting_times: int
     compute_times: int
-    output_bytes: int  # of one stream's outputs in a record
-    pump: int  # addresses of C functions: run all pulses that are there, run the one in the slots
+    output_bytes: int  # the bytes of one stream's outputs in a record
+    pump: int  # addresses of C functions: run all complete pulses; run the pulse in the slots
     run_pulse: int
-    rate: int  # of the model, Hz
-    block: int  # frames that are played at once, if all blocks are alike
+    rate: int  # Hz, of the model
+    block: int  # frames of a played block, if all blocks have one size
     block_ns: int
-    # The longest block for which the delay suffices, if the sizes of blocks are not known before; else -1.
+    # The longest block for which the delay suffices, if block sizes are not known in advance; else -1.
     planned_block_frames: int
-    input_count: int  # sounds that each stream takes
+    input_count: int  # sound inputs of each stream
 
-    # The device: the side that brings input, also if it takes output; and one that only takes output.
+    # The device: the side with input, and perhaps output; and a side with output only.
     input_side: Side
     output_side: Side
 
@@ -98,20 +98,20 @@ class ControlBlock(Struct):
     records_lost: int
     instances: int  # address of the first instance
     next_instances: int  # 0: there are none
-    priming: int  # pulses that the next instances run along before they are played
+    priming: int  # pulses that the next instances compute before they are played
     compute_ns: int
-    begun_ns: int  # when computing the pulse in the slots began
+    begun_ns: int  # when the computation of the pulse in the slots began
     pulse_dropped: int  # 1: the pulse in the slots is not computed
-    saved: int  # pulses that the states had had when they were saved
+    saved: int  # the number of pulses of the states when they were saved
     loads: int  # how often states were loaded
-    loaded: int  # pulses that those had had, less ``pulses`` at that time
-    initial_frames: int  # frames of silence that were written to the ring of output: they are the delay
+    loaded: int  # the number of pulses of those states, less ``pulses`` at that time
+    initial_frames: int  # frames of silence that were written to the ring of output as delay
     last_compute_ns: int
-    expected_ns: int  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
-    faults: int  # values for which a node of the model that is played had no result
+    expected_ns: int  # expected time of a pulse: the shorter of the last two; halved when one is dropped
+    faults: int  # values for which a node of the played model had no result
 
-    # Player; nothing is counted, and all is silence, until more than ``anchor`` frames have come in, which go to the
-    # ring of input from ``anchor_place`` on. The worker writes here when it restarts: no device is open then.
+    # Player. Until more than ``anchor`` frames have arrived, which go to the ring of input from ``anchor_place`` on, it
+    # plays silence and counts nothing. The worker writes here at a restart, when no device is open.
     out_read: int = starts_line()
     frames_out: int
     frames_silent: int
@@ -119,12 +119,12 @@ class ControlBlock(Struct):
     anchor: int
     anchor_place: int
     uncompensated_frames: int  # the part of the underrun compensation that is not skipped
-    frames_cut: int  # left out so that the output has the agreed delay
+    frames_cut: int  # frames that were skipped so that the output has the agreed delay
     longest_block: int  # frames
     # Silence that was added to the delay since the start, see ``planned_block_frames``.
     delay_growth_frames: int
 
-    # Python: a command and its arguments; the thread that applies it sets it to TAKEN, and to NONE when it is done.
+    # Python: a command and its arguments. The thread that applies it sets it to TAKEN, and to NONE when done.
     command: int = starts_line()
     argument_memory: int  # an address
     argument_number: int  # pulses
@@ -133,7 +133,7 @@ class ControlBlock(Struct):
 
 
 class StreamInput(Struct):
-    """One of the ``input_count`` inputs of a stream; from ``out_resampler`` on only the first one counts."""
+    """One of the ``input_count`` inputs of a stream; only the first uses those from ``out_resampler`` on."""
 
     channel: int
     slot_in: int
@@ -150,28 +150,28 @@ class Instance(Struct):
 
     packed: int = starts_line()  # address of the call
     slot_out: int
-    sound: int  # byte of the sound in the outputs
-    sound_out: int  # address of float32 [pulse]: what of it is played
-    delay_left: int  # frames of the model's delay that are still to come
-    delay_line: int  # address of float32 [delay_line_frames]: what makes delays of programs equal
+    sound: int  # byte offset of the sound in the outputs
+    sound_out: int  # address of float32 [pulse]: the part of it that is played
+    delay_left: int  # remaining frames of the model's delay
+    delay_line: int  # address of float32 [delay_line_frames], which equalises the delays of programs
     delay_line_frames: int
     delay_line_place: int
     memory: int
     memory_bytes: int
-    ran: int  # pulses that the state has had
-    limit: int  # how many it may have
+    ran: int  # pulses that the state has run
+    limit: int  # the most pulses that it may run
     delay: int  # frames of the model's delay
 
 
 class Mark(Struct):
-    """How many frames had been accepted at a time."""
+    """The number of frames that had been accepted at a time."""
 
     frames: int
     at_ns: int
 
 
 class Gains(Struct):
-    """Factors of the model's sound and of the input: now, what Python wants, and of that what this pulse goes to."""
+    """The gains of the model's sound and of the input: present, requested by Python, and at the end of this pulse."""
 
     model: float
     bypass: float
@@ -182,13 +182,13 @@ class Gains(Struct):
 
 
 class RecordHeader(Struct):
-    """What a record begins with, in front of the outputs."""
+    """The header of a record, followed by the outputs."""
 
     pulse: int
     arrived_ns: int
     ready_ns: int
     loads: int
-    before: int  # pulses that the states were loaded with, and that came since then
+    before: int  # pulses of the states when loaded, and since then
 
 
 RECORD_HEADER_BYTES = align(bytes_of(RecordHeader))

@@ -1,7 +1,7 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""The device callback's part of the pipeline: a block into the ring of input, a block out of the ring of output.
+"""The device callback's part of the pipeline: write a block to the ring of input, read a block from the ring of output.
 
-Each counter has one writer, and a position is stored after what it stands for.
+Each counter has one writer, and a position is stored after the frames that it covers.
 """
 
 from pulse.jit.address import bytes_at
@@ -14,18 +14,18 @@ from streaming.native.primitives import monotonic_ns
 
 FLOAT = 4
 LONGEST_BLOCK_NS = 500_000_000
-"""How long after its last block the position of a device is extrapolated."""
+"""The time after its last block during which the position of a device is extrapolated."""
 
 
 @device
 def now_ns(control: ControlBlock) -> int:
-    """The time, of the virtual clock if there is one."""
+    """Return the time, that of the virtual clock if it is in use."""
     return control.virtual_now_ns if control.virtual_clock != 0 else monotonic_ns()
 
 
 @device
 def into_ring(ring: int, capacity: int, at: int, source: Pointer, frames: int, channels: int) -> None:
-    """Write frames to a ring, from the position ``at`` on; f32."""
+    """Write f32 frames to a ring, from position ``at`` on."""
     size, place = channels * FLOAT, at & (capacity - 1)
     first = min(frames, capacity - place)
     move_bytes(bytes_at(ring + place * size), as_u8(source), first * size)
@@ -34,7 +34,7 @@ def into_ring(ring: int, capacity: int, at: int, source: Pointer, frames: int, c
 
 @device
 def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, channels: int) -> None:
-    """Read frames from a ring, from the position ``at`` on; f32."""
+    """Read f32 frames from a ring, from position ``at`` on."""
     size, place = channels * FLOAT, at & (capacity - 1)
     first = min(frames, capacity - place)
     move_bytes(as_u8(target), bytes_at(ring + place * size), first * size)
@@ -51,7 +51,7 @@ def store_position(side: Side, place: int, now: int) -> None:
 
 @device
 def position(side: Side, now: int, rate: int) -> float:
-    """How far a device would be now if it gave or took single frames; negative if that is not known."""
+    """Estimate the position of a device now, as if it processed single frames; negative if unknown."""
     at, place = load(side, "block_time_ns"), load(side, "block_position")
     if at == 0 or load(side, "block_time_ns") != at or now - at > LONGEST_BLOCK_NS:
         return -1.0
@@ -60,7 +60,7 @@ def position(side: Side, now: int, rate: int) -> float:
 
 @device
 def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> None:
-    """Take a block from the device; if it does not fit into the ring, it is lost and counted."""
+    """Write a block from the device to the ring; a block that does not fit is lost and counted."""
     written, capacity = control.in_written, control.in_ring_frames
     if written + frames - load(control, "in_read") > capacity:
         store(control, "frames_lost", control.frames_lost + frames)
@@ -68,7 +68,7 @@ def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> 
         return
     into_ring(control.in_ring, capacity, written, source, frames, control.in_channels)
     store_position(control.input_side, written, at_ns)
-    # not before the place: ``play`` of another device asks for both
+    # after the position: ``play`` of another device reads both
     store(control, "frames_in", control.frames_in + frames)
     mark = control.marks_written
     if mark - load(control, "marks_read") < control.mark_count:
@@ -80,7 +80,7 @@ def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> 
 
 @device
 def underrun_compensation(control: ControlBlock) -> int:
-    """Late frames to skip, because silence was played in their place: with every policy but ``wait``."""
+    """Return the late frames to skip because silence was played instead; 0 with the policy ``wait``."""
     if control.policy == WAIT:
         return 0
     lost = load(control, "frames_lost")
@@ -97,7 +97,7 @@ def underrun_compensation(control: ControlBlock) -> int:
 
 @device
 def start_offset(control: ControlBlock, now: int) -> int:
-    """Frames by which an output device with its own clock started later than the input."""
+    """Return the frames by which an output device with its own clock started later than the input."""
     came = position(control.input_side, now, control.in_rate)
     if came < 0:
         return 0
@@ -106,7 +106,7 @@ def start_offset(control: ControlBlock, now: int) -> int:
 
 @device
 def delay_growth(control: ControlBlock, silent: int) -> int:
-    """Silent frames that are not due to lateness: a block is longer than planned, so the delay grows to fit it."""
+    """Return the silent frames that are not due to lateness: for a block longer than planned the delay must grow."""
     if control.planned_block_frames < 0:
         return 0
     needed = control.longest_block * (1 if control.drift == 0 else 2)
@@ -115,7 +115,7 @@ def delay_growth(control: ControlBlock, silent: int) -> int:
 
 @device
 def skip_late(control: ControlBlock, side: Side, available: int, at_ns: int) -> int:
-    """How many frames that are ready are not played: a device started after them, or they come too late."""
+    """Return how many ready frames to skip: those from before a device started, and late ones."""
     cut = 0
     if control.drift != 0 and side.block_time_ns == 0:
         cut = min(start_offset(control, at_ns), available)
@@ -128,7 +128,7 @@ def skip_late(control: ControlBlock, side: Side, available: int, at_ns: int) -> 
 
 @device
 def fill_with_silence(control: ControlBlock, target: Pointer, frames: int) -> None:
-    """Complete a block for which no more frames are ready."""
+    """Fill the rest of a block for which no more frames are ready."""
     fill_bytes(as_u8(target), 0, frames * control.out_channels * FLOAT)
     grown = delay_growth(control, frames)
     control.delay_growth_frames += grown
@@ -137,7 +137,7 @@ def fill_with_silence(control: ControlBlock, target: Pointer, frames: int) -> No
 
 @device
 def keep_played(control: ControlBlock, source: Pointer, frames: int) -> None:
-    """Copy what was played, silence included, into the ring of played sound; of a longer block, its end."""
+    """Copy the played sound, including silence, to the ring of played sound; only the end of a long block."""
     channels, capacity = control.out_channels, control.out_ring_frames
     kept = min(frames, capacity)
     excess = frames - kept
@@ -148,7 +148,7 @@ def keep_played(control: ControlBlock, source: Pointer, frames: int) -> None:
 
 @device
 def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns: int) -> None:
-    """Give a block to the device: what is ready, then silence."""
+    """Give a block to the device: the ready frames, then silence."""
     read, channels = control.out_read, control.out_channels
     if load(control, "frames_in") <= control.anchor:
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT)

@@ -1,12 +1,12 @@
 # pyright: basic
-"""Two devices have two clocks: the ratio of the last resampler follows how long a frame is in the pipeline."""
+"""Compensation of clock drift between two devices: it tunes the last resampler by the delay of the pipeline."""
 
 from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
 
 SMOOTHING_S = 2.0
 PROPORTIONAL = 0.05
-"""Change of the ratio for each second by which the delay is too long."""
+"""The change of the ratio per second of excess delay."""
 INTEGRATING = PROPORTIONAL * PROPORTIONAL / 4
 MOST = 0.003
 
@@ -14,9 +14,9 @@ MOST = 0.003
 class Drift(Struct):
     """The state of a controller."""
 
-    delay: float  # frames that are in the pipeline, smoothed
-    integral: float  # what has been found of the drift, as a part
-    target: float  # frames that there should be
+    delay: float  # frames in the pipeline, smoothed
+    integral: float  # the estimated drift, as a fraction
+    target: float  # the intended number of frames
 
 
 drift_at = struct_at(Drift)
@@ -24,7 +24,7 @@ drift_at = struct_at(Drift)
 
 @device
 def rate_correction(state: Drift, delay: float, frames: int, rate: int) -> float:
-    """By how much the output is to have fewer frames, as a part of all; called once ``frames`` were written."""
+    """Return the fraction by which the output shall have fewer frames; called after ``frames`` were written."""
     elapsed = frames / rate
     state.delay += (delay - state.delay) * min(elapsed / SMOOTHING_S, 1.0)
     error = (state.delay - state.target) / rate

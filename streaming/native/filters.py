@@ -15,11 +15,11 @@ LARGEST_RATIO = 256
 
 @record
 class Quality:
-    """How good a filter is, in frames of the lower of the two rates.
+    """The quality of a filter, in frames of the lower of the two rates.
 
     half_frames  frames on either side of an output: the delay
-    stop_db      what Kaiser's formula is asked for
-    phases       places between two frames that have coefficients of their own
+    stop_db      the attenuation for Kaiser's formula
+    phases       positions between two frames with separate coefficients
     """
 
     half_frames: int
@@ -33,9 +33,9 @@ QUALITIES = {
     "high": Quality(96, 128, 1024),
 }
 """
-What was measured, errors of interpolation included; bands are parts of the lower Nyquist frequency. The stop band
-begins there: nothing is folded back. In the pass band a tone is as exact as the stop band is deep. The delay is that
-of one resampler whose lower rate is 16 kHz.
+The qualities by name, as measured, including interpolation errors; bands are fractions of the lower Nyquist frequency.
+The stop band begins there, so nothing is aliased. In the pass band, the error of a tone is that of the stop band. The
+delay is that of one resampler whose lower rate is 16 kHz.
 
 ========  ======  =========  =========  ===========  ========
 name      delay   stop band  pass band  -0.1 dB at   -3 dB at
@@ -49,13 +49,13 @@ high      6 ms    -120 dB    91 %       93 %         95 %
 
 @record(eq=False)
 class Filter:
-    """What an output sample is made with.
+    """The filter of a resampler.
 
-    half_frames  input frames after the moment of the output that it needs
+    half_frames  input frames after the time of an output that it needs
     table        [phases + 1, taps] f32, read only, rows on cache lines; taps are a multiple of 16
 
     An output at the input time ``i + p/phases`` is the product of row p with the frames up to ``i + half_frames``.
-    The last row is the first, one frame later. Every row adds up to 1.
+    The last row is the first one, a frame later. Every row sums to 1.
     """
 
     half_frames: int
@@ -63,17 +63,17 @@ class Filter:
 
     @property
     def phases(self) -> int:
-        """Rows between two frames."""
+        """The number of rows between two frames."""
         return len(self.table) - 1
 
     @property
     def taps(self) -> int:
-        """Frames under the filter."""
+        """The number of frames under the filter."""
         return self.table.shape[1]
 
 
 def require_rates(rate_in_hz: int, rate_out_hz: int) -> None:
-    """Raises InputError: rates that are not positive or more than 256 times apart."""
+    """Raise InputError if rates are not positive or more than 256 times apart."""
     if min(rate_in_hz, rate_out_hz) < 1:
         raise InputError(f"sample rates must be positive, got {rate_in_hz} Hz and {rate_out_hz} Hz")
     if max(rate_in_hz, rate_out_hz) > LARGEST_RATIO * min(rate_in_hz, rate_out_hz):
@@ -84,19 +84,19 @@ def require_rates(rate_in_hz: int, rate_out_hz: int) -> None:
 
 @lru_cache(maxsize=16)
 def design(rate_in_hz: int, rate_out_hz: int, quality: str) -> Filter:
-    """The filter for two rates; resamplers of the same rates share it.
+    """Return the filter for two rates; resamplers of the same rates share it.
 
-    Raises  InputError: no such quality, or rates that ``require_rates`` refuses
+    Raises  InputError: an unknown quality, or rates that ``require_rates`` refuses
     Source  J. F. Kaiser, Nonrecursive digital filter design using the I0-sinh window function, 1974
 
-    Between rows coefficients are interpolated linearly. That adds images of a tone at multiples of ``phases`` times
+    Coefficients between rows are interpolated linearly. This adds images of a tone at multiples of ``phases`` times
     the lower rate, each at least ``(2 * phases)**2`` times smaller than the tone: below the stop band.
     """
     require_rates(rate_in_hz, rate_out_hz)
     if quality not in QUALITIES:
         raise InputError(f"resampling quality {quality!r}: choose one of {', '.join(QUALITIES)}")
     wanted = QUALITIES[quality]
-    frames = max(rate_in_hz / rate_out_hz, 1.0)  # of the input, for one of the lower rate
+    frames = max(rate_in_hz / rate_out_hz, 1.0)  # input frames for one of the lower rate
     half = int(np.ceil(wanted.half_frames * frames))
     taps = -(-2 * half // LANES) * LANES
     phases = int(np.ceil(wanted.phases / frames))
@@ -111,11 +111,11 @@ def design(rate_in_hz: int, rate_out_hz: int, quality: str) -> Filter:
 
 
 def _kaiser(x: NDArray[np.float64], stop_db: float) -> NDArray[np.float64]:
-    """The window from -1 to 1, 0 outside."""
+    """Return the window from -1 to 1, 0 outside."""
     beta = 0.1102 * (stop_db - 8.7)
     return np.where(np.abs(x) <= 1, np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta), 0)
 
 
 def _cutoff(length: float, stop_db: float) -> float:
-    """The part of the Nyquist frequency where a filter of this length is half way down: all the way at Nyquist."""
+    """Return the half-way frequency of a filter of this length that ends at Nyquist, as a fraction of Nyquist."""
     return 1 - (stop_db - 7.95) / (14.36 * length)

@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Between a device and the function that takes its blocks: once it is shut, no call gets through.
+"""A gate between a device and the function that processes its blocks: when shut, it lets no call through.
 
-A device that was given up may come back, and its thread then calls where it called before. What it finds is the gate,
-whose memory is kept for ever, not the memory of a pipeline that is gone or belongs to another device by now.
+An abandoned device may resume, and its thread then makes the same call as before. It calls the gate, whose memory is
+never freed, and not the memory of a pipeline that is gone or belongs to another device.
 """
 
 import time
@@ -24,7 +24,7 @@ GRACE_S = 0.05
 
 
 class GateFields(Struct):
-    """What Python writes, then what the device's thread does."""
+    """The fields that Python writes, then those of the device's thread."""
 
     function: int
     user: int
@@ -42,7 +42,7 @@ _call = c_function_at(c_signature("i32", "address", "address", "u64", "address",
 
 @callback("device.gate", SIGNATURE)
 def stream_callback(source, target, frames, clock, flags, user):
-    """What a device calls: goes through the gate, or gives silence and ends the stream."""
+    """Call the function through the gate; if it is shut, write silence and end the stream."""
     gate = gate_at(address_of(user))
     advance(gate, "entered")
     if load(gate, "shut") == 0:
@@ -67,7 +67,7 @@ class Gate(NotCopyable):
     """The memory of a gate, whose address is the user data of a stream.
 
     function, user  addresses of a stream callback of PortAudio's form, and of its user data
-    channels_out    float32 each; what silence is written to once the gate is shut
+    channels_out    the float32 output channels, to which silence is written when the gate is shut
     """
 
     why_not = "its address is with a device; make another one"
@@ -84,7 +84,7 @@ class Gate(NotCopyable):
 
     @property
     def callbacks(self) -> int:
-        """How often the device has called."""
+        """The number of calls by the device."""
         return self._fields.left
 
     @property
@@ -93,9 +93,9 @@ class Gate(NotCopyable):
         return bool(self._fields.answer)
 
     def shut(self, limit_s: float) -> bool:
-        """Let no call in from now on; whether all that were inside have left, so that memory may be given back.
+        """Refuse further calls; return whether all calls inside have ended, so that memory may be freed.
 
-        limit_s  how long they may take; ``GRACE_S`` at least
+        limit_s  the time to wait for them; ``GRACE_S`` at least
         """
         shut.call(self.address)
         until = time.monotonic() + max(limit_s, GRACE_S)

@@ -1,4 +1,4 @@
-"""Counting times if nothing may be allocated; ``streaming.latency`` reads the result."""
+"""Histograms of times without allocation; ``streaming.latency`` reads the result."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from streaming.latency import BUCKETS, FINE_BITS, Latency
 
 
 class Histogram(Struct):
-    """Times that were counted."""
+    """A histogram of times."""
 
     total_ns: int
     longest_ns: int
@@ -35,6 +35,6 @@ def record(histogram: Histogram, ns: int) -> None:
 
 
 def latency_of(histogram: Histogram, deadline_s: float | None = None, missed: int = 0) -> Latency:
-    """What has been counted so far, a copy."""
+    """Return a copy of the counts so far."""
     seen = Histogram(histogram.words.copy())
     return Latency.of_counts(seen.counts, seen.total_ns, seen.longest_ns, missed, deadline_s)

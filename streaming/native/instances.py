@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""The model: a pulse of every stream, and two programs of which one takes over."""
+"""The model: a pulse of every stream, and the change from one program to another."""
 
 from pulse.jit.address import bytes_at, floats_at
 from pulse.jit.atomics import store
@@ -15,7 +15,7 @@ from streaming.native.pulse_in import stream_at
 
 @device
 def run_instances(control: ControlBlock, instances: int) -> None:
-    """One pulse of the model for every stream; what the model's delay makes invalid is silent."""
+    """Run one pulse of the model for every stream; the frames of the model's delay become silence."""
     pulse, sound = control.pulse, control.out_channels > 0
     for s in range(control.streams):
         instance = instances_at(instances)[s]
@@ -44,7 +44,7 @@ def run_instances(control: ControlBlock, instances: int) -> None:
 
 @device
 def silence_instances(control: ControlBlock) -> None:
-    """A pulse that is not computed."""
+    """Output silence for a pulse that is not computed."""
     for s in range(control.streams):
         instance = instances_at(control.instances)[s]
         fill_bytes(bytes_at(instance.slot_out), 0, control.output_bytes)
@@ -53,7 +53,7 @@ def silence_instances(control: ControlBlock) -> None:
 
 @device
 def change_instances(control: ControlBlock) -> None:
-    """The next instances have run along; when they are primed, fade over within this pulse."""
+    """When the next instances are primed, cross-fade to them in this pulse."""
     control.priming -= 1
     if control.priming > 0:
         return
@@ -63,12 +63,12 @@ def change_instances(control: ControlBlock) -> None:
             new = instances_at(control.next_instances)[s]
             cross(floats_at(new.sound_out), floats_at(old.sound_out), control.pulse)
     control.instances = control.next_instances
-    store(control, "next_instances", 0)  # not before the other: Python asks for this one first
+    store(control, "next_instances", 0)  # after the other: Python reads this one first
 
 
 @device
 def compute(control: ControlBlock, start: int, arrived: int) -> None:
-    """Run the model, for the next instances too if there are some."""
+    """Run the model, and the next instances if any."""
     current, runs = control.instances, control.instances
     while runs != 0:
         run_instances(control, runs)

@@ -1,17 +1,17 @@
 # pyright: basic
-"""Functions of samples in the pipeline; pointers to f32."""
+"""Functions of samples in the pipeline, on f32 pointers."""
 
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from streaming.native.control_block import Gains
 
 MIX = -1
-"""The channel that is the mean of all."""
+"""The channel number that means the mean of all."""
 
 
 @device
 def channel_of(target: Pointer, source: Pointer, channels: int, channel: int, frames: int) -> None:
-    """One channel of interleaved frames, or the mean of all."""
+    """Copy one channel of interleaved frames, or the mean of all."""
     if channel >= 0:
         for i in range(frames):
             target[i] = source[i * channels + channel]
@@ -27,7 +27,7 @@ def channel_of(target: Pointer, source: Pointer, channels: int, channel: int, fr
 def spread(
     ring: Pointer, capacity: int, at: int, channels: int, first: int, copies: int, sound: Pointer, frames: int
 ) -> None:
-    """Samples into ``copies`` channels of a ring of frames; a channel that the ring has not is left out."""
+    """Copy samples to ``copies`` channels of a ring of frames; channels that the ring does not have are skipped."""
     for channel in range(first, min(first + copies, channels)):
         for i in range(frames):
             ring[((at + i) & (capacity - 1)) * channels + channel] = sound[i]
@@ -35,7 +35,7 @@ def spread(
 
 @device
 def delay(samples: Pointer, count: int, delays: Pointer, length: int, place: int) -> int:
-    """Samples exchanged with those of ``length`` before, in place; gives the next place in the delay line."""
+    """Delay samples by ``length`` in place; return the next place in the delay line."""
     if length == 0:
         return 0
     for i in range(count):
@@ -50,7 +50,7 @@ def delay(samples: Pointer, count: int, delays: Pointer, length: int, place: int
 
 @device
 def finite(samples: Pointer, count: int) -> int:
-    """NaN and infinities made silent, in place; how many there were."""
+    """Replace NaN and infinities by silence in place; return their number."""
     count_of_finite = 0
     for i in range(count):
         value = samples[i]
@@ -62,7 +62,7 @@ def finite(samples: Pointer, count: int) -> int:
 
 @device
 def fade(sound: Pointer, dry: Pointer, gains: Gains, count: int) -> None:
-    """``sound = a*sound + b*dry`` in place, a and b going from the gains now to the next ones."""
+    """Set ``sound = a*sound + b*dry`` in place, with a and b fading from the present gains to the next ones."""
     model, bypass, next_model, next_bypass = gains.model, gains.bypass, gains.next_model, gains.next_bypass
     if model == 1.0 and next_model == 1.0 and bypass == 0.0 and next_bypass == 0.0:
         return
@@ -75,7 +75,7 @@ def fade(sound: Pointer, dry: Pointer, gains: Gains, count: int) -> None:
 
 @device
 def cross(new: Pointer, old: Pointer, count: int) -> None:
-    """``new`` fades in over ``old``, in place."""
+    """Cross-fade from ``old`` to ``new``, in place."""
     for i in range(count):
         part = (i + 1) / count
         new[i] = old[i] + part * (new[i] - old[i])

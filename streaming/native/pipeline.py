@@ -1,7 +1,7 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""The pipeline: blocks from a device through a model, and back. Fields are those of ``control_block``.
+"""The pipeline: blocks from a device through a model, and back. The fields are in ``control_block``.
 
-What is here belongs to the worker, or to the callback where that computes.
+These functions run in the worker, or in the callback if it computes.
 """
 
 from pulse.jit.atomics import load, store
@@ -22,7 +22,7 @@ from streaming.native.pulse_out import keep_record, mix, send
 
 @device
 def is_too_late(control: ControlBlock, start: int) -> bool:
-    """Whether no frame of the pulse in the slots could still be played, if the pulse takes the expected time."""
+    """Whether no frame of the pulse in the slots can still be played if the pulse takes the expected time."""
     side = control.input_side if control.drift == 0 else control.output_side
     until_its_end = (
         control.out_written
@@ -39,7 +39,7 @@ def is_too_late(control: ControlBlock, start: int) -> bool:
 
 @callback("pipeline.run_pulse", c_signature(None, "i64"))
 def run_pulse(address):
-    """There is a pulse: run the model, or leave it out, pass its outputs on, and account for the time."""
+    """Run the model on the pulse in the slots, or drop it; pass its outputs on, and record the time."""
     control = control_at(address)
     arrived = arrival_of(control, control.begun_ns)
     if control.pulse_dropped != 0:
@@ -64,7 +64,7 @@ def run_pulse(address):
 
 @device
 def may_run(control: ControlBlock) -> bool:
-    """Whether nothing has ended the run, and there is space for what the next pulse adds."""
+    """Whether the run goes on and the ring has space for the next pulse."""
     if control.policy == cb.ABORT and load(control, "frames_silent") > 0:
         store(control, "status", cb.WAS_LATE)
     backlog = control.out_written - load(control, "out_read")
@@ -74,7 +74,7 @@ def may_run(control: ControlBlock) -> bool:
 
 @device
 def is_at_limit(control: ControlBlock) -> bool:
-    """Whether the model, or the one that is to take over, may have no further pulse."""
+    """Whether the model, or its successor, may run no further pulse."""
     instance, successor = instances_at(control.instances), instances_at(control.next_instances)
     reached = instance.ran >= instance.limit
     if control.next_instances != 0:
@@ -84,7 +84,7 @@ def is_at_limit(control: ControlBlock) -> bool:
 
 @device
 def has_pulse(control: ControlBlock) -> bool:
-    """Apply a command, and take the next pulse into the slots; whether it is there, and may be run."""
+    """Apply a command and fill the slots with the next pulse; return whether it is complete and may run."""
     apply(control)
     if not may_run(control) or not fill_slots(control):
         return False
@@ -99,10 +99,10 @@ def has_pulse(control: ControlBlock) -> bool:
 
 @callback("pipeline.pump", c_signature(None, "i64"))
 def pump(address):
-    """Run all pulses that are complete, while there is space for their output."""
+    """Run all complete pulses while the ring has space for their output."""
     control = control_at(address)
     mode = flush_denormals()
-    while True:  # ``while has_pulse`` would compile that twice
+    while True:  # ``while has_pulse`` would compile it twice
         if not has_pulse(control):
             break
         call_at(control.run_pulse, address)
@@ -111,7 +111,7 @@ def pump(address):
 
 @entry("pipeline.next_pulse", 1, gives_int=True)
 def next_pulse(address):
-    """Whether Python has a pulse to compute; pulses that are dropped are passed over."""
+    """Whether Python has a pulse to compute; dropped pulses are skipped."""
     control = control_at(address)
     while True:
         if not has_pulse(control):
@@ -123,7 +123,7 @@ def next_pulse(address):
 
 @entry("pipeline.work", 1)
 def work(address):
-    """The loop of a worker: until ``stop`` is set, call ``pump`` each time that the event is set."""
+    """Run the loop of a worker: call ``pump`` each time that the event is set, until ``stop`` is set."""
     control = control_at(address)
     while load(control, "stop") == 0:
         call_at(control.pump, address)
@@ -132,5 +132,5 @@ def work(address):
 
 @entry("pipeline.call", 2)
 def call_pipeline(function, address):
-    """``pump`` or ``run_pulse`` of a pipeline, for Python."""
+    """Call ``pump`` or ``run_pulse`` of a pipeline from Python."""
     call_at(function, address)

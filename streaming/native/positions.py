@@ -18,7 +18,7 @@ def _store(address, value):
 
 
 def load(fields: Struct, name: str) -> int:
-    """Load a field with acquire ordering: all that its writer wrote before is visible."""
+    """Load a field with acquire ordering: all earlier writes of its writer are visible."""
     return _load.call(fields.address_of(name))
 
 

@@ -30,7 +30,7 @@ _clock_gettime = c_function("clock_gettime", c_signature("i32", "i32", "i64"))
 
 @device
 def monotonic_ns() -> int:
-    """Nanoseconds of the clock of ``time.monotonic_ns``."""
+    """Return the nanoseconds of the clock of ``time.monotonic_ns``."""
     now = moment_at(address_of(stack_i64(MOMENT_WORDS)))
     _clock_gettime(np.int32(MONOTONIC), address_of(now))
     return now.seconds * 1_000_000_000 + now.nanoseconds

@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Fills the slots of the streams with the next pulse, from the ring of input."""
+"""Fill the slots of the streams with the next pulse, from the ring of input."""
 
 from pulse.jit.address import floats_at
 from pulse.jit.atomics import load, store
@@ -12,13 +12,13 @@ from streaming.native.resample import feed, produce, ready, resampler_at, shorta
 
 @device
 def stream_at(control: ControlBlock, number: int) -> StreamInput:
-    """The first input of a stream."""
+    """Return the first input of a stream."""
     return inputs_at(control.stream_inputs)[number * control.input_count]
 
 
 @device
 def gather(control: ControlBlock, stream: StreamInput, target: Pointer, frames: int) -> None:
-    """The samples of one input of a stream, of the next frames in the ring, which lie in one piece there."""
+    """Copy the samples of one input of a stream from the next frames in the ring, which are contiguous there."""
     channels = control.in_channels
     place = control.in_read & (control.in_ring_frames - 1)
     channel_of(target, floats_at(control.in_ring) + place * channels, channels, stream.channel, frames)
@@ -26,7 +26,7 @@ def gather(control: ControlBlock, stream: StreamInput, target: Pointer, frames: 
 
 @device
 def fill_slots(control: ControlBlock) -> bool:
-    """Take from the ring what the next pulse needs, no frame more; whether it is there."""
+    """Take the frames of the next pulse from the ring, and no more; return whether the pulse is complete."""
     pulse, filled, inputs = control.pulse, control.filled, control.streams * control.input_count
     first = inputs_at(control.stream_inputs)
     scratch = floats_at(control.scratch)
@@ -62,7 +62,7 @@ def fill_slots(control: ControlBlock) -> bool:
 
 @device
 def arrival_of(control: ControlBlock, fallback_ns: int) -> int:
-    """When the last frame that was taken from the ring arrived."""
+    """Return the arrival time of the last frame that was taken from the ring."""
     mark, written, count = control.marks_read, load(control, "marks_written"), control.mark_count
     arrived = fallback_ns
     while mark < written:

@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Passes on the outputs of a pulse: sound to the ring of output, and a record for Python."""
+"""Pass on the outputs of a pulse: sound to the ring of output, and a record for Python."""
 
 from pulse.jit.address import bytes_at, floats_at
 from pulse.jit.atomics import load, store
@@ -21,7 +21,7 @@ from streaming.native.resample import feed, produce, ready, resampler_at, tune
 
 @device
 def mix(control: ControlBlock) -> None:
-    """The model's sound and the input, which has waited as long as the model's, by their gains."""
+    """Mix the model's sound with the equally delayed input, by their gains."""
     pulse, gains = control.pulse, gains_at(control.gains)
     gains.next_model, gains.next_bypass = gains.wanted_model, gains.wanted_bypass
     for s in range(control.streams):
@@ -39,7 +39,7 @@ def mix(control: ControlBlock) -> None:
 
 @device
 def send(control: ControlBlock) -> None:
-    """The mixed pulse into the ring of output."""
+    """Write the mixed pulse to the ring of output."""
     written, capacity, channels = control.out_written, control.out_ring_frames, control.out_channels
     streams, made = control.streams, control.pulse
     ring = floats_at(control.out_ring)
@@ -66,9 +66,9 @@ def send(control: ControlBlock) -> None:
 
 @device
 def follow_clocks(control: ControlBlock, made: int) -> None:
-    """Tune the last resamplers so that frames stay in the pipeline as long as they should; this many were just written.
+    """Tune the last resamplers so that the delay of the pipeline stays constant; ``made`` frames were just written.
 
-    Where both devices are, is reckoned by the time, so that it makes no difference where in a block they are now.
+    The positions of both devices are extrapolated to the present, so that their block boundaries do not matter.
     """
     now = now_ns(control)
     came = position(control.input_side, now, control.in_rate)
@@ -89,7 +89,7 @@ def follow_clocks(control: ControlBlock, made: int) -> None:
 
 @device
 def keep_record(control: ControlBlock, arrived: int, done: int) -> None:
-    """All outputs of the pulse for Python; if it does not take them they are lost, and counted."""
+    """Write all outputs of the pulse to a record for Python; if the ring of records is full, count them as lost."""
     written, count = control.records_written, control.record_count
     if written - load(control, "records_read") >= count:
         control.records_lost += 1

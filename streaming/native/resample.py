@@ -1,9 +1,9 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Another sample rate, for one stream: a polyphase filter whose ratio may be tuned while it runs.
+"""A resampler for one stream: a polyphase filter whose ratio can be tuned while it runs.
 
-Output k belongs to the input time ``k * rate_in / rate_out``, exactly: positions are integers, in units of
-``1 / (rate_out << 20)`` frames of the input, so no error adds up however long a stream is. ``feed``, ``shortage``,
-``ready``, ``produce`` and ``tune`` are for compiled code, on one thread.
+Output k belongs exactly to the input time ``k * rate_in / rate_out``: positions are integers, in units of
+``1 / (rate_out << 20)`` frames of the input, so no error accumulates. ``feed``, ``shortage``, ``ready``, ``produce``
+and ``tune`` are for compiled code, on one thread.
 """
 
 import numpy as np
@@ -25,19 +25,19 @@ from streaming.snapshot import pack, unpack_parts
 
 UNIT_BITS = 20
 MOST_TUNING = 200
-"""A ratio is tuned by 1/200 at most."""
+"""The inverse of the largest tuning: 1/200 of the ratio."""
 FLOAT = 4
 
 
 class ResamplerState(Struct):
     """The state of a resampler."""
 
-    nominal: int  # from output to output at the nominal ratio, in units
-    step: int  # the same as it is tuned now
-    unit: int  # units in a frame of the input
-    fraction: int  # of a frame: where the next output is after frame ``first``
-    first: int  # the first frame in the history that the next output needs
-    end: int  # after the last frame in the history
+    nominal: int  # the distance of outputs at the nominal ratio, in units
+    step: int  # the distance at the present tuning
+    unit: int  # the units of an input frame
+    fraction: int  # the time from frame ``first`` to the next output, in units
+    first: int  # the first frame of the history that the next output needs
+    end: int  # the frame after the last one in the history
     taps: int
     phases: int
     window: int  # the most frames that are kept; the history holds twice as many
@@ -50,7 +50,7 @@ resampler_at = struct_at(ResamplerState)
 
 @device
 def ready_after(state: ResamplerState, frames: int) -> int:
-    """How many outputs can be made when that many frames more are fed."""
+    """Return how many outputs are ready after that many more frames."""
     beyond = state.end + frames - state.first - state.taps + 1
     if beyond <= 0:
         return 0
@@ -59,22 +59,22 @@ def ready_after(state: ResamplerState, frames: int) -> int:
 
 @device
 def ready(state: ResamplerState) -> int:
-    """How many outputs can be made."""
+    """Return how many outputs are ready."""
     return ready_after(state, 0)
 
 
 @device
 def shortage(state: ResamplerState, outputs: int) -> int:
-    """How many frames are to be fed until this many outputs are ready, at least one."""
+    """Return how many more frames this many outputs (at least one) need."""
     last = state.first + (state.fraction + (outputs - 1) * state.step) // state.unit
     return max(last + state.taps - state.end, 0)
 
 
 @device
 def tune(state: ResamplerState, part: float) -> None:
-    """Let an output be this part of the nominal step further from the one before it; 0.0 is the nominal ratio.
+    """Increase the distance of outputs by this fraction of the nominal one; 0.0 restores the nominal ratio.
 
-    Counts of ``ready`` and ``shortage`` hold until then. A part beyond 1/200 counts as that.
+    Earlier results of ``ready`` and ``shortage`` become invalid. The fraction is limited to 1/200.
     """
     nominal = state.nominal
     most = nominal // MOST_TUNING
@@ -83,7 +83,7 @@ def tune(state: ResamplerState, part: float) -> None:
 
 @device
 def append(state: ResamplerState, history: Pointer, source: Pointer, step: int, count: int) -> int:
-    """``feed``, for a history at hand."""
+    """Do ``feed`` with the given history."""
     at, end = state.first, state.end
     count = min(count, state.window - (end - at))
     if end + count > 2 * state.window:
@@ -102,7 +102,7 @@ def append(state: ResamplerState, history: Pointer, source: Pointer, step: int, 
 
 @exact
 def weigh(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
-    """The product of frames with the row of a filter and with the next one; the result lies ``part`` between."""
+    """Return the products of frames with a row of a filter and with the next one, interpolated by ``part``."""
     here, next_row, there = vzero(), row + taps, vzero()
     for j in range(0, taps, LANES):
         lanes = vload(frames, j)
@@ -114,7 +114,7 @@ def weigh(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
 def outputs(
     state: ResamplerState, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
 ) -> int:
-    """``produce``, for a history and a table at hand."""
+    """Do ``produce`` with the given history and table."""
     made = min(count, ready(state))
     taps, unit, fraction, at = state.taps, state.unit, state.fraction, state.first
     frames = state.step // unit
@@ -136,16 +136,16 @@ def outputs(
 
 @device
 def feed(state: ResamplerState, source: Pointer, step: int, count: int) -> int:
-    """Take samples that are ``step`` elements apart; how many were taken.
+    """Take samples that are ``step`` elements apart; return how many.
 
-    There is space for the largest block once all is produced that is ready, whatever that leaves over.
+    The largest block always fits if all ready outputs have been produced.
     """
     return append(state, floats_at(state.history), source, step, count)
 
 
 @device
 def produce(state: ResamplerState, target: Pointer, step: int, count: int) -> int:
-    """Make outputs, ``step`` elements apart, as many as are ready and wanted; how many were made."""
+    """Write the ready outputs, up to ``count``, ``step`` elements apart; return how many."""
     return outputs(state, floats_at(state.history), floats_at(state.table), target, step, count)
 
 
@@ -166,13 +166,13 @@ class NativeResampler(NotCopyable):
     """The memory of one stream's resampler.
 
     rate_in_hz, rate_out_hz  samples a second
-    quality                  one of ``QUALITIES``, which says what delay and stop band each has
-    largest_block            frames that are fed at a time by compiled code
-    Raises                   InputError: rates more than 256 times apart, no such quality, blocks too large
+    quality                  one of ``QUALITIES``, which lists the delay and stop band of each
+    largest_block            the most frames that compiled code feeds at a time
+    Raises                   InputError: rates more than 256 times apart, an unknown quality, blocks too large
 
-    delay_frames  input frames that it waits: half of the filter. Output k is there when
-                  ``floor(k * rate_in_hz / rate_out_hz) + delay_frames + 1`` frames are.
-    state         what compiled code takes
+    delay_frames  the delay in input frames: half of the filter. Output k is ready after
+                  ``floor(k * rate_in_hz / rate_out_hz) + delay_frames + 1`` frames.
+    state         the struct for compiled code
     """
 
     why_not = "it holds addresses of this process; make another one"
@@ -202,7 +202,7 @@ class NativeResampler(NotCopyable):
 
     @property
     def tuning_ppm(self) -> float:
-        """By how many millionths an output is further from the one before it than nominal; -5000 to 5000."""
+        """The increase of the distance of outputs over the nominal one, in ppm; -5000 to 5000."""
         return (self.state.step / self.state.nominal - 1) * 1e6
 
     @tuning_ppm.setter
@@ -212,7 +212,7 @@ class NativeResampler(NotCopyable):
         self.state.step = self.state.nominal + round(ppm / 1e6 * self.state.nominal)
 
     def reset(self) -> None:
-        """Begin a new sound; the tuning stays."""
+        """Begin a new sound; the tuning does not change."""
         silent = self.filter.taps - self.filter.half_frames - 1
         self._changing = True
         self.history[:silent] = 0
@@ -220,14 +220,14 @@ class NativeResampler(NotCopyable):
         self._changing = False
 
     def snapshot(self) -> bytes:
-        """The sound up to here, and the tuning; the moment between two blocks. Raises InputError: inside of one."""
+        """Return the state between two blocks, including the tuning. Raises InputError if a call was interrupted."""
         self._require_whole()
         state = self.state
         numbers = [self.rate_in_hz, self.rate_out_hz, state.taps, state.fraction, state.step]
         return pack(numbers, [self.history[state.first : state.end].tobytes()])
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot, with the same bits. Raises InputError: that of another resampler; nothing changed."""
+        """Continue from a snapshot, bit-identically. Raises InputError, without changes, if it does not match."""
         (rate_in_hz, rate_out_hz, taps, fraction, step), (kept,) = unpack_parts(snapshot, 5, 1)
         state, frames = self.state, len(kept) // FLOAT
         ours = self.rate_in_hz, self.rate_out_hz, state.taps
@@ -241,9 +241,10 @@ class NativeResampler(NotCopyable):
         self._changing = False
 
     def process(self, block: NDArray[np.floating]) -> NDArray[np.float32]:
-        """From samples [frames], any number, all that is ready [outputs]; silence of ``delay_frames`` gives the rest.
+        """Feed any number of samples [frames] and return all ready [outputs]; silence of ``delay_frames`` gives the
+        rest.
 
-        Raises InputError: not one row of floats, or an exception has ended an earlier call
+        Raises InputError: not one row of floats, or an earlier call was interrupted
         """
         if block.ndim != 1 or block.dtype.kind != "f":
             raise InputError(

@@ -1,9 +1,9 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Slots: packed pulses of several streams, and the worker that runs them.
 
-A queue of one stream has slots for ``depth`` pulses and an order in which filled ones are to run. The event loop's
-thread fills slots, submits them, and may drop the oldest that is not begun; the worker runs one pulse of each queue
-in turn. The thread that raises ``begun`` has the pulse.
+The queue of a stream has slots for ``depth`` pulses, and the order in which filled ones run. The event loop's thread
+fills slots, submits them, and may drop the oldest one that has not begun; the worker runs one pulse of each queue in
+turn. The thread that increments ``begun`` owns the pulse.
 """
 
 import numpy as np
@@ -24,17 +24,17 @@ class WorkerFields(Struct):
     """A worker; each cache line has one writer."""
 
     wake: int
-    """Descriptor that wakes it."""
+    """The write descriptor that wakes it."""
     wait: int
-    """The other end of ``wake``, to read."""
+    """The read descriptor of ``wake``."""
     table: int
     """Address of the ``QueueTable``."""
     stop: int
-    """1: end."""
+    """1: the worker ends."""
     sleeping: int = starts_line()
-    """1: waits to be woken."""
+    """1: the worker sleeps until it is woken."""
     current: int
-    """Address of the queue that it is at, or 0."""
+    """Address of the queue that it is processing, or 0."""
 
 
 class QueueTable(Struct):
@@ -42,7 +42,7 @@ class QueueTable(Struct):
 
     count: int
     queues: NDArray[np.int64] = numbers()
-    """Their addresses; 0 if there is none."""
+    """The addresses of the queues; 0: a free place."""
 
 
 class Queue(Struct):
@@ -52,21 +52,21 @@ class Queue(Struct):
     packed: int
     """Address of the ``MachineCall``."""
     event: int
-    """Descriptor that tells the loop."""
+    """Descriptor that wakes the event loop."""
     order: int
-    """Address of ``depth`` numbers of slots: those that are submitted, in turn."""
+    """Address of ``depth`` numbers of slots: the submitted ones, in order."""
     slots: int
     """Address of the slots."""
     submitted: int
     begun: int = starts_line()
-    """Two writers: pulses that the worker took, or that were dropped."""
+    """The number of pulses that the worker has taken or that were dropped; two writers."""
     finished: int = starts_line()
     listening: int = starts_line()
-    """Two writers; 1: set the event when a pulse is finished."""
+    """1: set the event when a pulse is finished; two writers."""
 
 
 class SlotFields(Struct):
-    """The packed bytes of a pulse, when it ran, and values without a result up to then."""
+    """The packed bytes of a pulse, its times, and the number of faults so far."""
 
     inputs: int
     outputs: int
@@ -81,7 +81,7 @@ slots_at = struct_at(SlotFields)
 
 @routine
 def _run_next(queue: Queue) -> bool:
-    """Run the oldest pulse that waits; whether there was one."""
+    """Run the oldest waiting pulse; return whether there was one."""
     started, order = queue.begun, words_at(queue.order)
     if started == load(queue, "submitted"):
         return False
@@ -101,10 +101,10 @@ def _run_next(queue: Queue) -> bool:
 
 @device
 def _run_round(worker: WorkerFields) -> bool:
-    """One pulse of each queue; whether there was any.
+    """Run one pulse of each queue; return whether there was any.
 
-    Before it touches a queue the worker says so, then looks whether the queue is still in the table: a queue that has
-    left while the worker was not at it is never touched again.
+    The worker announces a queue before it uses it, then checks that the queue is still in the table: a queue that has
+    left while the worker was elsewhere is never used again.
     """
     ran = False
     address = load(worker, "table")
@@ -122,7 +122,7 @@ def _run_round(worker: WorkerFields) -> bool:
 
 @entry("slots.work", 1)
 def work(address):
-    """A worker's life: run pulses until ``stop`` is set, and sleep if there are none."""
+    """Run the loop of a worker: run pulses until ``stop`` is set, and sleep if there are none."""
     worker = worker_at(address)
     while load(worker, "stop") == 0:
         if _run_round(worker):
@@ -144,14 +144,14 @@ def _wake(worker: WorkerFields) -> None:
 
 @entry("slots.join", 4, keeps_gil=True)
 def join(worker_address, table_address, place, queue_address):
-    """Enter a queue in a table, and have the worker look at that table."""
+    """Enter a queue in a table, and let the worker use that table."""
     store(table_at(table_address).queues, place, queue_address)
     store(worker_at(worker_address), "table", table_address)
 
 
 @entry("slots.submit", 3, keeps_gil=True)
 def submit(worker_address, queue_address, slot):
-    """Put a filled slot at the end of the order."""
+    """Append a filled slot to the order."""
     worker, queue = worker_at(worker_address), queue_at(queue_address)
     submitted, order = queue.submitted, words_at(queue.order)
     order[submitted % queue.depth] = slot
@@ -161,7 +161,7 @@ def submit(worker_address, queue_address, slot):
 
 @entry("slots.drop", 1, gives_int=True, keeps_gil=True)
 def drop(queue_address):
-    """Take back the oldest pulse that is not begun; its slot, -1 if there is none."""
+    """Drop the oldest pulse that has not begun; return its slot, or -1 without one."""
     queue = queue_at(queue_address)
     started, order = load(queue, "begun"), words_at(queue.order)
     while started < queue.submitted:
@@ -174,13 +174,13 @@ def drop(queue_address):
 
 @entry("slots.finished", 1, gives_int=True, keeps_gil=True)
 def count_finished(queue_address):
-    """How many pulses of a queue have run."""
+    """Return how many pulses of a queue have run."""
     return load(queue_at(queue_address), "finished")
 
 
 @entry("slots.listen", 1, gives_int=True, keeps_gil=True)
 def listen(queue_address):
-    """Have the event set when the next pulse is finished; how many have run."""
+    """Request the event for the next finished pulse; return how many have run."""
     queue = queue_at(queue_address)
     store(queue, "listening", 1)
     fence()
@@ -189,13 +189,13 @@ def listen(queue_address):
 
 @entry("slots.clear", 1, keeps_gil=True)
 def clear(descriptor):
-    """Clear an event, whose descriptor must not block."""
+    """Clear an event, whose descriptor must be non-blocking."""
     wait_event(descriptor)
 
 
 @entry("slots.leave", 3, gives_int=True, keeps_gil=True)
 def leave(worker_address, place, queue_address):
-    """Drop all that waits and leave the table; whether the worker is at the queue, whose memory it then needs."""
+    """Drop all waiting pulses and leave the table; return whether the worker still uses the queue's memory."""
     worker, queue = worker_at(worker_address), queue_at(queue_address)
     started = load(queue, "begun")
     while started < queue.submitted and not replace(queue, "begun", started, queue.submitted):
@@ -207,13 +207,13 @@ def leave(worker_address, place, queue_address):
 
 @entry("slots.is_at", 2, gives_int=True, keeps_gil=True)
 def is_at(worker_address, queue_address):
-    """Whether the worker is at a queue."""
+    """Whether the worker is processing a queue."""
     return load(worker_at(worker_address), "current") == queue_address
 
 
 @entry("slots.stop", 1, keeps_gil=True)
 def stop(worker_address):
-    """End the worker's life after the pulse that it runs."""
+    """End the worker after its present pulse."""
     worker = worker_at(worker_address)
     store(worker, "stop", 1)
     set_event(worker.wake)

@@ -9,7 +9,7 @@ import typer.main
 
 from streaming.cli.commands import app
 from tests.documents.pages import ROOT
-from tests.sources import modules_in, name_of, tree_of
+from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 FOLDERS = ("pulse", "streaming", "bench", "demos", "tests")
 WORD = re.compile(r"[^\W\d]\w*")
@@ -35,8 +35,8 @@ def words() -> frozenset[str]:
 
 
 def _words_of(tree: ast.Module) -> Iterator[str]:
-    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    texts = {id(node.value) for node in nodes_in(tree) if isinstance(node, ast.Expr)}
+    for node in nodes_in(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
                 yield name
@@ -56,7 +56,7 @@ def definitions(folder: str) -> frozenset[str]:
     found: set[str] = set()
     for path in modules_in(folder):
         found.add(path.stem)
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_in(tree_of(path)):
             match node:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                     found.add(name)
@@ -73,7 +73,7 @@ def members() -> dict[str, frozenset[str]]:
     own: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
     for path in modules_in("pulse", "streaming"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_in(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 own.setdefault(node.name, set()).update(_members_of(node))
                 names = {base.id for base in node.bases if isinstance(base, ast.Name)}
@@ -106,7 +106,7 @@ def docstrings(folder: str) -> dict[str, str]:
     for path in modules_in(folder):
         texts = [
             node.value.value
-            for node in ast.walk(tree_of(path))
+            for node in nodes_in(tree_of(path))
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         ]
         found[name_of(path)] = " ".join(" ".join(text.split()) for text in texts if isinstance(text, str))
@@ -116,7 +116,7 @@ def docstrings(folder: str) -> dict[str, str]:
 @cache
 def texts() -> frozenset[str]:
     """Every string of the package's code."""
-    nodes = (node for path in modules_in("pulse") for node in ast.walk(tree_of(path)))
+    nodes = (node for path in modules_in("pulse") for node in nodes_in(tree_of(path)))
     found = (node.value for node in nodes if isinstance(node, ast.Constant))
     return frozenset(text for text in found if isinstance(text, str))
 

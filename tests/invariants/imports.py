@@ -6,7 +6,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from tests.sources import tree_of
+from tests.sources import nodes_in, tree_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
@@ -25,7 +25,8 @@ LAYERS: Mapping[str, str] = {
     "pulse": "pulse: costs extend torch deploy formats api __init__",
     "sessions": "streaming: errors wire atomic_files partial_file snapshot reblocking input_blocks output_trim "
     "session __init__",
-    "sound": "streaming: latency native terminal progress warming libraries sound builtin events routing",
+    "sound": "streaming: latency native terminal progress warming specialisation libraries sound builtin events "
+    "routing",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
     "reports": "streaming: reports deploy",
@@ -57,7 +58,7 @@ def imported(path: Path) -> tuple[str, ...]:
 
 
 def _imports(path: Path, tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -39,9 +39,9 @@ KINDS = (".onnx", ".tflite")
 MODULE = re.compile(r"\.pyc?(\.\d+)?$")
 """A file of Python's own; a number behind the name is one that is being written."""
 MEMORY = 2 << 30
-TIMES = 3
-"""A file may take so many times its budget of CPU time: the budget is counted, not measured, and a core whose other
-half is busy takes up to twice as long for the same work."""
+TIMES = 10
+"""A file may take so many times its budget of CPU time before it counts as a hang: the budget is counted, not measured,
+and a virtual core that is shared takes several times as long for the same work."""
 
 
 def files() -> Iterator[tuple[str, Path | bytes]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources import modules_in, name_of, tree_of
+from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 ROOT = Path(__file__).parents[2]
 FAMILIES: Mapping[str, str] = {
@@ -72,7 +72,7 @@ def names_in(*nodes: ast.AST | None) -> set[str]:
 
 def names_of_questions(tree: ast.Module) -> Iterator[set[str]]:
     """The names by which a module decides: in isinstance, in a pattern, as keys of a table, in decorators."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
                 yield names_in(kinds)

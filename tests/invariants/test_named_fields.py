@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.sources import modules_in, name_of, tree_of
+from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 FOLDERS = ("pulse", "streaming")
 COMPILED = {"device", "exact", "routine", "entry", "callback"}
@@ -21,7 +21,7 @@ def modules() -> dict[str, ast.Module]:
 def numbered(tree: ast.AST) -> set[str]:
     """Names that are numbered from 0 on: ``A, B = range(2)``, ``A, B = 0, 1``."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             value = node.value
             parts = value.elts if isinstance(value, ast.Tuple) else [value]
@@ -41,7 +41,7 @@ def used(index: ast.expr) -> set[str]:
 
 def compiled(tree: ast.AST) -> Iterator[ast.FunctionDef]:
     """Functions that are declared for compiled code."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.FunctionDef):
             given = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
             if any(isinstance(one, ast.Name) and one.id in COMPILED for one in given):
@@ -50,7 +50,7 @@ def compiled(tree: ast.AST) -> Iterator[ast.FunctionDef]:
 
 def positions(tree: ast.AST, names: set[str], literals: bool) -> list[str]:
     """Indices that are numbered names; ``literals``: and, in compiled functions, those that are numbers."""
-    every = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    every = [node for node in nodes_in(tree) if isinstance(node, ast.Subscript)]
     found = [ast.unparse(node) for node in every if used(node.slice) & names]
     for function in compiled(tree) if literals else ():
         for node in ast.walk(function):
@@ -82,7 +82,7 @@ def test_no_index_is_a_position() -> None:
     everywhere = set[str]().union(*names.values())
     imported = {
         path: {
-            alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+            alias.name for node in nodes_in(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
         }
         | {path.rpartition("/")[2]}
         for path, tree in trees.items()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.sources import modules_in, name_of, tree_of
+from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 MOST_LINES = 450
 FOLDERS = ("pulse", "streaming", "bench", "demos")
@@ -73,7 +73,7 @@ def is_statement(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def functions(tree: ast.Module) -> Iterator[str]:
     """The names of functions that are bare participles."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if is_function and is_participle(node.name) and not is_statement(node):
             yield node.name.strip("_")

@@ -13,7 +13,7 @@ from pulse.nnef.write.node import NodeWriter
 def from_the_start(w: NodeWriter, axes: Sequence[int]) -> Name:
     """The second input, indices into these axes along its last axis, counted from the start of each axis.
 
-    One axis stands for all indices.
+    Indices of one axis need no last axis.
     """
     value = w.known_value(1)
     if value is not None and not (value < 0).any():

@@ -39,7 +39,7 @@ def write_max(w: NodeWriter) -> Name:
 
 @writes("AveragePool")
 def write_average(w: NodeWriter) -> Name:
-    """The border says whether the padding counts."""
+    """The border determines whether the padding counts."""
     border = "constant" if w.attribute("count_include_pad", 0) else "ignore"
     return w.emit("box", w.x(), **_arguments(w), border=border, normalize=True)
 

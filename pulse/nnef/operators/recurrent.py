@@ -55,7 +55,7 @@ class CellWriter:
         return self.e.crop(self.body, x, first * self.hidden, last * self.hidden)
 
     def apply(self, number: int, x: str) -> str:
-        """An activation, whose inputs are clipped if the node says so."""
+        """An activation, with its inputs clipped if the node has a clip."""
         clip = self.attributes.get("clip")
         if clip is not None:
             x = self.op("Min", self.op("Max", x, self.e.number(-clip)), self.e.number(clip))

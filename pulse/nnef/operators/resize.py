@@ -10,7 +10,7 @@ from pulse.nnef.registry import reads
 
 @reads("nearest_upsample", takes="input factor")
 def read_repeated(node: NodeReader) -> Wire:
-    """Every entry as often as the factor of its axis says; the first two axes have none."""
+    """Repeat every entry by the factor of its axis; the first two axes have none."""
     x, factor = node.wire("input"), node.integers("factor")
     if len(factor) != x.rank - 2 or min(factor, default=1) < 1:
         raise node.error(f"factor {factor} must be a positive number for each axis from the third on")

@@ -1,6 +1,6 @@
-"""What tract's pulsed models have, over a whole stream: delays, borders, sums that begin later.
+"""The operators of tract's pulsed models, over a whole stream: delays, borders, sums that begin later.
 
-Nothing is cut off behind: a wire that is late by some frames is longer by as many.
+The end is not cut: a wire that is late by some frames is longer by as many.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from pulse.nnef.registry import reads
 
 @reads("tract_pulse_delay", takes="input axis delay overlap")
 def read_delay(node: NodeReader) -> Wire:
-    """The frames in front of the stream are zeros, which nothing reads into a frame of it."""
+    """The frames before the stream are zeros, which do not affect any frame of it."""
     x = node.wire("input")
     frames = node.integer("delay") + node.integer("overlap")
     return node.pad_axis(x, node.axis("axis", x.rank), frames, 0)
@@ -24,7 +24,7 @@ def read_delay(node: NodeReader) -> Wire:
     takes="input axis before after begin_input end_input border='constant' value=0.0 overlap=0",
 )
 def read_border(node: NodeReader) -> Wire:
-    """The frames in front of ``begin_input`` and from ``end_input`` on, as far as anything reads them."""
+    """The frames before ``begin_input`` and from ``end_input`` on, as far as other nodes read them."""
     x, border = node.wire("input"), node.text("border")
     modes = {name: mode for mode, name in BORDERS.items()}
     if border not in modes:

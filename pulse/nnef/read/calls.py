@@ -26,7 +26,7 @@ EXTERNALS = ("external", "tract_core_external")
 
 @record(eq=False)
 class Definitions:
-    """The definitions of a document beside its graph: files, fragments and symbols.
+    """The definitions of a document except its graph: files, fragments and symbols.
 
     title     the document, for errors
     symbols   by name
@@ -43,7 +43,7 @@ class Definitions:
 
 
 class Calls:
-    """Reads calls into the graph of their position; what they unfold to is counted by ``spending``."""
+    """Reads calls into the graph of their position; ``spending`` counts the nodes that they unfold to."""
 
     def __init__(self, definitions: Definitions, spending: Spending) -> None:
         self._definitions, self._spending = definitions, spending

@@ -1,4 +1,4 @@
-"""Expressions of a document to values: operators between tensors and calls are left to the two functions given."""
+"""Evaluate expressions of a document; two functions handle operators between tensors, and calls."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -31,7 +31,7 @@ UNARY_OPERATORS: Mapping[str, str] = {"-": "neg", "!": "not"}
 """Signs before a tensor -> operators."""
 
 Operate: TypeAlias = Callable[[str, Sequence[Value], Position], Value]
-"""Operator, operands, where they stand -> the result."""
+"""(operator, operands, their position) -> the result."""
 CallReader: TypeAlias = Callable[[Call, Position], Value]
 
 

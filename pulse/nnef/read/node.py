@@ -23,7 +23,7 @@ SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool
 class Wire:
     """A tensor: its name in ONNX, its fact, and its value if it is constant.
 
-    sizes  None of an axis whose size is not known before running
+    sizes  None for an axis of unknown size
     """
 
     name: str
@@ -71,7 +71,7 @@ class GraphReader:
     nodes: list[NodeProto]
     stored: list[TensorProto] = field(default_factory=list[TensorProto])
     trims: bool = False
-    """Whether wires may be longer than the stream: what is read together with a shorter one is cut."""
+    """Whether wires may be longer than the stream: a wire that is read together with a shorter one is cut."""
 
     @classmethod
     def begin(cls, opset: int, trims: bool = False) -> "GraphReader":

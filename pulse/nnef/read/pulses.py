@@ -31,7 +31,7 @@ class StreamTiming:
     symbol: str | None = None
     """The symbol that sizes of inputs get though the file has numbers there."""
     late: frozenset[str] = frozenset()
-    """The outputs that are cut: what is computed for them has another name."""
+    """The outputs that are cut; the wires before the cut have other names."""
 
     def dims(self, node: NodeReader, dims: list[Value], stream: TDim | None) -> list[Value]:
         """The shape of an input, from the shape of its ``external``. Raises LoadError."""

@@ -16,7 +16,7 @@ WINDOW = "border='constant' padding=[] stride=[] dilation=[]"
 
 @record(eq=False)
 class OperatorSignature:
-    """Names in the order of arguments without names; those with defaults may be left out."""
+    """Names in the order of positional arguments; those with defaults may be omitted."""
 
     names: tuple[str, ...]
     defaults: "Mapping[str, Value]"

@@ -1,1 +1,1 @@
-"""Writes NNEF: a model as ONNX operators, each said in NNEF's and tract's, its state carried by a scan."""
+"""Write NNEF: a model as ONNX operators, each expressed in NNEF's and tract's, with its state in a scan."""

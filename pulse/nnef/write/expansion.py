@@ -32,7 +32,7 @@ def expands(*names: str) -> Callable[[Expander], Expander]:
 
 @record(eq=False)
 class Expansion:
-    """The nodes that stand for one node.
+    """The nodes that replace one node.
 
     constants  of the whole model, by name; new ones are added
     values     declared wires by name

@@ -1,4 +1,4 @@
-"""A graph or a body under construction: identifiers, stored tensors, and what a body takes from around it."""
+"""A graph or a body under construction: identifiers, stored tensors, and the wires that a body captures."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Name, Para
 from pulse.support.record import record
 
 Sizes: TypeAlias = "tuple[int | str, ...]"
-"""Text of an axis whose size depends on a symbol; empty if it is not known."""
+"""The text of an axis whose size depends on a symbol; empty if unknown."""
 SCALAR, INTEGER, LOGICAL = "scalar", "integer", "logical"
 INTEGERS = np.dtype(np.int64)
 RESERVED = frozenset(
@@ -71,12 +71,12 @@ class Shared:
 
 @record(eq=False)
 class Scope:
-    """Assignments in order. A body has the scope around it: what it reads of that becomes a parameter.
+    """Assignments in order. A body has an enclosing scope: the wires that it reads from it become parameters.
 
     constants  the stored tensors of the ONNX graph, by name
     facts      type and sizes of every wire, by its name in ONNX
     known      identifiers of wires, by their names in ONNX
-    captured   identifiers of a body -> what they stand for around it
+    captured   identifiers of a body -> those of the enclosing scope
     """
 
     shared: Shared
@@ -93,7 +93,7 @@ class Scope:
         return Scope(self.shared, self.constants, self.facts, self)
 
     def fact(self, name: str) -> tuple[DType, Sizes]:
-        """Type and sizes of a wire of ONNX. Raises WriteError: its sizes are not known."""
+        """Type and sizes of an ONNX wire. Raises WriteError if its sizes are unknown."""
         if name not in self.facts:
             raise WriteError(
                 f"{name}: its shape is computed while running, which NNEF cannot say; fix it with constants"
@@ -148,7 +148,7 @@ class Scope:
         self.body.append(Assignment(target, call))
 
     def fragment(self, name: str, parameters: list[str], results: list[str]) -> str:
-        """Store the body as a fragment; gives its name. Captured wires are its last parameters."""
+        """Store the body as a fragment and return its name. Captured wires are its last parameters."""
         identifier = self.shared.identifier(name)
         inputs = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
         outputs = tuple((each, "tensor<scalar>") for each in results)

@@ -28,7 +28,7 @@ from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 
 SHORTEST = 1 << 12
-"""Up to which length one is looked for of which no wire is empty."""
+"""The largest length that is tried to find one for which no wire is empty."""
 OPSET = 17
 """The opset of the intermediate ONNX operators."""
 NAMED: Mapping[str, str] = {"f": "F", "i": "I", "u": "U"}

@@ -19,7 +19,7 @@ SINGLE = np.dtype(np.float32)
 class NodeWriter:
     """One node while it is written.
 
-    inputs, outputs  names in ONNX; empty for what is left out
+    inputs, outputs  names in ONNX; empty if omitted
     attributes       by name, as Python values; a body as its GraphProto
     """
 
@@ -39,11 +39,11 @@ class NodeWriter:
         return self.attributes.get(name, default)
 
     def has(self, slot: int) -> bool:
-        """Whether an optional input is given."""
+        """Whether an optional input is present."""
         return slot < len(self.inputs) and bool(self.inputs[slot])
 
     def makes(self, slot: int) -> bool:
-        """Whether an optional output is wanted."""
+        """Whether an optional output is used."""
         return slot < len(self.outputs) and bool(self.outputs[slot])
 
     def sizes(self, slot: int = 0) -> tuple[int, ...]:
@@ -81,7 +81,7 @@ class NodeWriter:
         return self.scope.fact(self.outputs[slot])[0]
 
     def known_value(self, slot: int) -> Array | None:
-        """The value of an input where it is stored."""
+        """The value of an input if it is stored."""
         return self.scope.constants.get(self.inputs[slot]) if self.has(slot) else None
 
     def integers(self, slot: int, what: str) -> list[int]:
@@ -108,7 +108,7 @@ class NodeWriter:
     def emit_all(
         self, operator: str, inputs: Sequence[Expression], suffixes: Sequence[str], **attributes: Expression
     ) -> list[Name]:
-        """Add an assignment with several targets; an empty suffix stands for the output of that slot."""
+        """Add an assignment with several targets; an empty suffix means the output of that slot."""
         names = [
             f"{self.name}.{suffix}" if suffix else self.outputs[slot] for slot, suffix in enumerate(suffixes)
         ]

@@ -43,7 +43,7 @@ class ScanWriter:
         return inside
 
     def state(self, name: str, initial: Name, result: str) -> Name:
-        """A wire of the body that begins as ``initial`` and is then what the body's wire ``result`` was."""
+        """A wire of the body: first ``initial``, then the previous value of the body's wire ``result``."""
         inside = self._parameter(name)
         self._states.append((inside.text, initial, result))
         return inside

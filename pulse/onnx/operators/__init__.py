@@ -14,6 +14,7 @@ from pulse.onnx.operators import elementwise as elementwise
 from pulse.onnx.operators import elementwise_activation as elementwise_activation
 from pulse.onnx.operators import elementwise_bits as elementwise_bits
 from pulse.onnx.operators import elementwise_cast as elementwise_cast
+from pulse.onnx.operators import elementwise_where as elementwise_where
 from pulse.onnx.operators import gather as gather
 from pulse.onnx.operators import matmul as matmul
 from pulse.onnx.operators import matmul_einsum as matmul_einsum

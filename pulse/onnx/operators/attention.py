@@ -29,7 +29,7 @@ MASK, PAST_KEY, PAST_VALUE, VALID = 3, 4, 5, 6
 
 @record
 class Scores:
-    """What the node may give as its fourth output, in the order of ``qk_matmul_output_mode``."""
+    """The possible contents of the node's fourth output, in the order of ``qk_matmul_output_mode``."""
 
     product: OutletId
     capped: OutletId
@@ -148,7 +148,7 @@ def _cap(node: NodeContext, scores: OutletId) -> OutletId:
 
 
 def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
-    """Over the keys, in another type if one is given."""
+    """Softmax over the keys, in another type if given."""
     own = node.graph.fact(scores).dtype
     code = node.integer("softmax_precision", 0)
     wide = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else own
@@ -160,7 +160,7 @@ def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
 
 
 def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
-    """The scores with -inf where a query does not see a key, and whether one may see none at all."""
+    """Set the scores to -inf for masked keys; also return whether a query may have no key at all."""
     fact = node.graph.fact(scores)
     low = node.scalar_constant(-math.inf, fact, "masked")
     if node.has(MASK):
@@ -241,7 +241,7 @@ def write_attention(w: NodeWriter, op: BandedAttention) -> str:
 
 @writes(BandedAttentionStream)
 def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
-    """Frames of the window that are outside of the stream have no weight, whatever they hold."""
+    """Give frames of the window outside of the stream no weight, whatever their values."""
     band, pulse, dtype = op.op, w.sizes()[-2], w.dtype(2)
     scores = w.emit("Add", [_band_scores(w, band), _band_bias(w, op, pulse)], "biased")
     span = pulse + band.width - 1
@@ -264,7 +264,7 @@ def _inside(w: NodeWriter, pulse: int, low: int, span: int, trailing: int, end: 
 
 
 def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
-    """How well each query meets each key of the window."""
+    """The scores of each query and each key of the window."""
     q, k = w.inputs[:2]
     rank = len(w.sizes(1))
     keys = w.transpose(k, (*range(rank - 2), rank - 1, rank - 2), "keys")
@@ -296,7 +296,7 @@ def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
 
 
 def _weigh(w: NodeWriter, op: BandedAttention, scores: str, v: str, lonely: bool) -> str:
-    """Means of v; ``lonely`` says that a frame may see nothing."""
+    """Means of v; ``lonely``: a frame may have no keys."""
     weights = w.emit("Softmax", [scores], "weights", axis=-1)
     if not lonely or np.isnan(op.empty):
         return w.emit("MatMul", [weights, v])

@@ -64,7 +64,7 @@ def _initial(node: NodeContext, state: TypedFact) -> OutletId:
 
 
 def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
-    """What each frame brings, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1, dv] …"""
+    """The inputs of each frame, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1, dv] …"""
     heads = TDim.of(node.divisor("kv_num_heads", node.fact(1).shape[-1], "channels of its keys"))
     queries = node.divisor("q_num_heads", node.fact(0).shape[-1], "channels of its queries")
     if queries % int(heads):

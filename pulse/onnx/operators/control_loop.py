@@ -1,4 +1,4 @@
-"""Loops: iterations that are known before running are wired one after the other."""
+"""Loops: a number of iterations that is known before running is unrolled."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ ENDLESS = np.iinfo(np.int64).max
 
 @onnx_op("Loop")
 def loop(node: NodeContext) -> Sequence[OutletId]:
-    """Unrolled if it is known when it stops; else one op."""
+    """Unroll the loop if its number of iterations is known; else wire one op."""
     return _Repeated(node, body(node, "body")).wire()
 
 
@@ -74,7 +74,7 @@ class _Repeated:
         before = current_spending().nodes
         try:
             any_iteration = self._model
-        except PulseError:  # unrolled it may load, and gives the reason if it does not
+        except PulseError:  # unrolled, the loop may load; if not, the error has the reason
             return
         if any_iteration.spending.nodes - before > MOST_NODES:
             raise UnsureError
@@ -202,7 +202,7 @@ class _Repeated:
         return TDim.of(value.reshape(()).item())
 
     def _never_stops(self, model: TypedNetwork) -> bool:
-        """Whether the body's condition is true, or the one that it was given."""
+        """Whether the body's condition is always true, or always its input."""
         go_on = model.graph.outputs[0]
         last = known_value(model.graph, go_on)
         return model.graph.label(go_on) == self.graph.inputs[1] or (last is not None and bool(last))

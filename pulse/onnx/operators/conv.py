@@ -1,4 +1,4 @@
-"""Convolutions, and the padding rules that pools share. How long they make an axis, the translators know."""
+"""Convolutions, and the padding rules that they share with pools. The translators compute the lengths of axes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -151,12 +151,12 @@ ACTIVATIONS = {
     "LeakyRelu": ("leaky_relu", (0.01,)),
     "HardSigmoid": ("hard_sigmoid", (0.2, 0.5)),
 }
-"""Activation of a fused node -> row of the elementwise table, and its parameters if none are given."""
+"""Activation of a fused node -> row of the elementwise table, and its default parameters."""
 
 
 @onnx_op("com.microsoft::FusedConv")
 def fused_conv(node: NodeContext) -> OutletId:
-    """A convolution, plus another tensor if one is given, then an activation."""
+    """A convolution, plus an optional tensor, then an activation."""
     inner = replace(node, wire_name=f"{node.wire_name}.conv", inputs=node.inputs[:3])
     y = conv(inner)
     if node.has(3):

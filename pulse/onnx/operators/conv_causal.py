@@ -15,12 +15,12 @@ ACTIVATIONS = {"none": None, "silu": Elementwise("swish", (1.0,)), "swish": Elem
 
 
 UNSET = {"ndim": 1, "channels_last": 0, "state_window": 0, "state_update_capacity": 0, "state_length": 0}
-"""Attributes of onnxruntime's operator -> what they must be."""
+"""Attributes of onnxruntime's operator -> their required values."""
 
 
 @onnx_op("CausalConvWithState", "com.microsoft::CausalConvWithState")
 def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
-    """A depthwise convolution of the input preceded by past frames (zeros if not given).
+    """A depthwise convolution of the input preceded by past frames (zeros by default).
 
     The new state is the last ``(kernel - 1) * dilation`` of those frames; only onnxruntime's operator is dilated.
     """

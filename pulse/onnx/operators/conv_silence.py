@@ -11,9 +11,9 @@ from pulse.typed import TypedGraph, known_value
 
 
 def silent_start(graph: TypedGraph, outlet: OutletId, inner: TDim, block: int) -> int:
-    """How many elements at the begin of each block of a wire are zeros, whatever its input, as a window says.
+    """The number of elements at the start of each block of a wire that are always zero because of a window.
 
-    inner   how many elements of the wire lie between two neighbours of a block; ``block`` are in one
+    inner   the distance of neighbours of a block, in elements of the wire; ``block``: the elements of one
     """
     node = graph.node(outlet)
     while _keeps_order(node.op, graph.fact(outlet).shape):

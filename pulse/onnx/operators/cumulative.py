@@ -63,7 +63,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
 
 
 def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
-    """One frame: the product so far, and what is given of it."""
+    """One frame: the product so far, and the output."""
     graph = TypedGraph()
     before, x = (graph.add(name, Source(frame), (), [frame])[0] for name in ("P", "x"))
     graph.inputs += [before, x]

@@ -21,7 +21,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 SAME_NAME = (
     "Add Sub Mul Div Min Max Sum Mean PRelu Abs Neg Exp Log Sqrt Reciprocal Floor Ceil Round Sign Sin Cos Tan Asin "
     "Acos Atan Sinh Cosh Asinh Acosh Atanh Erf Relu Sigmoid Tanh Softplus Softsign Mish And Or Xor Not IsNaN Equal "
-    "Greater Less Where"
+    "Greater Less"
 )
 PLAIN = {name: name.lower() for name in SAME_NAME.split()} | {
     "HardSwish": "hard_swish",
@@ -126,15 +126,7 @@ def infer_comparison(clues: Clues) -> Iterator[Relation]:
     yield Broadcasting(clues.output, clues.given_inputs())
 
 
-@rule("Where")
-def infer_where(clues: Clues) -> Iterator[Relation]:
-    """A bool that chooses between two wires of one type; shapes are broadcast."""
-    yield HasType([clues.input(0)], BOOL)
-    yield SameType([clues.input(1), clues.input(2), clues.output])
-    yield Broadcasting(clues.output, clues.given_inputs())
-
-
-NAMES = {kind: op_type for op_type, kind in (PLAIN | BITWISE | {"Pow": "pow"}).items()}
+NAMES = {kind: op_type for op_type, kind in (PLAIN | BITWISE | {"Pow": "pow", "Where": "where"}).items()}
 
 WITH_ATTRIBUTES = {kind: (op_type, tuple(names)) for op_type, (kind, names) in WITH_PARAMS.items()}
 

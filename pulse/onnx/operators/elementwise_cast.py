@@ -44,7 +44,7 @@ def _cast(node: NodeContext, dtype: np.dtype[np.generic]) -> OutletId:
 
 @onnx_op("OptionalHasElement")
 def optional_has_element(node: NodeContext) -> OutletId:
-    """Whether the input is given; a tensor is always there."""
+    """Whether the input is present; a tensor always is."""
     return node.constant(np.array(node.has(0)))
 
 

@@ -54,7 +54,7 @@ def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None
 
 
 def _positions(graph: TypedGraph, indices: OutletId) -> list[Position] | None:
-    """What each number of the indices is, along their last axis."""
+    """The kind of each number of the indices, along their last axis."""
     fact, producer = graph.fact(indices), graph.node(indices)
     last = fact.rank - 1
     while isinstance(producer.op, Cast):

@@ -12,8 +12,9 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.shape import AddAxis, Reshape
+from pulse.ops.shape import AddAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
+from pulse.ops.slice_frames import Frames
 from pulse.ops.time_position import Range
 from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
@@ -112,6 +113,26 @@ def _strip_clamp(length: TDim) -> TDim:
     return high if low == 0 else length
 
 
+def _cut_frames(
+    node: NodeContext, x: OutletId, axis: int, indices: Progression, reach: TDim
+) -> OutletId | None:
+    """Overlapping frames [..., length, starts, ...] in the order of the indices; None if starts are no neighbours."""
+    width, first = indices.starts.size, int(indices.starts.flat[0])
+    if max(indices.starts.shape) < width or (np.diff(indices.starts.ravel()) != 1).any():
+        return None
+    place = indices.starts.shape.index(width)
+    part = node.wire(Slice(axis, TDim.of(first), reach + first + width), [x], "part")
+    frames = node.wire(Frames(axis, width, indices.step), [part], "frames")
+    fact = node.graph.fact(frames)
+    if place < indices.axis:
+        order = [*range(axis), axis + 1, axis, *range(axis + 2, fact.rank)]
+        frames = node.wire(Transpose(tuple(order)), [frames], "frames_last")
+    for other in range(indices.starts.ndim):
+        if other not in (place, indices.axis):
+            frames = node.wire(AddAxis(axis + other), [frames], f"wide{other}")
+    return frames
+
+
 def is_count(graph: TypedGraph, x: OutletId, indices: Progression) -> bool:
     """Whether a wire is 0, 1, 2, … as far as these indices reach, so that the indices look up themselves."""
     op = graph.node(x).op
@@ -124,10 +145,15 @@ def _is_inside(indices: Progression, size: TDim) -> bool:
 
 
 def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
-    """The entries of x at the indices, by slices; None if these may leave the tensor or are too many."""
+    """The entries of x at the indices, by slices; None if these may leave the tensor or are too many.
+
+    Too many starts for slices of their own are one cut into frames, if they are neighbours.
+    """
     size, reach = node.graph.fact(x).shape[axis], (_strip_clamp(indices.length) - 1) * indices.step
-    if not _is_inside(indices, size) or indices.starts.size > MOST_SLICES:
+    if not _is_inside(indices, size):
         return None
+    if indices.starts.size > MOST_SLICES:
+        return None if size.is_const else _cut_frames(node, x, axis, indices, reach)
 
     def part(at: Sequence[int], final: bool) -> OutletId:
         depth = len(at)

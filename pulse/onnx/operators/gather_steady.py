@@ -1,4 +1,4 @@
-"""Wires that are constant but for axes along which nothing changes, whatever their length."""
+"""Wires with constant values, except for axes of any length along which nothing changes."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from pulse.typed import TypedGraph, known_value
 
 
 def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The values of a wire with size 1 on every axis along which they do not change; None if they are not known.
+    """The values of a wire, with size 1 on every axis along which they do not change; None if unknown.
 
-    Size 1 does not say how long the wire is on that axis: that is in its fact.
+    The length of the wire on such an axis is in its fact.
     """
     value = known_value(graph, outlet)
     if value is not None:

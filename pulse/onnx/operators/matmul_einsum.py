@@ -35,7 +35,7 @@ class Term:
 def einsum(node: NodeContext) -> OutletId:
     """A sum over the labels that the output does not have, of products of the operands.
 
-    An ellipsis stands for axes that broadcast; without ``->`` the output has the labels that occur once, sorted.
+    An ellipsis means axes that broadcast; without ``->`` the output has the labels that occur once, sorted.
     """
     equation = node.text("equation").replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -194,7 +194,7 @@ def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) ->
 class _Side:
     """The labels that only one operand has: one axis of a matrix, and axes around it that broadcast.
 
-    Constant sizes are merged into the matrix; beside a symbolic one they stay apart, so that it can stream.
+    Constant sizes are merged into the matrix; together with a symbolic one they stay separate, so that it can stream.
     """
 
     outer: tuple[str, ...]

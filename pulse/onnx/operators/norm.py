@@ -72,7 +72,7 @@ class Moments:
 
 
 def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
-    """Statistics over some axes, which stay as 1."""
+    """Statistics over some axes, which keep size 1."""
     reduce = Reduce("mean", tuple(axes), True)
     mean = node.wire(reduce, [x], "mean")
     centred = node.wire(Elementwise("sub"), [x, mean], "centred")
@@ -260,7 +260,7 @@ def write_softmax(w: NodeWriter, op: Softmax) -> str:
 
 @writes(LayerNorm)
 def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
-    """The operator from opset 17 on; scale and bias have the normalised shape, as runtimes want."""
+    """The operator from opset 17 on; scale and bias have the normalised shape, as runtimes require."""
     x = w.inputs[0]
     rank = len(w.reads[0].shape)
     inner = tuple(w.size(axis) for axis in range(op.axis, rank))

@@ -23,9 +23,9 @@ KINDS: dict[str, PoolKind] = {"MaxPool": "max", "AveragePool": "average", "LpPoo
 
 
 def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -> TDim:
-    """Frames to append so that no input frame is left out (ceil_mode).
+    """Frames to append so that no input frame is omitted (ceil_mode).
 
-    A last window that would begin in the padding behind is left out.
+    A last window that would begin in the padding at the end is omitted.
     """
     total = before + size + after
     last = dim_min(ceil_div(total - span, stride), (size + before - 1) // stride)
@@ -35,7 +35,7 @@ def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -
 def _shortfall(total: TDim, span: int, stride: int) -> TDim:
     """The frames missing to a whole window, if fewer than a stride.
 
-    There onnxruntime still gives one frame, because it divides towards zero; the specification divides down.
+    There onnxruntime still returns one frame, because it divides towards zero; the specification rounds down.
     """
     return (1 - ge(total, span)) * dim_max(0, ge(total, span - stride + 1) * (span - total))
 

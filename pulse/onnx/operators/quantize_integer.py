@@ -73,7 +73,7 @@ def _check(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
 
 
 def _subtract_matrix_zero(node: NodeContext, slot: int, zero: int, name: str) -> OutletId:
-    """A matrix minus its zero point, of which there may be one for each row of the left or column of the right one."""
+    """A matrix minus its zero point, which may differ for each row of the left or column of the right matrix."""
     has_zero = node.has(zero)
     _check(node, node.fact(slot), node.fact(zero).dtype if has_zero else None)
     return subtract_zero(
@@ -100,7 +100,7 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
 
 
 def _largest(node: NodeContext, outlet: OutletId) -> Array:
-    """The largest magnitude of each number; of all numbers if they are not known."""
+    """The largest magnitude of each number; that of the type if they are unknown."""
     value = known_value(node.graph, outlet)
     return np.array(LARGEST) if value is None else np.abs(value.astype(np.float64))
 

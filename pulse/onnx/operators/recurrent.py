@@ -57,7 +57,7 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
 
 
 def _hidden_size(node: NodeContext, kind: CellKind) -> int:
-    """The size of the state, which the weights and the attribute say alike. Raises LoadError."""
+    """The size of the state, on which the weights and the attribute must agree. Raises LoadError."""
     fact = node.fact(2)
     rows, hidden = fact.shape[1:]
     if not rows.is_const or not hidden.is_const or int(rows) != GATES[kind] * int(hidden):

@@ -118,10 +118,10 @@ def _narrow(w: NodeWriter, outputs: Sequence[str]) -> list[str]:
 
 @writes(RecurrentStream)
 def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
-    """The state is fed back; only frames of the stream touch it.
+    """Write a layer whose state is fed back; only frames of the stream change it.
 
-    Frames after the end do no harm where the state is no output. Those before the first one end within a pulse,
-    always after the same number of frames: there the pulse is cut in two.
+    Frames after the end have no effect if the state is no output. The frames before the first one end within a pulse,
+    always after the same number of frames: the pulse is cut in two there.
     """
     layer = _layer(w, op.op)
     states = _states(w, op)
@@ -202,7 +202,7 @@ def _write_last_states(
 def _frame_by_frame(
     w: NodeWriter, op: RecurrentStream, layer: Layer, states: Sequence[str], begin: Sequence[str]
 ) -> list[str]:
-    """A scan with one step of the layer as its body, which keeps c where a frame is not of the stream."""
+    """A scan with one step of the layer as its body, which keeps c for frames outside of the stream."""
     (pulse, batch, features), hidden = w.sizes(), op.op.hidden
     scan = ScanWriter.begin(w)
     letters, sizes = ("h", "c"), (1, batch, hidden)

@@ -58,7 +58,7 @@ def arg_reduce(node: NodeContext) -> OutletId:
 
 @rule(*KINDS, uniform=True)
 def infer_reduction(clues: Clues) -> Iterator[Relation]:
-    """The listed axes are gone, or of size 1; which sizes stay, the translator knows."""
+    """The listed axes are removed, or have size 1; the translator computes the other sizes."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
     if clues.flag("keepdims", True):

@@ -108,7 +108,7 @@ def _ratio(scale: float) -> Fraction:
 
 
 def _quotient(length: TDim, frames: TDim) -> Fraction | None:
-    """``length / frames`` if that is one number for every value of the symbols."""
+    """``length / frames`` if that is the same number for all values of the symbols."""
     if length.is_const and frames.is_const:
         return Fraction(int(length), int(frames)) if int(frames) and int(length) else None
     shared = length.symbols & frames.symbols

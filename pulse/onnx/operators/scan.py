@@ -190,7 +190,7 @@ def _results(op: Scan) -> tuple[list[TypedFact], list[tuple[int, ...]]]:
 
 
 def _body(w: NodeWriter, op: Scan, inside: Mapping[str, str]) -> list[str]:
-    """The body's nodes, its inputs being wires that are there; the names of its outputs."""
+    """Write the body's nodes, with existing wires as its inputs; return the names of its outputs."""
     graph = op.body.graph
     names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs if graph.label(outlet) in inside}
     write_nodes(w.graph, w.clock, graph, graph.order(), names, {}, graph.outputs, f"{w.name}.")

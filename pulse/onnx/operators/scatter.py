@@ -1,6 +1,6 @@
-"""Entries written and read at many places at once.
+"""Entries are written and read at many places at once.
 
-Constant indices become slices, joins and one lookup, which stream on every axis that they leave alone.
+Constant indices become slices, joins and one lookup, which stream on every other axis.
 """
 
 import math
@@ -37,7 +37,7 @@ MOST_ROUNDS = 64
 
 @record
 class PlaceRange:
-    """Neighbouring places of the first axes: where they begin, and how many there are on each."""
+    """Neighbouring places of the first axes: their start, and their number on each axis."""
 
     starts: tuple[TDim, ...]
     sizes: tuple[TDim, ...]
@@ -236,7 +236,7 @@ def paste(
 
 
 def _replace(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) -> OutletId:
-    """Rows of ``flat`` or of ``parts``, as a map says; of several parts for one row the last one."""
+    """Rows of ``flat`` or of ``parts``, by a map; for several parts of one row, the last one."""
     count = int(node.graph.fact(flat).shape[0])
     source = np.arange(count)
     source[rows] = count + np.arange(len(rows))

@@ -236,7 +236,7 @@ def infer_flatten(clues: Clues) -> Iterator[Relation]:
 
 @rule("Reshape")
 def infer_reshape(clues: Clues) -> Iterator[Relation]:
-    """The entries stay; 0 copies a size (unless allowzero), -1 takes what is left."""
+    """The entries stay; 0 copies a size (unless allowzero), -1 is the remaining size."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
     sizes, count = clues.sizes(1), clues.count(1)
@@ -268,7 +268,7 @@ def infer_tile(clues: Clues) -> Iterator[Relation]:
 
 @writes(Reshape)
 def write_reshape(w: NodeWriter, op: Reshape) -> str:
-    """To the sizes of a pulse; of an offline model, one that is not a number is what is left, or as before."""
+    """Write the sizes of a pulse; in an offline model, a size that is not a number is -1, or 0 to copy it."""
     before, sizes = w.reads[0].shape, w.makes[0].shape
     if all(size.is_const for size in sizes):
         return w.reshape(w.inputs[0], w.output_shape())

@@ -1,4 +1,4 @@
-"""Slices, splits and reversals. How far a slice reaches, the translators know."""
+"""Slices, splits and reversals. The translators compute the extent of a slice."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -154,7 +154,7 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
 
 @onnx_op("ReverseSequence")
 def reverse_sequence(node: NodeContext) -> OutletId:
-    """The first frames of each batch in reverse, as many as its length says; the other frames unchanged."""
+    """Reverse the first frames of each batch, as many as its length; the other frames do not change."""
     fact = node.fact(0)
     time, batch = (
         node.axis(node.integer("time_axis", 0), fact.rank),
@@ -181,7 +181,7 @@ def reverse_sequence(node: NodeContext) -> OutletId:
 
 @rule("Split", uniform=True)
 def infer_split(clues: Clues) -> Iterator[Relation]:
-    """Concatenation the other way round; all parts are as long where no lengths are given, before opset 18."""
+    """The inverse of a concatenation; before opset 18 without lengths, all parts are equally long."""
     x, parts = clues.input(0), clues.outlets
     yield SameType([x, *parts])
     yield SameRank([x, *parts])

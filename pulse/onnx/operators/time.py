@@ -1,4 +1,4 @@
-"""Ops that remember frames, know their position or replace frames outside of the stream, written."""
+"""Write ops that store frames, depend on their position or replace frames outside of the stream."""
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
 
 
 def only_valid(w: NodeWriter, x: str, axis: int, pulse: int, offset: int, length: TDim | None) -> str:
-    """Zeros in place of the frames outside of the stream: before its first one, and after ``length`` if given."""
+    """Replace the frames outside of the stream by zeros: before its first one, and after ``length`` if given."""
     if offset <= 0 and length is None:
         return x
     positions = w.clock.positions(pulse, -offset, pulse, len(w.sizes()) - 1 - axis)
@@ -134,7 +134,7 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
 
 
 def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: str) -> str:
-    """The rows that stand for frames before the first one (the table ends there) or after the last one."""
+    """The rows that replace frames before the first one (the table ends there) or after the last one."""
     if table is None:
         return w.number(op.fill, w.dtype(), "fill")
     rows = table.shape[op.axis]
@@ -148,7 +148,7 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
 
 
 def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
-    """The source of frame f is f inside; else the nearest frame, or |f| in front and 2 (length - 1) - f behind
+    """The source of frame f is f inside; else the nearest frame, or |f| before and 2 (length - 1) - f after the stream
     (reflect), or -1 - f and 2 length - 1 - f (symmetric).
     """
     clock, length = w.clock, w.clock.length(op.length)

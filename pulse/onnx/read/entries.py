@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _LONGEST_VARINT = 10
 _HEAD = 16
 _MOST_FIELDS = 1 << 14
-"""Of a file: functions and entries are thousands at most. A file of zeros has a field in each byte."""
+"""The most fields of a file: functions and entries are at most thousands. A file of zeros has a field in each byte."""
 
 
 def stored_values(source: "ModelSource", key: str) -> list[Any]:
     """The values of all entries with a key: text, or bytes if it is not valid UTF-8.
 
-    What is no model, or is damaged, has none: ``pulse.load`` says what is wrong with it.
+    Empty for other or damaged files: ``pulse.load`` reports their errors.
     """
     if isinstance(source, ModelProto):
         return [entry.value for entry in source.metadata_props if entry.key == key]

@@ -25,7 +25,7 @@ LARGEST_FILE = 2**31 - 1
 
 
 class FileSource(NamedTuple):
-    """A model as it was read, and the folder of its file, which may hold external data."""
+    """A model as read, and the folder of its file, which may have external data."""
 
     proto: ModelProto
     title: str

@@ -145,7 +145,7 @@ def _dim(dim: TensorShapeProto.Dimension, fixed: Fixed, scope: SymbolScope) -> T
 def named_dim(name: str, scope: SymbolScope) -> TDim:
     """The dim of a name in a file: an expression if all names in it are known symbols, otherwise a new symbol.
 
-    So ``time-axis`` is one symbol, and ``T-1`` a difference where the file has a T before it.
+    So ``time-axis`` is one symbol, and ``T-1`` is a difference if the file has T before it.
     """
     try:
         with scope.trial():

@@ -39,7 +39,7 @@ class OnnxOp(ModelOp):
     title          the node's name in the file, which may be empty
     attributes     numbers, text, lists of them, arrays, Subgraphs
     trace          the exporter's stack trace, if the file has one
-    slots          for each input place of the operator: which of the node's inputs, None if it is left out
+    slots          for each input slot of the operator the node's input; None if omitted
     outputs        the names of the outputs; empty if they are not used
     captures       the names of the node's last inputs: values that its Subgraphs read
     stated         what the file states of the outputs
@@ -119,7 +119,7 @@ class OnnxOp(ModelOp):
 
     @property
     def _rule(self) -> Rule:
-        """How the facts of its wires determine each other; only what the translator says where it is not ours."""
+        """How the facts of its wires determine each other; without our rules, only by the translator."""
         plain = self.domain in DEFAULT_DOMAINS and translator_of(self.type) is TRANSLATORS.get(self.type)
         return RULES.get(self.type, DEFAULT) if plain else DEFAULT
 

@@ -7,7 +7,7 @@ from pulse.onnx.proto import AttributeProto, GraphProto, ModelProto, NodeProto
 from pulse.onnx.registry import DEFAULT_DOMAINS
 
 OPSETS = range(7, 29)
-"""The versions of the default domain that the translators know."""
+"""The versions of the default domain that the translators support."""
 
 
 def opsets(proto: ModelProto, title: str) -> dict[str, int]:
@@ -31,7 +31,7 @@ def opsets(proto: ModelProto, title: str) -> dict[str, int]:
 
 
 def _has_changed(node: NodeProto, version: int) -> bool:
-    """Whether an old version of an operator differs from the first one that the translators know."""
+    """Whether an old version of an operator differs from the first one that the translators support."""
     if node.domain not in DEFAULT_DOMAINS or not 1 <= version < OPSETS[0]:
         return False
     from onnx import defs

@@ -10,7 +10,7 @@ from pulse.onnx.tensors import onnx_dtype
 
 
 def is_stated(value: ValueInfoProto | None) -> bool:
-    """Whether type and shape are there, with a size or a name for every axis."""
+    """Whether the file has type and shape, with a size or a name for every axis."""
     if value is None or not value.type.HasField("tensor_type"):
         return False
     tensor = value.type.tensor_type

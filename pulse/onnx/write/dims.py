@@ -13,9 +13,9 @@ from pulse.support.bounds import FAR_END
 
 
 class DimWriter:
-    """Writes dims as nodes; equal parts of them once.
+    """Writes dims as nodes; equal subexpressions only once.
 
-    symbol   the wire, i64 scalar, that stands for a symbol
+    symbol   the wire, an i64 scalar, with the value of a symbol
     """
 
     def __init__(self, graph: GraphWriter, symbol: Callable[[Symbol], str]) -> None:

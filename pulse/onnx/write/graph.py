@@ -30,7 +30,7 @@ def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
 class StatePair:
     """An input that the caller feeds with an output of the previous pulse.
 
-    initial  what the first pulse is fed with
+    initial  its value in the first pulse
     """
 
     read: str
@@ -94,7 +94,7 @@ class GraphWriter:
         return self.constants[key].name
 
     def state(self, name: str, initial: Array) -> str:
-        """A new input that begins as ``initial``; ``keep`` says what it is next."""
+        """Add an input whose first value is ``initial``; ``keep`` sets its next value."""
         input_name = self.names.new(name)
         self.states.append(StatePair(input_name, self.names.new(f"{input_name}.next"), initial))
         return input_name
@@ -109,7 +109,7 @@ class GraphWriter:
         self.aliases.append((value, name))
 
     def rename_outputs(self, outputs: Collection[str]) -> dict[str, str]:
-        """Give wires the names of outputs: their own name is replaced, or if that is not free, they are copied.
+        """Give wires the names of outputs: rename them, or copy those that have a fixed name.
 
         outputs  wires that have the name of an output already
         returns  the replaced names, old to new

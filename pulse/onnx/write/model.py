@@ -38,7 +38,7 @@ def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] |
     metadata  more entries for the file; those of the model that was read are kept
     Raises    WriteError: ops that ONNX of this opset cannot express
 
-    The file's metadata says which output feeds which input; see ``pulse.onnx.metadata``.
+    The metadata of the file lists which output feeds which input; see ``pulse.onnx.metadata``.
     """
     if opset not in OPSETS:
         raise WriteError(f"opset {opset} cannot be written; choose one of {OPSETS[0]} to {OPSETS[-1]}")

@@ -20,8 +20,8 @@ class NodeWriter:
     """One node while it is written.
 
     name     of the node; states and helpers are named after it
-    inputs   the names of what it reads
-    outputs  the names that its outputs are to have, as far as it makes new wires for them
+    inputs   the names of its inputs
+    outputs  the intended names of its outputs, for those that are new wires
     reads, makes  the facts of both
     used     which outputs are read
     """

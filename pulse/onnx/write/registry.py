@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 Writer: TypeAlias = "Callable[[NodeWriter, Any], str | Sequence[str]]"
 
 WRITERS: dict[type[Op], Writer] = {}
-"""Op -> the function that writes it; it gives the names of the outputs."""
+"""Op -> the function that writes it and returns the names of its outputs."""
 
 
 def writes(op: type[Op]) -> Callable[[Writer], Writer]:

@@ -1,7 +1,7 @@
 """An exported model for servers that keep the states of a sequence themselves, as Triton's sequence batcher does.
 
-Such a server feeds a state back, says with a flag that a sequence starts, and does not say what a state is then. So a
-model takes the flag and has its initial states inside. States have one axis at least.
+Such a server feeds states back and marks the start of a sequence with a flag; the states are undefined then. So a model
+takes the flag and contains its initial states. States have at least one axis.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 from pulse.support.record import record
 
 START = "START"
-"""The input that says that a sequence starts: bool [1]."""
+"""The input that marks the start of a sequence: bool [1]."""
 
 
 @record

@@ -52,8 +52,8 @@ def write_nodes(
 ) -> None:
     """Write nodes in order and add the names of their outputs to ``names``.
 
-    names         of wires that are there already, such as inputs
-    wire_names    names that wires are to have; others get new ones
+    names         the names of existing wires, such as inputs
+    wire_names    the required names of wires; others get new ones
     read_outside  wires that are read from outside of the graph
     """
     for node_id in order:

@@ -1,6 +1,9 @@
-"""Attention of each frame to a band of frames around it."""
+"""Attention of each frame to a band of frames around it, in one pass over its keys and one over its values.
 
-from collections.abc import Iterator
+Heads of 4 or 8 channels are neighbours in a vector: one load has a key of all of them.
+"""
+
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,111 +14,264 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import (
     LANES,
+    Vector,
+    vadd_pairs,
+    veq,
     vfma,
     vgt,
-    vindex,
     vload,
     vload_part,
-    vlt,
-    vmax_across,
     vselect,
     vsplat,
+    vspread_fours,
+    vspread_twos,
     vstore,
     vstore_part,
-    vsum,
+    vturn_by_eight,
+    vturn_by_four,
+    vturn_by_two,
+    vturn_eights,
     vzero,
 )
 from pulse.jit.span import Reach, require, run, table
-from pulse.program.kernels.norm import exp_below
+from pulse.program.kernels.norm import exp_below, lanes_below
 from pulse.program.kernels.vmath import INFINITY
 
+HEADS = (1, 2, 4)
+"""Of a group: one, or as many as fill a vector."""
+PAGE = 1024
+"""Numbers of a page of memory; more than four keys that lie whole pages apart are in each other's way in the cache."""
+TOGETHER = 64
+"""The most groups of heads that are computed together."""
+BLOCK = LANES
+"""Frames whose keys, or values, are read of one group of heads before the next."""
+
 
 @device
-def band_scores(
-    q: Pointer, k: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer
-) -> None:
-    """Compute ``s[c] = scale * sum_d q[d] k[c*step + d] + bias[c]``, c < frames."""
-    c = 0
-    while c + 4 <= frames:
-        k0 = k + c * step
-        k1, k2, k3 = k0 + step, k0 + 2 * step, k0 + 3 * step
-        r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
-        d = 0
-        while d + LANES <= depth:
-            x = vload(q, d)
-            r0, r1 = vfma(x, vload(k0, d), r0), vfma(x, vload(k1, d), r1)
-            r2, r3 = vfma(x, vload(k2, d), r2), vfma(x, vload(k3, d), r3)
-            d += LANES
-        if d < depth:
-            rest = depth - d
-            x = vload_part(q, d, rest)
-            r0, r1 = vfma(x, vload_part(k0, d, rest), r0), vfma(x, vload_part(k1, d, rest), r1)
-            r2, r3 = vfma(x, vload_part(k2, d, rest), r2), vfma(x, vload_part(k3, d, rest), r3)
-        s[c] = scale * vsum(r0) + bias[c]
-        s[c + 1] = scale * vsum(r1) + bias[c + 1]
-        s[c + 2] = scale * vsum(r2) + bias[c + 2]
-        s[c + 3] = scale * vsum(r3) + bias[c + 3]
-        c += 4
+def larger(a: Vector, b: Vector) -> Vector:
+    """Return the larger of each lane; b if a is NaN."""
+    return vselect(vgt(a, b), a, b)
+
+
+@device
+def largest_of_heads(v: Vector, heads: int) -> Vector:
+    """Return the largest lane of each head; lane i belongs to head ``i mod heads``."""
+    v = larger(vturn_by_eight(v), v)
+    v = larger(vturn_by_four(v), v)
+    if heads <= 2:
+        v = larger(vturn_by_two(v), v)
+    if heads == 1:
+        v = larger(vturn_eights(v), v)
+    return v
+
+
+@device
+def sum_of_heads(v: Vector, heads: int) -> Vector:
+    """Return the sum of the lanes of each head; lane i belongs to head ``i mod heads``."""
+    v = v + vturn_by_eight(v)
+    v = v + vturn_by_four(v)
+    if heads <= 2:
+        v = v + vturn_by_two(v)
+    if heads == 1:
+        v = v + vturn_eights(v)
+    return v
+
+
+@device
+def put_scores(sums: Vector, scale: Any, bias: Pointer, s: Pointer, count: int, top: Vector) -> Vector:
+    """Set ``s = scale * sums + bias``, the first ``count`` lanes; return the larger of them and of top."""
+    v = vfma(sums, scale, vload_part(bias, 0, count))
+    vstore_part(s, 0, count, v)
+    return larger(vselect(lanes_below(count), v, -INFINITY), top)
+
+
+@device
+def four_sums(q: Pointer, keys: Pointer, step: int, last: int, depth: int) -> Vector:
+    """Return the products of q with keys 0 … 3, the last key again past it; each is the sum of four lanes."""
+    k1, k2, k3 = keys + min(1, last) * step, keys + min(2, last) * step, keys + min(3, last) * step
+    r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
+    for d in range(0, depth, LANES):
+        rest = depth - d
+        x = vload_part(q, d, rest)
+        r0, r1 = vfma(x, vload_part(keys, d, rest), r0), vfma(x, vload_part(k1, d, rest), r1)
+        r2, r3 = vfma(x, vload_part(k2, d, rest), r2), vfma(x, vload_part(k3, d, rest), r3)
+    return vadd_pairs(vadd_pairs(r0, r1), vadd_pairs(r2, r3))
+
+
+@device
+def sixteen_sums(q: Pointer, keys: Pointer, step: int, depth: int) -> Vector:
+    """Return the products of q with keys 0 … 15."""
+    two, three = 2 * step, 3 * step
+    k0, k4, k8, k12 = keys, keys + 4 * step, keys + 8 * step, keys + 12 * step
+    a0, a1, a2, a3, a4, a5, a6, a7 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    b0, b1, b2, b3, b4, b5, b6, b7 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    for d in range(0, depth, LANES):
+        rest = depth - d
+        x = vload_part(q, d, rest)
+        a0, a1 = vfma(x, vload_part(k0, 0, rest), a0), vfma(x, vload_part(k0, step, rest), a1)
+        a2, a3 = vfma(x, vload_part(k0, two, rest), a2), vfma(x, vload_part(k0, three, rest), a3)
+        a4, a5 = vfma(x, vload_part(k4, 0, rest), a4), vfma(x, vload_part(k4, step, rest), a5)
+        a6, a7 = vfma(x, vload_part(k4, two, rest), a6), vfma(x, vload_part(k4, three, rest), a7)
+        b0, b1 = vfma(x, vload_part(k8, 0, rest), b0), vfma(x, vload_part(k8, step, rest), b1)
+        b2, b3 = vfma(x, vload_part(k8, two, rest), b2), vfma(x, vload_part(k8, three, rest), b3)
+        b4, b5 = vfma(x, vload_part(k12, 0, rest), b4), vfma(x, vload_part(k12, step, rest), b5)
+        b6, b7 = vfma(x, vload_part(k12, two, rest), b6), vfma(x, vload_part(k12, three, rest), b7)
+        k0, k4, k8, k12 = k0 + LANES, k4 + LANES, k8 + LANES, k12 + LANES
+    a0, a1, a2, a3 = vadd_pairs(a0, a1), vadd_pairs(a2, a3), vadd_pairs(a4, a5), vadd_pairs(a6, a7)
+    b0, b1, b2, b3 = vadd_pairs(b0, b1), vadd_pairs(b2, b3), vadd_pairs(b4, b5), vadd_pairs(b6, b7)
+    a0, a1, b0, b1 = vadd_pairs(a0, a1), vadd_pairs(a2, a3), vadd_pairs(b0, b1), vadd_pairs(b2, b3)
+    return vadd_pairs(vadd_pairs(a0, a1), vadd_pairs(b0, b1))
+
+
+@device
+def one_head_scores(
+    q: Pointer, keys: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer
+) -> Vector:
+    """Set ``s[c] = scale * sum_d q[d] keys[c*step + d] + bias[c]``, c < frames; return the largest of each lane."""
+    top, c = vsplat(-INFINITY), 0
+    while step % PAGE != 0 and c + LANES <= frames:
+        sums = sixteen_sums(q, keys + c * step, step, depth)
+        top = put_scores(sums, scale, bias + c, s + c, LANES, top)
+        c += LANES
     while c < frames:
-        k0 = k + c * step
-        r0 = vzero()
-        d = 0
-        while d < depth:
-            r0 = vfma(vload_part(q, d, depth - d), vload_part(k0, d, depth - d), r0)
-            d += LANES
-        s[c] = scale * vsum(r0) + bias[c]
-        c += 1
+        sums = four_sums(q, keys + c * step, step, frames - 1 - c, depth)
+        sums = vadd_pairs(sums, sums)
+        top = put_scores(vadd_pairs(sums, sums), scale, bias + c, s + c, min(4, frames - c), top)
+        c += 4
+    return top
 
 
 @device
-def exponentials(s: Pointer, frames: int) -> float:
-    """Replace s by ``exp(s - max(s))`` and return its sum; if all are -inf, return 0 and leave s unchanged."""
-    top = vsplat(-INFINITY)
-    for c in range(0, frames, LANES):
-        rest = frames - c
-        v = vselect(vlt(vindex(), vsplat(float(rest))), vload_part(s, c, rest), -INFINITY)
-        top = vselect(vgt(v, top), v, top)
-    largest = float(vmax_across(top))
-    if largest == -INFINITY:
-        return 0.0
-    shift = vsplat(largest)
-    total = vzero()
-    for c in range(0, frames, LANES):
-        rest = frames - c
-        v = vload_part(s, c, rest) - shift
-        e = vselect(vlt(vindex(), vsplat(float(rest))), exp_below(v), vzero())
+def exponentials(s: Pointer, count: int, top: Vector, heads: int) -> Vector:
+    """Set ``s = exp(s - top)``, top the largest of each lane; return the sums of the heads, 0 where all are -inf."""
+    total, top = vzero(), largest_of_heads(top, heads)
+    shift = vselect(veq(top, -INFINITY), 0.0, top)
+    for c in range(0, count, LANES):
+        rest = count - c
+        e = vselect(lanes_below(rest), exp_below(vload_part(s, c, rest) - shift), vzero())
         total += e
         vstore_part(s, c, rest, e)
-    return float(vsum(total))
+    return sum_of_heads(total, heads)
 
 
 @device
-def weighted_sum(s: Pointer, v: Pointer, step: int, frames: int, width: int, factor: Any, y: Pointer) -> None:
-    """Compute ``y[e] = factor * sum_c s[c] v[c*step + e]``, e < width."""
+def mean_of(sums: Vector, divisor: Vector, empty: Any) -> Vector:
+    """Return ``sums / divisor``, ``empty`` where the divisor is 0."""
+    return vselect(veq(divisor, 0.0), empty, sums * (1 / divisor))
+
+
+@device
+def one_head_means(
+    s: Pointer, v: Pointer, step: int, frames: int, width: int, divisor: Vector, empty: Any, y: Pointer
+) -> None:
+    """Set ``y[e] = sum_c s[c] v[c*step + e] / divisor``, e < width; ``empty`` where the divisor is 0."""
     e = 0
     while e + 4 * LANES <= width:
         r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
+        x = v + e
         for c in range(frames):
-            p, x = vsplat(s[c]), v + (c * step + e)
-            r0, r1 = vfma(p, vload(x, 0), r0), vfma(p, vload(x, LANES), r1)
-            r2, r3 = vfma(p, vload(x, 2 * LANES), r2), vfma(p, vload(x, 3 * LANES), r3)
-        vstore(y, e, r0 * factor)
-        vstore(y, e + LANES, r1 * factor)
-        vstore(y, e + 2 * LANES, r2 * factor)
-        vstore(y, e + 3 * LANES, r3 * factor)
+            p0 = vsplat(s[c])
+            r0, r1 = vfma(p0, vload(x, 0), r0), vfma(p0, vload(x, LANES), r1)
+            r2, r3 = vfma(p0, vload(x, 2 * LANES), r2), vfma(p0, vload(x, 3 * LANES), r3)
+            x = x + step
+        vstore(y, e, mean_of(r0, divisor, empty))
+        vstore(y, e + LANES, mean_of(r1, divisor, empty))
+        vstore(y, e + 2 * LANES, mean_of(r2, divisor, empty))
+        vstore(y, e + 3 * LANES, mean_of(r3, divisor, empty))
         e += 4 * LANES
-    while e < width:
-        rest = width - e
-        r0, r1 = vzero(), vzero()
-        c = 0
+    while e + 2 * LANES <= width:
+        r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
+        x, c = v + e, 0
         while c + 2 <= frames:
-            r0 = vfma(vsplat(s[c]), vload_part(v, c * step + e, rest), r0)
-            r1 = vfma(vsplat(s[c + 1]), vload_part(v, (c + 1) * step + e, rest), r1)
+            p0, p1 = vsplat(s[c]), vsplat(s[c + 1])
+            r0, r1 = vfma(p0, vload(x, 0), r0), vfma(p0, vload(x, LANES), r1)
+            r2, r3 = vfma(p1, vload(x, step), r2), vfma(p1, vload(x, step + LANES), r3)
+            x = x + 2 * step
             c += 2
         if c < frames:
-            r0 = vfma(vsplat(s[c]), vload_part(v, c * step + e, rest), r0)
-        vstore_part(y, e, rest, (r0 + r1) * factor)
+            p0 = vsplat(s[c])
+            r0, r1 = vfma(p0, vload(x, 0), r0), vfma(p0, vload(x, LANES), r1)
+        vstore(y, e, mean_of(r0 + r2, divisor, empty))
+        vstore(y, e + LANES, mean_of(r1 + r3, divisor, empty))
+        e += 2 * LANES
+    while e < width:
+        rest = width - e
+        r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
+        x, c = v + e, 0
+        while c + 4 <= frames:
+            r0 = vfma(vsplat(s[c]), vload_part(x, 0, rest), r0)
+            r1 = vfma(vsplat(s[c + 1]), vload_part(x, step, rest), r1)
+            r2 = vfma(vsplat(s[c + 2]), vload_part(x, 2 * step, rest), r2)
+            r3 = vfma(vsplat(s[c + 3]), vload_part(x, 3 * step, rest), r3)
+            x = x + 4 * step
+            c += 4
+        while c < frames:
+            r0 = vfma(vsplat(s[c]), vload_part(x, 0, rest), r0)
+            x = x + step
+            c += 1
+        vstore_part(y, e, rest, mean_of((r0 + r1) + (r2 + r3), divisor, empty))
         e += LANES
+
+
+@device
+def products_of_four(x: Vector, keys: Pointer, step: int, last: int) -> Vector:
+    """Return the products of x with keys 0 … 3, the last key again past it; each is the sum of four lanes, in order."""
+    k1, k2, k3 = keys + min(1, last) * step, keys + min(2, last) * step, keys + min(3, last) * step
+    return vadd_pairs(
+        vadd_pairs(x * vload(keys, 0), x * vload(k1, 0)), vadd_pairs(x * vload(k2, 0), x * vload(k3, 0))
+    )
+
+
+@device
+def heads_scores(
+    heads: int,
+    q: Pointer,
+    keys: Pointer,
+    step: int,
+    frames: int,
+    scale: Any,
+    bias: Pointer,
+    s: Pointer,
+    top: Vector,
+) -> Vector:
+    """Compute the scores of all heads of a frame, then of the next, up to 16; return the larger of them and top."""
+    x, count = vload(q, 0), frames * heads
+    if heads == 4:
+        for c in range(0, frames, 4):
+            sums = products_of_four(x, keys + c * step, step, frames - 1 - c)
+            top = put_scores(sums, scale, bias + 4 * c, s + 4 * c, count - 4 * c, top)
+        return top
+    for c in range(0, frames, 8):
+        last = frames - 1 - c
+        low = products_of_four(x, keys + c * step, step, last)
+        high = products_of_four(x, keys + (c + min(4, last)) * step, step, max(0, last - 4))
+        top = put_scores(vadd_pairs(low, high), scale, bias + 2 * c, s + 2 * c, count - 2 * c, top)
+    return top
+
+
+def sums_of_heads(heads: int, spread: Callable[[Pointer, int], Vector]) -> Callable[..., Vector]:
+    """Return what adds ``sum_c s[c] v[c*step]`` of heads that fill a vector; ``spread`` repeats a number of each."""
+
+    @device
+    def sums(s: Pointer, v: Pointer, step: int, frames: int, total: Vector) -> Vector:
+        """Add the values to a total; the exponentials of all heads of a frame are neighbours."""
+        r1, r2, r3, c = vzero(), vzero(), vzero(), 0
+        while c + 4 <= frames:
+            total, r1 = vfma(spread(s, 0), vload(v, 0), total), vfma(spread(s, heads), vload(v, step), r1)
+            r2 = vfma(spread(s, 2 * heads), vload(v, 2 * step), r2)
+            r3 = vfma(spread(s, 3 * heads), vload(v, 3 * step), r3)
+            s, v = s + 4 * heads, v + 4 * step
+            c += 4
+        while c < frames:
+            total = vfma(spread(s, 0), vload(v, 0), total)
+            s, v = s + heads, v + step
+            c += 1
+        return (total + r1) + (r2 + r3)
+
+    return sums
+
+
+two_heads_sums, four_heads_sums = sums_of_heads(2, vspread_twos), sums_of_heads(4, vspread_fours)
 
 
 @device
@@ -125,12 +281,20 @@ def fill_row(y: Pointer, width: int, value: Any) -> None:
         y[e] = value
 
 
+def scratch_size(groups: int, heads: int, band: int) -> int:
+    """Return the numbers of scratch memory that a row needs."""
+    return band if heads == 1 else min(groups, TOGETHER) * (heads * band + LANES)
+
+
 class BandAttention(Instruction):
-    """``y[r] = sum_c softmax_c(scale * q[r].k[r + c] + bias[i mod C, c]) v[r + c]``, c < W, of M batches.
+    """``y[r] = sum_c softmax_c(scale * q[r].k[r + c] + bias[i mod C, c]) v[r + c]``, c < W, of M groups of heads.
 
     Row r is frame ``i = clock*P + r - offset`` of a stream of ``end`` frames, and column r + c is frame
     ``i + c - back``. Columns outside of the stream are not read; rows outside of it become zeros.
-    Batches begin at ``at``, rows are ``step`` apart; the elements of a row without columns become ``empty``.
+    Groups begin at ``at``, rows are ``step`` apart; the elements of a row without columns become ``empty``.
+
+    heads  1; or 2 or 4 that fill a vector: their channels, ``depth`` of each, are neighbours in q, k, v and y, and
+           the biases of one column too
     """
 
     q: Operand = reads("f32")
@@ -138,7 +302,7 @@ class BandAttention(Instruction):
     v: Operand = reads("f32")
     bias: Operand = reads("f32")
     y: Operand = writes("f32")
-    scratch: Operand = updates("f32", "W")
+    scratch: Operand = updates("f32")
     clock: Operand = reads("i64", 1)
     end: Operand = reads("i64", 1)
     M: int
@@ -152,6 +316,7 @@ class BandAttention(Instruction):
     step_k: int
     step_v: int
     step_y: int
+    heads: int
     depth: int
     width: int
     W: int
@@ -162,52 +327,118 @@ class BandAttention(Instruction):
     empty: float
 
     def multiply_adds(self) -> int:
-        return self.M * self.P * self.W * (self.depth + self.width)
+        return self.M * self.heads * self.P * self.W * (self.depth + self.width)
 
     def work(self) -> int:
         return 3 * self.multiply_adds()
 
     def cuts(self) -> Iterator[Cut]:
         batches = {f"at_{name}": 1 for name in ("q", "k", "v", "bias", "y")}
-        yield Cut("M", 1, batches, scratch={"scratch": self.W})
+        yield Cut("M", 1, batches, scratch={"scratch": scratch_size(self.M, self.heads, self.W)})
 
     def reaches(self) -> Iterator[Reach]:
         require(self.C > 0, "biases of no frame")
-        width, keys = run(self.width), self.P + self.W - 1 if self.P and self.W else 0
-        yield self.q, table(self.at_q, self.M) + run(self.P, self.step_q) + run(self.depth)
-        yield self.k, table(self.at_k, self.M) + run(keys, self.step_k) + run(self.depth)
+        require(self.heads in HEADS, "heads that do not fill a vector")
+        together = self.heads == 1 or self.depth == self.width == LANES // self.heads
+        require(together, "heads of other channels than fill a vector")
+        depth, width = run(self.heads * self.depth), run(self.heads * self.width)
+        keys, scores = self.P + self.W - 1 if self.P and self.W else 0, self.heads * self.W
+        yield self.q, table(self.at_q, self.M) + run(self.P, self.step_q) + depth
+        yield self.k, table(self.at_k, self.M) + run(keys, self.step_k) + depth
         yield self.v, table(self.at_v, self.M) + run(keys, self.step_v) + width
         yield self.y, table(self.at_y, self.M) + run(self.P, self.step_y) + width
-        yield self.bias, table(self.at_bias, self.M) + run(self.C * self.W)
+        yield self.bias, table(self.at_bias, self.M) + run(self.C * scores)
+        yield self.scratch, run(scratch_size(self.M, self.heads, self.W))
+
+
+@device
+def seen_frames(i: int, back: int, band: int, length: int) -> tuple[int, int]:
+    """Return the first column that frame i sees, and how many; none outside of the stream."""
+    low = max(0, back - i)
+    frames = max(0, min(band, length - i + back) - low)
+    if i < 0 or i >= length:
+        frames = 0
+    return low, frames
+
+
+@device
+def attend_by_group(row: BandAttention) -> None:
+    """Compute each group of all rows, whose keys are then in the nearest cache."""
+    q, k, v, bias, y, s = row.q, row.k, row.v, row.bias, row.y, row.scratch
+    at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
+    step_q, step_k, step_v, step_y = row.step_q, row.step_k, row.step_v, row.step_y
+    pulse, groups, length, depth, width = row.P, row.M, row.end[0], row.depth, row.width
+    band, back, period, first = row.W, row.back, row.C, row.clock[0] * row.P - row.offset
+    scale, empty = np.float32(row.scale), np.float32(row.empty)
+    for m in range(groups):
+        for r in range(pulse):
+            i, target = first + r, y + (at_y[m] + r * step_y)
+            low, frames = seen_frames(i, back, band, length)
+            if frames == 0:
+                fill_row(target, width, empty if 0 <= i < length else np.float32(0))
+                continue
+            table, query = bias + (at_bias[m] + (i % period) * band + low), q + (at_q[m] + r * step_q)
+            keys, values = k + (at_k[m] + (r + low) * step_k), v + (at_v[m] + (r + low) * step_v)
+            top = one_head_scores(query, keys, step_k, frames, depth, scale, table, s)
+            total = exponentials(s, frames, top, 1)
+            one_head_means(s, values, step_v, frames, width, total, empty, target)
+
+
+@device
+def attend_by_row(row: BandAttention) -> None:
+    """Compute the scores of all groups, block by block of keys, then their exponentials, then the sums of values."""
+    q, k, v, bias, y, scratch = row.q, row.k, row.v, row.bias, row.y, row.scratch
+    at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
+    step_q, step_k, step_v, step_y = row.step_q, row.step_k, row.step_v, row.step_y
+    pulse, length, heads = row.P, row.end[0], row.heads
+    band, back, period, first = row.W, row.back, row.C, row.clock[0] * row.P - row.offset
+    scale, empty = np.float32(row.scale), np.float32(row.empty)
+    size = band * heads + LANES
+    for n in range(pulse * -(-row.M // TOGETHER)):
+        r, begin = n % pulse, n // pulse * TOGETHER
+        groups = min(TOGETHER, row.M - begin)
+        i, tops = first + r, scratch + band * heads
+        low, frames = seen_frames(i, back, band, length)
+        if frames == 0:
+            for m in range(begin, begin + groups):
+                fill_row(y + (at_y[m] + r * step_y), LANES, empty if 0 <= i < length else np.float32(0))
+        for c in range(0, frames, BLOCK):
+            count, row_k = min(BLOCK, frames - c), (r + low + c) * step_k
+            column = ((i % period) * band + low + c) * heads
+            for m in range(groups):
+                query, keys = q + (at_q[begin + m] + r * step_q), k + (at_k[begin + m] + row_k)
+                table, s, top = bias + (at_bias[begin + m] + column), scratch + m * size, vsplat(-INFINITY)
+                if c > 0:
+                    top = vload(tops, m * size)
+                top = heads_scores(heads, query, keys, step_k, count, scale, table, s + c * heads, top)
+                vstore(tops, m * size, top)
+        for m in range(groups if frames > 0 else 0):
+            top = vload(tops, m * size)
+            vstore(tops, m * size, exponentials(scratch + m * size, frames * heads, top, heads))
+        for c in range(0, frames, BLOCK):
+            count, row_v = min(BLOCK, frames - c), (r + low + c) * step_v
+            for m in range(groups):
+                s, values = scratch + (m * size + c * heads), v + (at_v[begin + m] + row_v)
+                target, total = y + (at_y[begin + m] + r * step_y), vzero()
+                if c > 0:
+                    total = vload(target, 0)
+                if heads == 2:
+                    total = two_heads_sums(s, values, step_v, count, total)
+                else:
+                    total = four_heads_sums(s, values, step_v, count, total)
+                if c + BLOCK >= frames:
+                    divisor = tops + m * size
+                    if heads == 2:
+                        total = mean_of(total, vspread_twos(divisor, 0), empty)
+                    else:
+                        total = mean_of(total, vspread_fours(divisor, 0), empty)
+                vstore(target, 0, total)
 
 
 @kernel
 def band_attention(row: BandAttention) -> None:
-    """Compute row by row, each for all batches."""
-    q, k, v, bias, y, s = row.q, row.k, row.v, row.bias, row.y, row.scratch
-    at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
-    step_q, step_k, step_v, step_y = row.step_q, row.step_k, row.step_v, row.step_y
-    pulse, batches, length, depth, width = row.P, row.M, row.end[0], row.depth, row.width
-    band, back, period, first = row.W, row.back, row.C, row.clock[0] * row.P - row.offset
-    scale, empty = np.float32(row.scale), np.float32(row.empty)
-    for r in range(pulse):
-        i = first + r
-        low = max(0, back - i)
-        high = min(band, length - i + back)
-        frames = high - low
-        for m in range(batches):
-            target = y + (at_y[m] + r * step_y)
-            if i < 0 or i >= length:
-                fill_row(target, width, np.float32(0))
-                continue
-            total = 0.0
-            if frames > 0:
-                table = bias + (at_bias[m] + (i % period) * band + low)
-                keys = k + (at_k[m] + (r + low) * step_k)
-                band_scores(q + (at_q[m] + r * step_q), keys, step_k, frames, depth, scale, table, s)
-                total = exponentials(s, frames)
-            if total == 0.0:
-                fill_row(target, width, empty)
-                continue
-            factor = vsplat(1 / total)
-            weighted_sum(s, v + (at_v[m] + (r + low) * step_v), step_v, frames, width, factor, target)
+    """Compute heads by themselves group by group, and heads that fill a vector row by row, each step of all groups."""
+    if row.heads == 1:
+        attend_by_group(row)
+    else:
+        attend_by_row(row)

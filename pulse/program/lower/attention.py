@@ -1,13 +1,15 @@
 """Banded attention: one instruction that reads keys and values directly from the delay memory."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.jit.simd import LANES
 from pulse.ops.attention import BandedAttentionStream
-from pulse.program.kernels.attention import BandAttention
+from pulse.program.kernels.attention import HEADS, BandAttention, scratch_size
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
@@ -20,30 +22,33 @@ def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionSt
     q, k, v = (cx.innermost(x, len(x.shape) - 1) for x in reads)
     band = op.op
     y = cx.new(outlet)
-    bias = cx.constant(np.ascontiguousarray(band.bias, np.float32))
     batch = y.shape[:-2]
-    at_q, at_k, at_v, at_bias, at_y = (cx.table(batch_offsets(x, batch)) for x in (q, k, v, bias, y))
+    heads = heads_of_groups((q, k, v, y), batch)
+    groups = math.prod(batch) // heads
+    at_q, at_k, at_v, at_y = (cx.table(batch_offsets(x, batch)[::heads]) for x in (q, k, v, y))
+    biases, at_bias = biases_of_groups(band.bias, batch, heads)
     cx.emit(
         BandAttention(
             q=q,
             k=k,
             v=v,
-            bias=bias,
+            bias=cx.constant(biases),
             y=y,
-            scratch=cx.temporary((band.width,), q.dtype),
+            scratch=cx.temporary((scratch_size(groups, heads, band.width),), q.dtype),
             clock=cx.clock,
             end=cx.end(op.length),
-            M=int(np.prod(batch, dtype=np.int64)),
+            M=groups,
             at_q=at_q,
             at_k=at_k,
             at_v=at_v,
-            at_bias=at_bias,
+            at_bias=cx.table(at_bias),
             at_y=at_y,
             P=q.shape[-2],
             step_q=q.strides[-2],
             step_k=k.strides[-2],
             step_v=v.strides[-2],
             step_y=y.strides[-2],
+            heads=heads,
             depth=q.shape[-1],
             width=v.shape[-1],
             W=band.width,
@@ -62,3 +67,25 @@ def batch_offsets(value: Value, batch: Sequence[int]) -> Array:
     lead = list(range(len(value.shape) - 2))
     offsets = value.offsets(lead).reshape([value.shape[axis] for axis in lead])
     return np.ascontiguousarray(np.broadcast_to(offsets, batch)).ravel()
+
+
+def heads_of_groups(values: Sequence[Value], batch: Sequence[int]) -> int:
+    """Return how many matrices of neighbouring batches fill a vector, if all values have them side by side; else 1."""
+    channels = values[0].shape[-1]
+    if channels < 1 or LANES % channels or any(value.shape[-1] != channels for value in values):
+        return 1
+    heads = LANES // channels
+    if heads not in HEADS or math.prod(batch) % heads:
+        return 1
+    groups = (batch_offsets(value, batch).reshape(-1, heads) for value in values)
+    return heads if all((np.diff(offsets) == channels).all() for offsets in groups) else 1
+
+
+def biases_of_groups(bias: Array, batch: Sequence[int], heads: int) -> tuple[Array, Array]:
+    """Return the different tables of biases, [tables, C, W, heads], and the offset of each group's."""
+    tables, (period, width) = bias.shape[:-2], bias.shape[-2:]
+    numbers = np.arange(math.prod(tables)).reshape(tables)
+    of_groups = np.broadcast_to(numbers, batch).reshape(-1, heads)
+    different, table = np.unique(of_groups, axis=0, return_inverse=True)
+    stacked = np.moveaxis(bias.reshape(-1, period, width)[different], 1, -1)
+    return np.ascontiguousarray(stacked, np.float32), table.ravel() * (period * width * heads)

@@ -10,7 +10,7 @@ from pulse.jit.lanes import EIGHT
 from pulse.jit.simd import LANES
 from pulse.program.machine import machine
 from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.interleaved import Interleaved, interleave
+from pulse.program.native.interleaved import Interleaved
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import LaneSelection
 from pulse.program.table.emitted import table_of
@@ -44,6 +44,11 @@ class CallBlocks:
         return cls(found_blocks, np.flatnonzero(without_block))
 
 
+def fills_blocks(program: NativeExecutable, count: int) -> bool:
+    """Return whether this many lanes fill a block, on this processor and without checks of faults."""
+    return count >= LANES and EIGHT and program.total_at is None
+
+
 class LaneBlocks:
     """All whole blocks: lanes 0 … 15, 16 … 31 and so on.
 
@@ -74,14 +79,6 @@ class LaneBlocks:
         self._outputs = self._ports_of_block(program.sent, interleaved.outputs)
         self._constants = constants
         self._last_blocks: tuple[LaneSelection, CallBlocks] | None = None
-
-    @classmethod
-    def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
-        """Return the blocks of the lanes with these memories; None if too few, or if they cannot be interleaved."""
-        if len(memory) < LANES or not EIGHT or program.total_at is not None:
-            return None
-        interleaved = interleave(program)
-        return None if interleaved is None else cls(program, interleaved, memory, constants)
 
     def parts(self, selection: LaneSelection) -> CallBlocks:
         """Return the blocks whose lanes all step in this call and are all in the middle of their streams."""

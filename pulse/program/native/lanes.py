@@ -14,6 +14,7 @@ from pulse.program.kernels import families as families
 from pulse.program.machine import machine
 from pulse.program.machine.packed import Packed
 from pulse.program.native.executable import NativeExecutable, NativeState
+from pulse.program.native.interleaved import Interleaved
 from pulse.program.native.lane_blocks import CallBlocks, LaneBlocks
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import Lanes, LaneSelection, lane_count
@@ -110,7 +111,13 @@ class NativeLanes(Lanes):
     The other lanes step in groups. Arenas are scratch memory, one for each position in a group.
     """
 
-    def __init__(self, program: NativeExecutable, count: int, constants: Feed | None) -> None:
+    def __init__(
+        self,
+        program: NativeExecutable,
+        count: int,
+        constants: Feed | None,
+        interleaved: Interleaved | None = None,
+    ) -> None:
         lane_bytes = program.initial.size + program.arena_bytes
         self._group = group_size(lane_count(count), lane_bytes, program.weights.size)
         self._memory, memories = _side_by_side(count, program.initial.size)
@@ -120,8 +127,9 @@ class NativeLanes(Lanes):
         ]
         super().__init__(program, states)
         self._reuses = reuses_weights(program.notes)
-        self._blocks = LaneBlocks.of(program, self._memory, states[0].constants)
-        if self._blocks is not None:
+        self._blocks: LaneBlocks | None = None
+        if interleaved is not None:
+            self._blocks = LaneBlocks(program, interleaved, self._memory, states[0].constants)
             for state in states:
                 state.belong_to(self._blocks)
         self._totals = self._faults_of(program.total_at)

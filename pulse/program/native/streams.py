@@ -1,5 +1,7 @@
 """The streams of a program of native kernels, single or in lanes."""
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError
@@ -9,6 +11,7 @@ from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes
 
 if TYPE_CHECKING:
+    from pulse.program.native.interleaved import Interleaved
     from pulse.program.native.special_rows import Specialisation
     from pulse.program.streams.lanes import Lanes
 
@@ -39,12 +42,31 @@ class NativeStreams(NativeExecutable, Program):
 
         return specialise(self, seconds, megabytes)
 
+    def use_special_rows(self, kernels: Sequence[str]) -> None:
+        """Let all streams run the special rows of kernels that are in the folder of compiled kernels.
+
+        Streams that run take each row at its next call. Raises CompileError: the code cannot be linked
+        """
+        from pulse.program.table.kernel_rows import put_kept_rows
+
+        put_kept_rows(self.unlinked, kernels, self.table)
+        self.special_kernels = tuple(kernels)
+
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
         if self.threads > 1:
             raise InputError(
                 f"{self.model.title}: streams in lanes step on one thread; call "
                 f"with_threads(1).spawn_many({count}), or spawn streams one by one"
             )
+        from pulse.program.native.lane_blocks import fills_blocks
         from pulse.program.native.lanes import NativeLanes
 
-        return NativeLanes(self, count, constants)
+        interleaved = self.interleaved_form if fills_blocks(self, count) else None
+        return NativeLanes(self, count, constants, interleaved)
+
+    @cached_property
+    def interleaved_form(self) -> "Interleaved | None":
+        """The instructions and weights of sixteen lanes in one memory, for all lanes; None if it has no such form."""
+        from pulse.program.native.interleaved import interleave
+
+        return interleave(self)

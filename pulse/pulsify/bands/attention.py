@@ -232,6 +232,11 @@ def _near(
         max_context,
     )
     end, ahead = mask.longest(), band.bias.shape[-1] - 1 - band.back
+    if attention.relative.causal and ahead > 0:
+        why = "frames ahead are seen, and there are relative positions only for those behind"
+        return NoBandError(
+            why, "hide what is ahead (a causal mask), or give positions for all distances"
+        ), None
     if attention.relative.pairs:
         near = pairs_near(mask, attention.relative, band.back, max(0, ahead))
         if isinstance(near, str):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pulse.dim import Symbol, TDim, dim_min
+from pulse.dim import Symbol, TDim
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import Node, OutletId
 from pulse.ops.concat import Concat
@@ -179,7 +179,7 @@ class MaskProof:
 
     def _is_one(self, dim: TDim) -> bool:
         """Whether it is 1 in every stream that has a frame."""
-        return dim == TDim.of(1) or dim == dim_min(1, TDim.of(self._symbol))
+        return dim.subs({self._symbol: TDim.of(self._symbol) + 1}).prove_eq(TDim.of(1)).yes
 
     def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
         """The first entry of a value that grows along an axis; several entries are unknown."""

@@ -1,6 +1,7 @@
 """Scores by relative position, shifted by a padding, two reshapes and a slice: ``s[i, j] = q[i] . r[j - i]``."""
 
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 
@@ -9,18 +10,20 @@ from pulse.facts import Array, Shape
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherElements
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
+from pulse.ops.source import Const
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
-MOVES = (Pad, Reshape, Slice, AddAxis, RemoveAxis)
+MOVES = (Pad, Reshape, Slice, AddAxis, RemoveAxis, Concat, Transpose)
 TRIED = (1, 2, 3, 5, 8, 13)
 """The numbers of rows at which the source of each score is traced to recognise a shift."""
 SHORT = (2, 5)
@@ -31,39 +34,68 @@ SHORT = (2, 5)
 class RelativeScores:
     """A product of queries with positions, and the scores made from it.
 
-    The positions are [A..., d, 2 * rows - 1], by distance, or vectors for pairs [rows, d, rows].
+    The positions are by distance, [A..., d, 2 * rows - 1] or the first rows of these, or vectors for pairs,
+    [rows, d, rows].
 
     pairs   whether they are vectors for pairs
+    causal  whether there are none for frames ahead
+    order   which of the product's matrices each matrix of the shifted scores is
     factor  the factor of the scores before they are added to the product of queries and keys
     """
 
     product: int
     shifted: OutletId
     pairs: bool = False
+    causal: bool = False
+    order: tuple[int, ...] = ()
     factor: float = 1.0
 
 
 def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
-    """Find the product that makes the scores, if row i has its column ``rows - 1 - i + j`` at j."""
+    """Find the product that makes the scores, if row i has its column ``rows - 1 - i + j`` at j.
+
+    A product with ``rows`` columns, as in Transformer-XL, has these for j up to i alone.
+    """
     node, path = find_moved(graph, outlet, MOVES)
     if not path or not isinstance(node.op, MatMul):
         return None
     fact = graph.fact(OutletId(node.id))
+    causal, orders = fact.shape[-1] == rows, set[tuple[int, ...]]()
     for count in TRIED:
         length = length_with_rows(rows, symbol, count)
         if length is None:
             return None
-        shape = [dim.eval({symbol: length}) for dim in fact.shape]
-        if shape[-2:] != [count, 2 * count - 1]:
+        env = {symbol: length}
+        shape = [dim.eval(env) for dim in fact.shape]
+        if shape[-2:] != [count, count if causal else 2 * count - 1]:
             return None
-        places = np.arange(1, shape[-2] * shape[-1] + 1, dtype=np.float64).reshape(shape[-2:])
-        value: Array = np.broadcast_to(places, shape)
+        value: Array = np.arange(1, prod(shape) + 1, dtype=np.float64).reshape(shape)
+        matrices = value.reshape(-1, *shape[-2:])
         for number in reversed(path):
-            (value,) = graph.nodes[number].op.eval([value], {symbol: length})
-        i, j = np.indices((count, count))
-        if value.shape[-2:] != (count, count) or not (value == places[i, count - 1 - i + j]).all():
+            value = _move(graph, number, value, env)
+        if value.shape[-2:] != (count, count):
             return None
-    return RelativeScores(node.id, outlet)
+        value = value.reshape(-1, count, count)
+        order = ((value[:, -1, 0] - 1) // prod(shape[-2:])).astype(int)
+        i, j = np.tril_indices(count) if causal else np.indices((count, count))
+        if not np.array_equal(value[:, i, j], matrices[order][:, i, count - 1 - i + j]):
+            return None
+        orders.add(tuple(order.tolist()))
+    return RelativeScores(node.id, outlet, causal=causal, order=orders.pop()) if len(orders) == 1 else None
+
+
+def _move(graph: TypedGraph, number: int, value: Array, env: dict[Symbol, int]) -> Array:
+    """The result of an op for a value of the wire that it moves; what it joins to it are zeros."""
+    node = graph.nodes[number]
+    operands = [value]
+    if isinstance(node.op, Concat):
+        moved = moved_input(graph, node)
+        operands = [
+            value if source == moved else np.zeros([dim.eval(env) for dim in graph.fact(source).shape])
+            for source in node.inputs
+        ]
+    (result,) = node.op.eval(operands, env)
+    return result
 
 
 def find_moved(
@@ -73,9 +105,28 @@ def find_moved(
     path: list[int] = []
     node = graph.node(outlet)
     while isinstance(node.op, moves):
+        moved = moved_input(graph, node)
+        if moved is None:
+            break
         path.append(node.id)
-        node = graph.node(node.inputs[0])
+        node = graph.node(moved)
     return node, path
+
+
+def moved_input(graph: TypedGraph, node: TypedNode) -> OutletId | None:
+    """The wire that an op moves; the only one that a Concat joins to constants, None if there are several."""
+    if not isinstance(node.op, Concat):
+        return node.inputs[0]
+    others = [source for source in node.inputs if not _is_filled(graph, source)]
+    return others[0] if len(others) == 1 else None
+
+
+def _is_filled(graph: TypedGraph, outlet: OutletId) -> bool:
+    """Whether a wire is one number repeated."""
+    node = graph.node(outlet)
+    while isinstance(node.op, Expand | Reshape | AddAxis):
+        node = graph.node(node.inputs[0])
+    return isinstance(node.op, Const) and node.op.value.size == 1
 
 
 def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
@@ -123,6 +174,9 @@ def join_positions(
     scores = wire(f"{name}.relative", MatMul(), [patch.tap(own), table])[0]
     if relative_scores.pairs:
         scores = _turn_pairs(patch, scores, patch.graph.fact(q).shape[:-2], name)
+    else:
+        lead = graph.fact(relative_scores.shifted).shape[:-2]
+        scores = _order_matrices(patch, scores, relative_scores.order, lead, name)
     fact = patch.graph.fact(scores)
     rows = fact.shape[-2]
     steps = wire(f"{name}.steps", Range(0, 1, rows, np.dtype(np.int64)), [])[0]
@@ -145,6 +199,20 @@ def join_positions(
             more = wire(f"{name}.{letter}_wide", Expand(lead), [more])[0]
         operands.append(wire(f"{name}.{letter}_joined", Concat(len(shape) - 1), [side, more])[0])
     return operands[0], operands[1]
+
+
+def _order_matrices(
+    patch: Patch, scores: OutletId, order: tuple[int, ...], lead: Shape, name: str
+) -> OutletId:
+    """Scores [A..., rows, n] with their matrices in another order and shape [lead..., rows, n]."""
+    shape = patch.graph.fact(scores).shape
+    if order != tuple(range(len(order))):
+        flat = patch.wire(f"{name}.relative_flat", Reshape((TDim.of(len(order)), *shape[-2:])), [scores])[0]
+        places = patch.constant(f"{name}.order", np.array(order, np.int64))
+        scores = patch.wire(f"{name}.relative_ordered", Gather(0), [flat, places])[0]
+    elif shape[:-2] == lead:
+        return scores
+    return patch.wire(f"{name}.relative_apart", Reshape((*lead, *shape[-2:])), [scores])[0]
 
 
 def _turn_pairs(patch: Patch, scores: OutletId, lead: Shape, name: str) -> OutletId:

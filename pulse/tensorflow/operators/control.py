@@ -14,9 +14,9 @@ SIDES = ("then_branch", "else_branch")
 
 @tensorflow_op("If", "StatelessIf")
 def if_(node: TensorflowNode) -> list[OutletId]:
-    """The branch that is taken; both, and a choice, if that is only known while running.
+    """The taken branch; both, and a choice, if the condition is only known at run time.
 
-    Behind the results stand the next values of the variables that a branch assigns.
+    The next values of the variables that a branch assigns follow the results.
     """
     condition = as_scalar(node, node.input(0), "condition")
     value = known_value(node.graph, condition)

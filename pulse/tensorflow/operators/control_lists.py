@@ -25,9 +25,9 @@ from pulse.tensorflow.tensors import Dims
 
 @record
 class Reserved(Op):
-    """A list that nothing was written to yet.
+    """A list without written elements.
 
-    Output   y [count, element...] of zeros; [count] where the elements' shape is not known before they are written
+    Output   y [count, element...] of zeros; [count] if the elements' shape is not known before they are written
     Stream   none: the loop that writes it makes its elements
     Source   TensorFlow TensorListReserve
     """
@@ -73,7 +73,7 @@ class ListWrite(Op):
 
     Inputs   x [n, element...] or a reserved list, place: one integer, item [element...]
     Output   y as x
-    Stream   whole: what a loop writes by its counter is what it gathers
+    Stream   whole: a loop that writes by its counter gathers the elements itself
     Source   TensorFlow TensorListSetItem
     """
 
@@ -150,7 +150,7 @@ def _item(node: TensorflowNode, x: OutletId, slot: int) -> OutletId:
 
 @tensorflow_op("TensorArrayV3")
 def array(node: TensorflowNode) -> list[OutletId]:
-    """An empty array: its handle means nothing here, all goes by the flow."""
+    """An empty array: its handle is unused here, since the flow has the data."""
     handle = node.constant(np.array(0, np.int32), "handle")
     dims = node.sizes("element_shape")
     return [handle, _reserve(node, _count(node, 0), dims, node.dtype_of("dtype"))]

@@ -186,7 +186,7 @@ class _While:
         )
 
     def _read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
-        """The elements that an iteration takes by a counter of what the loop does not change, and the first of them."""
+        """The elements that an iteration takes by a counter from constants of the loop, and the first of them."""
         body = self._body
         values: dict[OutletId, tuple[OutletId, TDim]] = {}
         outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}

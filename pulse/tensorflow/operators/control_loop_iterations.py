@@ -27,7 +27,7 @@ def counters(
     """The variables of a loop that count.
 
     sources  inputs of the body -> the numbers of their variables
-    values   number of a variable -> what it begins as, if that is known
+    values   number of a variable -> its first value, if known
     """
     counters_by_place: dict[int, Counter] = {}
     for source, place in sources.items():

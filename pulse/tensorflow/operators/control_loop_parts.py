@@ -16,12 +16,12 @@ from pulse.wiring import wire
 class LoopParts:
     """The roles of the variables of a loop.
 
-    sources   variable -> the body's input, where its value is not known
-    written   lists -> what each iteration writes
-    heads     the same lists -> what was written to them before the first iteration
-    last      lists of one element -> what each iteration writes
-    states    all that goes from iteration to iteration otherwise
-    read      elements that an iteration takes -> what they are taken of, outside of the loop, and the first of them
+    sources   variable -> the body's input, if its value is unknown
+    written   lists -> the element that each iteration writes
+    heads     the same lists -> the elements that were written before the first iteration
+    last      lists of one element -> the element that each iteration writes
+    states    all other values that pass from iteration to iteration
+    read      elements that an iteration takes -> their tensor, outside of the loop, and the first of them
     """
 
     sources: Mapping[int, OutletId]
@@ -39,7 +39,7 @@ def graft(
     present: Mapping[OutletId, OutletId],
     prefix: str = "",
 ) -> list[OutletId]:
-    """Wire what some outlets of a model need into a graph; nothing in front of ``present``. Raises FactError."""
+    """Wire the nodes that some outlets of a model need into a graph; none before ``present``. Raises FactError."""
     places = dict(present)
     sources = {outlet for outlet in targets if outlet not in places}
     numbers: list[int] = []
@@ -78,7 +78,7 @@ def needs(
 
 
 def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
-    """A wire of integers before it was given another integer type."""
+    """A wire of integers before its cast to another integer type."""
     producer = model.graph.node(outlet)
     while isinstance(producer.op, Cast) and producer.op.dtype.kind in "iu":
         outlet = producer.inputs[0]

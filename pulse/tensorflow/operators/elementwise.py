@@ -215,7 +215,7 @@ def floor_div(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("DivNoNan", "Xdivy", "Xlogy", "Xlog1py", "MulNoNan")
 def no_nan(node: TensorflowNode) -> OutletId:
-    """A quotient or product that is 0 where one operand is: the divisor, or the factor that the names begin with."""
+    """A quotient or product that is 0 if one operand is: the divisor, or the factor that the names begin with."""
     x, y = node.given_inputs()
     kind, operand = GUARDED[node.op_type]
     guard = (x, y)[operand]

@@ -17,8 +17,8 @@ from pulse.tensorflow.registry import tensorflow_op
 def batch_norm(node: TensorflowNode) -> OutletId:
     """``x * k + (offset - mean * k)``, with ``k = scale / sqrt(variance + epsilon)``.
 
-    With the statistics of the batch, those of each channel: what Keras 2 makes of LayerNormalization, whose frames are
-    channels.
+    Without given statistics, those of each channel of the batch: the form of Keras 2 for LayerNormalization, whose
+    frames are channels.
     """
     mean, variance = _of_batch(node) if node.flag("is_training", True) else (node.input(3), node.input(4))
     epsilon = node.number(node.real("epsilon", 1e-4), np.dtype(node.graph.fact(variance).dtype), "epsilon")

@@ -1,4 +1,4 @@
-"""Rounding to the steps of a quantised type, as it is simulated in training."""
+"""Rounding to the steps of a quantised type, as simulated in training."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant(node: TensorflowNode) -> OutletId:
-    """The nearest of the numbers that ``num_bits`` can say from ``min`` to ``max``, moved so that 0 is one of them."""
+    """Round to the numbers of ``num_bits`` from ``min`` to ``max``, moved so that 0 is one of them."""
     bits = node.integer("num_bits", 8)
     if not 2 <= bits <= 16:
         raise node.error(f"num_bits {bits} is not in 2 … 16")

@@ -15,7 +15,7 @@ DEEPEST = 64
 def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
     """The arguments of an If that one of its branches assigns, counted without the condition; empty for other nodes.
 
-    Raises LoadError: a branch assigns what is not an argument of it, or in a loop
+    Raises LoadError: a branch assigns a variable that is not its argument, or in a loop
     """
     if node.op not in BRANCHES:
         return ()
@@ -90,7 +90,7 @@ def hidden_assignment(node: GraphNode, library: FunctionLibrary, seen: set[str])
 
 
 def refusal(node: GraphNode) -> LoadError:
-    """The error for an assignment that a loop runs, or whose variable a branch is not given."""
+    """The error for an assignment in a loop, or of a variable that is not an argument of the branch."""
     return node.error(
         "a loop assigns a variable, or a branch one that is not among its arguments; keep the state in the loop's own "
         "variables, or assign what the branches give"

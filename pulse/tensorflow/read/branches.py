@@ -53,7 +53,7 @@ class _Sides:
         return endpoint
 
     def choice(self, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
-        """The condition of a Merge, what it gives if that is true, and if it is not. Raises LoadError."""
+        """The condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
         first, second = merge.inputs
         sides = self.of(first), self.of(second)
         for condition, slot in sides[0].items():

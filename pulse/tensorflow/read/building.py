@@ -37,12 +37,12 @@ NEXT = ".next"
 class Request:
     """One run of a graph: its feeds, fetches and targets.
 
-    fetches   tensors to give, by the names of the outputs
+    fetches   tensors to return, by the names of the outputs
     targets   nodes to run
-    feeds     tensors that are given, and what is known of them
-    values    what variables hold
+    feeds     tensors that are fed, and their known facts
+    values    the values of variables
     frozen    variables that no run assigns: they are constants of the model
-    held      what is known of variables that a caller holds
+    held      the known facts of variables that a caller owns
     """
 
     fetches: Mapping[str, NodeOutput]
@@ -213,7 +213,7 @@ class _Building:
         return any(variable in each for each in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
-        """An If whose results are those of its branches, then what the variables hold after it."""
+        """An If whose results are those of its branches, then the values of the variables after it."""
         count = len(self._library.find(node.function("then_branch")).outputs)
         reads = [self._outlet(each, node.name) for each in node.inputs]
         outlets = self._model.add(
@@ -292,7 +292,7 @@ def function_model(
     title: str,
     assigned: Collection[int] = (),
 ) -> TypedNetwork:
-    """A function as a model; arguments whose value is known are constants in it.
+    """A function as a model; arguments with known values are constants in it.
 
     assigned  arguments that are variables: the outputs ``argument.next`` after the others are their next values
     Raises    LoadError: it is not covered

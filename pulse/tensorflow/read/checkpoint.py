@@ -1,7 +1,7 @@
 """Checkpoints: a sorted table of entries in ``.index``, and the bytes of tensors in ``.data-00000-of-00001``.
 
-The table is made of blocks. A block lists keys and values, each key without what it shares with the one before; behind
-them stand restart points, which are not needed here. The last 48 bytes say where the block is that lists the others.
+The table consists of blocks. A block lists keys and values, each key without its common prefix with the previous one,
+then restart points, which are not needed here. The last 48 bytes have the place of the block that lists the others.
 """
 
 import math

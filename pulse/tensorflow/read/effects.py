@@ -58,12 +58,12 @@ class Variables:
         return name
 
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:
-        """Whether every node between a tensor and its reference variable gives the reference on, not the value."""
+        """Whether every node between a tensor and its reference variable passes on the reference, not the value."""
         between = [self._graph.nodes[endpoint.node].op for endpoint in chain[:-1]]
         return all(op in (*_RETURNING, "RefIdentity", "RefEnter", "IdentityN") for op in between)
 
     def is_handle(self, node: GraphNode) -> bool:
-        """Whether a node only gives handles on."""
+        """Whether a node only passes on handles."""
         return (
             node.op in PASSING
             and bool(node.inputs)
@@ -76,7 +76,7 @@ class Variables:
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 
     def assigned_variable(self, node: GraphNode) -> str | None:
-        """The variable that a node assigns. Raises LoadError: it is not known which."""
+        """The variable that a node assigns. Raises LoadError if it is unknown."""
         if node.op not in ASSIGNMENTS:
             if node.op.startswith(CHANGING) and node.inputs and self.of(node.inputs[0]) is not None:
                 raise node.error("it changes a variable in a way that is not covered; assign the whole value")
@@ -87,7 +87,7 @@ class Variables:
         return name
 
     def changed_variables(self, node: GraphNode) -> tuple[str, ...]:
-        """The variables that a node assigns, or that its branches do. Raises LoadError: it is not known which."""
+        """The variables that a node or its branches assign. Raises LoadError if they are unknown."""
         variable = self.assigned_variable(node)
         if variable is not None:
             return (variable,)
@@ -117,8 +117,8 @@ class Variables:
 def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str) -> list[GraphNode]:
     """The nodes of one run in an order that keeps data and control edges.
 
-    A node that reads a variable stands before every assignment to it, unless an edge says otherwise; assignments that
-    no edge orders stand in the order of the file. Raises LoadError.
+    A node that reads a variable precedes every assignment to it, unless an edge orders them otherwise; assignments
+    without such edges keep the order of the file. Raises LoadError.
     """
     after = {
         name: {*(each.node for each in node.inputs), *node.controls} & needed.keys()

@@ -1,4 +1,4 @@
-"""From a path, a folder or bytes to a graph with what its variables hold."""
+"""Read a path, a folder or bytes into a graph with the values of its variables."""
 
 import os
 from collections.abc import Mapping

@@ -45,7 +45,7 @@ class FlatGraph:
 
 
 def order(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -> list[GraphNode]:
-    """Nodes in an order in which each stands after what ``after`` lists for it; else in the order given.
+    """Nodes in an order in which each follows the nodes that ``after`` lists for it; else in the given order.
 
     Raises LoadError: there is a cycle
     """

@@ -75,7 +75,7 @@ def _move(endpoint: NodeOutput, call: str, arguments: dict[str, NodeOutput]) -> 
 
 
 def _result(node: GraphNode, function: Function) -> GraphNode:
-    """A node of the call's name that gives what the function returns, after all that it does."""
+    """A node of the call's name that returns the function's results, after all its effects."""
     arguments = dict(zip(function.inputs, node.inputs))
     outputs = tuple(_move(endpoint, node.name, arguments) for endpoint in function.outputs)
     effects = tuple(f"{node.name}/{name}" for name in function.effects)

@@ -44,7 +44,7 @@ def loops_to_while(graph: FlatGraph, library: FunctionLibrary) -> FlatGraph:
 
 
 def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Collection[str]) -> set[str]:
-    """Every node of a loop: what its entrances reach without leaving it."""
+    """Every node of a loop: those that its entrances reach without leaving it."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
         for name in (*(each.node for each in node.inputs), *node.controls):

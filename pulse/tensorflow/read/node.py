@@ -23,7 +23,7 @@ COMPLEX = frozenset(
     "Angle Complex Cast RFFT IRFFT FFT IFFT Reshape ExpandDims Squeeze Transpose ConcatV2 Pack Unpack Slice "
     "StridedSlice Split SplitV Pad Tile ReverseV2".split()
 )
-"""Operators that take or give complex numbers: as a last axis of two."""
+"""Operators with complex inputs or outputs, as a last axis of two."""
 
 
 @record(eq=False)
@@ -33,7 +33,7 @@ class TensorflowOp(ModelOp):
     type        the operator
     attributes  numbers, text, TensorType, dims, arrays, FunctionName, lists of them
     outputs     the names of the outputs that may be read
-    library     the functions of the file, where an attribute names one
+    library     the functions of the file, which attributes may name
     """
 
     type: str

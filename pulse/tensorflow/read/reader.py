@@ -28,7 +28,7 @@ PLACES = ("Placeholder", "PlaceholderV2")
 SAVING = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
 """Operators that write and read checkpoints, which produce no output of a model."""
 SOUND = "DecodeWav"
-"""Reads a file of sound: what it gives are inputs."""
+"""The operator that reads a sound file: its outputs become inputs."""
 _TIMES = "T"
 _STREAMS = "N"
 
@@ -40,7 +40,7 @@ def model_of(
     signature: str | None = None,
     outputs: Sequence[str] | None = None,
 ) -> tuple[FileNetwork, FlatGraph]:
-    """The model of what a file holds, and its nodes; ``outputs`` are any tensors of it. Raises LoadError."""
+    """The model of a file, and its nodes; ``outputs`` are any of its tensors. Raises LoadError."""
     if contents.signatures:
         side = _signature(contents, signature)
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
@@ -221,7 +221,7 @@ def _stated_type(
 
 
 def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:
-    """A size, or the name of one that is not known: of streams in front of frames, of frames; none for others."""
+    """A size, or the name of an unknown one: of streams before frames, of frames; none for others."""
     if dims[axis] is not None:
         return dims[axis]
     unknown = [place for place, dim in enumerate(dims) if dim is None]

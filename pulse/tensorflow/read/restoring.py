@@ -1,4 +1,4 @@
-"""Values of a SavedModel's variables: its own graph for restoring says which tensor belongs to which."""
+"""Values of a SavedModel's variables: its own graph for restoring maps tensors to variables."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,7 @@ def restored_values(
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint.
 
-    Names do not tell: two variables may share one. Raises LoadError.
+    Names do not suffice: two variables may share one. Raises LoadError.
     """
     name = NodeOutput.parse(saver.restore_op_name).node if saver.restore_op_name else ""
     graph = FlatGraph(nodes, what)
@@ -40,7 +40,7 @@ def restored_values(
 
 
 def _key(graph: FlatGraph, endpoint: NodeOutput) -> str | None:
-    """The name in the checkpoint of what a tensor was restored from."""
+    """The name of a restored tensor in the checkpoint."""
     for _ in range(len(graph.nodes)):
         node = graph.nodes.get(endpoint.node)
         if node is None:

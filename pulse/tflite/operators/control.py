@@ -22,7 +22,7 @@ MOST_ITERATIONS = 1024
 
 @tflite_op("WHILE")
 def while_(node: TfliteNode) -> Sequence[OutletId]:
-    """Iteration after iteration if it is known when it stops; a scan over frames; else one op."""
+    """Unroll the loop if its number of iterations is known; else wire a scan over frames, or one op."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
     for _ in range(MOST_ITERATIONS):
         go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
@@ -60,7 +60,7 @@ def _run(
 
 
 def _op(node: TfliteNode) -> Sequence[OutletId]:
-    """A loop whose number of iterations is known only while running."""
+    """A loop whose number of iterations is known only at run time."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
     facts = [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
     graph = TypedGraph()

@@ -1,8 +1,8 @@
 """Loops over the frames of a stream: a WHILE that counts from 0 to a length is a scan.
 
-The body is translated for iteration t, a symbol: a frame that it reads is a slice from t to t + 1 of what no iteration
-changes, and a list that it writes is what stands before t, a frame, and what stands behind. Both are taken out, and t
-is gone.
+The body is translated for iteration t, a symbol: a frame that it reads is a slice from t to t + 1 of a constant of the
+loop, and a list that it writes is the entries before t, a frame, and the entries after it. Both are replaced, which
+removes t.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ Run = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 
 
 def scan(node: TfliteNode, run: Run) -> list[OutletId] | None:
-    """The loop's outputs; None if it is no loop over frames, or its body cannot be said for any iteration."""
+    """The loop's outputs; None if it is no loop over frames, or its body needs the number of the iteration."""
     try:
         with node.scope.trial():
             parts = _Counted(node, run).find()

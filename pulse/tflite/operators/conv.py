@@ -18,7 +18,7 @@ from pulse.tflite.registry import tflite_op
 SAME = 0
 """The number of the padding SAME in the schema; VALID is 1."""
 CHANNELS = (-1, 1, 1)
-"""How one number for each channel meets [N, C, X...]."""
+"""The shape in which one number for each channel broadcasts to [N, C, X...]."""
 
 
 def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
@@ -61,7 +61,7 @@ def bias_of(node: TfliteNode, slot: int) -> Array | None:
 
 @tflite_op("CONV_2D", "DEPTHWISE_CONV_2D")
 def conv(node: TfliteNode) -> OutletId:
-    """Kernels [O, H, W, C]; of each channel alone [1, H, W, C*M]."""
+    """Kernels [O, H, W, C]; depthwise [1, H, W, C*M]."""
     alone = node.op_type == "DEPTHWISE_CONV_2D"
     perm = (3, 0, 1, 2) if alone else (0, 3, 1, 2)
     kernel = kernel_of(node, 1, perm, node.has_codes)
@@ -116,7 +116,7 @@ def convolve(
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Whether floats meet stored codes in calls of constant size: there LiteRT makes codes of the floats as well."""
+    """Whether floats are multiplied by stored codes in calls of constant size: LiteRT then quantizes the floats too."""
     fact = node.fact(slot)
     return (
         fact.dtype == np.float32 and node.read(1).dtype == np.int8 and all(dim.is_const for dim in fact.shape)

@@ -152,7 +152,7 @@ def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
 
 @tflite_op("FLOOR_DIV", "FLOOR_MOD")
 def floor_div(node: TfliteNode) -> OutletId:
-    """The quotient rounded down, or what it leaves."""
+    """The quotient rounded down, or the remainder."""
     x, y = node.values(0), node.values(1)
     if np.issubdtype(node.graph.fact(x).dtype, np.floating) and node.op_type == "FLOOR_DIV":
         return node.each("floor", node.each("div", x, y, suffix="quotient"))

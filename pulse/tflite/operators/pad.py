@@ -14,7 +14,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("PAD", "PADV2")
 def pad(node: TfliteNode) -> OutletId:
-    """Zeros, or a number that is given, around a tensor; of codes the code of zero."""
+    """Zeros, or a given number, around a tensor; for codes the code of zero."""
     require_real(node)
     fill = 0.0
     if node.op_type == "PADV2" and node.makes[0].has_codes:

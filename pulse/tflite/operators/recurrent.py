@@ -22,7 +22,7 @@ GATES = (0, 3, 1, 2)
 
 
 def _weights(node: TfliteNode, slot: int) -> Array | None:
-    """Constant weights as f32; None if they are left out."""
+    """Constant weights as f32; None if omitted."""
     return numbers(node, slot, f"input {slot}") if node.has(slot) else None
 
 
@@ -35,7 +35,7 @@ def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Whether floats meet stored codes of 8 bits."""
+    """Whether floats are multiplied by stored codes of 8 bits."""
     return not node.read(0).has_codes and node.read(slot).has_codes and node.read(slot).data is not None
 
 

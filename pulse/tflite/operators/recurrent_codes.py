@@ -115,7 +115,7 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
 
 
 def _hidden_scale(node: TfliteNode) -> float:
-    """The steps of what the gates make; of the state where the file does not say it."""
+    """The scales of the gates' results; that of the state if the file does not state them."""
     quantization = node.inner[4].quantization if len(node.inner) > 4 else None
     return float((quantization or node.quantization(18)).scale[0])
 

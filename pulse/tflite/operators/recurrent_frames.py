@@ -1,4 +1,4 @@
-"""Recurrent layers whose frames are wired op by op: a scan of what one frame does to the states."""
+"""Recurrent layers whose frames are wired op by op: a scan of the update of the states by one frame."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 
 Frame: TypeAlias = Callable[[TfliteNode, OutletId, Sequence[OutletId]], Sequence[OutletId]]
-"""The states after a frame, the first of which is also its output, of a node, the frame [B, …] and the states."""
+"""(node, frame [B, …], states) -> the states after the frame; the first one is also the output."""
 
 
 def scan_frames(

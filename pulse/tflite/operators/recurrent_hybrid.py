@@ -1,6 +1,6 @@
 """LSTM and RNN layers of floats, frame by frame: with weights of codes, or with a limit of the state of the cell.
 
-LiteRT makes codes of each frame, and of the state before it, where the weights are codes: one scale for each row.
+If the weights are codes, LiteRT quantizes each frame, and the state before it, with one scale for each row.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from pulse.tflite.operators.recurrent_frames import scan_frames
 
 @record
 class WeightRows:
-    """Weights [rows, size] of f32 that meet floats, or whole numbers with a scale for each row that meet codes."""
+    """Weights [rows, size]: f32 for floats, or whole numbers with a scale for each row for codes."""
 
     values: Array
     scale: Array | None

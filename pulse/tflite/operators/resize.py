@@ -12,7 +12,7 @@ MOST_TIMES = 64
 
 @tflite_op("RESIZE_NEAREST_NEIGHBOR")
 def resize_nearest(node: TfliteNode) -> OutletId:
-    """Every frame of height and width as often as the new size says, which must be a multiple."""
+    """Repeat every frame of height and width; the new size must be a multiple."""
     sizes, x = node.dims(1, "size"), requantize_input(node)
     if node.fact(0).rank != 4 or len(sizes) != 2 or node.flag("AlignCorners"):
         raise node.error("it takes 4 axes, two sizes, and corners that are not aligned")

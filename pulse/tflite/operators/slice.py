@@ -15,7 +15,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("STRIDED_SLICE")
 def strided_slice(node: TfliteNode) -> OutletId:
-    """Bounds and steps with their masks, each bit of which stands for one entry of the bounds."""
+    """Bounds and steps with their masks, which have one bit for each entry of the bounds."""
     begin, end = node.dims(1, "begin"), node.dims(2, "end")
     strides = node.integers(3, "strides")
     masks = {

@@ -11,7 +11,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("FILL")
 def fill(node: TfliteNode) -> OutletId:
-    """One number, as often as a shape says."""
+    """One number, repeated to a shape."""
     dims = node.dims(0, "shape")
     return node.wire(Expand(dims), [node.values(1)]) if dims else node.name_result(node.values(1))
 

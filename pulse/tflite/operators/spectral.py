@@ -1,4 +1,4 @@
-"""Spectra: complex numbers are a last axis of real and imaginary parts, between the operators that know of them."""
+"""Spectra: between the operators that support complex numbers, these are a last axis of real and imaginary parts."""
 
 from pulse.dim import ZERO, TDim
 from pulse.graph import OutletId
@@ -17,7 +17,7 @@ OPSET = 17
 
 @tflite_op("RFFT2D")
 def rfft2d(node: TfliteNode) -> OutletId:
-    """The transform of the last two axes, cut or filled with zeros to the given lengths."""
+    """The transform of the last two axes, cut or padded with zeros to the given lengths."""
     rows, columns = node.integers(1, "lengths") if node.fact(1).shape == (TDim.of(2),) else (0, 0)
     rank = node.fact(0).rank
     if rows < 1 or columns < 1 or rank < 2:

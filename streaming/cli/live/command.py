@@ -47,7 +47,7 @@ def run_live(
     written so far is kept.
     """
     if opened.rate_hz is None:
-        raise InputError(f"{opened.title}: how many samples a second it takes is not known; give --rate")
+        raise InputError(f"{opened.title}: its sample rate is unknown; give --rate")
     target = frames_target(options, request)
     port = None if target is None else frames_port(program, request)
     if port is not None and request.events is not None:

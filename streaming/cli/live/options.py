@@ -47,7 +47,7 @@ class LiveOptions:
         typer.Option(
             "--speaker",
             metavar="DEVICE",
-            help="Output device, by number or part of the name; none: nothing is played.",
+            help="Output device, by number or part of the name; none: play nothing.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -69,7 +69,7 @@ class LiveOptions:
             "--block",
             metavar="FRAMES",
             min=0,
-            help="Frames per block of the device. Default: as long as a pulse; 0: the device chooses.",
+            help="Frames per block of the device. Default: the length of a pulse; 0: the device chooses.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -98,7 +98,7 @@ class LiveOptions:
             "--headroom",
             metavar="MS",
             min=0,
-            help="Time that the worker may take for a block, in ms. Default: 5 ms, in whole blocks.",
+            help="Added delay in which the worker may compute a block, in ms. Default: 5 ms, in whole blocks.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -126,7 +126,7 @@ class LiveOptions:
         typer.Option(
             "--reconnect",
             metavar="HOW",
-            help="Reopen a device that was lost when it returns, and keep or reset the model's state.",
+            help="Reopen a lost device when it returns, and keep or reset the model's state.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -167,8 +167,10 @@ class LiveOptions:
         typer.Option(
             "--frames",
             metavar="FILE",
-            help="Write the frames of --output, such as probabilities, to a .csv or .npy; with --events, the events, "
-            "which otherwise are printed as JSON lines.",
+            help=(
+                "Write the frames of --output, such as probabilities, to a .csv or .npy; with --events, the events, "
+                "which are otherwise printed as JSON lines."
+            ),
             show_default=False,
             rich_help_panel=PANEL,
         ),

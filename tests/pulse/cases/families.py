@@ -1,7 +1,7 @@
 """Every family of operator cases."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
 
@@ -78,10 +78,10 @@ FAMILIES: dict[str, ModuleType] = {
 """Plain models first: the table of operators is made of the first ones that have an operator."""
 
 
-def cases(family: str) -> Iterator[Case]:
-    """The cases of a family."""
-    for generator in FAMILIES[family].ALL:
-        yield from generator()
+@cache
+def cases(family: str) -> tuple[Case, ...]:
+    """The cases of a family, made once; nobody changes them."""
+    return tuple(case for generator in FAMILIES[family].ALL for case in generator())
 
 
 def newest_cases(cases: Iterable[Case]) -> tuple[Case, ...]:

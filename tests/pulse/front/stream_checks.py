@@ -36,23 +36,27 @@ def offline(model: TypedModel, feeds: Mapping[str, Array] | Array) -> Array:
 
 def streams(
     model: TypedModel,
-    feeds: Mapping[str, Array] | Array,
+    feeds: Mapping[str, Array] | Array | list[Array],
     pulses: Sequence[int] = (1, 3),
     backends: Sequence[str] = BACKENDS,
 ) -> dict[str, int]:
     """Require that streams of uneven blocks equal the offline model; the outputs' delays at the smallest pulse.
 
+    feeds     of one stream, or the input of several
     pulses    multiples of the smallest pulse
     backends  the first one is tried at all of them, others at the last
     """
-    given = feeds if isinstance(feeds, Mapping) else {next(iter(model.inputs)): feeds}
-    expected = Expected(model, given)
-    least, lean = model.pulsify(), model.declutter()
+    several = feeds if isinstance(feeds, list) else [feeds]
+    given = [one if isinstance(one, Mapping) else {next(iter(model.inputs)): one} for one in several]
+    expected = [Expected(model, one) for one in given]
+    lean = model.declutter()
+    least = lean.pulsify()
     for times in pulses:
-        pulsed = lean.pulsify(pulse=least.pulse * times)
+        pulsed = least if times == 1 else lean.pulsify(pulse=least.pulse * times)
         for backend in backends if times == pulses[-1] else backends[:1]:
-            session = Session(compile_model(pulsed, backend))
-            expected.require(_in_blocks(session, given), (times, backend))
+            program = compile_model(pulsed, backend)
+            for one, wanted in zip(given, expected):
+                wanted.require(_in_blocks(Session(program), one), (times, backend))
     return {port.name: port.delay for port in least.outputs}
 
 

@@ -51,6 +51,8 @@ from pulse.jit.simd import (
     vround,
     vselect,
     vsplat,
+    vspread_fours,
+    vspread_twos,
     vsqrt,
     vstore,
     vstore_part,
@@ -58,6 +60,9 @@ from pulse.jit.simd import (
     vsum,
     vtofloat,
     vtoint,
+    vturn_by_eight,
+    vturn_by_four,
+    vturn_by_two,
     vturn_eights,
     vturn_fours,
     vzero,
@@ -167,11 +172,16 @@ def infra_chunks(row: Part):
     vstore(z, 16, vload_eights(x, 2, 9, n))
     vstore(z, 32, vturn_fours(vload(x, 0)))
     vstore(z, 48, vturn_eights(vload(x, 0)))
-    vstore(z, 64, vadd_pairs(vload(x, 0), vload(x, 4)))
-    vstore(z, 80, vevens(vload(x, 0), vload(x, 4)))
-    vstore(z, 96, vmix_first(vload(x, 1), vload(x, 5)))
-    vstore(z, 112, vmix_second(vload(x, 1), vload(x, 5)))
-    vstore_part(z, 128, 8, vfma_half(vload(x, 1), vload(x, 2), vload(x, 3)))
+    vstore(z, 64, vevens(vload(x, 0), vload(x, 4)))
+    vstore(z, 80, vadd_pairs(vload(x, 0), vload(x, 4)))
+    vstore(z, 96, vspread_twos(x, n))
+    vstore(z, 112, vspread_fours(x, n))
+    vstore(z, 128, vturn_by_two(vload(x, 0)))
+    vstore(z, 144, vturn_by_four(vload(x, 0)))
+    vstore(z, 160, vturn_by_eight(vload(x, 0)))
+    vstore(z, 176, vmix_first(vload(x, 1), vload(x, 4)))
+    vstore(z, 192, vmix_second(vload(x, 1), vload(x, 4)))
+    vstore_part(z, 208, 8, vfma_half(vload(x, 1), vload(x, 2), vload(x, 3)))
 
 
 def _halves(row: Halves):
@@ -287,16 +297,20 @@ def test_part_touches_only_its_lanes(n):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_chunks_and_turns(n):
     x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
-    for z in outputs(infra_chunks, x, 136, n):
+    for z in outputs(infra_chunks, x, 216, n):
         fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]
         np.testing.assert_array_equal(z[:16], np.concatenate([x[1 + 5 * m :][:4] for m in fours]))
         np.testing.assert_array_equal(z[16:32], np.concatenate([x[2 + 9 * m :][:8] for m in eights]))
         np.testing.assert_array_equal(z[32:48], [4 * (i // 4) + (i + 1) % 4 for i in range(16)])
         np.testing.assert_array_equal(z[48:64], [8 * (i // 8) + (i + 1) % 8 for i in range(16)])
-        np.testing.assert_array_equal(z[64:80], [*range(1, 32, 4), *range(9, 40, 4)])
-        np.testing.assert_array_equal(z[80:96], [*range(0, 16, 2), *range(4, 20, 2)])
-        np.testing.assert_array_equal(z[96:128], np.stack([x[1:17], x[5:21]], 1).ravel())
-        np.testing.assert_array_equal(z[128:136], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
+        np.testing.assert_array_equal(z[64:80], [*range(0, 16, 2), *range(4, 20, 2)])
+        np.testing.assert_array_equal(z[80:96], [*range(1, 32, 4), *range(9, 40, 4)])
+        np.testing.assert_array_equal(z[96:112], np.repeat(x[n : n + 2], 8))
+        np.testing.assert_array_equal(z[112:128], np.repeat(x[n : n + 4], 4))
+        for at, by in ((128, 2), (144, 4), (160, 8)):
+            np.testing.assert_array_equal(z[at : at + 16], [(i + by) % 16 for i in range(16)])
+        np.testing.assert_array_equal(z[176:208], np.stack([x[1:17], x[4:20]], 1).ravel())
+        np.testing.assert_array_equal(z[208:216], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
 
 
 def test_part_load_reads_nothing_past_the_end_of_a_page():

@@ -5,6 +5,7 @@ import pytest
 
 import pulse
 from pulse.ops.gather import Gather
+from pulse.ops.slice_frames import Frames
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.reference import reference
 from tests.pulse.ops.test_recurrent import prove
@@ -47,6 +48,19 @@ def test_unfold_over_the_stream(
         feeds = {"x": floats("x", 1, 3, length, 4)}
         typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, pulse_frames, delay)
         assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes if item.outputs)
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_many_neighbours_are_frames(across: bool) -> None:
+    """More starts than slices of their own: windows of 80 frames, the windows first or last."""
+    nodes, constants = unfold([[place] for place in range(1, 81)], 40, 80)
+    if across:
+        nodes[4] = node("Unsqueeze", "range ones", "row")
+        constants |= {"ones": np.array([1], np.int64), "starts": constants["starts"].T}
+    for length in (81, 200, 230):
+        feeds = {"x": floats("x", 1, 3, length, 2)}
+        typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 40, 2)
+        assert any(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs)
 
 
 def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:

@@ -1,14 +1,45 @@
 """A typed model without a stream as a program: every op of it once, for comparing backends."""
 
-import numpy as np
+from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
+from onnx import ModelProto
+
+import pulse
 from pulse.dim import SymbolScope
+from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
+from tests.pulse.cases.families import cases, newest_cases
+
+
+@dataclass(frozen=True)
+class StaticCase:
+    """An operator case with its own inputs, and its program or the reason why it has none."""
+
+    name: str
+    typed: TypedModel
+    feeds: dict[str, Array]
+    program: NativeProgram | CompileError
+
+
+@cache
+def static_cases(family: str) -> tuple[StaticCase, ...]:
+    """The newest cases of a family, read and compiled once for all tests that run them."""
+    return tuple(_static_case(*case) for case in newest_cases(cases(family)))
+
+
+def _static_case(name: str, proto: ModelProto, feeds: dict[str, Array]) -> StaticCase:
+    typed = pulse.load(proto, inputs=fixed(feeds)).model.analyse()
+    try:
+        return StaticCase(name, typed, feeds, NativeProgram(static_model(typed)))
+    except CompileError as error:
+        return StaticCase(name, typed, feeds, error)
 
 
 def static_model(typed: TypedModel) -> PulsedModel:

@@ -91,3 +91,14 @@ def subsampled(mask: Mask) -> tuple[ModelProto, Feeds]:
     g.add("Identity", heads(g, h, h, h, mask), name="y")
     feeds = {"x": floats("x", 1, WIDTH, 9)}
     return g.model(feeds), feeds
+
+
+def upsampled(mask: Mask) -> tuple[ModelProto, Feeds]:
+    """One frame becomes two before the attention."""
+    g = Graph()
+    wide = g.add("MatMul", "x", g.weights(WIDTH, 2 * WIDTH))
+    h = g.add("Reshape", wide, g.integers(1, -1, WIDTH))
+    g.frame_count = g.add("Gather", g.add("Shape", h), g.number(1))
+    g.add("Identity", heads(g, h, h, h, mask), name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    return g.model(feeds), feeds

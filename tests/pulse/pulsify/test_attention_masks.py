@@ -11,6 +11,7 @@ from pulse.errors import InputError, PulsifyError
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
 from tests.pulse.cases.attention import (
+    HEADS,
     WIDTH,
     Graph,
     Mask,
@@ -19,6 +20,7 @@ from tests.pulse.cases.attention import (
     full,
     window,
 )
+from tests.pulse.cases.build import floats
 from tests.pulse.pulsify.attention_checks import (
     at_length,
     band_of,
@@ -27,6 +29,7 @@ from tests.pulse.pulsify.attention_checks import (
     example,
     loaded,
     subsampled,
+    upsampled,
 )
 
 
@@ -156,7 +159,7 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
     assert op.period == 1800 and np.array_equal(op.full_bias(1800), values)
 
 
-@pytest.mark.parametrize("place", [700, 1500, 3000])
+@pytest.mark.parametrize("place", [700, pytest.param(1500, marks=pytest.mark.slow), 3000])
 def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
     """However late: the constant in the mask says where to look."""
 
@@ -207,7 +210,10 @@ def test_a_mask_that_changes_beyond_all_that_is_looked_at_is_refused(mask: Mask,
     assert re.search(node, said) and "max_context=4096 or less" in said
     model = check(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
     assert compile_model(model, "numpy").limit == 40
-    assert "not surely beyond it" in refusal(proto, 5000)
+
+
+def test_a_context_beyond_all_that_is_looked_at_is_refused() -> None:
+    assert "not surely beyond it" in refusal(example(opened_late)[0], 5000)
 
 
 def clamped_chunks(g: Graph, scores: str) -> str:
@@ -274,9 +280,22 @@ def packed(g: Graph, scores: str) -> str:
     return added(g, scores, g.add("And", same, g.between(g.behind(), 0, 6)))
 
 
+def by_bucket(g: Graph, scores: str) -> str:
+    """A bias by the distance: one for each up to 4, one for each doubling beyond, as T5 has them."""
+    behind = g.add("Max", g.behind(), g.number(0))
+    doublings = g.add("Log", g.add("Div", g.add("Cast", behind, to=1), g.constant(4.0)))
+    far = g.add("Add", g.add("Cast", g.add("Mul", doublings, g.constant(1.5)), to=7), g.number(4))
+    near = g.add("Less", behind, g.number(4))
+    bucket = g.add("Where", near, behind, g.add("Min", far, g.number(7)))
+    bias = g.add("Gather", g.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
+    bias = g.add("Unsqueeze", g.add("Transpose", bias, perm=[2, 0, 1]), g.integers(0))
+    return added(g, g.add("Add", scores, bias), g.between(g.behind(), 0, 11))
+
+
 @pytest.mark.parametrize(
     ("mask", "band"),
     [
+        (by_bucket, (11, 0, 1)),
         (looked_up_chunks, (3, 3, 4)),
         (packed, (6, 0, 1)),
         (clamped_chunks, (11, 3, 4)),
@@ -291,3 +310,9 @@ def test_masks_that_are_proved_for_all_lengths(mask: Mask, band: tuple[int, int,
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == band
     assert compile_model(check(proto, feeds, 1, pulses=(4,)), "numpy").limit is None
+
+
+def test_positions_of_a_faster_stream_are_proved() -> None:
+    """The first of two positions for each frame of the input exists where a frame does."""
+    proto, feeds = upsampled(packed)
+    assert compile_model(check(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit is None

@@ -32,7 +32,7 @@ class Flag(torch.nn.Module):
 
 
 def test_a_buffer_that_the_call_writes_to_is_not_known() -> None:
-    with pytest.raises(LoadError, match="data-dependent"):
+    with pytest.raises(LoadError, match="depends on the values of a tensor"):
         pulse.from_torch(Flag(), torch.rand(1, 20, 3), {"x": {1: "T"}})
 
 
@@ -61,3 +61,20 @@ def test_only_assertions_are_known() -> None:
     truth = Truth()
     assert ask(truth) == [0, 1, 2]
     assert truth.said == [True, False, True, True, None, None, None, None]
+
+
+class Aligned(torch.nn.Module):
+    """Padded only where the length needs it, as separators align their frames."""
+
+    def forward(self, x: Any) -> Any:
+        frames = x.shape[-1]
+        if frames % 4 == 0:
+            return x
+        return torch.nn.functional.pad(x, (0, 4 - frames % 4))
+
+
+def test_a_condition_on_the_length_is_named_where_lengths_differ() -> None:
+    """The example is one of the lengths that need no padding."""
+    line = r"decided these conditions for all lengths: test_conditions.py line \d+ \(if frames % 4 == 0:\); compute"
+    with pytest.raises(LoadError, match=line):
+        pulse.from_torch(Aligned(), torch.randn(1, 2, 40), {"x": {2: "T"}})

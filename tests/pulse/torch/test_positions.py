@@ -18,6 +18,9 @@ WIDTH, BACK = 8, 6
 class Attention(nn.Module):
     """Heads of a causal window; subclasses add what they know of positions."""
 
+    context: int | None = None
+    """The longest stream whose positions are known."""
+
     def __init__(self) -> None:
         super().__init__()
         self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
@@ -88,8 +91,27 @@ class Shaw(Attention):
         return q, k, torch.einsum("bhnd,nrd->bhnr", q, near) * 0.5
 
 
-@pytest.mark.parametrize("kind", [Slopes, Rotary, Shaw])
+class Shifted(Attention):
+    """Positions for frames behind, shifted by a column of zeros, as in Transformer-XL."""
+
+    context = 40
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.positions = nn.Linear(4, 8, bias=False)
+        self.more = nn.Parameter(torch.randn(2, 4))
+
+    def place(self, q: Any, k: Any, behind: Any) -> Any:
+        frames = len(behind)
+        angles = torch.outer(torch.arange(frames - 1, -1, -1.0), torch.tensor([1.0, 0.1]))
+        places = self.positions(torch.cat([angles.sin(), angles.cos()], -1)).view(frames, 2, 4)
+        scores = torch.einsum("bhid,jhd->bhij", q + self.more[:, None], places)
+        wide = torch.cat([torch.zeros(*scores.shape[:3], 1), scores], -1)
+        return q, k, wide.view(1, 2, frames + 1, frames)[:, :, 1:].view_as(scores) * 0.5
+
+
+@pytest.mark.parametrize("kind", [Slopes, Rotary, Shaw, Shifted])
 def test_positions_are_kept_and_stream(kind: type[Attention]) -> None:
     torch.manual_seed(0)
     model = pulse.from_torch(kind(), torch.randn(1, 20, WIDTH), {"x": {1: "T"}})
-    pulse.verify(model, pulse=3).require()
+    pulse.verify(model, pulse=3, max_context=kind.context).require()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import pulse
+from pulse.ops.recurrent import Recurrent
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 pytestmark = pytest.mark.skipif(
@@ -120,3 +121,32 @@ def test_the_layers_are_pytorch_s_own_afterwards() -> None:
     before = module(x)[0]
     pulse.from_torch(module, x, {"input": {1: "T"}})
     assert torch.equal(module(x)[0], before) and before.abs().max() > 0
+
+
+class Packed(nn.Module):
+    """Packed sequences around an LSTM of two layers and a GRU, as recognisers write them for a batch."""
+
+    def __init__(self, enforce_sorted: bool) -> None:
+        super().__init__()
+        self.lstm, self.gru = nn.LSTM(3, 4, 2, batch_first=True), nn.GRU(4, 5, batch_first=True)
+        self.enforce_sorted = enforce_sorted
+
+    def forward(self, x: Any, lengths: Any) -> Any:
+        for layer in (self.lstm, self.gru):
+            packed = nn.utils.rnn.pack_padded_sequence(
+                x, lengths.cpu(), batch_first=True, enforce_sorted=self.enforce_sorted
+            )
+            y, _ = layer(packed)
+            x, lengths = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.size(1))
+        return x, lengths
+
+
+@pytest.mark.parametrize("enforce_sorted", [True, False])
+@pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
+def test_packed_sequences_of_full_length_are_layers(enforce_sorted: bool) -> None:
+    """A stream has no padding: their lengths are the input's."""
+    torch.manual_seed(0)
+    model = pulse.from_torch(Packed(enforce_sorted), (torch.randn(1, 12, 3), torch.tensor([12])))
+    typed = model.analyse().declutter()
+    assert sum(isinstance(node.op, Recurrent) for node in typed.graph.nodes if node.outputs) == 3
+    pulse.verify(typed, pulse=2).require()

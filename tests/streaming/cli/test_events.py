@@ -212,7 +212,7 @@ def test_bad_options_are_refused_in_one_line(tmp_path, given, message):
 
 def test_the_built_in_model_has_no_probabilities():
     told = refused("run", bursts(), "out.csv", "--events", "segments", "--backend", "numpy")
-    assert "--events: the built-in denoiser gives sound, and no probabilities; name a model" in told
+    assert "--events: the built-in denoiser has no probabilities; give a model" in told
     assert told == refused("run", "--live", "--events", "segments", "--backend", "numpy")
 
 

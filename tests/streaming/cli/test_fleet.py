@@ -8,7 +8,7 @@ from tests.streaming.command import refused
 
 def test_bad_uses(tmp_path):
     assert "the actions are deploy, status, drain, weigh, end" in refused("fleet", "begin")
-    assert "say of what" in refused("fleet", "drain")
+    assert "name a worker" in refused("fleet", "drain")
     assert "needs --weight" in refused("fleet", "weigh", "2")
     assert "nothing else takes it" in refused("fleet", "status", "--weight", "2")
     assert "status takes no 'w'" in refused("fleet", "status", "w")

@@ -46,7 +46,7 @@ def test_devices_beside_a_file(sound, option):
 
 
 def test_a_target_where_nothing_is_played(sound):
-    assert "--speaker none: out.wav is for what is played" in live(sound, "out.wav", "--speaker", "none")
+    assert "--speaker none: out.wav is for the played sound" in live(sound, "out.wav", "--speaker", "none")
 
 
 def test_a_target_where_the_model_plays_nothing(sound, tmp_path):

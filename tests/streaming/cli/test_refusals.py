@@ -111,7 +111,7 @@ def test_bad_arrays(tmp_path):
     assert "no array for input x; the file has z" in run("other.npz")
     assert "none.npy: no such file" in run("none.npy")
     assert "features: takes x: 1,2,4,f32, not sound" in run(noisy_path())
-    assert "write a recipe with what is in front of it (pulse recipe), give" in run(noisy_path())
+    assert "write a recipe with the stages before it (pulse recipe), or give" in run(noisy_path())
     assert not (tmp_path / "out.npy").exists()
 
 

@@ -147,9 +147,7 @@ def test_clipping_is_told():
         "run", "same.onnx", "in.wav", "out.wav", "--live", "--channel", "1", "--subtype", "s16", "--quiet"
     )
     assert "warning: out.wav: clipped: channel 0: 10 samples by up to" in live.stderr
-    assert "do not go with --live" in refused(
-        "run", "same.onnx", "in.wav", "out.wav", "--live", "--format", "wav"
-    )
+    assert "exclude --live" in refused("run", "same.onnx", "in.wav", "out.wav", "--live", "--format", "wav")
     assert "--subtype is for the file" in refused("run", "same.onnx", "--live", "--subtype", "float")
 
 

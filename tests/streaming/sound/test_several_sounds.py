@@ -230,7 +230,7 @@ def test_a_recipe_of_two_sounds(tmp_path):
             "has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE --in",
         ),
         (["three.wav", "out.wav"], "has 3 channels, and aec has 2 inputs"),
-        (["out.wav", "--in", "mic=mono.wav"], "nothing for input far; give --in far=SOURCE"),
+        (["out.wav", "--in", "mic=mono.wav"], "no source for input far; give --in far=SOURCE"),
         (
             ["--in", "mic=mono.wav:1", "--in", "far=mono.wav", "out.wav"],
             "input mic uses channel 1; there are 1",
@@ -280,7 +280,7 @@ def test_live_files(model):
         (["three.wav"], "three.wav: has 3 channels, and aec has 2 inputs"),
         (["two.wav", "--mic", "two.wav:0"], "no channel is given for far"),
         (["two.wav", "--far", "two.wav:0", "--in", "far=:1"], "--in already gives the source of far"),
-        (["two.wav", "--out", "out=a.wav"], "--out does not go with --live"),
+        (["two.wav", "--out", "out=a.wav"], "--out excludes --live"),
         (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
     ],
 )

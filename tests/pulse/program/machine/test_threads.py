@@ -20,7 +20,7 @@ from bench.models.conformer import conformer
 from bench.models.gru import gru
 from bench.models.seanet import decoder
 from bench.models.separator import separator
-from pulse.errors import CompileError, InputError
+from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.jit.pointer import ARENA
 from pulse.jit.registry import kernel_of
@@ -34,11 +34,11 @@ from pulse.program.table.memory import Region, align, aligned_bytes
 from pulse.program.table.table import link, row_starts
 from streaming.session import Session
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.cases.families import FAMILIES, cases, newest_cases
+from tests.pulse.cases.families import FAMILIES
 from tests.pulse.cases.recurrent import weights
 from tests.pulse.models import Sketch
 from tests.pulse.program.programs import program as small_program
-from tests.pulse.program.static_models import fixed, static_model
+from tests.pulse.program.static_models import static_cases
 from tests.shared import shared
 
 HELPER = "pulse helper"
@@ -204,13 +204,9 @@ def test_parts_give_the_bits_of_the_whole_row() -> None:
 def test_parts_of_operators(family: str) -> None:
     """Every row that can be cut, of every operator case but those that differ only in their opset or symbols."""
     reached: Counter[str] = Counter()
-    for _, proto, given in newest_cases(cases(family)):
-        typed = pulse.load(proto, inputs=fixed(given)).model.analyse()
-        try:
-            program = NativeProgram(static_model(typed))
-        except CompileError:
-            continue
-        Rows(program, given).compare((2, 3), reached)
+    for case in static_cases(family):
+        if isinstance(case.program, NativeProgram):
+            Rows(case.program, case.feeds).compare((2, 3), reached)
     if family in ("conv", "matmul", "elementwise", "norm", "attention", "recurrent"):
         assert reached
 

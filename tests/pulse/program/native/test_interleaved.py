@@ -16,9 +16,10 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.machine.machine import run_python
-from pulse.program.native import lane_blocks
+from pulse.program.native import interleaved, lane_blocks
 from pulse.program.native import lanes as native_lanes
-from pulse.program.native.interleaved import gaps_of, interleave
+from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.interleaved import Interleaved, gaps_of, interleave
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
 from pulse.program.table.emitted import table_of
@@ -252,6 +253,28 @@ def test_a_packed_lane_keeps_its_own_memory() -> None:
     for _ in range(3):
         pair.step()
     assert lane.memory.ctypes.data == lane.bases[Region.STATE]
+
+
+def test_all_lanes_of_a_program_share_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are packed once for a program, and again for one that was pickled; too few lanes need none."""
+    packed: list[NativeExecutable] = []
+
+    def count(made: NativeExecutable) -> Interleaved | None:
+        packed.append(made)
+        return interleave(made)
+
+    monkeypatch.setattr(interleaved, "interleave", count)
+    made = program()
+    made.spawn_many(LANES - 1)
+    assert not packed
+    pairs = [Pair(made, count) for count in (LANES, 2 * LANES)]
+    for pair in pairs:
+        for _ in range(3):
+            pair.step()
+    made.with_threads(1).spawn_many(LANES)
+    assert packed == [made]
+    pickle.loads(pickle.dumps(made)).spawn_many(LANES)
+    assert len(packed) == 2 and packed[1] is not made
 
 
 def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:

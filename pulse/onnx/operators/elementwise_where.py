@@ -1,0 +1,102 @@
+"""Choices between two wires."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pulse.facts import Shape
+from pulse.graph import OutletId
+from pulse.infer.relations import HasType, Relation, SameType
+from pulse.infer.shapes import Broadcasting
+from pulse.onnx.clues import Clues
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.typed import TypedNode
+
+UNBOUNDED = ("log", "reciprocal", "sqrt", "div", "pow")
+"""Functions that may give NaN or infinity for the arguments that a choice leaves out."""
+FARTHEST = 12
+"""The most ops that are examined between a choice and a conversion."""
+
+
+@onnx_op("Where")
+def where(node: NodeContext) -> OutletId:
+    """Choose elements of two wires; those that are not chosen need no result.
+
+    Buckets of distances are written as ``where(n < 8, n, log(n / 8).to(int) + 8)``. The logarithm of 0 is no integer,
+    but it is never chosen: the conversion is given 0 there.
+    """
+    condition = node.input(0)
+    branches = [_Branch(node, place).build() for place in (1, 2)]
+    return node.wire(Elementwise("where"), [condition, *branches])
+
+
+@rule("Where")
+def infer_where(clues: Clues) -> Iterator[Relation]:
+    """A bool that chooses between two wires of one type; shapes are broadcast."""
+    yield HasType([clues.input(0)], np.dtype(np.bool_))
+    yield SameType([clues.input(1), clues.input(2), clues.output])
+    yield Broadcasting(clues.output, clues.given_inputs())
+
+
+class _Branch:
+    """One of the two wires of a choice: the wire, or the same of which only chosen elements are converted."""
+
+    def __init__(self, node: NodeContext, place: int) -> None:
+        self._node, self._place = node, place
+        self._shape: Shape = node.fact(0).shape
+        self._count = 0
+
+    def build(self) -> OutletId:
+        """The wire. Elements that are not chosen may differ."""
+        return self._chosen(self._node.input(self._place), FARTHEST)
+
+    def _chosen(self, outlet: OutletId, farthest: int) -> OutletId:
+        """A wire of which only the chosen elements are converted; itself if it converts nothing."""
+        graph = self._node.graph
+        producer, fact = graph.node(outlet), graph.fact(outlet)
+        if not farthest or fact.shape != self._shape or fact.value is not None:
+            return outlet
+        if isinstance(producer.op, Cast) and self._converts(producer):
+            return self._wire(producer.op, [self._hide(producer.inputs[0])])
+        if not isinstance(producer.op, Elementwise | Cast):
+            return outlet
+        inputs = [self._chosen(source, farthest - 1) for source in producer.inputs]
+        return outlet if inputs == producer.inputs else self._wire(producer.op, inputs)
+
+    def _converts(self, producer: TypedNode) -> bool:
+        source = self._node.graph.fact(producer.inputs[0])
+        op = producer.op
+        to_integers = isinstance(op, Cast) and np.issubdtype(op.dtype, np.integer)
+        return (
+            to_integers
+            and np.issubdtype(source.dtype, np.floating)
+            and self._may_be_infinite(producer.inputs[0], FARTHEST)
+        )
+
+    def _may_be_infinite(self, outlet: OutletId, farthest: int) -> bool:
+        graph = self._node.graph
+        producer = graph.node(outlet)
+        if not farthest or not isinstance(producer.op, Elementwise | Cast):
+            return False
+        if isinstance(producer.op, Elementwise) and producer.op.kind in UNBOUNDED:
+            divides = producer.op.kind == "div"
+            if not divides or graph.fact(producer.inputs[1]).value is None:
+                return True
+        return any(self._may_be_infinite(source, farthest - 1) for source in producer.inputs)
+
+    def _hide(self, outlet: OutletId) -> OutletId:
+        """The wire with 0 in place of elements that are not chosen."""
+        dtype = self._node.graph.fact(outlet).dtype
+        zero = self._node.constant(np.zeros((), dtype), self._name("zero"))
+        pair = [outlet, zero] if self._place == 1 else [zero, outlet]
+        return self._wire(Elementwise("where"), [self._node.input(0), *pair])
+
+    def _wire(self, op: Elementwise | Cast, inputs: list[OutletId]) -> OutletId:
+        return self._node.wire(op, inputs, self._name("chosen"))
+
+    def _name(self, what: str) -> str:
+        self._count += 1
+        return f"{what}{self._place}_{self._count}"

@@ -1,0 +1,47 @@
+# pyright: basic
+"""Conditions on lengths in a module's code, which an export decides as the example does."""
+
+import contextlib
+import linecache
+import sys
+from collections.abc import Generator
+from importlib import import_module
+from typing import Any
+
+from pulse.torch.advice import is_author
+from pulse.torch.silence import OwnThread
+
+
+@contextlib.contextmanager
+def note_branches(torch: Any) -> Generator[list[str]]:
+    """While this lasts, list the author's lines that ask for the truth of a comparison of lengths.
+
+    Assertions are left out, and comparisons that have one result for all lengths. Other threads are unaffected.
+    """
+    owner, lines = OwnThread(), list[str]()
+    known_true = import_module("torch.fx.experimental.symbolic_shapes").statically_known_true
+    kinds = (torch.SymBool, torch.SymInt)
+    before = {kind: kind.__bool__ for kind in kinds}
+
+    def make_truth(kind: Any) -> Any:
+        def truth(self: Any) -> bool:
+            frame = sys._getframe(1)
+            if owner.is_here and is_author(frame):
+                condition = self if kind is torch.SymBool else self != 0
+                if not known_true(condition) and not known_true(torch.sym_not(condition)):
+                    path, number = frame.f_code.co_filename, frame.f_lineno
+                    text = linecache.getline(path, number).strip()
+                    line = f"{path.rpartition('/')[2]} line {number}{f' ({text})' if text else ''}"
+                    if line not in lines and not text.startswith("assert"):
+                        lines.append(line)
+            return before[kind](self)
+
+        return truth
+
+    for kind in kinds:
+        kind.__bool__ = make_truth(kind)
+    try:
+        yield lines
+    finally:
+        for kind in kinds:
+            kind.__bool__ = before[kind]

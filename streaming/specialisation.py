@@ -1,0 +1,144 @@
+"""Special rows for a program whose streams run: a process of its own compiles them, then the streams take them."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from dataclasses import asdict
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from pulse.errors import InputError, PulseError
+from pulse.program.native.streams import NativeStreams
+from pulse.program.program import SPECIAL_MEGABYTES, SPECIAL_SECONDS, Program
+from pulse.support.not_copyable import NotCopyable
+from streaming.warming import is_python, python_process, why_not_kept
+
+if TYPE_CHECKING:
+    from pulse.program.native.special_rows import Specialisation
+
+LEAST_PRIORITY = 19
+
+
+class BackgroundSpecialisation(NotCopyable):
+    """``Program.specialise`` beside streams that run; they wait for nothing, and their results are the same bits.
+
+    program    its streams on one thread take the rows at once, those that run between two of their rows
+    seconds    of processor time after which no further rows are compiled
+    megabytes  of machine code, likewise
+    Raises     InputError: the program has no rows that could be specialised
+
+    A process of the lowest priority compiles and measures. Its code goes through the folder of compiled kernels to
+    this process, which puts it into the table. Leaving the ``with`` ends the process; what it has compiled is kept.
+
+        with BackgroundSpecialisation(program):
+            run_streams(program)
+    """
+
+    why_not = "it has a process; make another one with the same program"
+
+    def __init__(
+        self, program: Program, seconds: float = SPECIAL_SECONDS, megabytes: float = SPECIAL_MEGABYTES
+    ) -> None:
+        if not isinstance(program, NativeStreams):
+            raise InputError(
+                f"the {program.backend} backend has no rows to specialise; use the numba backend"
+            )
+        if program.threads > 1:
+            raise InputError(
+                f"{program.model.title}: rows are special for streams on one thread, and these have "
+                f"{program.threads}; leave out one of both"
+            )
+        self._program = program
+        self._bounds = str(seconds), str(megabytes)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._compile, name="pulse specialisation", daemon=True)
+        self._leaving = False
+        self.outcome: Specialisation | None = None
+        """What the rows have brought; None while it is not known."""
+        self.problem: str | None = None
+        """Why there will be none; None if nothing is wrong."""
+
+    def __str__(self) -> str:
+        if self.problem is not None:
+            return f"special rows: {self.problem}"
+        if self.outcome is None:
+            return "special rows: " + (
+                "not ready yet" if self._thread.is_alive() else "not ready before the end"
+            )
+        return f"special rows: {self.outcome}"
+
+    def __enter__(self) -> Self:
+        if not is_python():
+            self.problem = "this Python is a part of another program, which cannot start a process to compile"
+        elif reason := why_not_kept():
+            self.problem = f"the folder of compiled kernels keeps nothing: {reason}"
+        else:
+            self._process = python_process(__name__, *self._bounds)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._leaving = True
+            self._process.kill()
+            self._thread.join()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end of the process; whether it has ended."""
+        if self._process is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _compile(self) -> None:
+        """Send the program to the process and take its answer, in a thread of its own."""
+        assert self._process is not None
+        with self._process as process:
+            answer, _ = process.communicate(pickle.dumps(self._program))
+        if self._leaving:
+            return
+        try:
+            self._take(answer)
+        except PulseError as error:
+            self.problem = str(error)
+
+    def _take(self, answer: bytes) -> None:
+        """Let the streams run the rows. Raises PulseError: the process failed, or its code cannot be linked."""
+        from pulse.program.native.special_rows import Specialisation
+
+        if not answer:
+            assert self._process is not None
+            raise PulseError(
+                f"the process that compiled them ended by itself, code {self._process.returncode}"
+            )
+        values: dict[str, Any] = json.loads(answer)
+        if "error" in values:
+            raise PulseError(values["error"])
+        kernels: list[str] = values.pop("kernels")
+        outcome = Specialisation(kernels=tuple(kernels), **values)
+        if outcome.used:
+            self._program.use_special_rows(outcome.kernels)
+        self.outcome = outcome
+
+
+def serve() -> None:
+    """Run the process: a pickled program on stdin, its ``Specialisation`` or an error as JSON on stdout."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # an interrupt is for the streams; leaving them ends this process
+    if hasattr(os, "nice"):
+        os.nice(LEAST_PRIORITY)
+    warnings.simplefilter("ignore")  # the parent has shown them
+    seconds, megabytes = map(float, sys.argv[1:3])
+    answers, sys.stdout = sys.stdout, sys.stderr
+    try:
+        values = asdict(pickle.load(sys.stdin.buffer).specialise(seconds, megabytes))
+    except PulseError as error:
+        values = {"error": str(error)}
+    print(json.dumps(values), file=answers, flush=True)

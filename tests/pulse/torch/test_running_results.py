@@ -1,0 +1,54 @@
+"""Running results that ONNX has no operators for: products, extremes, sums of exponentials."""
+
+from typing import Any
+
+import pytest
+
+import pulse
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
+nn, F = torch.nn, torch.nn.functional
+
+
+class MinGRU(nn.Module):
+    """A gated layer without a loop: sums in the logarithm, as minGRU has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(3, 8)
+
+    def forward(self, x: Any) -> Any:
+        hidden, gate = self.inner(x).chunk(2, -1)
+        kept, new = -F.softplus(gate), -F.softplus(-gate)
+        value = new + torch.where(hidden >= 0, (F.relu(hidden) + 0.5).log(), -F.softplus(-hidden))
+        total = kept.cumsum(1)
+        return (total + (value - total).logcumsumexp(dim=1)).exp()
+
+
+class Running(nn.Module):
+    """Products and extremes so far, and where these were."""
+
+    def forward(self, x: Any) -> Any:
+        least, place = torch.cummin(x, -1)
+        most = x.cummax(2)
+        product = torch.cumprod(0.9 + 0.1 * x, dim=2)
+        return product, least, place, most.values, most.indices
+
+
+class Empty(nn.Module):
+    """Nothing is there until the first large value: sums of no exponentials."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.logcumsumexp(torch.where(x > 1.0, x, -torch.inf), 2).clamp(min=-100.0)
+
+
+@pytest.mark.parametrize(
+    ("module", "shape", "axis"),
+    [(MinGRU(), (1, 12, 3), 1), (Running(), (1, 2, 12), 2), (Empty(), (1, 2, 12), 2)],
+    ids=["minGRU", "products and extremes", "nothing at first"],
+)
+def test_running_results_stream(module: Any, shape: tuple[int, ...], axis: int) -> None:
+    torch.manual_seed(0)
+    model = pulse.from_torch(module, torch.randn(*shape), {"x": {axis: "T"}})
+    pulse.verify(model, pulse=3).require()

@@ -1,0 +1,179 @@
+# pyright: reportUnknownMemberType=false
+"""Special rows compiled in a process beside streams: the same bits, no waiting, and an end with the streams."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.jit.cache import cache_location
+from pulse.models import TypedModel
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.table.table import link
+from streaming import specialisation
+from streaming.executor.executor import Executor
+from streaming.specialisation import BackgroundSpecialisation
+from tests.pulse.models import Sketch
+from tests.pulse.program.programs import block, same
+from tests.streaming import command
+from tests.streaming.command import folder as folder
+
+EVERY_GAIN = """
+import os, sys, time
+from pulse.program.native import special_rows
+for name in ("LEAST_GAIN", "LEAST_GAIN_OF_KERNEL", "LEAST_SHARE"):
+    setattr(special_rows, name, 0.0)
+"""
+"""A busy machine measures anything: take special rows however fast they are."""
+WAIT = "while not os.path.exists('go'): time.sleep(0.01)\n"
+SERVE = "from streaming.specialisation import serve; serve()\n"
+PULSES = 8
+
+Stub = Callable[[str], None]
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
+    """Replaces what the process runs."""
+
+    def replace(code: str) -> None:
+        def begin(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
+            assert module == "streaming.specialisation"
+            whole = f"import sys; sys.path[:] = {sys.path!r}\n{code}"
+            monkeypatch.setenv("PULSE_CACHE", str(cache_location().path))
+            return subprocess.Popen(
+                [sys.executable, "-c", whole, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+
+        monkeypatch.setattr(specialisation, "python_process", begin)
+
+    return replace
+
+
+def model() -> TypedModel:
+    """Convolutions, elementwise functions and copies."""
+    s = Sketch(x="1,12,T")
+    wide = s.conv(s["x"], 3, (2, 0), dilation=1, name="wide")
+    return s.model(s.each("mul", s.each("tanh", wide), wide, name="y"))
+
+
+def fresh() -> NativeProgram:
+    made = model().pulsify(None, 4).compile()
+    assert isinstance(made, NativeProgram)
+    return made
+
+
+def outputs(count: int) -> list[dict[str, Array]]:
+    """Of a stream with generic rows."""
+    program = fresh()
+    state = program.spawn()
+    return [state.step(block(program, program.pulse, number)) for number in range(count)]
+
+
+def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) -> None:
+    stub(EVERY_GAIN + WAIT + SERVE)
+    program, wanted = fresh(), outputs(3 * PULSES)
+    state, got = program.spawn(), list[dict[str, Array]]()
+
+    def step() -> None:
+        got.append(state.step(block(program, program.pulse, len(got))))
+
+    with BackgroundSpecialisation(program) as special:
+        for _ in range(PULSES):
+            step()
+        assert (
+            not special.wait(0) and special.outcome is None and str(special) == "special rows: not ready yet"
+        )
+        Path("go").touch()
+        while not special.wait(0) and len(got) < 2 * PULSES:
+            step()
+        assert special.wait()
+        while len(got) < 3 * PULSES:
+            step()
+    assert special.problem is None
+    assert special.outcome is not None and special.outcome.used
+    assert str(special) == f"special rows: {special.outcome}"
+    assert not np.array_equal(program.table, link(program.unlinked))
+    assert program.special_kernels == special.outcome.kernels
+    for left, right in zip(wanted, got, strict=True):
+        assert same(left, right)
+
+
+def test_leaving_ends_the_process(stub: Stub) -> None:
+    stub(WAIT)
+    program = fresh()
+    with BackgroundSpecialisation(program) as special:
+        assert not special.wait(0)
+    assert special.wait(0) and special.outcome is None and special.problem is None
+    assert str(special) == "special rows: not ready before the end"
+    assert np.array_equal(program.table, link(program.unlinked))
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("sys.exit(7)", "the process that compiled them ended by itself, code 7"),
+        ('sys.stdin.buffer.read(); print(\'{"error": "no kernel"}\')', "no kernel"),
+    ],
+)
+def test_a_process_that_fails_leaves_the_streams_alone(stub: Stub, code: str, problem: str) -> None:
+    stub(code)
+    program = fresh()
+    with BackgroundSpecialisation(program) as special:
+        assert special.wait()
+        assert program.spawn().step(block(program, program.pulse, 0))
+    assert special.problem == problem and str(special) == f"special rows: {problem}"
+    assert special.outcome is None and program.special_kernels == ()
+
+
+def test_too_little_gain_changes_nothing(stub: Stub) -> None:
+    stub("from pulse.program.native import special_rows\nspecial_rows.LEAST_GAIN = 100.0\n" + SERVE)
+    program = fresh()
+    with BackgroundSpecialisation(program, seconds=0.0) as special:
+        assert special.wait()
+    assert special.outcome is not None and not special.outcome.used and special.outcome.nbytes == 0
+    assert np.array_equal(program.table, link(program.unlinked))
+
+
+def test_refused() -> None:
+    with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
+        BackgroundSpecialisation(model().pulsify(None, 4).compile("numpy"))
+    with pytest.raises(InputError, match="rows are special for streams on one thread, and these have 2"):
+        BackgroundSpecialisation(fresh().with_threads(2))
+
+
+def test_where_no_process_can_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specialisation, "why_not_kept", lambda: "read-only")
+    with BackgroundSpecialisation(fresh()) as special:
+        assert special.wait()
+    assert str(special) == "special rows: the folder of compiled kernels keeps nothing: read-only"
+    monkeypatch.setattr(specialisation, "is_python", lambda: False)
+    with BackgroundSpecialisation(fresh()) as special:
+        assert special.wait()
+    assert special.problem is not None and "part of another program" in special.problem
+
+
+def test_an_executor(stub: Stub) -> None:
+    stub(WAIT)
+    program, frames = fresh(), np.ones((1, 12, 40), np.float32)
+
+    async def run() -> None:
+        async with Executor(program, specialise=True) as executor:
+            assert [outputs async for outputs in executor.stream(frames)]
+            assert list(executor.statistics().notes) == ["special rows: not ready yet"]
+
+    anyio.run(run)
+
+
+def test_the_command(stub: Stub) -> None:
+    stub('sys.stdin.buffer.read(); print(\'{"error": "no kernel"}\')')
+    result = command.pulse("run", "--specialise")
+    assert "note: special rows: " in result.stderr
+    assert "--specialise" in command.pulse("run", "--help").stdout
+    assert "on one thread" in command.refused("run", "--specialise", "--threads", "2")
