@@ -400,10 +400,10 @@ def vnonzero(v: Vector) -> Vector:
 
 
 BIASED = 12583039.0
-"""``vbiased`` of zero: 1.5 * 2**23 + 127."""
+"""``vproduct_biased`` of zero: 1.5 * 2**23 + 127."""
 
 
-def vbiased(a: Value, b: Value) -> Vector:
+def vproduct_biased(a: Value, b: Value) -> Vector:
     """``a * b`` rounded to a whole number n, as ``BIASED + n``; any value if n is beyond 2**21, infinite or NaN.
 
     b must not be 1: LLVM would then reorder the sum and leave out the rounding.

@@ -187,7 +187,7 @@ def _round(builder, v, towards: str | None):
     return builder.select(builder.fcmp_ordered("<", size, limit), whole, v)
 
 
-def _rounded(builder, v, name: str, towards: str | None):
+def _round_towards(builder, v, name: str, towards: str | None):
     return (
         call(builder, f"llvm.{name}.v16f32", FLOATS_LL, v) if has_rounding() else _round(builder, v, towards)
     )
@@ -195,12 +195,12 @@ def _rounded(builder, v, name: str, towards: str | None):
 
 @lowers(simd.vround, FLOATS, FLOATS)
 def _nearest(builder, v):
-    return _rounded(builder, v, "rint", None)
+    return _round_towards(builder, v, "rint", None)
 
 
 for _function, _name, _towards in ((simd.vfloor, "floor", "<"), (simd.vceil, "ceil", ">")):
     lowers(_function, FLOATS, FLOATS)(
-        lambda builder, v, name=_name, towards=_towards: _rounded(builder, v, name, towards)
+        lambda builder, v, name=_name, towards=_towards: _round_towards(builder, v, name, towards)
     )
 
 
@@ -355,8 +355,8 @@ def _frombits(builder, v):
     return builder.bitcast(v, FLOATS_LL)
 
 
-@lowers(simd.vbiased, FLOATS, FLOATS, FLOATS)
-def _biased(builder, a, b):
+@lowers(simd.vproduct_biased, FLOATS, FLOATS, FLOATS)
+def _product_biased(builder, a, b):
     """One fused product rounds; LLVM may reorder sums that are not one, so these round first."""
     bias = constant(FLOATS_LL, simd.BIASED)
     if has_fma():

@@ -92,7 +92,7 @@ def mix_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
     rest = count - j
     a, b = vload_part(src, j, rest), vload_part(other, j, rest)
     vstore_part(dst, 2 * j, 2 * rest, vmix_first(a, b))
-    vstore_part(dst, 2 * j + LANES, 2 * rest - LANES, vmix_second(a, b))
+    vstore_part(dst, 2 * j + LANES, max(2 * rest - LANES, 0), vmix_second(a, b))
 
 
 @device

@@ -10,7 +10,6 @@ from pulse.jit.simd import (
     BIASED,
     Vector,
     vabs,
-    vbiased,
     vbits,
     veq,
     vexp2_biased,
@@ -26,6 +25,7 @@ from pulse.jit.simd import (
     vmin,
     vne,
     vnonzero,
+    vproduct_biased,
     vround,
     vselect,
     vsplat,
@@ -76,7 +76,7 @@ def vexpm1(x: Vector) -> Vector:
 def vexpm1_negative(x: Vector) -> Vector:
     """e**x - 1 for x <= 0, and NaN for NaN; 1.0 ulp. Undefined for x > 0."""
     x = vmax(x, -30.0)
-    n = vbiased(x, LOG2_E)
+    n = vproduct_biased(x, LOG2_E)
     p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
     return vfma(p, scale, scale - 1.0)
 
@@ -163,7 +163,7 @@ def vsoftplus(x: Vector) -> Vector:
 def vtanh(x: Vector) -> Vector:
     """The hyperbolic tangent; 2.5 ulp. Never beyond -1 and 1."""
     x = vmin(vmax(x, -10.0), 10.0) * 2.0
-    n = vbiased(x, LOG2_E)
+    n = vproduct_biased(x, LOG2_E)
     p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
     t = vfma(p, scale, scale - 1.0)
     return t / (t + 2.0)
@@ -173,7 +173,7 @@ def vtanh(x: Vector) -> Vector:
 def vsigmoid(x: Vector) -> Vector:
     """1 / (1 + e**-x); 2.3 ulp. 0 if it would be denormal."""
     y = vmax(-x, LEAST_EXPONENT)
-    n = vbiased(y, LOG2_E)
+    n = vproduct_biased(y, LOG2_E)
     whole, scale = n - BIASED, vexp2_biased(n)
     p = exp_fraction(vfma(whole, -LN2_LOW, vfma(whole, -LN2_HIGH, y)))
     return vselect(vlt(x, LEAST_EXPONENT), vsplat(0.0), 1.0 / vfma(p, scale, scale + 1.0))

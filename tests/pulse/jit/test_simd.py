@@ -13,7 +13,6 @@ from pulse.jit.simd import (
     vabs,
     vadd,
     vadd_pairs,
-    vbiased,
     vbits,
     vceil,
     vdiv,
@@ -48,6 +47,7 @@ from pulse.jit.simd import (
     vne,
     vneg,
     vnonzero,
+    vproduct_biased,
     vround,
     vselect,
     vsplat,
@@ -153,8 +153,8 @@ def infra_bits(row: Floats):
     vstore(z, 112, vexponent(a))
     vstore(z, 128, vmantissa(a))
     z[144] = vsum(a)
-    vstore(z, 160, vbiased(a, 0.6) - simd.BIASED)
-    vstore(z, 176, vexp2_biased(vbiased(a, 0.6)))
+    vstore(z, 160, vproduct_biased(a, 0.6) - simd.BIASED)
+    vstore(z, 176, vexp2_biased(vproduct_biased(a, 0.6)))
 
 
 @kernel
