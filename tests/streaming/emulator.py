@@ -17,6 +17,7 @@ from pulse.jit.lanes import COUNT, LANE_WORDS
 from pulse.jit.library import symbol_of
 from pulse.jit.registry import kernel_of
 from pulse.program.machine import machine
+from pulse.program.native import executable
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.table.memory import Region
 from pulse.program.table.table import row_starts
@@ -88,6 +89,8 @@ class Emulator:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(machine, "runner", lambda: run)
             patch.setattr(machine, "lanes_runner", lambda: run_lanes)
+            # a compiled step knows no other machine
+            patch.setattr(executable, "headers_are_known", lambda: False)
             yield
 
     def _call(

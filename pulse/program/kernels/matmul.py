@@ -1,6 +1,7 @@
 """Batched products of two run-time operands."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from pulse.jit.span import Reach, run, table
 
 
 @device
-def one_row_columns(p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: int, bk: int) -> None:
+def one_row_columns(
+    p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: int, bk: int, scale: Any
+) -> None:
     """Multiply one row with 16 columns, of which ``rest`` are loaded and stored."""
     sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -27,12 +30,12 @@ def one_row_columns(p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: i
     for _ in range(K & 3):
         sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
         p, q = p + ak, q + bk
-    vstore_part(z, 0, rest, (sum0 + sum1) + (sum2 + sum3))
+    vstore_part(z, 0, rest, ((sum0 + sum1) + (sum2 + sum3)) * scale)
 
 
 @device
 def columns_product(
-    a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, ak: int, bk: int, ym: int
+    a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, ak: int, bk: int, ym: int, scale: Any
 ) -> None:
     """Multiply matrices whose columns are contiguous in b and y: vectors over n, four rows at a time."""
     n = 0
@@ -48,19 +51,19 @@ def columns_product(
                 sum0, sum1 = vfma(p[0], right, sum0), vfma(p[d1], right, sum1)
                 sum2, sum3 = vfma(p[d2], right, sum2), vfma(p[d3], right, sum3)
                 p, q = p + ak, q + bk
-            vstore_part(z, m * ym, rest, sum0)
-            vstore_part(z, (m + 1) * ym, rest, sum1)
-            vstore_part(z, m2 * ym, rest, sum2)
-            vstore_part(z, m3 * ym, rest, sum3)
+            vstore_part(z, m * ym, rest, sum0 * scale)
+            vstore_part(z, (m + 1) * ym, rest, sum1 * scale)
+            vstore_part(z, m2 * ym, rest, sum2 * scale)
+            vstore_part(z, m3 * ym, rest, sum3 * scale)
             m += 4
         if m < M:
-            one_row_columns(a + m * am, b + n, z + m * ym, K, rest, ak, bk)
+            one_row_columns(a + m * am, b + n, z + m * ym, K, rest, ak, bk, scale)
         n += LANES
 
 
 @device
 def depth_product(
-    a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, bn: int, ym: int, yn: int
+    a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, bn: int, ym: int, yn: int, scale: Any
 ) -> None:
     """Multiply matrices whose terms are contiguous in a and b: vectors over k, four columns at a time."""
     for m in range(M):
@@ -87,13 +90,13 @@ def depth_product(
                     vfma(left, vload_part(q2, k, rest), sum2),
                     vfma(left, vload_part(q3, k, rest), sum3),
                 )
-            z[n * yn], z[n1 * yn] = vsum(sum0), vsum(sum1)
-            z[n2 * yn], z[n3 * yn] = vsum(sum2), vsum(sum3)
+            z[n * yn], z[n1 * yn] = vsum(sum0) * scale, vsum(sum1) * scale
+            z[n2 * yn], z[n3 * yn] = vsum(sum2) * scale, vsum(sum3) * scale
             n += 4
 
 
 class Matmul(Instruction):
-    """y[b_y + m*ym + n*yn] = sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn] for each of B batches, f32."""
+    """y[b_y + m*ym + n*yn] = scale * sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn] for each of B batches, f32."""
 
     a: Operand = reads("f32")
     b: Operand = reads("f32")
@@ -111,6 +114,7 @@ class Matmul(Instruction):
     bn: int
     ym: int
     yn: int
+    scale: float
 
     def multiply_adds(self) -> int:
         return self.B * self.M * self.K * self.N
@@ -133,16 +137,17 @@ def matmul(row: Matmul) -> None:
     left, right, result = row.a, row.b, row.y
     batch_a, batch_b, batch_y, M, K, N = row.batch_a, row.batch_b, row.batch_y, row.M, row.K, row.N
     am, ak, bk, bn, ym, yn = row.am, row.ak, row.bk, row.bn, row.ym, row.yn
+    scale = np.float32(row.scale)
     for batch in range(row.B):
         a, b, y = left + batch_a[batch], right + batch_b[batch], result + batch_y[batch]
         if bn == 1 and yn == 1:
-            columns_product(a, b, y, M, K, N, am, ak, bk, ym)
+            columns_product(a, b, y, M, K, N, am, ak, bk, ym, scale)
         elif ak == 1 and bk == 1:
-            depth_product(a, b, y, M, K, N, am, bn, ym, yn)
+            depth_product(a, b, y, M, K, N, am, bn, ym, yn, scale)
         else:
             for m in range(M):
                 for n in range(N):
                     total = np.float32(0)
                     for k in range(K):
                         total += a[m * am + k * ak] * b[k * bk + n * bn]
-                    y[m * ym + n * yn] = total
+                    y[m * ym + n * yn] = total * scale

@@ -1,6 +1,9 @@
 """Batched products of two run-time operands for sixteen streams; see ``matmul_interleaved``."""
 
 from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
@@ -10,7 +13,7 @@ from pulse.program.kernels.matmul import Matmul
 
 
 class InterleavedMatmul(Matmul):
-    """``y[b_y + m*ym + n*yn] = sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn]`` for sixteen streams."""
+    """``y[b_y + m*ym + n*yn] = scale * sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn]``, sixteen streams."""
 
     def multiply_adds(self) -> int:
         return LANES * super().multiply_adds()
@@ -28,8 +31,9 @@ class InterleavedMatmul(Matmul):
 def sixteen_products(
     a: Pointer, b: Pointer, y: Pointer, K: int, ak: int, bk: int,
     a1: int, a2: int, a3: int, b1: int, b2: int, b3: int, y1: int, y2: int, y3: int, z1: int, z2: int, z3: int,
+    scale: Any,
 ) -> None:  # fmt: skip
-    """Multiply four rows of a with four columns of b; all strides in floats."""
+    """Multiply four rows of a with four columns of b, and the products by a scale; all strides in floats."""
     c00, c01, c02, c03 = vzero(), vzero(), vzero(), vzero()
     c10, c11, c12, c13 = vzero(), vzero(), vzero(), vzero()
     c20, c21, c22, c23 = vzero(), vzero(), vzero(), vzero()
@@ -45,10 +49,10 @@ def sixteen_products(
         v = vload(a, a3)
         c30, c31, c32, c33 = vfma(v, p, c30), vfma(v, q, c31), vfma(v, r, c32), vfma(v, s, c33)
         a, b = a + ak, b + bk
-    store_row(y, 0, z1, z2, z3, c00, c01, c02, c03)
-    store_row(y, y1, z1, z2, z3, c10, c11, c12, c13)
-    store_row(y, y2, z1, z2, z3, c20, c21, c22, c23)
-    store_row(y, y3, z1, z2, z3, c30, c31, c32, c33)
+    store_row(y, 0, z1, z2, z3, c00 * scale, c01 * scale, c02 * scale, c03 * scale)
+    store_row(y, y1, z1, z2, z3, c10 * scale, c11 * scale, c12 * scale, c13 * scale)
+    store_row(y, y2, z1, z2, z3, c20 * scale, c21 * scale, c22 * scale, c23 * scale)
+    store_row(y, y3, z1, z2, z3, c30 * scale, c31 * scale, c32 * scale, c33 * scale)
 
 
 @device
@@ -82,7 +86,7 @@ def interleaved_matmul(row: InterleavedMatmul) -> None:
         row.bk * LANES,
         row.bn * LANES,
     )
-    ym, yn = row.ym * LANES, row.yn * LANES
+    ym, yn, scale = row.ym * LANES, row.yn * LANES, np.float32(row.scale)
     for batch in range(row.B):
         a, b = left + batch_a[batch] * LANES, right + batch_b[batch] * LANES
         y = result + batch_y[batch] * LANES
@@ -93,5 +97,5 @@ def interleaved_matmul(row: InterleavedMatmul) -> None:
                 sixteen_products(
                     a + m * am, b + n * bn, y + (m * ym + n * yn), K, ak, bk,
                     m1 * am, m2 * am, m3 * am, n1 * bn, n2 * bn, n3 * bn,
-                    m1 * ym, m2 * ym, m3 * ym, n1 * yn, n2 * yn, n3 * yn,
+                    m1 * ym, m2 * ym, m3 * ym, n1 * yn, n2 * yn, n3 * yn, scale,
                 )  # fmt: skip

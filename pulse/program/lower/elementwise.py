@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import CompileError
-from pulse.facts import DType, dtype_name
+from pulse.facts import Array, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.jit.instruction import number_fields
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
+from pulse.ops.matmul import MatMul, packed_operand
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.elementwise import (
     CHAIN_LOOPS,
@@ -156,10 +157,43 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
                 f"use {spell('backend', 'numpy')}"
             )
     cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
-    if cx.chained[outlet] < MOST_CHAINED and _is_mergeable(cx, outlet):
+    if (cx.chained[outlet] < MOST_CHAINED and _is_mergeable(cx, outlet)) or _scales_a_product(cx, node):
         cx.pending[outlet] = lambda: _store(cx, outlet)
         return []
     return [_store(cx, outlet)]
+
+
+def scale_of(cx: Lowering, node: PulsedNode) -> tuple[int, float] | None:
+    """Return the slot of the tensor that a node multiplies by a number, and the number; None for other nodes."""
+    op = node.op
+    if not isinstance(op, Elementwise) or op.kind not in ("mul", "div") or len(node.inputs) != 2:
+        return None
+    for slot in (0, 1) if op.kind == "mul" else (0,):
+        fact, constant = cx.fact(node.inputs[slot]), cx.known_value(node.inputs[1 - slot])
+        if fact.value is None and fact.sizes == cx.fact(OutletId(node.id)).sizes and fact.dtype == np.float32:
+            number = one_number(constant)
+            if number is not None and np.isfinite(number) and number != 0:
+                return slot, number if op.kind == "mul" else 1 / number
+    return None
+
+
+def one_number(constant: Array | None) -> float | None:
+    """Return the value of an f32 constant with one element; None for anything else."""
+    return (
+        float(constant.ravel()[0])
+        if constant is not None and constant.dtype == np.float32 and constant.size == 1
+        else None
+    )
+
+
+def _scales_a_product(cx: Lowering, node: PulsedNode) -> bool:
+    """Return whether a product of two tensors is the only reader of a tensor times a number: it can multiply itself."""
+    outlet = OutletId(node.id)
+    readers = cx.graph.outlet(outlet).successors
+    if len(readers) != 1 or cx.is_read_later(outlet) or scale_of(cx, node) is None:
+        return False
+    reader = cx.graph.nodes[next(iter(readers)).node]
+    return isinstance(reader.op, MatMul) and packed_operand(list(map(cx.fact, reader.inputs))) is None
 
 
 def _store(cx: Lowering, outlet: OutletId) -> Value:

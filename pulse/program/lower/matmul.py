@@ -10,6 +10,7 @@ from pulse.graph import OutletId
 from pulse.jit.simd import LANES
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.program.kernels.matmul import Matmul
+from pulse.program.lower.elementwise import scale_of
 from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
 from pulse.program.lower.quantize_rows import unrounded_rows
@@ -79,7 +80,9 @@ def _matrix_product(
 
 
 def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
-    a, b = (cx.floats(cx.value(operand), "a matrix product") for operand in node.inputs)
+    (first, scale_a), (second, scale_b) = (without_scale(cx, operand) for operand in node.inputs)
+    a, b = (cx.floats(cx.value(operand), "a matrix product") for operand in (first, second))
+    outlet, scale = with_scale(cx, outlet)
     a = a.view((1, *a.shape), (0, *a.strides)) if len(a.shape) == 1 else a
     b = b.view((*b.shape, 1), (*b.strides, 0)) if len(b.shape) == 1 else b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -115,9 +118,35 @@ def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
             bn=bn,
             ym=ym,
             yn=yn,
+            scale=scale * scale_a * scale_b,
         )
     )
+    cx.set_value(outlet, target)
     return target
+
+
+def without_scale(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
+    """Return the wire that is multiplied by a number to make an operand that waits for its product, and the number."""
+    node = cx.graph.node(outlet)
+    scale = scale_of(cx, node) if outlet in cx.pending else None
+    if scale is None:
+        return outlet, 1.0
+    del cx.pending[outlet]
+    slot, number = scale
+    return node.inputs[slot], number
+
+
+def with_scale(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
+    """Return the wire of the product times a number, if only that is read, and the number; its node is then done."""
+    readers = cx.graph.outlet(outlet).successors
+    if len(readers) != 1 or cx.is_read_later(outlet):
+        return outlet, 1.0
+    reader = cx.graph.nodes[next(iter(readers)).node]
+    scale = scale_of(cx, reader)
+    if scale is None:
+        return outlet, 1.0
+    cx.done.add(reader.id)
+    return OutletId(reader.id), scale[1]
 
 
 def _batch_offsets(value: Value, batch: Sequence[int]) -> Array:

@@ -10,6 +10,7 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from pulse.program.kernels import matmul_finish as finish
+from pulse.program.lower.elementwise import one_number
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.support.record import record
@@ -163,7 +164,7 @@ def _take_step(cx: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
     if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
         finishing.steps.append(FusedStep(op.kind, 0.0, each))
         return True
-    limit = _one_number(cx.known_value(other)) if op.kind in ("max", "min") else None
+    limit = one_number(cx.known_value(other)) if op.kind in ("max", "min") else None
     if limit is not None:
         finishing.steps.append(FusedStep(op.kind, limit))
         return True
@@ -183,15 +184,6 @@ def _take_step(cx: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
         return False
     finishing.steps.append(FusedStep("add", 0.0, value))
     return True
-
-
-def _one_number(constant: Array | None) -> float | None:
-    """Return the value of an f32 constant with one element; None for anything else."""
-    return (
-        float(constant.ravel()[0])
-        if constant is not None and constant.dtype == np.float32 and constant.size == 1
-        else None
-    )
 
 
 def _of_channels(constant: Array | None, finishing: Finishing, rank: int) -> Array | None:

@@ -69,4 +69,5 @@ def interleave_matmul(cx: InterleavedLowering, row: Matmul) -> Iterator[Instruct
         bn=row.bn,
         ym=row.ym,
         yn=row.yn,
+        scale=row.scale,
     )

@@ -211,3 +211,28 @@ def test_bodies_that_are_not_looked_at() -> None:
     assert len(scans) == 1
     assert len(lower_step(graph).builder.counted) == 1
     assert not lower_step(graph, unchecked=scans).builder.counted
+
+
+def test_numbers_around_a_product_of_tensors_cost_nothing() -> None:
+    """It multiplies by them itself, unless something else reads a factor."""
+    feeds = {"x": np.linspace(-1, 1, 5 * 6, dtype=np.float32).reshape(1, 5, 6)}
+    constants = {
+        "half": np.float32(0.5),
+        "three": np.full((1, 1), 3, np.float32),
+    }
+    nodes = [
+        node("Transpose", "x", "t", perm=[0, 2, 1]),
+        node("Mul", "half x", "a"),
+        node("Div", "t three", "b"),
+        node("MatMul", "a b", "scores"),
+        node("Mul", "scores half", "y"),
+    ]
+    typed = load(onnx_model(nodes, feeds, constants, stream={"x": 0})).analyse().declutter()
+    assert kernels(typed, pulse=1) == ["matmul"]
+    read_twice = [*nodes[:4], node("Add", "scores scores", "twice"), node("Add", "a x", "other")]
+    typed = (
+        load(onnx_model(read_twice, feeds, constants, outputs="twice other", stream={"x": 0}))
+        .analyse()
+        .declutter()
+    )
+    assert sorted(kernels(typed, pulse=1)) == ["chain", "chain", "chain", "matmul"]

@@ -36,7 +36,7 @@ def test_products_of_operands(B: int, M: int, K: int, N: int, transposed: bool) 
     batches = {n + 3: same(RNG.permutation(B) * size) for n, size in enumerate((M * K, K * N, M * N))}
     own = {n: floats(LANES, B * size) for n, size in enumerate((M * K, K * N, M * N))}
     steps = [1, M, 1, K, N, 1] if transposed else [K, 1, N, 1, 1, M]
-    args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, *steps]
+    args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, *steps, real_bits(0.75)]
     compared(matmul, interleaved_matmul, batches, own, args, args, [2])
 
 

@@ -193,7 +193,7 @@ def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y):
     a, b, y = floats(B * M * K + 1), floats(B * K * N + 1), floats(B * M * N + 1)
     batch_a, batch_b, batch_y = (RNG.permutation(B).astype(np.int64) * size for size in (M * K, K * N, M * N))
     arrays = [a, b, y, batch_a, batch_b, batch_y]
-    args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, am, ak, bk, bn, ym, yn]
+    args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, am, ak, bk, bn, ym, yn, 0.75]
 
     def seen(flat, offset, shape, steps):
         return np.lib.stride_tricks.as_strided(flat[offset:], shape, [4 * step for step in steps])
@@ -201,6 +201,6 @@ def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y):
     expected = y.copy()
     for i in range(B):
         left, right = seen(a, batch_a[i], (M, K), (am, ak)), seen(b, batch_b[i], (K, N), (bk, bn))
-        seen(expected, batch_y[i], (M, N), (ym, yn))[...] = left.astype(np.float64) @ right
+        seen(expected, batch_y[i], (M, N), (ym, yn))[...] = 0.75 * left.astype(np.float64) @ right
     for after in run_both(matmul, arrays, *args):
         np.testing.assert_allclose(after[2], expected, rtol=TOLERANCE, atol=TOLERANCE * 4)
