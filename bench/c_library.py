@@ -41,8 +41,8 @@ class CLibrary:
         ports = self._code[f"{name}_ports"]
         ports.restype = ctypes.POINTER(CPort)
         count = ctypes.c_int()
-        found = ports(ctypes.byref(count))
-        self.ports = [found[i] for i in range(count.value)]
+        array = ports(ctypes.byref(count))
+        self.ports = [array[i] for i in range(count.value)]
         self.inputs = [port for port in self.ports if not port.is_output]
         self.outputs = [port for port in self.ports if port.is_output]
 
@@ -151,7 +151,7 @@ class CStream:
             keep(outputs)
         self.require_untouched()
         return {
-            port.name.decode(): np.concatenate(found, max(0, port.axis)) if port.axis >= 0 else found[0]
-            for port, found in zip(self.library.outputs, pieces)
-            if found
+            port.name.decode(): np.concatenate(arrays, max(0, port.axis)) if port.axis >= 0 else arrays[0]
+            for port, arrays in zip(self.library.outputs, pieces)
+            if arrays
         }

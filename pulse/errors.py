@@ -11,7 +11,7 @@ PulseError
 │   └── FaultError   values for which an operation has no result, such as an index outside of its table
 ├── CopyError        something that belongs to one process, copied or pickled; a TypeError too
 ├── DivergenceError  a stream that differs from its offline model
-└── NotProvedError   a proof that says nothing of some output
+└── NotProvedError   a proof without a result for some output
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -106,7 +106,7 @@ class DivergenceError(PulseError):
 
 
 class NotProvedError(PulseError):
-    """A proof that says nothing of some output: of one that is always the same, or never a number."""
+    """A proof has no result for some output, which is constant or never a number."""
 
 
 class PulseWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""Facts: what is known of a wire."""
+"""Facts about wires."""
 
 import re
 from collections.abc import Sequence

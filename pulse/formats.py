@@ -47,9 +47,7 @@ def _nnef(content: Content, reading: Reading) -> Model:
 
     assert isinstance(content.source, Path | bytes)
     if reading.signature is not None:
-        raise LoadError(
-            f"{content.path or 'the model'}: NNEF has no signatures; leave out {spell('signature')}"
-        )
+        raise LoadError(f"{content.path or 'the model'}: NNEF has no signatures; omit {spell('signature')}")
     proto = read_nnef(Files.of(content.source), reading.budget)
     return read_onnx(proto, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget)
 

@@ -47,7 +47,7 @@ class Node(Generic[F, O]):
 class View:
     """Some nodes of a graph under a name; rewriting keeps it up to date.
 
-    backend, kernel   what its nodes are to run on, where that is said; see ``pulse.program.backends.implementations``
+    backend, kernel   the requested ones for its nodes; see ``pulse.program.backends.implementations``
     """
 
     nodes: set[int]
@@ -63,7 +63,7 @@ class View:
 class Graph(Generic[F, O]):
     """Nodes in the order of their creation, the model's inputs and its outputs.
 
-    Successors say the same as the nodes' inputs the other way round; ``check`` proves it.
+    Successors are the inverse of the nodes' inputs; ``check`` proves it.
     A node never reads a later node until a patch is applied; ``order`` is always a topological one.
     A retired node keeps its place and its id, but has no outputs and no inputs.
     """
@@ -308,7 +308,7 @@ class Graph(Generic[F, O]):
         return result
 
     def views_in(self, places: Mapping[int, Iterable[int]]) -> dict[str, View]:
-        """The views in another graph: node -> the nodes that stand for it there."""
+        """The views in another graph: node -> the nodes that replace it there."""
         return {name: view.translate(places) for name, view in self.views.items()}
 
     def check(self) -> None:

@@ -94,7 +94,7 @@ class Interface(Protocol):
     """A pulsed model from outside; the graph need not be there.
 
     title        the model's name
-    symbol       counts the frames of the stream; ``assumptions`` is what the model needs of it
+    symbol       counts the frames of the stream; ``assumptions`` are the model's conditions on it
     pulse        frames of the symbol in each step
     sizes        symbols of the file that are no lengths of the stream -> what they were made
     chunks       how a chunk model is called; None if the model was pulsified

@@ -2,7 +2,7 @@
 
 query   chain ; chain ; …     all of them; nodes with one tag are one node
 chain   step -> step -> …     each reads the one before it
-step    Conv                  an operator by its name, case left out; ``Norm`` at the end stands for Normalization
+step    Conv                  an operator by its name, ignoring case; ``Norm`` at the end means Normalization
         $                     any operator
         (a->b|c)              one of several chains
         step? step* step+     none or one, any number, one at least; as many as fit

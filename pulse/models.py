@@ -1,7 +1,7 @@
-"""Model, TypedModel, PulsedModel: each step of a model's way as a method that gives the next one. They only delegate.
+"""Model, TypedModel, PulsedModel: the steps of a model, each as a method that returns the next one. They only delegate.
 
-What they hold is a network, which is data: a graph, its symbols, its names. The steps are functions of networks, which
-are imported when they are taken, so that ``import pulse`` is quick.
+Each has a network, which is data: a graph, its symbols, its names. The steps are functions of networks, imported when
+they are called, so that ``import pulse`` is fast.
 """
 
 from abc import ABC, abstractmethod
@@ -57,9 +57,9 @@ class Model(FileNetwork):
         return _as(cls, network)
 
     def analyse(self) -> "TypedModel":
-        """Derive every type and shape; what the file does not say of the inputs is inferred first.
+        """Derive every type and shape; those of inputs that the file does not state are inferred first.
 
-        Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
+        Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
         Raises LoadError (operators not covered, unknown dims), FactError.
         """
         return TypedModel.of(super().analyse())
@@ -98,8 +98,8 @@ class TypedModel(TypedNetwork):
     def with_constant_start(self, symbol: str | Symbol | None = None, fill: float = 0.0) -> "TypedModel":
         """Another model: paddings that mirror or repeat frames before the stream pad with ``fill`` there.
 
-        A stream with mirrored frames has to wait for them, and keeps this delay for good. Frames that see none of the
-        padding stay as they are. Warns with the nodes that change. Raises PulsifyError if there are none.
+        A stream with mirrored frames has to wait for them, and keeps this delay. Frames that do not depend on the
+        padding do not change. Warns with the nodes that change. Raises PulsifyError if there are none.
         """
         from pulse.pulsify.constant_start import constant_start
 

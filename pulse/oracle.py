@@ -12,9 +12,9 @@ from pulse.typed import TypedNetwork
 def oracle_of(model: PulsedNetwork, typed: TypedNetwork | None = None) -> Oracle:
     """The oracle of a pulsed model.
 
-    typed   the offline model that it was made of, as it was before any rewriting; by default the one that it keeps
+    typed   its offline model before any rewriting; by default the one that it keeps
 
-    A file that was written in pulses has no offline form any more: its stream, op by op, stands for it.
+    A file that was written in pulses no longer has an offline form: its stream, op by op, replaces it.
     """
     if model.registers:
         return lambda feeds, arithmetic: stream_whole(ReferenceProgram(model, arithmetic=arithmetic), feeds)

@@ -13,8 +13,8 @@ from pulse.wiring import wire
 class Patch:
     """New nodes for a graph, and the wires that they replace.
 
-    ``tap`` brings a wire of the graph in, ``wire`` adds nodes, ``shunt`` says what replaces what,
-    ``apply`` grafts it all onto the graph.
+    ``tap`` reads a wire of the graph, ``wire`` adds nodes, ``shunt`` replaces a wire, ``apply`` inserts all of it into
+    the graph.
     """
 
     def __init__(self, target: TypedGraph) -> None:
@@ -51,10 +51,10 @@ class Patch:
         self._shunts.append((old, new))
 
     def apply(self) -> list[int]:
-        """Graft the patch; readers and outputs of the shunted wires read the new ones.
+        """Apply the patch; readers and outputs of the shunted wires read the new ones.
 
-        What is no longer read is removed. A new node has the name that it was wired with, if that is free by then, and
-        is in the views that the wires which it replaces were in. Returns the ids of the new nodes.
+        Nodes that are no longer read are removed. A new node gets the name with which it was wired, if that is free
+        then, and joins the views of the wires that it replaces. Returns the ids of the new nodes.
         """
         target, before = self.target, len(self.target.nodes)
         mapping: dict[OutletId, OutletId] = dict(self._taps)
@@ -79,7 +79,7 @@ class Patch:
 
 
 class _Tap(Op):
-    """Stands for a wire of the target."""
+    """A placeholder for a wire of the target."""
 
 
 _TAP = _Tap()

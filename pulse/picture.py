@@ -27,7 +27,7 @@ class Picture:
         self._arrows: list[str] = []
 
     def box(self, key: str, label: Sequence[str], name: str = "", shape: str = "", tooltip: str = "") -> None:
-        """A box; it stands in the groups that its name says: ``a/b/c`` in b, which is in a."""
+        """A box in the groups of its name: ``a/b/c`` is in b, which is in a."""
         attributes = [f"label={quote(*label)}"]
         attributes += [f"shape={shape}"] if shape else []
         attributes += [f"tooltip={quote(tooltip)}"] if tooltip else []
@@ -71,6 +71,6 @@ _END = _Group()
 
 
 def quote(*lines: str) -> str:
-    """A Graphviz string that shows lines as they are, control characters escaped."""
+    """A Graphviz string that keeps lines, with control characters escaped."""
     texts = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(texts) + '"'

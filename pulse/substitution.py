@@ -68,7 +68,7 @@ class Terms:
                 self.scope.assume(test)
 
     def model(self, model: N) -> N:
-        """A model that stands inside of an operation."""
+        """A model inside of an operation."""
         graph = TypedGraph()
         places = self.graft(model, graph, {})
         graph.inputs = [places[outlet] for outlet in model.graph.inputs]
@@ -83,7 +83,7 @@ class Terms:
     ) -> dict[OutletId, OutletId]:
         """Wire a model into a graph of these terms, and return the model's wires in that graph.
 
-        wires   outlets of the model that wires of the graph stand for
+        wires   outlets of the model -> wires of the graph that replace them
         prefix  of the names of nodes
         Raises  FactError: sizes that do not fit
         """
@@ -136,7 +136,7 @@ def _fields_of(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _is_same(source: TypedGraph, node_id: int, target: TypedGraph, inputs: Sequence[OutletId]) -> bool:
-    """Whether a node has no symbols and reads in both graphs what is known alike, so that it makes the same."""
+    """Whether a node has no symbols and reads equal facts in both graphs, so that its outputs are equal."""
     node = source.nodes[node_id]
     alike = all(_agree(target.fact(new), source.fact(old)) for old, new in zip(node.inputs, inputs))
     return alike and not any(_has_symbols(outlet.fact) for outlet in node.outputs)

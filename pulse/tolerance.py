@@ -47,7 +47,7 @@ Oracle: TypeAlias = Callable[[Feeds, Arithmetic], dict[str, Array]]
 
 @record
 class Judgement:
-    """How a result compares with what it should be.
+    """The comparison of a result with the expected one.
 
     difference  the largest distance from the offline model: from its f64 run, where its own did not suffice
     relative    the same as a share of the largest value of the output

@@ -29,7 +29,7 @@ class Variable:
     """A variable that a file keeps between calls: its input, and the output with its next value.
 
     initial   its value at the first call; None if the file has none
-    how       what it is, for messages
+    how       its kind, for messages
     """
 
     input: str
@@ -162,7 +162,7 @@ class TypedNetwork:
         return arithmetic.take_input(array)
 
     def _nodes_to_run(self, targets: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
-        """The nodes to evaluate, in order; those that only lead to fed wires are left out."""
+        """The nodes to evaluate, in order, except those that only lead to fed wires."""
         required, order = set(targets), list[int]()
         for node_id in reversed(self.graph.order(list(required))):
             node = self.graph.nodes[node_id]
@@ -202,11 +202,11 @@ class TypedNetwork:
             if not symbols:
                 raise PulseError(
                     "no input has a symbolic dim, so there is no stream; give the time axis a name, "
-                    f"such as {spell('inputs', {'x': '1,80,T,f32'})}; if each call takes the next chunk, "
-                    f"{spell('states', {})} says so"
+                    f"such as {spell('inputs', {'x': '1,80,T,f32'})}, or dynamic={{'x': {{2: 'T'}}}} of from_torch; if "
+                    f"each call takes the next chunk, {spell('states', {})} says so"
                 )
             raise PulseError(
-                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with {spell('symbol')}, "
+                f"inputs have {len(symbols)} symbols ({names}); name the one of the stream with {spell('symbol')}, "
                 f"and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
             )
         for each in symbols:
@@ -251,8 +251,8 @@ def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmet
     elif failures and not arithmetic.widens:
         faults = [check.fault(node.name, node.op.name, count) for check, count in failures]
         raise FaultError(
-            f"{'; '.join(map(str, faults))}. There is no result for that: feed other values, or limit them in front of "
-            "the node (Clip, Where)",
+            f"{'; '.join(map(str, faults))}. There is no result for that: feed other values, or limit them before "
+            f"the node (Clip, Where)",
             faults,
         )
     return fixed

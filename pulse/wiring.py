@@ -1,7 +1,4 @@
-"""The way to add a node to a typed graph: its op derives the facts, and what is known before running is computed.
-
-That keeps within the budget of the file.
-"""
+"""Add nodes to a typed graph: their ops derive the facts, and constants are computed within the budget of the file."""
 
 from collections.abc import Callable, Sequence
 

@@ -104,7 +104,7 @@ class OutputTrim:
         """Raise InputError if a stream of this many frames leaves an output undefined."""
         if self._final and self.program.steps(frames) == 0:
             names = ", ".join(port.name for port in self._final)
-            raise InputError(f"{names}: not known in a stream of 0 frames; push some first")
+            raise InputError(f"{names}: unknown in a stream of 0 frames; push some first")
 
     def finals(self) -> dict[str, Array]:
         """The outputs that do not stream, known when the stream has ended."""

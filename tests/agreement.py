@@ -1,4 +1,4 @@
-"""The project's one rule of tolerance (``pulse.tolerance``), as tests ask for it."""
+"""Assertions by the project's rule of tolerance (``pulse.tolerance``)."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Exceptions between two instructions of Python: KeyboardInterrupt at the n-th line or opcode of a call."""
+"""Raise exceptions between two Python instructions: KeyboardInterrupt at the n-th line or opcode of a call."""
 
 import dis
 import inspect

@@ -1,4 +1,4 @@
-"""The suite on the lowest and the newest versions of what the project needs: ``python -m tests.versions``.
+"""Run the suite with the lowest and the newest versions of the dependencies: ``python -m tests.versions``.
 
 Needs ``uv`` (``pip install uv``), which resolves, installs, and finds each Python. What follows ``--`` goes to pytest:
 

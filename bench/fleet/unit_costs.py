@@ -22,10 +22,10 @@ from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import FleetWorker, WorkerStatus
+from streaming.protocol.frames import HEADER
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.session import Session
-from streaming.wire.frames import HEADER
 
 PULSE = 160
 BLOCK = 320

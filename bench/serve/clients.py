@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streaming.wire.frames import HEADER, INPUT, OUTPUT
+from streaming.protocol.frames import HEADER, INPUT, OUTPUT
 
 JOIN_S = 0.004
 """Between the first blocks of two clients."""

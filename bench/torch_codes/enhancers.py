@@ -185,3 +185,10 @@ def deepfilternet() -> Given:
         change="without its reader of files, which needs an older torchaudio",
         options={"dynamic": {name: {2: "T"} for name in ("spec", "feat_erb", "feat_spec")}},
     )
+
+
+@code("PyNeuralFx gated convolutions", "pyneuralfx")
+def gated_effect() -> Given:
+    kinds, torch = import_module("pyneuralfx.models.cnn.gcn"), _torch()
+    model = kinds.SnapShotGCN(1, 1, 44100, n_blocks=4, n_channels=4)
+    return Given(model, {"x": torch.randn(1, 1, 400), "c": None}, 44100)

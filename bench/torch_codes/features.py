@@ -1,6 +1,8 @@
 """Features, filter banks and quantisers."""
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from bench.torch_codes.code import Given, code
@@ -96,3 +98,29 @@ def htdemucs() -> Given:
         use_train_segment=False,
     )
     return Given(model, _torch().randn(1, 2, 8192), 44100)
+
+
+@code("MDCT, there and back", "torch-mdct")
+def modified_cosine_transform() -> Given:
+    kinds, torch = import_module("torch_mdct"), _torch()
+    return Given(torch.nn.Sequential(kinds.MDCT(64), kinds.IMDCT(64)), torch.randn(1, 800), 16000)
+
+
+@code("julius resampling", "julius")
+def julius_resampling() -> Given:
+    return Given(import_module("julius").ResampleFrac(4, 5), _torch().randn(1, 1, 800), 16000)
+
+
+@code("julius bands", "julius")
+def julius_bands() -> Given:
+    model = import_module("julius").SplitBands(16000, n_bands=4, fft=False)
+    return Given(model, _torch().randn(1, 1, 2000), 16000)
+
+
+@code("penn FCNF0", "penn")
+def penn() -> Given:
+    sys.modules.setdefault("torbi", ModuleType("torbi"))
+    model = import_module("penn").model.Fcnf0()
+    return Given(
+        model, _torch().randn(1, 1, 3000), 8000, change="without its decoder, which needs an older PyTorch"
+    )

@@ -7,11 +7,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
-from bench.torch_codes import attention, codecs, enhancers, features, recognisers, transforms
+from bench.torch_codes import attention, codecs, enhancers, features, recognisers, recurrences, transforms
 from bench.torch_codes.code import CODES, Code
 from bench.torch_codes.measurement import Outcome, measure
 
-GROUPS = (codecs, enhancers, recognisers, features, transforms, attention)
+GROUPS = (codecs, enhancers, recognisers, features, transforms, attention, recurrences)
 """The modules that add the codes."""
 LONGEST_S = 600
 

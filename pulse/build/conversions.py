@@ -174,7 +174,7 @@ def _rank(canvas: Canvas, nodes: set[int]) -> int:
         op, where = canvas.graph.nodes[node_id].op, canvas.label(node_id)
         if op.name not in (*_CHANNELS, *_EACH) or not isinstance(op, OnnxOp):
             raise InputError(
-                f"{where}: names axes, or is not known to treat them alike; leave it out of the view"
+                f"{where}: names axes, or may not treat all axes alike; exclude it from the view"
             )
         constants = [canvas.op(outlet) for outlet in canvas.graph.nodes[node_id].inputs]
         if op.name in _EACH and any(

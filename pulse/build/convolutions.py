@@ -107,7 +107,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
     make.__doc__ = f"""A {"transposed " if kind == "ConvTranspose" else ""}convolution of x {across}.
 
     kernel_dims, stride_dims, dilation_dims   a number for each axis, or one for all
-    padding_dims  zeros around x: as these, or first all in front of the axes, then all behind them
+    padding_dims  zeros around x: as these, or first all before the axes, then all after them them
     groups        that channels are cut into
     weight, bias  arrays {"[in, out/groups, kernel]" if kind == "ConvTranspose" else "[out, in/groups, kernel]"}
                   and [out]; random numbers of ``seed`` where they are left out
@@ -129,8 +129,8 @@ def pads_of(padding: Sizes, rank: int, where: str) -> list[int]:
         pads *= 2
     if len(pads) != 2 * rank or any(value < 0 for value in pads):
         raise InputError(
-            f"{where}: padding_dims {pads} must be {rank} or {2 * rank} numbers of at least 0: all in front of the "
-            "axes, then all behind"
+            f"{where}: padding_dims {pads} must be {rank} or {2 * rank} numbers of at least 0: all before the "
+            f"axes, then all after them"
         )
     return pads
 

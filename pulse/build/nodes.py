@@ -400,7 +400,7 @@ class GraphView(PartView):
         Raises  InputError: another value of ``share``
         """
         if share not in ("", "params"):
-            raise InputError(f"share is 'params', or left out, not {share!r}")
+            raise InputError(f"share must be 'params' or omitted, not {share!r}")
         return GraphView.of_part(self.part.clone(bool(share)))
 
     def replace(self, other: "Node | GraphView") -> None:

@@ -87,7 +87,7 @@ def GenericOperator(
     if schema is None:
         if inputs is None:
             raise InputError(
-                f"{where}: is not known; say how many inputs it has: GenericOperator({type!r}, inputs=1)"
+                f"{where}: is unknown; give its number of inputs: GenericOperator({type!r}, inputs=1)"
             )
         return make_node(type, ["x"] * inputs, name, outputs, domain, **attributes)
     count = schema.min_input if inputs is None else inputs

@@ -10,8 +10,8 @@ from pulse.facts import DType
 def time_axis(shape: Sequence[int], dtype: DType) -> tuple[int, str] | None:
     """The axis of a chunk's frames, and why; None if the shape does not decide.
 
-    Up to two axes of which one at most is longer than one, floating: sound, its longest axis. Else the chunk is one
-    frame of features: the only axis of size 1 that is not the first.
+    A floating tensor of up to two axes, at most one of them longer than one, is sound: its longest axis. Otherwise the
+    chunk is one frame of features: the only axis of size 1 other than the first.
     """
     longer = [axis for axis, size in enumerate(shape) if size != 1]
     if 1 <= len(shape) <= 2 and len(longer) <= 1 and np.issubdtype(dtype, np.floating):

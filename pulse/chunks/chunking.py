@@ -17,7 +17,7 @@ class Chunking:
     axes     input or output -> its axis of frames
     delay    output -> leading frames to drop
     initial  state -> its value at the first chunk, or one number for all of it; zeros by default
-    pulse    new frames in each chunk, where the file leaves that open; by default that of the call that streams
+    pulse    new frames in each chunk, if the file leaves that open; by default that of the call that streams
     """
 
     states: Mapping[str, str] | None = None
@@ -29,12 +29,12 @@ class Chunking:
 
     @property
     def is_chunked(self) -> bool:
-        """Whether the user says that the model is called chunk by chunk."""
+        """Whether the user states that the model is called chunk by chunk."""
         return bool(self.states or self.context or self.axes or self.delay or self.initial)
 
     @property
     def given_options(self) -> Mapping[str, Any]:
-        """What the user gives, by name."""
+        """The user's options, by name."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
             name: value for name, value in values.items() if value is not None and (value or name == "states")
@@ -62,7 +62,7 @@ class Chunks:
     pairs    the states
     inputs   the other inputs; the first that streams counts the frames of the stream
     outputs  those that are kept
-    context  input name -> frames of the past in front of each chunk
+    context  input name -> past frames before each chunk
     """
 
     pairs: tuple[Pair, ...]

@@ -47,11 +47,11 @@ def reopen_stream(
     """The stream that a file's metadata describes; see ``pulse.onnx.metadata``.
 
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
-    Raises  LoadError: what the file says does not fit its graph; PulsifyError: it has another pulse or symbol
+    Raises  LoadError: the metadata does not fit the graph; PulsifyError: the file has another pulse or symbol
     """
     notes = Notes.parse(typed.metadata)
     if notes is None:
-        raise LoadError(f"{typed.title}: this file does not say that it is a pulsed model")
+        raise LoadError(f"{typed.title}: the metadata of this file is not that of a pulsed model")
     if pulse not in (None, notes.pulse):
         raise PulsifyError(f"pulse {pulse}: {typed.title} was written for pulses of {notes.pulse} frames")
     if symbol is not None and notes.symbol != (symbol if isinstance(symbol, str) else symbol.name):
@@ -60,7 +60,7 @@ def reopen_stream(
         return _Reopening(typed, notes).model()
     except (DimError, ValueError, ZeroDivisionError) as error:
         raise LoadError(
-            f"{typed.title}: what it says of its stream cannot be read ({error}); export it again"
+            f"{typed.title}: its metadata of the stream cannot be read ({error}); export it again"
         ) from error
 
 
@@ -68,7 +68,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
     """The offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
     notes = Notes.parse(typed.metadata)
     if notes is None:
-        raise LoadError(f"{typed.title}: this file does not say that it is a pulsed model")
+        raise LoadError(f"{typed.title}: the metadata of this file is not that of a pulsed model")
     scope = SymbolScope()
     symbol = scope.symbol(notes.symbol)
     try:
@@ -84,7 +84,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
         )
     except DimError as error:
         raise LoadError(
-            f"{typed.title}: what it says of its stream cannot be read ({error}); export it again"
+            f"{typed.title}: its metadata of the stream cannot be read ({error}); export it again"
         ) from error
     once = () if notes.end is None else (PortAxis(notes.end, None, 0, _NOTED),)
     chunks = Chunks(

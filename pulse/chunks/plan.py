@@ -15,9 +15,9 @@ from pulse.typed import TypedNetwork, Variable
 
 
 def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Candidates:
-    """What may be the states of a model of constant shapes, of which the user says something.
+    """The possible states of a model of constant shapes that the user has described in part.
 
-    Those that its file keeps itself are left out.
+    States that its file keeps itself are omitted.
     """
     inputs, outputs = typed.inputs, typed.outputs
     variable_names = {name for variable in typed.variables for name in (variable.input, variable.output)}
@@ -38,9 +38,9 @@ def plan_chunks(
 ) -> Chunks:
     """How a model of constant shapes is called.
 
-    chunking  what the user says of it
+    chunking  the user's description
     outputs   those to keep; all but the states' next values by default
-    symbol_axes  input -> its axis of frames, where a symbol of the file was there
+    symbol_axes  input -> its axis of frames, if the file has a symbol there
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
@@ -56,8 +56,8 @@ def plan_chunks(
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
         raise PulsifyError(
-            f"no input streams: {_inventory(typed, states)}; say which axis of an input holds the frames of a chunk, "
-            f"as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
+            f"no input streams: {_inventory(typed, states)}; give the axis of an input that has the frames of a "
+            f"chunk, as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
     nexts = {pair.output for pair in pairs}
     output_names = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs

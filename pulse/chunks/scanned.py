@@ -39,7 +39,7 @@ def scan_over_chunks(
     outputs: Sequence[str] | None = None,
     symbol_axes: Mapping[str, int] | None = None,
 ) -> tuple[TypedNetwork, Chunks]:
-    """What a chunk model means of a whole stream: its author's loop, as one typed model.
+    """A chunk model over a whole stream: its author's loop, as one typed model.
 
     The stream is filled up with zeros to whole chunks; each runs the model once, after its frames of the past and
     with the states of the call before; of each output there are ``ceil(frames of the stream * rate)`` frames, without
@@ -58,7 +58,7 @@ def scan_over_chunks(
 
 
 def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]:
-    """What the variables of a file hold initially. Raises PulsifyError: neither the file nor the user says it."""
+    """The initial values of a file's variables. Raises PulsifyError if neither the file nor the user states them."""
     missing = [
         each.input for each in typed.variables if each.initial is None and each.input not in chunking.initial
     ]
@@ -73,7 +73,7 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
 def scan_over_calls(
     typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
 ) -> TypedNetwork:
-    """A scan over calls whose place in time is known, as that of a model in pulses is."""
+    """A scan over calls whose place in time is known, such as those of a model in pulses."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 

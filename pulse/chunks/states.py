@@ -11,7 +11,7 @@ from pulse.support.wording import spell
 
 @record
 class Pair:
-    """A state: the input that takes it, the output that gives its next value, and how they were found."""
+    """A state: its input, the output with its next value, and how they were found."""
 
     input: str
     output: str
@@ -30,7 +30,7 @@ class Candidates:
     agrees    whether an input and an output have one type and shape
     streams   whether an input's shape can be that of a chunk of a stream
     shapes    whether shapes are known, so that they may identify states that names do not
-    signals   inputs that are no states, by what the user says of them
+    signals   inputs that are no states, according to the user
     """
 
     inputs: Sequence[str]
@@ -111,10 +111,10 @@ class Candidates:
     def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[Pair]) -> NoReturn:
         every = spell("states", {**{pair.input: pair.output for pair in pairs}, **dict(doubtful)})
         names = ", ".join(name for name, _ in doubtful)
-        found = ", ".join(map(str, pairs)) or "none"
+        detected = ", ".join(map(str, pairs)) or "none"
         raise PulsifyError(
-            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {found}); name all "
-            f"states, as in {every}; {spell('states', {})} where there are none"
+            f"{names}: may be a state or a stream, and neither name nor shape decides (states found: {detected}); name "
+            f"all states, as in {every}; {spell('states', {})} if there are none"
         )
 
     def _inventory(self) -> str:

@@ -15,9 +15,9 @@ class ChunkTiming:
 
     symbol   of the frames of the stream
     lengths  input or output -> its frames
-    delay    output -> leading frames that are none of the stream
-    awaited  frames in each call, and how many of them have to be made at least
-    end      the input that is given the length of the stream
+    delay    output -> leading frames that do not belong to the stream
+    awaited  frames in each call, and the least number of them to make
+    end      the input for the length of the stream
     """
 
     symbol: Symbol

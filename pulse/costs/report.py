@@ -15,7 +15,7 @@ COLUMNS = ("node", "op", "output", "parameters", "multiply-adds", "elementwise")
 
 @record
 class NodeCost:
-    """One node: what it makes, and what that takes.
+    """One node: its outputs and its cost.
 
     shapes      of its outputs, as text
     parameters  numbers of the float constants that it is the first to read
@@ -43,7 +43,7 @@ class NodeCost:
 
 @record
 class PulseCost:
-    """What a pulsed model takes.
+    """The cost of a pulsed model.
 
     pulse        frames of the symbol in each pulse
     work         of one pulse, garbage at the ends and frames that are computed again included
@@ -68,7 +68,7 @@ class PulseCost:
 
 @record
 class ProgramCost:
-    """What a program takes, in bytes: weights once, state and arena for each stream."""
+    """The memory of a program, in bytes: weights once, state and arena for each stream."""
 
     instructions: int
     weight_bytes: int
@@ -87,7 +87,7 @@ class ProgramCost:
 
 @record
 class CostReport(Report):
-    """What a model is made of and what it takes to run it.
+    """The parts of a model and their cost.
 
     symbol        the dim that is time; None if there is not exactly one
     rate_hz       frames of the symbol a second, where known

@@ -1,6 +1,6 @@
 """Constant scales and shifts of channels that become part of the weights.
 
-Folded in double precision. A fold is left out where the new weights would overflow or lose small values.
+Folding uses double precision. It is skipped if the new weights would overflow or lose small values.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ class Affine:
 
 
 def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
-    """What a node does to the channels along ``axis``, if it is a constant affine that keeps the shape."""
+    """The effect of a node on the channels along ``axis``, if it is a constant affine function that keeps the shape."""
     if not isinstance(node.op, Elementwise) or node.op.kind not in ("add", "sub", "mul", "div"):
         return None
     values = [known_value(graph, outlet) for outlet in node.inputs]

@@ -46,8 +46,7 @@ class _NodeIndex:
     def twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
         """Earlier nodes with the op and the inputs of ``node``, which is added to the index.
 
-        The nodes before ``node`` do not change any more in this sweep; what a later rewrite changes, the next sweep
-        finds.
+        The nodes before ``node`` no longer change in this sweep; the next sweep finds changes by later rewrites.
         """
         candidates = self._by_computation.setdefault(_computation(node), [])
         same = [

@@ -18,7 +18,7 @@ from pulse.patch import Patch
 from pulse.typed import TypedGraph, known_value
 
 MOVES = (AddAxis, RemoveAxis, Reshape, Transpose, Expand, Slice)
-"""Ops whose outputs hold values of their input alone."""
+"""Ops whose outputs contain only values of their input."""
 SMALL = 64
 """The most elements of a constant whose bounds are taken."""
 STRICT = {"less": True, "less_equal": False, "greater": True, "greater_equal": False}
@@ -27,7 +27,7 @@ Bounds: TypeAlias = tuple[TDim, TDim]
 
 
 def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The one value that all elements of a wire have, as an array without axes; None if it is not known."""
+    """The common value of all elements of a wire, as an array without axes; None if unknown."""
     functions: list[Op] = []
     node = graph.node(outlet)
     while known_value(graph, outlet) is None and (isinstance(node.op, MOVES) or _maps_one(node.op)):

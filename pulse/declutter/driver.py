@@ -45,7 +45,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
 def declutter(model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None) -> N:
     """An equivalent model with fewer nodes; the given model is not changed.
 
-    stop_after  no more than this many rewrites, to find the one that is to blame
+    stop_after  make at most this many rewrites, to find a wrong one
     """
     return declutter_and_count(model, rules, stop_after)[0]
 
@@ -69,7 +69,7 @@ def declutter_and_count(
 def _lean_bodies(
     graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], stop_after: int | None
 ) -> None:
-    """Declutter the bodies of scans and loops; the graph around them stays as it is."""
+    """Declutter the bodies of scans and loops; the graph around them does not change."""
     for node in graph.nodes:
         if isinstance(node.op, Scan | Loop):
             rewrites_left = None if stop_after is None else stop_after - fired.total()

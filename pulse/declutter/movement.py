@@ -76,7 +76,7 @@ def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    """T(f(S(x), S(y))) = f(x, y), T being the inverse of S; one-element constants stay as they are."""
+    """T(f(S(x), S(y))) = f(x, y), where T is the inverse of S; one-element constants do not change."""
     if not isinstance(node.op, Elementwise) or graph.is_output(result(node)):
         return None
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(result(node)).successors]

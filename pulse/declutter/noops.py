@@ -1,4 +1,4 @@
-"""Nodes that give back one of their inputs."""
+"""Nodes that return one of their inputs."""
 
 from pulse.declutter.conditions import uniform_value
 from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
@@ -26,7 +26,7 @@ IDEMPOTENT = frozenset({"abs", "ceil", "floor", "relu", "round", "sign"})
 """Functions with f(f(x)) = f(x)."""
 
 SELF_OF_ONE = frozenset({"sum", "mean", "max", "min", "prod"})
-"""Reductions that give back a single value."""
+"""Reductions that return a single value."""
 
 
 def _same_shape(graph: TypedGraph, node: TypedNode) -> Patch | None:

@@ -55,7 +55,7 @@ def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    """The padding of one axis behind an op that leaves this axis alone."""
+    """The padding of one axis after an op that does not change this axis."""
     slots = [slot for slot, outlet in enumerate(node.inputs) if isinstance(graph.node(outlet).op, Pad)]
     if len(slots) != 1 or len(node.outputs) > 1:
         return None
@@ -84,7 +84,7 @@ def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
 def _find_padded_op(
     graph: TypedGraph, node: TypedNode, pad: TypedNode, slot: int, axis: int
 ) -> tuple[Op, int] | None:
-    """The op in front of the padding, and where it has the padded axis; None if it does not leave this axis alone."""
+    """The op before the padding, and its axis for the padded one; None if it changes this axis."""
     fact, out = graph.fact(node.inputs[slot]), graph.fact(result(node))
     match node.op:
         case Transpose(perm):
@@ -116,7 +116,7 @@ def _find_padded_op(
 
 
 def _is_kept(before: Shape, axis: int, after: Shape, place: int) -> bool:
-    """Whether a reshape leaves an axis as it is, at a place."""
+    """Whether a reshape keeps an axis, at a place."""
     return (
         before[axis] == after[place]
         and volume(before[:axis]) == volume(after[:place])

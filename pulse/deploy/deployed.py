@@ -35,7 +35,7 @@ class Deployed:
     title     the model's
     program   the rows, weights and memories
     rate_hz   frames of the symbol per second; None if it is not known
-    external_weights  whether the weights are a file beside the library
+    external_weights  whether the weights are a file next to the library
     """
 
     name: str
@@ -61,7 +61,7 @@ class Deployed:
 
     @property
     def assumptions(self) -> list[TDim]:
-        """What the length of a stream must satisfy."""
+        """The conditions on the length of a stream."""
         model = self.program.model
         return [each for each in model.assumptions if each.symbols <= {model.symbol}]
 
@@ -145,9 +145,7 @@ def prepare_deployment(
             "whose every node has a kernel become libraries: compile it with backend='numba'"
         )
     if program.fetched:
-        raise WriteError(f"{title}: a program that fetches inner wires becomes no library; leave out fetches")
+        raise WriteError(f"{title}: a program that fetches inner wires cannot become a library; omit fetches")
     if external_weights and not program.weights.size:
-        raise WriteError(
-            f"{title}: the model has no weights for a file of their own; leave out --external-weights"
-        )
+        raise WriteError(f"{title}: the model has no weights for a separate file; omit --external-weights")
     return Deployed(name, title, program, None if rate_hz is None else Fraction(rate_hz), external_weights)

@@ -17,7 +17,7 @@ UNJUDGED = (
 
 
 def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: Vector) -> str:
-    """What is in the folder, the ports, the delays, and how to use it; ``needs`` are functions of libm."""
+    """Describe the folder, the ports, the delays, and their use; ``needs`` are functions of libm."""
     program = model.program
     rounded = "" if program.activations == "f32" else f", activations of {program.activations}"
     rows = [

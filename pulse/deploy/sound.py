@@ -35,9 +35,7 @@ class SoundPorts:
 def sound_ports(model: Deployed) -> SoundPorts:
     """The ports, for hosts of sound. Raises WriteError: it does not take sound, or its rate is not known."""
     if model.rate_hz is None:
-        raise WriteError(
-            f"{model.title}: its sample rate is not known, which hosts of sound need; say --rate"
-        )
+        raise WriteError(f"{model.title}: its sample rate is unknown, but plug-in hosts need it; give --rate")
     others = [port for port in model.program.inputs if not is_sound(model, port)]
     if others:
         port = others[0]

@@ -313,12 +313,12 @@ def _is_absorbable(monomial: Monomial, coefficient: int, k: int) -> bool:
 
 
 def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
-    """The operands; those of a nested atom of the same kind replace it."""
+    """The operands; those of a nested atom of the same kind replace it, and a constant added to it is added to each."""
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
-        bare = not dim.const and len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
-        atom = dim.terms[0][0][0] if bare else None
-        options.extend(atom.options if isinstance(atom, kind) else (dim,))
+        alone = len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
+        atom = dim.terms[0][0][0] if alone and (kind is not Broadcast or not dim.const) else None
+        options.extend([each + dim.const for each in atom.options] if isinstance(atom, kind) else [dim])
     if not options:
         raise DimError(f"{kind.name} of no dimensions; give one or more")
     return options

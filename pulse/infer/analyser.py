@@ -24,7 +24,7 @@ def infer_facts(
     nodes: Sequence[Node[InferenceFact, ModelOp]],
     claims: Iterable[tuple[OutletId, InferenceFact]] = (),
 ) -> Facts:
-    """All that can be known of the wires of some nodes, from the facts of the graph and from claims about wires.
+    """Infer all facts of the wires of some nodes, from the facts of the graph and from claims about wires.
 
     It goes in rounds: each node around which something is new speaks, of the facts as the round found them, and what
     all of them said is taken in at once. So the order of the nodes has no effect, nor has doing it again.
@@ -59,9 +59,9 @@ class _Analyser:
         return self._facts
 
     def _forward(self) -> set[int]:
-        """Run the translators of nodes with known inputs; return the nodes that this does not settle.
+        """Run the translators of nodes with known inputs; return the remaining nodes.
 
-        Nodes are asked after what they read, so this alone analyses a model whose inputs are known.
+        Nodes come after the nodes that they read, so this alone analyses a model with known inputs.
         """
         fresh: set[int] = set()
         failed: list[str] = []
@@ -77,7 +77,7 @@ class _Analyser:
         return fresh
 
     def _settle(self, node: Node[InferenceFact, ModelOp]) -> bool:
-        """Record the result of a node's translator, if its inputs are known; return whether the node is settled."""
+        """Record the result of a node's translator, if its inputs are known; return whether the node is done."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
         if any(wire_facts.fact(wire).to_typed() is None for wire in node.inputs):
             return False
@@ -93,7 +93,7 @@ class _Analyser:
         return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
     def _round(self, fresh: set[int]) -> Statement:
-        """The facts that each node adds to those known of its wires."""
+        """The facts that each node adds to the known facts of its wires."""
         statement: Statement = {}
         failed: list[str] = []
         for number in fresh:

@@ -17,9 +17,9 @@ def quotient(total: TDim, divisor: int) -> TDim | None:
 
 
 def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
-    """The value of ``unknown`` that solves ``left == right``; None if it is not known to be unique.
+    """The value of ``unknown`` that solves ``left == right``; None if it is not proved to be unique.
 
-    ``right`` must not depend on the unknown. A negative result says that there is no size with which they are equal.
+    ``right`` must not depend on the unknown. A negative result means that no size solves the equation.
     """
     solution = _linear(left, right, unknown)
     if solution is not None or left.symbols != frozenset((unknown,)) or not right.is_const:

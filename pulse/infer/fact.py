@@ -1,4 +1,4 @@
-"""InferenceFact: what is known of a wire before the model is analysed; facts of one wire are combined or contradict."""
+"""InferenceFact: partial facts of a wire before the model is analysed; facts of one wire are combined or contradict."""
 
 from collections.abc import Sequence
 from typing import TypeAlias, cast
@@ -17,11 +17,11 @@ Dims: TypeAlias = tuple[Dim, ...]
 
 @record(eq=False)
 class InferenceFact:
-    """What is known of a wire before it is analysed; None is unknown.
+    """The known facts of a wire before it is analysed; None is unknown.
 
     dtype   the type
-    shape   the sizes from the front, None for those that are not known
-    value   an array; an array of objects may hold dims, and None for entries that are not known
+    shape   the sizes from the first axis on, None for unknown ones
+    value   an array; an array of objects may hold dims, and None for unknown entries
     open    more axes may follow those of ``shape``; a shape of None is open by itself
     """
 
@@ -32,7 +32,7 @@ class InferenceFact:
 
     @classmethod
     def of(cls, fact: TypedFact) -> "InferenceFact":
-        """All that a typed fact knows."""
+        """The same facts as a typed fact."""
         return cls(fact.dtype, fact.shape, fact.value)
 
     @classmethod
@@ -42,7 +42,7 @@ class InferenceFact:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, if it is known."""
+        """The number of axes; None if unknown."""
         return None if self.shape is None or self.open else len(self.shape)
 
     @property
@@ -51,13 +51,13 @@ class InferenceFact:
         return self.shape or ()
 
     def dim(self, axis: int) -> Dim:
-        """The size of an axis; an axis counted from the end is known only with the rank."""
+        """The size of an axis; an axis counted from the end needs a known rank."""
         if axis < 0:
             axis = axis + self.rank if self.rank is not None else len(self.dims)
         return self.dims[axis] if 0 <= axis < len(self.dims) else None
 
     def to_typed(self) -> TypedFact | None:
-        """The typed fact, or None unless type and every dim are known."""
+        """The typed fact; None unless type and every dim are known."""
         if self.dtype is None or self.rank is None:
             return None
         dims = tuple(dim for dim in self.dims if dim is not None)
@@ -102,7 +102,7 @@ def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
 
 
 def _adds_nothing(fact: InferenceFact, other: InferenceFact) -> bool:
-    """Whether ``fact`` already says all that ``other`` says, in equal terms; a proof of equality is not tried."""
+    """Whether ``fact`` already includes all of ``other``, in equal terms; equality is not proved."""
     if other.dtype is not None and other.dtype != fact.dtype:
         return False
     if other.value is not None and other.value is not fact.value:

@@ -25,9 +25,9 @@ from pulse.typed import TypedGraph, TypedNetwork, constant
 
 @record
 class Outcome:
-    """What a translation said.
+    """The result of a translation.
 
-    holes     where the holes of its inputs are
+    holes     the places of the holes of its inputs
     facts     of the outputs, in terms of holes
     demands   dims that must be 0
     """
@@ -42,7 +42,7 @@ def translate_node(
 ) -> Outcome | None:
     """The outcome of a translation; None if too little is known for it.
 
-    A node that cannot be translated says nothing here: it is refused, with the reason, when the model is analysed.
+    A node that cannot be translated has no outcome here: it is refused, with the reason, when the model is analysed.
     Raises FactError if known inputs do not fit each other.
     """
     facts = [wire_facts.fact(wire) for wire in inputs]
@@ -83,7 +83,7 @@ def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
 
 
 def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
-    """Refine the facts with an outcome and what is known of the outputs. Raises FactError."""
+    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError."""
     equations = [(demand, TDim.of(0)) for demand in outcome.demands]
     for outlet, fact in zip(outputs, outcome.facts):
         sizes = InferenceFact(fact.dtype, (None,) * fact.rank)

@@ -12,7 +12,7 @@ from pulse.infer.fact import Dim, InferenceFact, has_gaps, value_of
 from pulse.infer.wire_facts import Axis
 
 Places: TypeAlias = dict[Symbol, Axis | None]
-"""Each hole -> the size that it stands for; None for an entry of a value."""
+"""Each hole -> the place of the size that it replaces; None for an entry of a value."""
 
 POOL = 16
 INT64 = np.dtype(np.int64)
@@ -41,7 +41,7 @@ class Holes:
     def fill(self, wire: OutletId, fact: InferenceFact, is_list: bool) -> TypedFact | None:
         """A fact with a hole for each unknown size; None if type or rank are unknown.
 
-        listed   entries of its value that are not known become holes as well, if it can be a list of dims
+        listed   unknown entries of its value become holes as well, if it can be a list of dims
         """
         if fact.dtype is None or fact.rank is None:
             return None

@@ -1,4 +1,4 @@
-"""FileNetwork: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
+"""FileNetwork: a file as read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -72,10 +72,10 @@ ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
-    claims   what the file says of wires other than its inputs
-    names    what it calls the sizes of outputs; only for inputs that nothing else determines
-    spending  what the analysis has taken of the file's budget
-    variables  the inputs and outputs that the file keeps inside of itself
+    claims   the file's claims about wires other than its inputs
+    names    its names of output sizes; only for inputs that nothing else determines
+    spending  the used part of the file's budget
+    variables  the inputs and outputs that the file keeps as variables
     """
 
     graph: ModelGraph
@@ -110,9 +110,9 @@ class FileNetwork:
         return replace(self, graph=graph, scope=terms.scope)
 
     def analyse(self) -> TypedNetwork:
-        """Derive every type and shape; those of the inputs that the file does not state are inferred first.
+        """Derive every type and shape; those of inputs that the file does not state are inferred first.
 
-        Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
+        Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
         Raises LoadError (operators not covered, unknown dims), FactError.
         """
         with count_spending(self.spending) as spending:
@@ -125,10 +125,10 @@ class FileNetwork:
         return all(fact.to_typed() is not None for fact in facts)
 
     def infer(self) -> Self:
-        """The same model with all that can be known of its wires, from inputs, constants and outputs.
+        """The same model with all inferred facts of its wires, from inputs, constants and outputs.
 
-        What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction;
-        what it calls the sizes of outputs, where that leaves it unknown as well.
+        The file's claims about wires are used if some input is still unknown, unless they lead to a contradiction; its
+        names of output sizes are used if an input is then still unknown.
         Raises LoadError if facts contradict each other, naming the node and both.
         """
         with count_spending(self.spending):
@@ -144,7 +144,7 @@ class FileNetwork:
                 warn_contradicted(self.title, error)
                 claims = ()
         if self.names and not self._are_inputs_known(facts[outlet] for outlet in self.graph.inputs):
-            with suppress(LoadError):  # names that contradict the graph say nothing
+            with suppress(LoadError):  # names that contradict the graph are ignored
                 named_facts = infer_facts(self.graph, self.scope, nodes, (*claims, *self.names))
                 if all(_is_named(facts[outlet], named_facts[outlet]) for outlet in self.graph.inputs):
                     facts = named_facts
@@ -205,7 +205,7 @@ class FileNetwork:
             )
 
     def lines(self) -> list[str]:
-        """The model as text, with what is known of every wire: inputs, nodes and outputs, one a line."""
+        """The model as text, with the known facts of every wire: inputs, nodes and outputs, one per line."""
         network = self.infer()
         graph = network.graph
         lines = [f"model {self.title}"]
@@ -244,7 +244,7 @@ def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
 
 
 def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
-    """Whether a fact is complete and its newly known sizes are numbers or symbols, not expressions."""
+    """Whether a fact is complete and its new sizes are numbers or symbols, not expressions."""
     old_dims = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
     fresh = [new for old, new in zip(old_dims, fact.dims) if old is None and new is not None]
     plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)

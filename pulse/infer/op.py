@@ -23,7 +23,7 @@ class ModelOp:
 
     @property
     def origin(self) -> str:
-        """Where the node comes from: its name in the file and the line of the program, if the file has them."""
+        """The origin of the node: its name in the file and the line of the program, if the file has them."""
         return ""
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
@@ -43,7 +43,7 @@ class ModelOp:
     def says(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
-        """The relations between its wires, from what is known of them; all of them are in ``wire_facts``."""
+        """The relations between its wires, from their known facts in ``wire_facts``."""
         return ()
 
     def detail(self) -> str:

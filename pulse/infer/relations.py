@@ -14,7 +14,7 @@ from pulse.support.record import record
 
 
 class Relation(Protocol):
-    """A condition that wires meet."""
+    """A condition on wires."""
 
     def apply(self, facts: WireFacts) -> None:
         """Refine the facts of the wires by each other. Raises FactError if they contradict it."""
@@ -127,7 +127,7 @@ class HasSize:
 
 @record
 class HasSizes:
-    """The shape of a wire; sizes that are not known are None."""
+    """The shape of a wire; unknown sizes are None."""
 
     wire: OutletId
     sizes: Dims

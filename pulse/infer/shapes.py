@@ -42,9 +42,9 @@ def _left_over(whole: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
 
 @record
 class Broadcasting:
-    """``out`` is the shape that broadcasting gives to the inputs, which are lined up at their last axes.
+    """``out`` is the broadcast shape of the inputs, which are aligned at their last axes.
 
-    end   how many of the last axes are left out, on every wire
+    end   the number of last axes to omit, on every wire
     """
 
     out: OutletId
@@ -74,7 +74,7 @@ class Broadcasting:
             HasRank([self.inputs[ranks.index(None)]], out).apply(facts)
 
     def _whole(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
-        """Where the rank of some input is not known: a size other than 1 is that of the output."""
+        """For inputs of unknown rank: a size other than 1 is that of the output."""
         large = [size for axis in inputs if (size := facts.size(axis)) is not None and size != 1]
         for size in large:
             facts.give(out, size)

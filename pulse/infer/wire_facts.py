@@ -19,7 +19,7 @@ class Axis:
 
 
 class WireFacts:
-    """What is known of some wires, and whether it grew.
+    """The known facts of some wires, and whether they have changed.
 
     label   the name of a wire, for errors
     """
@@ -32,11 +32,11 @@ class WireFacts:
         self._label = label
 
     def fact(self, wire: OutletId) -> InferenceFact:
-        """What is known of a wire."""
+        """The known facts of a wire."""
         return self.facts[wire]
 
     def rank(self, wire: OutletId) -> int | None:
-        """The number of axes, if it is known."""
+        """The number of axes; None if unknown."""
         return self.facts[wire].rank
 
     def size(self, axis: Axis) -> Dim:
@@ -44,7 +44,7 @@ class WireFacts:
         return self.facts[axis.wire].dim(axis.axis)
 
     def value(self, wire: OutletId) -> Array | None:
-        """The value of a wire, or None unless all of it is known."""
+        """The value of a wire; None unless all of it is known."""
         value = self.facts[wire].value
         return None if value is None or has_gaps(value) else value
 

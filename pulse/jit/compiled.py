@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from pulse.jit.library import library
-from pulse.jit.python_call import CallForm
+from pulse.jit.python_call import PythonCall
 from pulse.support.not_copyable import NotCopyable
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class CompiledFunction(NotCopyable, ABC):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
     options    for numba
-    form       how Python calls it; None if only compiled code does
+    python     how Python calls it; None if only compiled code does
     """
 
     why_not = "its address is of this process; find it by its name in the other one"
@@ -35,7 +35,7 @@ class CompiledFunction(NotCopyable, ABC):
         name: str,
         function: Callable[..., Any],
         options: Mapping[str, Any],
-        form: CallForm | None = None,
+        python: PythonCall | None = None,
     ) -> None:
         self.name = name
         self.function = function
@@ -44,7 +44,7 @@ class CompiledFunction(NotCopyable, ABC):
         self.unkept: str | None = None
         """Why the compiled form could not be stored there; None if it was."""
         self.options = options
-        self._form = form
+        self._python = python
         self.loaded_address: int | None = None
         """Its address in this process; None before it is loaded."""
 
@@ -55,7 +55,7 @@ class CompiledFunction(NotCopyable, ABC):
 
     @property
     def address(self) -> int:
-        """The address in this process of the C function, or of its ``form`` for Python."""
+        """The address in this process of the C function, or of its wrapper for Python."""
         if self.loaded_address is None:
             self.prepare()
         return cast(int, self.loaded_address)
@@ -75,7 +75,7 @@ class CompiledFunction(NotCopyable, ABC):
         """Compile the function for the processor; ``symbol`` is its name in the code. Raises CompileError."""
         from pulse.jit.native_code import emit_code, optimise
 
-        module = optimise(self.name, symbol, self.function, self.signature, self.options, self._form)
+        module = optimise(self.name, symbol, self.function, self.signature, self.options, self._python)
         return emit_code(module, symbol)
 
     def code(self, only: frozenset[int] | None = None) -> "NativeCode":
@@ -107,7 +107,7 @@ class CompiledFunction(NotCopyable, ABC):
         """Return the stored form of the function."""
         from pulse.jit.kept_code import KeptCode
 
-        return KeptCode.of(self.name, cast(FunctionType, self.function), self.signature, self._form)
+        return KeptCode.of(self.name, cast(FunctionType, self.function), self.signature, self._python)
 
     def _find_carried(self) -> int | None:
         """Return the address in the machine code that comes with the package; None if it is not there."""

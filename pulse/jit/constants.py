@@ -18,9 +18,9 @@ def constants_object(constants: Mapping[str, bytes]) -> bytes:
     module.triple, module.data_layout = processor().triple, str(machine.target_data)
     for name, data in constants.items():
         kind = ir.ArrayType(ir.IntType(8), max(len(data), 1))
-        made = ir.GlobalVariable(module, kind, name)
-        made.global_constant, made.align = True, ALIGNMENT
-        made.initializer = ir.Constant(kind, bytearray(data or b"\0"))
+        variable = ir.GlobalVariable(module, kind, name)
+        variable.global_constant, variable.align = True, ALIGNMENT
+        variable.initializer = ir.Constant(kind, bytearray(data or b"\0"))
     parsed = llvm.parse_assembly(str(module))
     for name in constants:
         parsed.get_global_variable(name).visibility = "hidden"

@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.declared import CSignature
-from pulse.jit.python_call import CallForm, builtin
+from pulse.jit.python_call import PythonCall, builtin
 
 OPTIONS = {"error_model": "numpy"}
 
@@ -32,7 +32,7 @@ class Entry(CompiledFunction):
         keeps_gil: bool = False,
         objects: tuple[int, ...] = (),
     ) -> None:
-        super().__init__(name, function, OPTIONS, CallForm(arguments, gives_int, keeps_gil, objects))
+        super().__init__(name, function, OPTIONS, PythonCall(arguments, gives_int, keeps_gil, objects))
         self._c_signature = CSignature("i64" if gives_int else None, ("i64",) * arguments)
         self._call: Callable[..., Any] | None = None
 
@@ -76,9 +76,9 @@ def entry(
     """Declare an entry of this many int arguments. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        made = Entry(name, function, arguments, gives_int, keeps_gil, objects)
-        ENTRIES[name] = made
-        return made
+        declared = Entry(name, function, arguments, gives_int, keeps_gil, objects)
+        ENTRIES[name] = declared
+        return declared
 
     return declare
 
@@ -87,8 +87,8 @@ def callback(name: str, signature: CSignature) -> Callable[[Callable[..., Any]],
     """Declare a callback with a ``c_signature``."""
 
     def declare(function: Callable[..., Any]) -> Callback:
-        made = Callback(name, function, signature)
-        ENTRIES[name] = made
-        return made
+        declared = Callback(name, function, signature)
+        ENTRIES[name] = declared
+        return declared
 
     return declare

@@ -12,7 +12,7 @@ from pulse.jit.fingerprint import fingerprint
 from pulse.jit.kernel_file import DamagedError, NativeCode
 from pulse.jit.levels import named_level
 from pulse.jit.notice import warn_once
-from pulse.jit.python_call import CallForm
+from pulse.jit.python_call import PythonCall
 from pulse.support.record import record
 
 DIGITS = 32
@@ -27,9 +27,9 @@ class KeptCode:
     fingerprint: str
 
     @classmethod
-    def of(cls, name: str, function: FunctionType, signature: Any, form: CallForm | None) -> "KeptCode":
+    def of(cls, name: str, function: FunctionType, signature: Any, python: PythonCall | None) -> "KeptCode":
         """Return the stored form of a function; ``signature`` is numba's."""
-        return cls(name, fingerprint(function, signature, form))
+        return cls(name, fingerprint(function, signature, python))
 
     def with_rows(self, rows: frozenset[int]) -> "KeptCode":
         """Return the stored form of the function compiled with only some rows of dispatchers."""

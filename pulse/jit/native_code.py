@@ -138,7 +138,7 @@ def optimise(
     function: Callable,
     signature: Any,
     options: Mapping[str, Any],
-    python: python_call.CallForm | None = None,
+    python: python_call.PythonCall | None = None,
 ):
     """Return the LLVM code of a function, for ``emit_code``; ``symbol`` is its one global function.
 

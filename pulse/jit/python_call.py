@@ -29,7 +29,7 @@ def addresses() -> dict[str, int]:
 
 
 @record
-class CallForm:
+class PythonCall:
     """How Python calls a C function.
 
     arguments  the number of arguments
@@ -59,7 +59,7 @@ _defined: list[_MethodDef] = []
 
 def builtin(name: str, address: int) -> Callable[..., int | None]:
     """Return the Python function whose code, from ``python_call_codegen``, is at the address."""
-    made = _MethodDef(name.encode(), address, METH_FASTCALL, None)
-    _defined.append(made)
+    method = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+    _defined.append(method)
     create = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
-    return create(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(made), None, None)
+    return create(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(method), None, None)

@@ -3,7 +3,7 @@
 
 from llvmlite import ir
 
-from pulse.jit.python_call import CallForm
+from pulse.jit.python_call import PythonCall
 
 INT, INT64, POINTER = ir.IntType(32), ir.IntType(64), ir.PointerType(ir.IntType(8))
 NOTHING = ir.VoidType()
@@ -20,7 +20,7 @@ FUNCTIONS = {
 """The functions of the interpreter's stable interface: result and argument types."""
 
 
-def code(form: CallForm, symbol: str, function: str, triple: str) -> str:
+def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
     """Return the LLVM code of ``symbol``, a METH_FASTCALL wrapper of a C function of int64. Its self is None."""
     module = ir.Module(symbol)
     module.triple = triple
@@ -28,7 +28,7 @@ def code(form: CallForm, symbol: str, function: str, triple: str) -> str:
         name: ir.Function(module, ir.FunctionType(result, arguments), name)
         for name, (result, *arguments) in FUNCTIONS.items()
     }
-    inner_type = ir.FunctionType(INT64 if form.gives_int else NOTHING, [INT64] * form.arguments)
+    inner_type = ir.FunctionType(INT64 if python.gives_int else NOTHING, [INT64] * python.arguments)
     inner = ir.Function(module, inner_type, function)
     outer_type = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT64])
     outer = ir.Function(module, outer_type, symbol)
@@ -38,13 +38,13 @@ def code(form: CallForm, symbol: str, function: str, triple: str) -> str:
     def call(name: str, *arguments):
         return builder.call(known[name], arguments)
 
-    with builder.if_then(builder.icmp_signed("!=", count, INT64(form.arguments)), likely=False):
+    with builder.if_then(builder.icmp_signed("!=", count, INT64(python.arguments)), likely=False):
         call("PyErr_BadArgument")
         builder.ret(NULL)
     values = []
-    for place in range(form.arguments):
+    for place in range(python.arguments):
         argument = builder.load(builder.gep(given, [INT64(place)]))
-        if place in form.objects:
+        if place in python.objects:
             values.append(builder.ptrtoint(argument, INT64))
             continue
         value = call("PyLong_AsLongLong", argument)
@@ -54,11 +54,11 @@ def code(form: CallForm, symbol: str, function: str, triple: str) -> str:
         ):
             builder.ret(NULL)
         values.append(value)
-    thread = None if form.keeps_gil else call("PyEval_SaveThread")
+    thread = None if python.keeps_gil else call("PyEval_SaveThread")
     result = builder.call(inner, values)
     if thread is not None:
         call("PyEval_RestoreThread", thread)
-    if form.gives_int:
+    if python.gives_int:
         builder.ret(call("PyLong_FromLongLong", result))
     else:
         call("Py_IncRef", none)

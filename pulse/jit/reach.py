@@ -72,7 +72,7 @@ class TableCheck:
         for each, pointer in pointers:
             if not pointer.covered:
                 raise UnsafeRowError(
-                    f"it does not say how far it reaches into {each.name}; see RowFields.reaches"
+                    f"it does not declare how far it reaches into {each.name}; see RowFields.reaches"
                 )
         self._loops += max(loops, 1)
         if self._loops > MOST_LOOPS:
@@ -99,7 +99,7 @@ class TableCheck:
         for first, stop in self._written:
             for byte in self._times:
                 if first < byte + 8 and byte < stop:
-                    raise UnsafeRowError(f"bytes {first} to {stop} of the state lie over a word of time")
+                    raise UnsafeRowError(f"bytes {first} to {stop} of the state overlap a word of time")
 
     def _decode(
         self,

@@ -75,12 +75,12 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
         instruction = _instruction_of(function)
         if not instruction.__dict__.get("kernel"):
             instruction.kernel = name
-        made: dict[Form, Kernel] = {
+        kernels: dict[Form, Kernel] = {
             form: _declare(in_form(name, form), function, form) for form in instruction.forms()
         }
-        for one in made.values():
-            one.forms = made
-        return made["f32"]
+        for one in kernels.values():
+            one.forms = kernels
+        return kernels["f32"]
 
     return declare
 
@@ -98,9 +98,9 @@ def _declare(name: str, function: KernelFunction, form: Form) -> Kernel:
     taken = KERNELS.get(name)
     if taken and _place(taken.function) != _place(function):
         raise ValueError(f"kernel {name}: the name is taken by {_place(taken.function)}; choose another")
-    KERNELS[name] = made = Kernel(name, function, len(_by_number), form)
-    _by_number.append(made)
-    return made
+    KERNELS[name] = declared = Kernel(name, function, len(_by_number), form)
+    _by_number.append(declared)
+    return declared
 
 
 def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
@@ -136,10 +136,10 @@ def routine(function: Function) -> Function:
 
 def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
     """Load or compile the named kernels (all if None)."""
-    wanted = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
-    for one in wanted:
+    kernels = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
+    for one in kernels:
         one.prepare()
-    return wanted
+    return kernels
 
 
 def modules_of(names: Iterable[str]) -> dict[str, str]:

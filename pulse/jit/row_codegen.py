@@ -93,9 +93,9 @@ def _parts_of(builder, value):
 
 
 def _row(context, builder, kind, words, bases):
-    made = cgutils.create_struct_proxy(kind)(context, builder)
-    made.words, made.bases = words, bases
-    return made._getvalue()
+    row = cgutils.create_struct_proxy(kind)(context, builder)
+    row.words, row.bases = words, bases
+    return row._getvalue()
 
 
 @lower_getattr_generic(RowType)

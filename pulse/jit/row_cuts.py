@@ -60,7 +60,7 @@ def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_at: in
     """Return the rows of the parts; ``scratch_at``: the byte of the arena at which their scratch memory begins."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
     placed, cut = _words(kernel, row), parts.cut
-    made: list[list[int]] = []
+    rows: list[list[int]] = []
     for number, (first, last) in enumerate(zip(parts.bounds, parts.bounds[1:])):
         part = [*words]
         part[placed[cut.count].index] = last - first
@@ -75,8 +75,8 @@ def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_at: in
                 word = placed[name]
                 part[word.index] = ARENA << REGION_SHIFT | at
                 at += _align(elements * word.element)
-        made.append(part)
-    return made
+        rows.append(part)
+    return rows
 
 
 def _align(size: int) -> int:

@@ -117,7 +117,7 @@ def read_onnx(
 def _read_onnx(content: Content, reading: Reading) -> Model:
     if reading.signature is not None:
         raise LoadError(
-            f"{content.path or 'the model'}: an ONNX file has no signatures; leave out {spell('signature')}"
+            f"{content.path or 'the model'}: an ONNX file has no signatures; omit {spell('signature')}"
         )
     model = read_onnx(
         content.source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
     Loadable: TypeAlias = Loaded | Network | Program | Sketch | ModelSource
-    """Whatever says what a model is."""
+    """The possible sources of a model."""
 
 
 def load(

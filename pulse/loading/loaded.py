@@ -90,7 +90,7 @@ class Loaded:
 
     @property
     def defines_pulse(self) -> bool:
-        """Whether the model itself says what a pulse is: it takes chunks, or is in pulses."""
+        """Whether the model itself determines the pulse: it takes chunks, or is in pulses."""
         ready = self.program is not None or self._pulsed_model is not None
         return ready or is_exported(self.metadata) or self.chunks is not None
 

@@ -56,7 +56,7 @@ def resolve(
 ) -> ResolvedModel:
     """Find out whether a model is one of chunks.
 
-    It is, where the user says how it is called, where its file keeps variables, or where states are found
+    It is if the user describes how it is called, if its file keeps variables, or if states are found
     (``Candidates``).
 
     Raises PulseError
@@ -127,17 +127,17 @@ def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:
 def _resolve_exported(
     model: Model | TypedModel, chunking: Chunking, symbol: str | None, outputs: Sequence[str] | None
 ) -> ResolvedModel:
-    """A file that was written in pulses; it says itself how it is called. Raises PulsifyError."""
+    """A file that was written in pulses; its metadata describes how it is called. Raises PulsifyError."""
     if chunking.is_chunked or chunking.states is not None or outputs is not None:
         raise PulsifyError(
-            f"{model.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
-            "leave these options out, or give them for the model that it was made of"
+            f"{model.title}: it was written in pulses, so its states, axes, delays and outputs are fixed; omit "
+            f"these options, or give them for the original model"
         )
     return ResolvedModel(_analyse(model), symbol or model.metadata.get("pulse_symbol"))
 
 
 def _keep_outputs(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
-    """The model with more wires as outputs, so that what makes them stays as it is."""
+    """The model with more wires as outputs, so that the nodes that make them do not change."""
     more = [name for name in outputs or () if name not in typed.outputs]
     return typed.with_outputs([*typed.outputs, *more]) if more else typed
 

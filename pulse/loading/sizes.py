@@ -100,8 +100,8 @@ def call_of(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall |
         if chunking.pulse is None:
             pairs = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
             raise PulsifyError(
-                f"{model.title}: takes chunks of any length and states ({pairs}): say how many new frames of {main} a "
-                f"chunk has, with {spell('pulse')}; where there are no states, {spell('states', {})}"
+                f"{model.title}: takes chunks of any length and states ({pairs}): give the number of new frames of "
+                f"{main} in a chunk with {spell('pulse')}; if there are no states, {spell('states', {})}"
             )
         if (model.inputs[main].shape or ())[axis] != TDim.of(time):
             raise PulsifyError(

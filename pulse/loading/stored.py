@@ -15,11 +15,11 @@ def load_program(
     chunking: Chunking | None,
     *more: object,
 ) -> Loaded:
-    """Open a program file. Raises LoadError: options are given that say how a model is read."""
+    """Open a program file. Raises LoadError if options for reading a model are given."""
     states = chunking is not None and (chunking.is_chunked or chunking.states is not None)
     if any((outputs, symbol, states, *more)):
         raise LoadError(
-            f"{program.model.title}: is a program; it was compiled with the options that say how its model is read: "
-            "leave them out, or compile the model with them"
+            f"{program.model.title}: is a program; the options for reading its model are fixed: omit them, or "
+            f"compile the model with them"
         )
     return Loaded(program)

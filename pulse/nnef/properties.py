@@ -137,5 +137,5 @@ def notes_of(
         )
     except ValueError as error:
         raise LoadError(
-            f"{title}: what it says of its stream cannot be read ({error}); write it again"
+            f"{title}: its properties of the stream cannot be read ({error}); write it again"
         ) from error

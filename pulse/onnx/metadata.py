@@ -144,7 +144,7 @@ class Notes:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise LoadError(
-                f"what the file says of its stream cannot be read ({error!r}); export it again"
+                f"the metadata of the stream cannot be read ({error!r}); export it again"
             ) from error
 
 

@@ -52,9 +52,7 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
             domain, _, kind = name.rpartition("::")
             full_name = operator_name(domain, kind)
             if not override and _is_taken(full_name, translator):
-                raise LoadError(
-                    f"{name} is covered already; say operator({name!r}, override=True) to take its place"
-                )
+                raise LoadError(f"{name} exists already; use operator({name!r}, override=True) to replace it")
             GIVEN[full_name] = translator
         return translator
 

@@ -111,13 +111,13 @@ def _beside(folder: Path, location: str, what: str) -> Path:
         raise LoadError(f"{what}: its data file {location!r} is not a path ({error})") from error
     if not path.is_relative_to(os.path.realpath(folder)):
         raise LoadError(
-            f"{what}: its data {location!r} lies outside of the model's folder; move it beside the model"
+            f"{what}: its data {location!r} is outside of the model's folder; move it into that folder"
         )
     if not os.path.lexists(path):
-        raise LoadError(f"{what}: its data file {location!r} is missing; put it beside the model")
+        raise LoadError(f"{what}: its data file {location!r} is missing; put it into the model's folder")
     if not path.is_file():
         raise LoadError(
-            f"{what}: its data {location!r} is not a regular file; put the data file beside the model"
+            f"{what}: its data {location!r} is not a regular file; put the data file into the model's folder"
         )
     return path
 

@@ -28,8 +28,8 @@ class Check:
     low      the least of them; a float is rounded towards zero before
     high     the greatest of them
     column   the only position of the last axis that is checked; None: the whole operand
-    nonzero  all but 0, whatever ``low`` and ``high`` say
-    kind     what the operand must fit into, for messages
+    nonzero  all but 0; ``low`` and ``high`` are ignored
+    kind     the type that must hold the operand, for messages
     """
 
     slot: int

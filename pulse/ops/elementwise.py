@@ -268,7 +268,7 @@ class Elementwise(Op):
 
 
 def broadcast_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-    """Pointwise, where the stream axes of all inputs meet; an input without one must not vary along it."""
+    """Pointwise on the common stream axis of all inputs; an input without one must not vary along it."""
     rank = max(fact.rank for fact in inputs)
     meeting = {axis + rank - fact.rank for fact, axis in zip(inputs, axes) if axis is not None}
     if len(meeting) > 1:

@@ -13,7 +13,7 @@ from pulse.support.record import record
 class Within(Op):
     """The input unchanged; a value outside of ``low … high`` has no result.
 
-    For operators made of several ops, none of which checks the range.
+    It is for operators of several ops that do not check the range.
 
     Stream   pointwise
     """

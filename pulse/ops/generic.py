@@ -18,7 +18,7 @@ class Generic(Op):
 
     operator    its name, with its domain
     node        the node, for errors
-    attributes  as they are in the file
+    attributes  as in the file
     stated      the facts of its outputs
     """
 

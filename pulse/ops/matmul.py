@@ -87,7 +87,7 @@ class MatMul(Op):
 
 
 def packed_operand(inputs: Sequence[PulsedFact]) -> int | None:
-    """Which operand of a matrix product is a constant matrix that meets a tensor; None for two tensors."""
+    """The operand of a matrix product that is a constant matrix, multiplied with a tensor; None for two tensors."""
     left, right = inputs
     if _is_matrix(right) and left.value is None:
         return 1

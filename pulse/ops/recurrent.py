@@ -72,7 +72,7 @@ class Recurrent(Op):
         return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.states]
 
     def optional_slot(self, name: str) -> int | None:
-        """Which input is h, c or p; None if it is left out."""
+        """The index of input h, c or p; None if it is omitted."""
         return 4 + self.optional.index(name) if name in self.optional else None
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:

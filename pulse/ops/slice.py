@@ -36,7 +36,8 @@ class Slice(Op):
         size = x.shape[self.axis]
         extent = self.start - self.end
         if self.step > 0:
-            extent = dim_max(0, dim_min(self.end, size) - self.start)
+            end = self.end if size.prove_ge(self.end).yes else dim_min(self.end, size)
+            extent = dim_max(0, end - self.start)
         return [x.with_size(self.axis, ceil_div(extent, abs(self.step)))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -157,7 +157,7 @@ class ProofReport(Report):
 
     tried     the streams; lengths that the offline model refuses are in ``skipped``
     trials    what was to be tried
-    rejected  where a file is equal in one runtime and not in another: the difference in the other
+    rejected  if a file is equal in one runtime and not in another: the difference in the other
     """
 
     model: PulsedNetwork
@@ -214,11 +214,11 @@ class ProofReport(Report):
         return "equal: every frame of every stream"
 
     def sections(self) -> list[Section]:
-        """What was tried, what it showed, and the verdict."""
+        """The streams that were tried, their results, and the verdict."""
         return [Pairs(self.pairs()), Text(self.verdict)]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and texts of what was tried and what it showed."""
+        """Names and texts of the streams that were tried and of their results."""
         lengths = self.lengths
         span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
         pairs = [("streams", f"{span}: {_signals_text(self.tried)}; seed {self.seed}")]

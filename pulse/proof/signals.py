@@ -114,7 +114,7 @@ _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Arr
 
 
 def _integers(values: Array, low: int, high: int, port: Port) -> Array:
-    """Normal values spread evenly over a range; 0, or what is next to it, stays where it is."""
+    """Normal values spread evenly over a range; 0, or the value next to it, does not move."""
     rest = min(max(0, low), high)
     spread = low + np.floor((high - low + 1) * _uniform(values)).astype(np.int64)
     return np.where(values == 0, rest, np.clip(spread, low, high)).astype(port.dtype)

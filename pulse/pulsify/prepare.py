@@ -1,4 +1,4 @@
-"""Rewrites that only streaming needs. They keep the offline meaning and make explicit what a pulse cannot see."""
+"""Rewrites that only streaming needs. They keep the offline meaning and make whole-stream terms explicit."""
 
 from dataclasses import replace
 

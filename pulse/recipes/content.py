@@ -18,7 +18,7 @@ def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
     for option, value in values.items():
         if option != "pulse" and (value or option == "states"):
             raise LoadError(
-                f"{content.path or 'the model'}: a recipe says itself how its models are called; leave out "
+                f"{content.path or 'the model'}: a recipe itself describes how its models are called; omit "
                 f"{spell(option)}, and write {option} in the stage that it is for"
             )
     return recipe_model(

@@ -21,7 +21,7 @@ from pulse.recipes.whole import join_stages
 def embed_recipe(text: str, place: RecipeContext) -> ModelProto:
     """The one model that a recipe names, with the recipe in its metadata; there its name is ``"."``.
 
-    Weights that are in a file beside the model stay there. Raises LoadError
+    Weights in a file next to the model stay there. Raises LoadError
     """
     number, model = _only_model(parse_recipe(text, place))
     proto = _read(model)

@@ -20,7 +20,7 @@ class Framed:
 
 
 def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
-    """A model of one input and output of as many samples behind an axis of size 1, which becomes that of the frames.
+    """A model with one input and one output of equal size after an axis of size 1, which becomes the frame axis.
 
     hop  samples from one frame to the next
     """

@@ -1,4 +1,4 @@
-"""The stages that are functions of ``pulse.front``: their parameters, and shapes that follow from what they read."""
+"""The stages that are functions of ``pulse.front``: their parameters, and the shapes that follow from their inputs."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -29,7 +29,7 @@ def parameters(name: str) -> Mapping[str, object]:
 
 
 def check_parameters(name: str, values: Mapping[str, Value], where: str) -> dict[str, Any]:
-    """The parameters that a recipe gives. Raises LoadError: not known, missing, of a wrong type."""
+    """The parameters in a recipe. Raises LoadError: unknown, missing, or of a wrong type."""
     types = parameters(name)
     require_known(values, types, where, f"parameter of {name}")
     for parameter, value in values.items():

@@ -37,10 +37,10 @@ class Guess:
     front, back   lines of TOML
     model_lines   more lines of the stage of the model
     rate_hz       of the sound
-    notes         what is guessed, or has to be filled in
-    kind          what the model takes: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
+    notes         guesses, and values to fill in
+    kind          the input of the model: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
     samples       in a frame, of spectra, magnitudes and frames
-    layout        of the spectrum in front of it
+    layout        of the spectrum before it
     behind        of the spectrum after it
     """
 
@@ -83,7 +83,7 @@ class _Axes:
 def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None = None) -> Guess | None:
     """The stages around a model of this input and output; None if nothing usual fits.
 
-    hop  samples from one frame to the next, where it is known
+    hop  samples from one frame to the next, if known
     """
     input_axes, output_axes = _Axes.of(input_fact), _Axes.of(output_fact)
     if input_axes is None:

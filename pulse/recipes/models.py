@@ -1,4 +1,4 @@
-"""The stages that are models: the options beside ``model``, and the stage of a chain that they become."""
+"""The stages that are models: the options other than ``model``, and the resulting stage of a chain."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -55,7 +55,7 @@ ARRAY_SUFFIX = ".npy"
 
 
 def check_options(path: Value, values: Mapping[str, Value], where: str) -> dict[str, Any]:
-    """The options of a model, its path among them. Raises LoadError: not known, or of a wrong type or value."""
+    """The options of a model, including its path. Raises LoadError: unknown, or of a wrong type or value."""
     if not isinstance(path, str) or not path:
         raise LoadError(f'{where}: model = {quote(path)} must be the path of a file, such as "model.onnx"')
     require_known(values, ("from", "as", *OPTIONS), where, "key")
@@ -122,7 +122,7 @@ def _itself(
 ) -> TypedModel:
     """The model that holds the recipe, without it. Raises PulseError."""
     if "signature" in options:
-        raise LoadError(f"an ONNX file has no signatures; leave out {spell('signature')}")
+        raise LoadError(f"an ONNX file has no signatures; omit {spell('signature')}")
     loading_options = {key: options[key] for key in ("outputs", "symbol") if key in options}
     model = read_onnx(
         source, **{key: value for key, value in options.items() if key not in loading_options}, **limits

@@ -18,10 +18,10 @@ class PairedModel:
 
     name     of its file
     lines    of its stage
-    guess    what is around it if it is alone
+    guess    the stages around it if it is the only model
     reads    its first input that streams
-    gives    its first output that does
-    rate_hz  of its sound, where the file says it
+    gives    its first output that streams
+    rate_hz  of its sound, if the file states it
     asks     the name of that input, if there are others
     """
 
@@ -35,7 +35,7 @@ class PairedModel:
 
     @property
     def around(self) -> list[str]:
-        """All stages if it is alone, as TOML without the lines that begin them."""
+        """All stages for this model alone, as TOML without the lines that begin them."""
         front = [*self.guess.front]
         if front and self.asks is not None:
             front[-1] += '\nas = "features"'
@@ -48,7 +48,7 @@ class PairedModel:
 
 
 class Stages(NamedTuple):
-    """The stages as TOML, and what is guessed."""
+    """The stages as TOML, and the guesses."""
 
     texts: Sequence[str]
     notes: Sequence[str]
@@ -91,7 +91,7 @@ def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
 
 
 def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
-    """A model that changes a spectrum, after a stage that gives one."""
+    """A model that changes a spectrum, after a stage that outputs one."""
     if part.guess.kind == "spectra":
         stages.append(part.stage())
         return
@@ -116,7 +116,7 @@ def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
 
 
 def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
-    """The first gives sound, by itself or with what is after it."""
+    """Two models of which the first outputs sound, directly or after its other stages."""
     sound = is_sound(first.gives.shape) and growth(first.gives) == growth(first.reads)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None

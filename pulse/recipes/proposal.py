@@ -34,10 +34,10 @@ CHUNKS = (1, 512, 256, 160, 480, 1024)
 
 @record
 class Proposal:
-    """A recipe to begin with.
+    """A first recipe.
 
     text    of the file
-    notes   what is guessed, and what has to be filled in, one line each
+    notes   guesses, and values to fill in, one line each
     """
 
     text: str
@@ -45,15 +45,15 @@ class Proposal:
 
 
 def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None) -> Proposal:
-    """A recipe of a model, or of two of which the second takes the output of the first, for a file in a folder.
+    """A recipe for a model, or for two if the second takes the output of the first, for a file in a folder.
 
-    hop      samples from one frame to the next, where it is known; then a call of as many samples in as out is a frame
+    hop      samples from one frame to the next, if known; then a call with equally many samples in and out is a frame
     Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
     """
     with use_spelling(recipe_spelling(current_spelling())):
         notes: list[str] = []
         with catch_warnings():
-            filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes say it
+            filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes have it
             parts = [_part(model, folder, notes, hop) for model in models]
         stages = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
         rate_hz = parts[0].rate_hz or parts[0].guess.rate_hz
@@ -69,7 +69,7 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
 
 
 def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> PairedModel:
-    """What is known of one model. Raises PulseError."""
+    """Describe one model. Raises PulseError."""
     opened, options = _open_model(model, notes)
     framed = None if hop is None else called_on_frames(opened, hop)
     if framed is not None:

@@ -28,7 +28,7 @@ class Rates:
             self.hz, self._who = int(rate_hz), who
         elif self.hz is not None and self.hz != rate_hz:
             raise LoadError(
-                f"made for {_text(rate_hz)} Hz, and {self._who} says {self.hz} Hz; give both the same rate"
+                f"made for {_text(rate_hz)} Hz, and {self._who} has {self.hz} Hz; give both the same rate"
             )
 
     def agree_model(self, model: TypedModel, facts: Sequence[TypedFact], who: str) -> None:

@@ -63,7 +63,7 @@ def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
         return declarations
     for name in declarations:
         if declarations.count(name) > 1:
-            raise LoadError(f"{where}: inputs: {name} is there twice; give each input another name")
+            raise LoadError(f"{where}: inputs: {name} occurs twice; give each input another name")
     return dict.fromkeys(declarations, SOUND)
 
 

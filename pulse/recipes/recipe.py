@@ -17,12 +17,12 @@ ITSELF = "."
 
 @record
 class RecipeContext:
-    """Where a recipe is.
+    """The location of a recipe.
 
-    where   what errors call it
-    path    of its file; it gives the title where the recipe has none
-    folder  what it names is beside it there; None if there is none
-    itself  the model in whose metadata it is; None if it is a file of its own
+    where   its name in errors
+    path    of its file; the default title
+    folder  the folder of the files that it names; None if there is none
+    itself  the model whose metadata contains it; None if it is a separate file
     """
 
     where: str
@@ -36,7 +36,7 @@ class RecipeContext:
         return cls(str(path), path, path.parent)
 
     def beside(self, name: str) -> Path:
-        """A file that the recipe names. Raises LoadError: one that comes with a model names others than beside it."""
+        """A file that the recipe names. Raises LoadError: an embedded recipe names one outside of its folder."""
         if self.itself is None:
             return self.path.parent / name
         if self.folder is None:
@@ -60,9 +60,9 @@ class RecipeStage:
 
     number   counted from 1
     kind     ``model``, or a function of ``pulse.front``
-    options  of the function its parameters; of a model ``model``, its path, and what ``pulse.Stage`` takes
-    reads    the wires that it reads, in the order of its inputs or by input; None: what the stage before it gives
-    gives    the names of its outputs, in their order or by output
+    options  the parameters of the function; for a model ``model``, its path, and the options of ``pulse.Stage``
+    reads    the wires that it reads, in the order of its inputs or by input; None: the outputs of the previous stage
+    gives    the names of its outputs, in order or by output
     """
 
     number: int
@@ -83,7 +83,7 @@ class RecipeStage:
 
     @property
     def given_names(self) -> Sequence[str]:
-        """The names that it gives."""
+        """The names of its outputs."""
         return list(self.gives.values() if isinstance(self.gives, Mapping) else self.gives or ())
 
 
@@ -91,10 +91,10 @@ class RecipeStage:
 class Recipe:
     """A whole recipe.
 
-    place    if it is
-    title    of the model that it makes
-    titled   whether the recipe says so itself
-    rate_hz  samples a second of its sound; None if it does not say so
+    place    its location
+    title    the title of its model
+    titled   whether the recipe itself has a title
+    rate_hz  samples per second of its sound; None if it is not stated
     outputs  the outputs to keep; None: those of the last stage
     inputs   name -> shape of the inputs that stages read by name
     """

@@ -16,7 +16,7 @@ SUFFIX = ".toml"
 
 
 def path_of(source: "ModelSource") -> Path | None:
-    """Where a file is; None of bytes and a ModelProto."""
+    """The path of a file; None for bytes and a ModelProto."""
     return Path(source) if isinstance(source, str | PathLike) else None
 
 

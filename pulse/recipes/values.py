@@ -1,4 +1,4 @@
-"""Checks of values in a recipe; a wrong one is refused in one line that says what is allowed."""
+"""Checks of values in a recipe; the error for a wrong one states in one line what is allowed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches

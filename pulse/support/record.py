@@ -110,9 +110,9 @@ def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> Code
         value = f"default{name}() if {name} is not_given else {name}" if factory else name
         lines.append(f" set_field(self, {name!r}, {value})")
     lines.append(" self.__post_init__()" if post else " pass")
-    made: dict[str, Any] = {}
-    exec("\n".join(lines), made)
-    return made["__init__"].__code__
+    namespace: dict[str, Any] = {}
+    exec("\n".join(lines), namespace)
+    return namespace["__init__"].__code__
 
 
 def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]:

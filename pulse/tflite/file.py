@@ -189,7 +189,7 @@ class _Parser:
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         name = _names("BuiltinOperator").get(number)
         if name is None:
-            raise LoadError(f"{self._what}: operator {number} is newer than the schema that is known")
+            raise LoadError(f"{self._what}: operator {number} is newer than the supported schema")
         return f"CUSTOM {_text(code.CustomCode())}" if name == "CUSTOM" else name
 
     def _subgraph(self, graph: Any, kinds: Sequence[str]) -> Subgraph:
@@ -226,7 +226,7 @@ class _Parser:
         where = f"tensor {name} of {graph}"
         kind = _names("TensorType").get(tensor.Type())
         if kind is None:
-            raise LoadError(f"{self._what}: {where} has type {tensor.Type()}, which is not known")
+            raise LoadError(f"{self._what}: {where} has type {tensor.Type()}, which is unknown")
         shape, signature = _integers(tensor.ShapeAsNumpy()), _integers(tensor.ShapeSignatureAsNumpy())
         if tensor.Sparsity() is not None:
             raise LoadError(
@@ -271,7 +271,7 @@ class _Parser:
         offset, size = buffer.Offset(), buffer.Size()
         if offset > 1:
             if offset + size > len(self._data):
-                raise self.error(f"{where} has its data at byte {offset}, behind the end of the file")
+                raise self.error(f"{where} has its data at byte {offset}, after the end of the file")
             return np.frombuffer(self._data, np.uint8, size, offset).copy()
         return _array(buffer.DataAsNumpy(), np.uint8)
 
@@ -304,7 +304,7 @@ class _Parser:
                 continue
             name, place = _names(union).get(number), table()
             if name is None:
-                raise LoadError(f"{self._what}: {where} has options {number}, which are not known")
+                raise LoadError(f"{self._what}: {where} has options {number}, which are unknown")
             if place is None:
                 continue
             options = getattr(schema(), name)()

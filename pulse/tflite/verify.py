@@ -131,7 +131,7 @@ class _Walk:
         target = self.indirect(place, part)
         if isinstance(kind, Union):
             if any(at + WIDEST > len(self.data) for at in self.fields(target, "options").values()):
-                raise self.error(part, "ends behind the end of the file")
+                raise self.error(part, "extends beyond the end of the file")
         elif kind == TEXT:
             self.vector(target, 1, part)
         elif isinstance(kind, VectorLayout):

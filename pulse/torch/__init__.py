@@ -15,7 +15,7 @@ from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.tolerance import offline
 from pulse.torch.advice import describe_branches
 from pulse.torch.arguments import Dynamic, ModuleCall, read_call
-from pulse.torch.axes import Axes, describe_time, find_time
+from pulse.torch.axes import NO_TIME, Axes, describe_time, find_time
 from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import ExportRequest, export, name_outputs, run_example
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
@@ -141,6 +141,7 @@ def from_torch(
         read = read_onnx(onnx_export.proto, ignore_value_info=True, tensors=onnx_export.tensors)
         model = keep_states(read, state_leaves)
         _warn(title, describe_states(model))
+        _warn(title, [] if call.axes or model.variables or dynamic is not None else [NO_TIME])
         if compare:
             with silence_exporter():
                 typed = _analyse(model, title, onnx_export.branches)

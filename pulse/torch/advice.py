@@ -44,6 +44,10 @@ _ENDINGS = (
     "For more information",
     "For more debugging",
     "GraphModule",
+    "Exception raised from",
+    "If you're using torch.compile",
+    "consider using data-dependent friendly",
+    "Caused by",
 )
 """The starts of lines after which a message is only about PyTorch's internals."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

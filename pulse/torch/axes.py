@@ -16,6 +16,12 @@ SYMBOL = "T"
 MOST_TRIALS = 16
 """The most lengths of an axis that are tried."""
 
+NO_TIME = (
+    "no axis is taken for time: along none does the module run at other lengths and give outputs that become longer; "
+    "dynamic={'x': {2: 'T'}} names one, dynamic={} says that there is none"
+)
+"""The text for a module without frames."""
+
 Axes: TypeAlias = dict[str, dict[int, str]]
 
 

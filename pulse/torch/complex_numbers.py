@@ -25,6 +25,8 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
                 lambda x, y: function(equation, x, y), *(parts(torch, each) for each in operands)
             ),
         )
+    if name in TRANSFORMS:
+        return _transform(torch, function, *args, **named)
     if name in FUNCTIONS:
         return join_parts(torch, FUNCTIONS[name](torch, parts(torch, first)))
     if name in PARTWISE and all(map(torch.is_tensor, listed or [first])):
@@ -124,6 +126,9 @@ FUNCTIONS: dict[str, Callable[[Any, Pair], Pair]] = {
     "conj_physical": lambda torch, x: (x[0], -x[1]),
 }
 
+TRANSFORMS = frozenset(["fft_fft", "fft_ifft"])
+"""Functions that pad or cut their frames to a length ``n``."""
+
 PARTWISE = frozenset(
     [
         "pad",
@@ -158,6 +163,18 @@ PARTWISE = frozenset(
     ]
 )
 """Functions that apply to the real and the imaginary parts separately."""
+
+
+def _transform(
+    torch: Any, function: Any, input: Any, n: int | None = None, dim: int = -1, norm: str | None = None
+) -> Any:
+    """The transform of frames that have its length; None if they have it already, or one that is not known."""
+    size = input.shape[dim]
+    if n is None or n == size or not is_complex(torch, input) or not isinstance(size, int):
+        return None
+    widths = [0, 0] * (-1 - dim if dim < 0 else input.dim() - 1 - dim) + [0, n - size]
+    real, imaginary = (torch.nn.functional.pad(part, widths) for part in parts(torch, input))
+    return function(torch.complex(real, imaginary), dim=dim, norm=norm)
 
 
 def _partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -6,17 +6,19 @@ from typing import Any
 from pulse.torch.complex_numbers import complex_result
 from pulse.torch.conditions import KnownConditions
 from pulse.torch.distances import pairwise_distances
-from pulse.torch.interpolation import interpolate_linearly
+from pulse.torch.interpolation import every_other, interpolate_linearly
 from pulse.torch.inverse_transform import inverse_transform
 from pulse.torch.loops import Loops
 from pulse.torch.running_results import RUNNING, running_result
+from pulse.torch.windows import pool_maxima, strided_windows
 
 
 def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
     """A context in which functions that the exporter writes wrongly, or not at all, are composed of others.
 
-    Its ``trims`` says whether a slice left out frames at the end whose number depends on the length. Authors treat 0
-    frames as a separate case, and the export has only the example's case; to the model, 0 is a number like any other.
+    Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors
+    treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is a number like any
+    other.
     The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``).
     """
 
@@ -43,9 +45,9 @@ def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
             if name == "contiguous" and len(args) == 1 and not args[0].is_contiguous():
                 # a copy in any case; the exporter may take it for the same tensor, and then its strides do not fit
                 function, named = torch.clone, {"memory_format": torch.contiguous_format}
-            if name == "slice" and _trims(torch, args):
+            if name == "slice" and any(_counts_back(torch, bound) for bound in args[2:4]):
                 self.trims = True
-                args = _from_front(args)
+                args = _from_front(torch, args)
             result = loops.result(name, function, args, named)
             if result is not None:
                 return result
@@ -67,12 +69,9 @@ def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
     return Replace()
 
 
-def _trims(torch: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a slice (tensor, axis, start, end, step) ends at a size that is negative in the example."""
-    end = args[3] if len(args) > 3 else None
-    if end is None or not isinstance(end, torch.SymInt):
-        return False
-    return end.node.hint is not None and end.node.hint < 0
+def _counts_back(torch: Any, bound: Any) -> bool:
+    """Whether a bound of a slice is a size that is negative in the example."""
+    return isinstance(bound, torch.SymInt) and bound.node.hint is not None and bound.node.hint < 0
 
 
 def _whole_steps(
@@ -87,10 +86,11 @@ def _whole_steps(
     return whole, {"dtype": torch.get_default_dtype(), **named}
 
 
-def _from_front(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The slice with its end counted from the front."""
-    x, axis, start, end, *rest = args
-    return (x, axis, start, x.shape[axis] + end, *rest)
+def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The slice (tensor, axis, start, end, step) with its bounds counted from the front."""
+    x, axis, *bounds = args
+    front = [x.shape[axis] + bound if _counts_back(torch, bound) else bound for bound in bounds[:2]]
+    return (x, axis, *front, *bounds[2:])
 
 
 def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -99,8 +99,13 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
         case "istft":
             return inverse_transform(torch, *args, **named)
         case "interpolate":
-            return interpolate_linearly(torch, args, named)
+            result = interpolate_linearly(torch, args, named)
+            return every_other(torch, args, named) if result is None else result
         case "cdist":
             return pairwise_distances(torch, *args, **named)
+        case "max_pool1d":
+            return pool_maxima(torch, *args, **named)
+        case "as_strided":
+            return strided_windows(torch, *args, **named)
         case _:
             return complex_result(torch, function, args, named)

@@ -1,5 +1,8 @@
 # pyright: basic
-"""Linear interpolation as one node of ONNX, which streams; PyTorch's exporter looks frames up one by one."""
+"""Interpolation that streams: linear as one node of ONNX, where PyTorch's exporter looks frames up one by one.
+
+Frames that are left out are a slice, where the exporter fails.
+"""
 
 from typing import Any
 
@@ -28,6 +31,22 @@ def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any
         dtype=x.dtype,
         shape=[x.shape[0], x.shape[1], frames],
     )
+
+
+def every_other(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """``F.interpolate`` of these arguments that keeps one frame of each ``1 / scale_factor``; None if it does not."""
+    arguments = {**dict(zip(("input", "size", "scale_factor", "mode"), args)), **named}
+    x, factors = arguments["input"], arguments.get("scale_factor")
+    if arguments.get("mode", "nearest") != "nearest" or factors is None:
+        return None
+    axes = range(2, x.dim())
+    factors = factors if isinstance(factors, tuple | list) else [factors] * len(axes)
+    strides = [round(1 / factor) for factor in factors]
+    if not all(stride >= 1 and factor == 1 / stride for stride, factor in zip(strides, factors)):
+        return None
+    for axis, stride in zip(axes, strides):
+        x = torch.ops.aten.slice(x, axis, 0, x.shape[axis] // stride * stride, stride)
+    return x
 
 
 def _single(value: Any) -> Any:

@@ -183,17 +183,28 @@ class _Body:
 
     def _state(self, values: tuple[Any, ...]) -> Any:
         """A value that each step takes from the step before; the first takes ``values[0]``."""
-        if values[0].shape != values[1].shape:
-            raise _NoScanError(
-                f"its state has the shape {values[0].shape} at first, and {values[1].shape} then"
-            )
         value, place = self._input("state", values[1]), len(self._nexts)
-        self._begins.append(values[0])
+        self._begins.append(self._begin(values[0], values[1]))
         self._state_inputs.append(value)
         self._nexts.append(None)
         self._note(values, value)
         self._pending.append((place, values[1:]))
         return value
+
+    def _begin(self, first: Any, second: Any) -> Any:
+        """What the first step begins with, in the shape that the second one has."""
+        if first.shape == second.shape:
+            return first
+        have, wanted = list(first.shape), list(second.shape)
+        fits = len(have) <= len(wanted) and all(isinstance(size, int) for size in wanted)
+        if not fits or any(size not in (1, other) for size, other in zip(have[::-1], wanted[::-1])):
+            raise _NoScanError(f"its state has the shape {first.shape} at first, and {second.shape} then")
+        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(wanted, np.int64)))
+        shape = self._ir.Node("", "Constant", [], attributes=[attribute])
+        expand = self._ir.Node("", "Expand", [first, shape.outputs[0]], num_outputs=1)
+        expand.outputs[0].type, expand.outputs[0].shape = second.type, second.shape
+        self._graph.insert_before(self._graph[0], [shape, expand])
+        return expand.outputs[0]
 
     def _operation(self, values: tuple[Any, ...]) -> Any:
         nodes = [value.producer() for value in values]

@@ -66,6 +66,15 @@ class Loops:
         loop = self.begin(frames)
         return [LoopStep.of(loop, number) for number in range(STEPS)]
 
+    def number_of(self, frames: Any, number: int) -> int:
+        """The number of a step that takes these frames: that of their loop, if they are the frames of that number."""
+        tensors = [
+            leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
+        ]
+        marks = {getattr(leaf, _MARK, None) for leaf in tensors}
+        mark = marks.pop() if len(marks) == 1 else None
+        return number if mark is None or mark[1] != number else LoopStep.of(self.every[mark[0]], number)
+
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The result of a function of PyTorch that selects or joins frames of a loop, or None for other calls."""
         match name:
@@ -165,7 +174,13 @@ class Loops:
             shape=list(y.shape),
         )
         y.copy_(written)
+        if +step == STEPS - 1:
+            self._end(step.loop)
         return True
+
+    def _end(self, loop: Loop) -> None:
+        """Frames that are unbound from here on belong to another loop."""
+        self._unbound = {key: each for key, each in self._unbound.items() if each is not loop}
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
         """Join the frames of all steps, if there is one of each."""
@@ -185,7 +200,7 @@ class Loops:
         else:
             shape[dim] = shape[dim] * loop.frames
         attributes = {"axis": dim, "loop": loop.number, "new": int(name == "stack")}
-        self._unbound = {key: each for key, each in self._unbound.items() if each is not loop}
+        self._end(loop)
         return self._torch.onnx.ops.symbolic(
             f"{DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
         )

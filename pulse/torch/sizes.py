@@ -16,7 +16,7 @@ OWN = "torch"
 
 @contextlib.contextmanager
 def keep_sizes(torch: Any, module: Any, loops: Loops) -> Generator[None]:
-    """While this lasts, ``int``, ``len``, ``range`` and quotients of sizes keep them symbolic.
+    """While this lasts, ``int``, ``len``, ``range``, ``enumerate`` and quotients of sizes keep them symbolic.
 
     Python lets these functions return only numbers, so an export that passes through them fixes the length: they are
     replaced in the files of the module's classes. ``max`` and ``min`` of a size and a bound return the one that the
@@ -30,6 +30,7 @@ def keep_sizes(torch: Any, module: Any, loops: Loops) -> Generator[None]:
         "int": _symbolic_int(torch, owner),
         "len": _symbolic_len(torch, owner),
         "range": _symbolic_range(torch, owner, loops),
+        "enumerate": _step_numbers(owner, loops),
         "max": _choice(torch, owner, builtins.max, lambda left, right: right > left),
         "min": _choice(torch, owner, builtins.min, lambda left, right: right < left),
     }
@@ -140,6 +141,15 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: Loops) -> Any:
         return builtins.range(*arguments)
 
     return steps
+
+
+def _step_numbers(owner: OwnThread, loops: Loops) -> Any:
+    def numbers(values: Any, start: int = 0) -> Any:
+        """``enumerate`` whose numbers are the steps of a loop where the values are its frames."""
+        for number, value in builtins.enumerate(values, start):
+            yield (loops.number_of(value, number) if owner.is_here else number), value
+
+    return numbers
 
 
 def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:

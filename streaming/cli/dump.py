@@ -72,7 +72,7 @@ def dump(
     if shown != ReportOptions() and stage is not DumpStage.COSTS:
         raise InputError("--json and --markdown go with --stage costs; the other stages are text")
     if match is not None and (dot or stage in (DumpStage.PROGRAM, DumpStage.COSTS)):
-        raise InputError("--match looks for nodes of a graph: leave out --dot, and --stage program and costs")
+        raise InputError("--match searches nodes of a graph: omit --dot, and --stage program and costs")
     if stage in (DumpStage.LOAD, DumpStage.TYPED):
         loaded = load_model(model, model_options)
         matched = match is not None
@@ -86,7 +86,7 @@ def dump(
         write_text(_text(stage, opened, model_options.pulse, backend, weights, threads, dot, activations))
         return
     if dot:
-        raise InputError("the costs are a table, not a graph; leave out --dot")
+        raise InputError("the costs are a table, not a graph; omit --dot")
     shown.print(_costs(opened, model_options.pulse, backend, weights, activations))
 
 
@@ -168,7 +168,7 @@ def _text(
         detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detections())
         return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected
     if dot:
-        raise InputError("a program is a list, not a graph; leave out --dot")
+        raise InputError("a program is a list, not a graph; omit --dot")
     program = compile_model(opened, pulse, backend, weights, threads=threads, activations=activations)
     listing = getattr(program, "listing", None)
     if listing is None:

@@ -114,7 +114,9 @@ def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
         return int(text)
     if rate_hz is not None:
         return None
-    raise InputError(f"{model.title}: its metadata says sample_rate {text!r}, no whole number; give --rate")
+    raise InputError(
+        f"{model.title}: its metadata has sample_rate {text!r}, which is no whole number; give --rate"
+    )
 
 
 def takes_sound(model: Loaded) -> bool:

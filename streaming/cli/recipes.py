@@ -28,7 +28,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
             raise InputError(f"{path}: a {what} is written as {SUFFIXES[what]}, not {kind_of(path)}")
         if path is not None and path.exists():
             refuse_same(models, [path])
-            raise InputError(f"{path}: is there already; move it away, or give another name")
+            raise InputError(f"{path}: exists already; move it away, or give another name")
     if embed is None and is_recipe_file(models[0]):
         raise InputError(
             f"{models[0]}: is a recipe already; --embed FILE writes its model with the recipe inside"

@@ -13,9 +13,9 @@ from streaming.client.errors import ClientError
 from streaming.client.remote_stream import RETRYABLE_CODES, RemoteStream
 from streaming.client.websocket import ClientSocket, open_socket
 from streaming.errors import only_one
-from streaming.wire import PATH
-from streaming.wire.messages import Hello, Message, read_message, write_message
-from streaming.wire.opus import SKIP_SAMPLES
+from streaming.protocol import PATH
+from streaming.protocol.messages import Hello, Message, read_message, write_message
+from streaming.protocol.opus import SKIP_SAMPLES
 
 PAUSE_S = 0.05
 """The seconds between two attempts to reconnect a lost stream."""

@@ -1,10 +1,10 @@
 """The error that a client raises."""
 
-from streaming.wire.errors import WireError
-from streaming.wire.messages import Message
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.messages import Message
 
 
-class ClientError(WireError):
+class ClientError(ProtocolError):
     """The server cannot be reached, or has ended the stream; ``code`` and ``hint`` are those of the protocol.
 
     moved  the server's message, if other servers of a fleet should take the stream

@@ -6,8 +6,8 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
-from streaming.wire.opus import RATE_HZ, OpusDecoder, OpusEncoder
-from streaming.wire.ports import WirePort
+from streaming.protocol.opus import RATE_HZ, OpusDecoder, OpusEncoder
+from streaming.protocol.ports import StreamPort
 
 
 class OpusSound(NotCopyable):
@@ -19,7 +19,7 @@ class OpusSound(NotCopyable):
 
     why_not = "it remembers samples; connect again"
 
-    def __init__(self, inputs: Sequence[WirePort], outputs: Sequence[WirePort], skip: int) -> None:
+    def __init__(self, inputs: Sequence[StreamPort], outputs: Sequence[StreamPort], skip: int) -> None:
         self._inputs, self._skip = inputs, skip
         self._outputs = [port for port in outputs if port.kind == "sound" and port.rate == RATE_HZ]
         self.reset()
@@ -29,20 +29,22 @@ class OpusSound(NotCopyable):
         self._encoders = {port.number: OpusEncoder() for port in self._inputs}
         self._decoders = {port.number: _HeldDecoder(port, self._skip) for port in self._outputs}
 
-    def encode(self, port: WirePort, array: Array) -> list[tuple[int, bytes]]:
+    def encode(self, port: StreamPort, array: Array) -> list[tuple[int, bytes]]:
         """Return the full packets, each with its number of samples."""
         return self._encoders[port.number].encode(array.ravel())
 
-    def flush(self, port: WirePort) -> list[tuple[int, bytes]]:
+    def flush(self, port: StreamPort) -> list[tuple[int, bytes]]:
         """Return the last packets of an input."""
         return self._encoders[port.number].flush()
 
-    def decode(self, port: WirePort, packet: bytes) -> Array | None:
-        """Decode more of an output, in its shape; None if it is not sound. Raises WireError: not a packet."""
+    def decode(self, port: StreamPort, packet: bytes) -> Array | None:
+        """Decode more of an output, in its shape; None if it is not sound. Raises ProtocolError: not a packet."""
         decoder = self._decoders.get(port.number)
         return None if decoder is None else decoder.push(packet)
 
-    def ends(self, totals_sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
+    def ends(
+        self, totals_sent: Sequence[int], streaming: Sequence[StreamPort]
+    ) -> list[tuple[StreamPort, Array]]:
         """Return the last samples of each output without padding; ``totals_sent`` counts all samples of the sound."""
         totals = {port.number: total for port, total in zip(streaming, totals_sent)}
         return [(port, self._decoders[port.number].end(totals[port.number])) for port in self._outputs]
@@ -51,7 +53,7 @@ class OpusSound(NotCopyable):
 class _HeldDecoder:
     """Delays samples by one packet, since only the next packet shows that a packet was not the last."""
 
-    def __init__(self, port: WirePort, skip: int) -> None:
+    def __init__(self, port: StreamPort, skip: int) -> None:
         self._shape = [-1 if size is None else size for size in port.shape]
         self._decoder = OpusDecoder(skip)
         self._held: Array = np.zeros(0, np.float32)

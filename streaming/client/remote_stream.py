@@ -18,9 +18,9 @@ from streaming.client.errors import ClientError
 from streaming.client.opus_sound import OpusSound
 from streaming.client.resend_buffer import ResendBuffer
 from streaming.client.websocket import ClientSocket
-from streaming.wire.frames import EPOCHS, HEADER, INPUT, Header, pack_frames, unpack_header
-from streaming.wire.messages import Message, read_message, write_message
-from streaming.wire.ports import WirePort
+from streaming.protocol.frames import EPOCHS, HEADER, INPUT, Header, pack_frames, unpack_header
+from streaming.protocol.messages import Message, read_message, write_message
+from streaming.protocol.ports import StreamPort
 
 Block = Array | Mapping[str, Array]
 Outputs = dict[str, Array]
@@ -51,7 +51,7 @@ class RemoteStream(NotCopyable):
         self._socket, self._format, self._tasks = socket, format, tasks
         self.resume: str | None = ready.get("resume") if keeps else None
         """The name under which another connection resumes the stream; None if it cannot."""
-        self._resend = [ResendBuffer(port) for port in map(WirePort.of_dict, ready["inputs"])]
+        self._resend = [ResendBuffer(port) for port in map(StreamPort.of_dict, ready["inputs"])]
         self._frames_received: list[int] = list(ready["sent"])
         self._sending = anyio.Lock()
         self._flushing = False
@@ -59,8 +59,8 @@ class RemoteStream(NotCopyable):
         self.model: str = ready["model"]
         self.rate_hz: int | None = ready["rate"]
         self.pulse: int = ready["pulse"]
-        self.inputs = tuple(WirePort.of_dict(port) for port in ready["inputs"])
-        self.outputs = tuple(WirePort.of_dict(port) for port in ready["outputs"])
+        self.inputs = tuple(StreamPort.of_dict(port) for port in ready["inputs"])
+        self.outputs = tuple(StreamPort.of_dict(port) for port in ready["outputs"])
         self.limits: Message = ready["limits"]
         self._opus = OpusSound(self.inputs, self.outputs, ready["skip"]) if format == "opus" else None
         self._streaming = [port for port in self.outputs if port.kind != "final"]
@@ -281,15 +281,15 @@ class RemoteStream(NotCopyable):
             self._finals[port.name] = frames
             return
         number = self._streaming.index(port)
-        had = self._frames_received[number] - header.first
-        if had < 0:
+        repeated = self._frames_received[number] - header.first
+        if repeated < 0:
             lost = (
                 f"output {port.name}: frames {self._frames_received[number]} to {header.first - 1} are lost"
             )
             self.give_up(ClientError("gap", lost, "begin a new stream"))
-        elif had < header.frames:  # else it came over the previous connection
+        elif repeated < header.frames:  # else it came over the previous connection
             self._frames_received[number] = header.first + header.frames
-            frames = frames_at(frames, port.axis or 0, had, header.frames)
+            frames = frames_at(frames, port.axis or 0, repeated, header.frames)
             self._outputs.append({port.name: frames})
 
     def _note(self, message: Message) -> None:
@@ -314,7 +314,7 @@ class RemoteStream(NotCopyable):
         elif kind in ("pong", "stats", "reset") and "for_life" not in message:
             self._answers.append(message)
 
-    def _add(self, port: WirePort, sound: Array) -> None:
+    def _add(self, port: StreamPort, sound: Array) -> None:
         if sound.size:
             self._outputs.append({port.name: sound})
 
@@ -346,7 +346,7 @@ class RemoteStream(NotCopyable):
                 await self._wait()
             raise self._error from error
 
-    async def _send_frames(self, port: WirePort, array: Array, begin: int) -> None:
+    async def _send_frames(self, port: StreamPort, array: Array, begin: int) -> None:
         """Send frames, in messages within the size limit."""
         axis = port.axis or 0
         most = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._format))
@@ -356,14 +356,14 @@ class RemoteStream(NotCopyable):
             header = Header(INPUT, port.number, self._epoch % EPOCHS, frames, begin + first)
             await self._send_message(pack_frames(header, port.encode(part, self._format)))
 
-    async def _send_packets(self, port: WirePort, packets: Iterable[tuple[int, bytes]]) -> None:
+    async def _send_packets(self, port: StreamPort, packets: Iterable[tuple[int, bytes]]) -> None:
         for count, packet in packets:
             first = self._first[port.number]
             self._first[port.number] += count
             header = Header(INPUT, port.number, self._epoch % EPOCHS, count, first)
             await self._send_message(pack_frames(header, packet))
 
-    def _by_port(self, block: Block) -> list[tuple[WirePort, Array]]:
+    def _by_port(self, block: Block) -> list[tuple[StreamPort, Array]]:
         ports = {port.name: port for port in self.inputs}
         if not isinstance(block, Mapping):
             if len(ports) > 1:
@@ -373,14 +373,14 @@ class RemoteStream(NotCopyable):
             raise InputError(f"no input is called {unknown[0]!r}; the inputs are {', '.join(ports)}")
         return [(ports[name], _fit(ports[name], np.asarray(array))) for name, array in block.items()]
 
-    def _join(self, port: WirePort) -> Array:
+    def _join(self, port: StreamPort) -> Array:
         pieces = [outputs[port.name] for outputs in self._outputs if port.name in outputs]
         if pieces:
             return np.concatenate(pieces, port.axis or 0)
         return port.decode(b"", 0, self._format)
 
 
-def _fit(port: WirePort, array: Array) -> Array:
+def _fit(port: StreamPort, array: Array) -> Array:
     """Return the array in the port's shape; plain samples are reshaped. Raises InputError."""
     if port.kind == "sound" and array.ndim == 1:
         array = array.reshape([-1 if size is None else size for size in port.shape])
@@ -392,5 +392,5 @@ def _fit(port: WirePort, array: Array) -> Array:
     return array.astype(_dtype(port), copy=False)
 
 
-def _dtype(port: WirePort) -> "np.dtype[Any]":
+def _dtype(port: StreamPort) -> "np.dtype[Any]":
     return DTYPES[port.dtype]

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from pulse.facts import Array
 from pulse.ops.clock import frames_at
-from streaming.wire.ports import WirePort
+from streaming.protocol.ports import StreamPort
 
 
 class ResendBuffer:
     """Blocks of one input by the number of their first frame, kept until a checkpoint includes them."""
 
-    def __init__(self, port: WirePort) -> None:
+    def __init__(self, port: StreamPort) -> None:
         self._axis = port.axis or 0
         self.has_checkpoint = False
         """Whether a server has acknowledged a checkpoint."""

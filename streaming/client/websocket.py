@@ -17,7 +17,7 @@ from websockets.uri import parse_uri
 
 from pulse.support.not_copyable import NotCopyable
 from streaming.client.errors import ClientError
-from streaming.wire import SUBPROTOCOL
+from streaming.protocol import SUBPROTOCOL
 
 LARGEST = 1 << 26
 """The most bytes of a message of a server."""

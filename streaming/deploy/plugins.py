@@ -24,7 +24,7 @@ def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...])
         )
     if deployed.external_weights:
         raise InputError(
-            "--external-weights: a plug-in is one file with the weights in it; leave out one of both options"
+            "--external-weights: a plug-in is one file that includes the weights; omit one of these options"
         )
     if target.machine == "wasm32":
         raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")

@@ -63,8 +63,8 @@ def write_web(
         name for name in needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
     ]:
         raise CompileError(
-            f"{deployed.title}: needs {', '.join(missing)}, which browsers do not have; "
-            "leave out the node that computes it (pulse dump --stage program shows which)"
+            f"{deployed.title}: needs {', '.join(missing)}, which browsers do not have; remove the node that "
+            f"computes it (pulse dump --stage program shows which)"
         )
     exports = [
         f"{deployed.name}_{name}" for name in (*LIBRARY, *(["weights"] if deployed.external_weights else []))

@@ -32,7 +32,7 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
             )
         text, token = match[1], int(match[2])
         if token in tokens:
-            raise InputError(f"{path}, line {number}: number {token} is there twice")
+            raise InputError(f"{path}, line {number}: number {token} occurs twice")
         tokens[token] = text
     missing = next((token for token in range(len(tokens)) if token not in tokens), None)
     if missing is not None or not tokens:

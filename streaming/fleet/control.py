@@ -11,7 +11,7 @@ from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import Drain, Node, Observed, Plan, Start, make_plan
+from streaming.fleet.plan import Drain, FleetPlan, Node, Observed, Start, make_plan
 from streaming.fleet.scaling import Load, Scaling
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import WorkerStatus
@@ -74,7 +74,7 @@ class FleetControl(NotCopyable):
         self._holder_statuses: dict[str, HolderStatus] = {}
         self._nodes: dict[str, Node] = {}
         self._wanted_workers: dict[str, int] = {}
-        self._plan = Plan((), {})
+        self._plan = FleetPlan((), {})
         self._problems = deque[str](maxlen=PROBLEMS)
         self._lost = 0
 
@@ -86,7 +86,7 @@ class FleetControl(NotCopyable):
         before = self._deployments.get(deployment.version)
         if before is not None and before.server != deployment.server:
             raise InputError(
-                f"version {deployment.version} is there with other settings; give the new ones another version"
+                f"version {deployment.version} is deployed with other settings; give the new ones another version"
             )
         if before is None and self._deployments:
             self._coming[deployment.version] = deployment.weight

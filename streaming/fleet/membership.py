@@ -3,7 +3,7 @@
 from streaming.fleet.rendezvous import ranking, share_of
 from streaming.fleet.stream_name import StreamName, new_key
 from streaming.fleet.table import FleetTable, WorkerEntry
-from streaming.wire.errors import MovedError, WireError
+from streaming.protocol.errors import MovedError, ProtocolError
 
 SUCCESSORS = 3
 """The number of successors that a client gets."""
@@ -22,7 +22,7 @@ class Membership:
     def claim(self, name: str | None, follows: bool) -> str:
         """Return the name of a stream to be opened here. A client that does not follow is accepted here.
 
-        Raises  MovedError: another worker has the stream. WireError: not a name of a stream
+        Raises  MovedError: another worker has the stream. ProtocolError: not a name of a stream
         """
         if name is None:
             key = new_key()
@@ -34,7 +34,7 @@ class Membership:
         if elsewhere and (follows or stream.version != self.version):
             raise MovedError(str(stream), [each.url for each in best[:SUCCESSORS]])
         if stream.version != self.version:
-            raise WireError(
+            raise ProtocolError(
                 "resume", f"version {stream.version} of the models has ended", "begin a new stream"
             )
         return str(stream)

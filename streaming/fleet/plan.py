@@ -43,7 +43,7 @@ class Stop:
 
 
 @record
-class Plan:
+class FleetPlan:
     """The actions to carry out.
 
     short  version -> number of workers for which no node has CPUs
@@ -70,7 +70,7 @@ class Observed:
     wanted: Mapping[str, int]
 
 
-def make_plan(observed: Observed) -> Plan:
+def make_plan(observed: Observed) -> FleetPlan:
     """Start new workers first; drain others once those that stay are enough, and stop them when they are empty.
 
     If no node has CPUs for a replacement, a leaving worker drains even if the others are too few.
@@ -101,7 +101,7 @@ def make_plan(observed: Observed) -> Plan:
         for each in observed.workers
         if each.phase == "draining" and not observed.streams.get(each.name, 0)
     ]
-    return Plan(tuple(actions), shortage)
+    return FleetPlan(tuple(actions), shortage)
 
 
 def _leaves(worker: WorkerEntry, leaving: Set[str]) -> bool:

@@ -7,8 +7,8 @@ from pulse.support.record import record
 from streaming.fleet.membership import Membership
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
+from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint
-from streaming.wire.errors import WireError
 
 PASSED_OVER = 3
 """Holders that a worker asks in addition to those that should have a checkpoint."""
@@ -56,7 +56,7 @@ class HolderStore:
         return not missing
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """Return the newest checkpoint of the first holders, or else of others. Raises WireError.
+        """Return the newest checkpoint of the first holders, or else of others. Raises ProtocolError.
 
         The first holders are those that may have been chosen recently: one is the worker's own node, some may be new or
         were lost for a while. If more holders than that have joined, an older checkpoint may be found; the client
@@ -74,7 +74,7 @@ class HolderStore:
             if versions:
                 return max(versions, key=lambda each: (each[1], each[0].epoch, each[0].received))
             many = MANY
-        raise WireError("resume", "no checkpoint has this name", "begin a new stream")
+        raise ProtocolError("resume", "no checkpoint has this name", "begin a new stream")
 
     def remove(self, name: str) -> None:
         """Remove the checkpoints of a stream. Copies left elsewhere by an earlier ranking expire."""
@@ -92,5 +92,5 @@ class HolderStore:
     def _nodes(self) -> dict[str, str]:
         nodes = {each.name: each.node for each in self.membership.table.holders}
         if not nodes:
-            raise WireError("busy", "the fleet has no holder of checkpoints yet", "try again in a while")
+            raise ProtocolError("busy", "the fleet has no holder of checkpoints yet", "try again in a while")
         return nodes

@@ -4,7 +4,7 @@ import re
 import secrets
 
 from pulse.support.record import record
-from streaming.wire.errors import WireError
+from streaming.protocol.errors import ProtocolError
 
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 NAME = re.compile(rf"([0-9a-f]{{32}})\.({VERSION.pattern})")
@@ -28,10 +28,10 @@ class StreamName:
 
     @classmethod
     def of_text(cls, text: str) -> "StreamName":
-        """Parse a name. Raises WireError: not a name of a stream."""
+        """Parse a name. Raises ProtocolError: not a name of a stream."""
         match = NAME.fullmatch(text)
         if match is None:
-            raise WireError("resume", "no stream of this fleet has such a name", "begin a new stream")
+            raise ProtocolError("resume", "no stream of this fleet has such a name", "begin a new stream")
         return cls(match[1], match[2])
 
     def __str__(self) -> str:

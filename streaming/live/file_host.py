@@ -83,7 +83,7 @@ class FileHost:
         """Return the file to read or to write. Raises InputError: a device is given."""
         endpoint = self._source if kind == "input" else self._target
         if wanted not in (None, endpoint.name):
-            raise InputError(f"{self.source} takes the place of the devices: leave out {spell(kind, wanted)}")
+            raise InputError(f"{self.source} replaces the devices: omit {spell(kind, wanted)}")
         return endpoint
 
     def open(self, request: StreamRequest) -> "FileStream":

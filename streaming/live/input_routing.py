@@ -54,7 +54,7 @@ def route_inputs(
     if channels != Channels():
         raise InputError(
             f"{title}: has the inputs {', '.join(names)}, each of one channel, so one choice for all is not possible: "
-            "give the channel of each behind its device, such as usb:0"
+            "give the channel of each after its device, such as usb:0"
         )
     return InputRouting(source, device, channels, _channels(host, title, names, source, channel_of))
 

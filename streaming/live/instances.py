@@ -174,7 +174,7 @@ def live_inputs(program: Program) -> list[Port]:
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
         f"{program.model.title}: takes {forms}, not sound; in a live run all inputs that stream are sound, float32, "
-        "of one value a frame: a recipe says what is in front of such a model, see docs/recipes.md"
+        "of one value a frame: a recipe adds the stages before such a model, see docs/recipes.md"
     )
 
 

@@ -166,7 +166,7 @@ class VirtualHost:
     def _device(self, request: StreamRequest) -> VirtualDevice:
         endpoint = request.source or request.target
         if endpoint is None or endpoint.index is None:
-            raise DeviceError("no device is wanted: give one for input or output")
+            raise DeviceError("no device is requested: give one for input or output")
         return self.devices[endpoint.index]
 
     def _list(self) -> list[Device]:

@@ -37,25 +37,25 @@ def fill_slots(control: ControlBlock) -> bool:
             waiting, control.piece_frames, control.in_ring_frames - (read & (control.in_ring_frames - 1))
         )
         if first.in_resampler == 0:
-            piece = made = min(piece, pulse - filled)
+            piece = produced = min(piece, pulse - filled)
             for s in range(inputs):
                 stream = first[s]
                 gather(control, stream, floats_at(stream.slot_in) + filled, piece)
         else:
             piece = min(piece, shortage(resampler_at(first.in_resampler), pulse - filled))
-            made = 0
+            produced = 0
             for s in range(inputs):
                 stream = first[s]
                 resampler = resampler_at(stream.in_resampler)
                 if piece > 0:
                     gather(control, stream, scratch, piece)
                     feed(resampler, scratch, 1, piece)
-                made = min(ready(resampler), pulse - filled)
-                produce(resampler, floats_at(stream.slot_in) + filled, 1, made)
-        filled += made
+                produced = min(ready(resampler), pulse - filled)
+                produce(resampler, floats_at(stream.slot_in) + filled, 1, produced)
+        filled += produced
         control.filled = filled
         store(control, "in_read", read + piece)
-        if piece == 0 and made == 0:
+        if piece == 0 and produced == 0:
             break
     return filled >= pulse
 

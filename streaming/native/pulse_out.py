@@ -41,32 +41,32 @@ def mix(control: ControlBlock) -> None:
 def send(control: ControlBlock) -> None:
     """Write the mixed pulse to the ring of output."""
     written, capacity, channels = control.out_written, control.out_ring_frames, control.out_channels
-    streams, made = control.streams, control.pulse
+    streams, produced = control.streams, control.pulse
     ring = floats_at(control.out_ring)
     for s in range(streams):
         stream = stream_at(control, s)
         instance = instances_at(control.instances)[s]
         sound, copies = floats_at(instance.sound_out), channels if streams == 1 else 1
         if stream.out_resampler == 0:
-            spread(ring, capacity, written, channels, s, copies, sound, made)
+            spread(ring, capacity, written, channels, s, copies, sound, produced)
         else:
             resampler = resampler_at(stream.out_resampler)
             feed(resampler, sound, 1, control.pulse)
-            made = ready(resampler)
+            produced = ready(resampler)
             done = 0
-            while done < made:
-                piece = min(made - done, control.piece_frames)
+            while done < produced:
+                piece = min(produced - done, control.piece_frames)
                 produce(resampler, floats_at(control.scratch), 1, piece)
                 spread(ring, capacity, written + done, channels, s, copies, floats_at(control.scratch), piece)
                 done += piece
-    store(control, "out_written", written + made)
+    store(control, "out_written", written + produced)
     if control.drift != 0 and underrun_compensation(control) == 0:
-        follow_clocks(control, made)
+        follow_clocks(control, produced)
 
 
 @device
-def follow_clocks(control: ControlBlock, made: int) -> None:
-    """Tune the last resamplers so that the delay of the pipeline stays constant; ``made`` frames were just written.
+def follow_clocks(control: ControlBlock, produced: int) -> None:
+    """Tune the last resamplers so that the delay of the pipeline stays constant; ``produced`` frames were just written.
 
     The positions of both devices are extrapolated to the present, so that their block boundaries do not matter.
     """
@@ -79,7 +79,7 @@ def follow_clocks(control: ControlBlock, made: int) -> None:
     adjust = rate_correction(
         drift_at(control.drift),
         before + control.out_written - went - control.delay_growth_frames,
-        made,
+        produced,
         control.out_rate,
     )
     for s in range(control.streams):

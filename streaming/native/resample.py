@@ -115,12 +115,12 @@ def outputs(
     state: ResamplerState, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
 ) -> int:
     """Do ``produce`` with the given history and table."""
-    made = min(count, ready(state))
+    produced = min(count, ready(state))
     taps, unit, fraction, at = state.taps, state.unit, state.fraction, state.first
     frames = state.step // unit
     rest = state.step - frames * unit
     rows = state.phases / unit
-    for k in range(made):
+    for k in range(produced):
         place = fraction * rows
         row = int(place)
         target[k * step] = weigh(history + at, table + row * taps, taps, np.float32(place - row))
@@ -131,7 +131,7 @@ def outputs(
             fraction -= unit
     state.first = at
     state.fraction = fraction
-    return made
+    return produced
 
 
 @device
@@ -153,12 +153,12 @@ def produce(state: ResamplerState, target: Pointer, step: int, count: int) -> in
 def convert(address, source_address, count, target_address, outputs_wanted):
     """Feed all samples and produce all outputs, whose number is known."""
     state, source, target = resampler_at(address), floats_at(source_address), floats_at(target_address)
-    mode, made = flush_denormals(), 0
+    mode, produced = flush_denormals(), 0
     while count > 0:
         taken = feed(state, source, 1, count)
         source = source + taken
         count -= taken
-        made += produce(state, target + made, 1, outputs_wanted - made)
+        produced += produce(state, target + produced, 1, outputs_wanted - produced)
     restore_denormals(mode)
 
 

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pulse.support.not_copyable import NotCopyable
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.messages import Hello
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ServerSettings
-from streaming.wire.errors import WireError
-from streaming.wire.messages import Hello
 
 LOOP_PART = 0.9
 """The greatest part of its time that the event loop may be busy."""
@@ -45,10 +45,10 @@ class Admission(NotCopyable):
     def enter(self, address: str) -> None:
         """Count a connection from an address; call ``leave`` at its end."""
         if self.draining:
-            raise WireError("drain", "the server is about to end", "connect again in a while")
+            raise ProtocolError("drain", "the server is about to end", "connect again in a while")
         most = self._settings.limits.streams_per_address
         if self._addresses[address] >= most:
-            raise WireError("address", f"{address} has {most} streams", "close one of them")
+            raise ProtocolError("address", f"{address} has {most} streams", "close one of them")
         self._addresses[address] += 1
 
     def leave(self, address: str) -> None:
@@ -60,12 +60,12 @@ class Admission(NotCopyable):
     def model(self, hello: Hello, token: str | None) -> HostedModel:
         """The model that a client requests; ``token`` is from its headers."""
         if not self.knows_token(hello.token if token is None else token):
-            raise WireError(
-                "token", "the token is missing or wrong", "give the hello a token that the server knows"
+            raise ProtocolError(
+                "token", "the token is missing or wrong", "give the hello a token of the server"
             )
         model = self._first if hello.model is None else self._models.get(hello.model)
         if model is None:
-            raise WireError(
+            raise ProtocolError(
                 "model", f"no model is called {hello.model!r}", f"there are {', '.join(self._models)}"
             )
         return model
@@ -77,27 +77,27 @@ class Admission(NotCopyable):
         with the least load.
         """
         if self.loop_part > LOOP_PART:
-            raise WireError(
+            raise ProtocolError(
                 "busy",
                 f"the server moves bytes for {self.loop_part:.0%} of its time",
                 "send larger blocks, try again later, or use another server",
             )
         free = [worker for worker in self._workers if model.has_lane(worker)]
         if not free:
-            raise WireError(
+            raise ProtocolError(
                 "busy", f"{model.name} has {model.settings.streams} streams, all it may", "try again later"
             )
         idle = [worker for worker in free if self.load(worker) + model.share <= PACKED_PART]
         best = idle[0] if idle else min(free, key=self.load)
         if not any(each.streams for each in self._models.values()):
             if model.median_share > 1:
-                raise WireError(
+                raise ProtocolError(
                     "busy",
                     f"a step of {model.name} takes {model.median_share:.1f} times as long as its sound lasts",
                     "use a faster machine or a larger pulse",
                 )
         elif self.load(best) + model.share > self._settings.budget:
-            raise WireError(
+            raise ProtocolError(
                 "busy",
                 f"the steps of the open streams fill {self.load(best):.0%} of a thread, and one of {model.name} takes "
                 f"{model.share:.1%} more",

@@ -11,13 +11,13 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from streaming.builtin import noisy_path
+from streaming.protocol import PATH
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.metrics import prometheus_text
 from streaming.serve.origins import allows_origin
 from streaming.serve.service import Service
 from streaming.serve.settings import MODULE, SCRIPT
 from streaming.serve.status import status_dict, status_page
-from streaming.wire import PATH
 
 PAGE = Path(__file__).parent / "page"
 POLICY = (

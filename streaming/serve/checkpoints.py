@@ -14,8 +14,8 @@ from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.atomic_files import temporary_file
-from streaming.wire.errors import WireError
-from streaming.wire.frames import HEADER
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.frames import HEADER
 
 MAGIC = b"pulse/checkpoint/3\n"
 NAME = re.compile(r"[0-9a-f]{32}")
@@ -125,13 +125,13 @@ class CheckpointFolder(NotCopyable):
         return True
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """Return the newest checkpoint of a stream, and its generation. Raises WireError."""
+        """Return the newest checkpoint of a stream, and its generation. Raises ProtocolError."""
         files = self._files(name)
         try:
             path = files[-1]
             return Checkpoint.of_bytes(path.read_bytes()), int(path.stem.partition("-")[2])
         except (IndexError, OSError, InputError, ValueError):
-            raise WireError("resume", "no checkpoint has this name", "begin a new stream") from None
+            raise ProtocolError("resume", "no checkpoint has this name", "begin a new stream") from None
 
     def remove(self, name: str) -> None:
         """Remove the checkpoints of a stream that has ended."""
@@ -153,5 +153,5 @@ class CheckpointFolder(NotCopyable):
     def _files(self, name: str) -> list[Path]:
         """The files of a stream, newest last."""
         if not NAME.fullmatch(name):
-            raise WireError("resume", "no checkpoint has such a name", "begin a new stream")
+            raise ProtocolError("resume", "no checkpoint has such a name", "begin a new stream")
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))

@@ -12,6 +12,9 @@ import anyio.to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from pulse.support.not_copyable import NotCopyable
+from streaming.protocol import SUBPROTOCOL, VERSION
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.stream import Answer, Message
@@ -22,9 +25,6 @@ from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
 from streaming.serve.unconfirmed import Unconfirmed
-from streaming.wire import SUBPROTOCOL, VERSION
-from streaming.wire.errors import WireError
-from streaming.wire.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 
 LEAVE_S = 1.0
 """The seconds that sending the last message may take."""
@@ -78,8 +78,8 @@ class Connection(NotCopyable):
         self._unsaved: Checkpoint | None = None
         self._unconfirmed = Unconfirmed(confirms=False)
         self._scope = anyio.CancelScope()
-        self._ending: WireError | None = None
-        self._outbox: deque[tuple[bytes | str | WireError, Step | None]] = deque()
+        self._ending: ProtocolError | None = None
+        self._outbox: deque[tuple[bytes | str | ProtocolError, Step | None]] = deque()
         self._protocol = protocol_of(socket)
         self._pace = Pace(limits, None)
         self._to_save = anyio.Event()
@@ -99,9 +99,9 @@ class Connection(NotCopyable):
                 reason = await self._serve()
         except Exception as error:
             errors = list(flatten_errors(error))
-            if not all(isinstance(each, (*DISCONNECT_ERRORS, WireError)) for each in errors):
+            if not all(isinstance(each, (*DISCONNECT_ERRORS, ProtocolError)) for each in errors):
                 raise
-            self._ending = next((each for each in errors if isinstance(each, WireError)), None)
+            self._ending = next((each for each in errors if isinstance(each, ProtocolError)), None)
         if self._failure is not None:
             raise self._failure
         if self._ending is not None:
@@ -109,7 +109,7 @@ class Connection(NotCopyable):
             return self._ending.code
         return reason or "lost"
 
-    def end(self, error: WireError) -> None:
+    def end(self, error: ProtocolError) -> None:
         """End the connection from outside."""
         if self._ending is None:
             self._ending = error
@@ -136,10 +136,14 @@ class Connection(NotCopyable):
         """End the connection if the client is silent, or does not read."""
         limits = self._limits
         if self._full_since is not None and now - self._full_since > limits.slow_s:
-            self.end(WireError("slow", f"outputs were not read for {limits.slow_s:g} s", "read what is sent"))
+            self.end(
+                ProtocolError("slow", f"outputs were not read for {limits.slow_s:g} s", "read what is sent")
+            )
         elif now - self._last_message > limits.idle_s:
             self.end(
-                WireError("idle", f"no message for {limits.idle_s:g} s", "send a ping if there is no sound")
+                ProtocolError(
+                    "idle", f"no message for {limits.idle_s:g} s", "send a ping if there is no sound"
+                )
             )
 
     async def _serve(self) -> str:
@@ -153,7 +157,7 @@ class Connection(NotCopyable):
             checkpoint = await self._load(model.name, hello)
             worker = self._admission.worker(model)
             form = model.form(hello)
-            self._pace = Pace(self._limits, form.wire_hz)
+            self._pace = Pace(self._limits, form.client_hz)
             stream = model.open_stream(worker, hello, form, self._deliver, checkpoint)
             self.open = OpenStream(model, stream, worker, form, self._limits, checkpoint)
             self._unconfirmed = Unconfirmed(hello.confirms, checkpoint)
@@ -185,9 +189,9 @@ class Connection(NotCopyable):
                 return None
             text = message.get("text")
             if text is None:
-                raise WireError("hello", "the first message is binary", 'begin with {"type": "hello"}')
+                raise ProtocolError("hello", "the first message is binary", 'begin with {"type": "hello"}')
             return Hello.of_message(read_message(text))
-        raise WireError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
+        raise ProtocolError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
 
     def _ready(self, stream: OpenStream) -> Message:
         return {
@@ -234,7 +238,7 @@ class Connection(NotCopyable):
             if stream.is_ahead() or hold_s > 0:
                 self._is_held = True
                 self._protocol.hold()
-        except WireError as error:
+        except ProtocolError as error:
             self.end(error)
         except Exception as error:
             self._failure = error
@@ -247,7 +251,7 @@ class Connection(NotCopyable):
         try:
             if self.open.is_ahead() or time.monotonic() < self._held_until:
                 return
-        except WireError as error:
+        except ProtocolError as error:
             self.end(error)
             return
         self._is_held = False
@@ -266,7 +270,7 @@ class Connection(NotCopyable):
         elif kind == "confirm":
             self._unconfirmed.confirm(*read_confirmation(message))
         else:
-            raise WireError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
+            raise ProtocolError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
 
     def _deliver(self, answer: Answer) -> None:
         """Send a lane's answer."""
@@ -295,11 +299,11 @@ class Connection(NotCopyable):
         self._counts["messages_out"] += len(messages)
         self._note_sent(step)
 
-    def _push(self, message: Message | WireError, step: Step | None = None) -> None:
+    def _push(self, message: Message | ProtocolError, step: Step | None = None) -> None:
         """Send a message, or end the stream with an error, after all waiting messages."""
-        data = message if isinstance(message, WireError) else _message_data(message)
+        data = message if isinstance(message, ProtocolError) else _message_data(message)
         self._outbox.append((data, step))
-        if self.open is not None and not isinstance(data, WireError):
+        if self.open is not None and not isinstance(data, ProtocolError):
             self._stalled = self.open.add_unsent(len(data)) or self._stalled
         self._send_waiting()
 
@@ -311,7 +315,7 @@ class Connection(NotCopyable):
                 return
             self._full_since = None
             message, step = self._outbox.popleft()
-            if isinstance(message, WireError):
+            if isinstance(message, ProtocolError):
                 self.end(message)
                 return
             self._protocol.write(message)
@@ -328,7 +332,7 @@ class Connection(NotCopyable):
             self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
     def _name(self, hello: Hello) -> str:
-        """Return the name of the stream's checkpoints. Raises WireError: another server of the fleet has the stream."""
+        """Return the name of the stream's checkpoints. Raises ProtocolError: another server has the stream."""
         if self._checkpoints is None:
             return ""
         if self._placement is None:
@@ -336,15 +340,15 @@ class Connection(NotCopyable):
         return self._placement.claim(hello.resume or hello.stream, hello.follows)
 
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
-        """Load the checkpoint from which a stream continues. Raises WireError."""
+        """Load the checkpoint from which a stream continues. Raises ProtocolError."""
         if hello.resume is None:
             self._generation = 0 if hello.stream is None else 1  # the stream may have begun before
             return None
         if self._checkpoints is None:
-            raise WireError("resume", "this server keeps no checkpoints", "begin a new stream")
+            raise ProtocolError("resume", "this server keeps no checkpoints", "begin a new stream")
         checkpoint, generation = await anyio.to_thread.run_sync(self._checkpoints.load, hello.resume)
         if checkpoint.model != model:
-            raise WireError(
+            raise ProtocolError(
                 "resume", f"the checkpoint is of {checkpoint.model}, not of {model}", "give its model"
             )
         self._resume, self._generation = hello.resume, generation + 1
@@ -372,7 +376,7 @@ class Connection(NotCopyable):
                 self._push(ack)
             last = checkpoint
 
-    async def _refuse(self, error: WireError) -> None:
+    async def _refuse(self, error: ProtocolError) -> None:
         """Send the error, and close."""
         with anyio.move_on_after(LEAVE_S, shield=True):
             try:

@@ -12,16 +12,16 @@ from pulse.facts import Array, numbers_of
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from streaming.events.choice import DetectorChoice
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.messages import Hello
+from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.group import MOST_LANES, LaneGroup
 from streaming.serve.lanes.stream import Answer, LaneStream, Saving
 from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ModelSettings
-from streaming.serve.sound_form import SoundForm, SoundModel
+from streaming.serve.sound_conversion import SoundConversion, SoundModel
 from streaming.serve.stream_events import StreamEvents
-from streaming.wire.errors import WireError
-from streaming.wire.messages import Hello
-from streaming.wire.ports import WirePort
 
 STEP_PART = 0.25
 """The greatest part of a pulse that a group's step may take, so that a pulse does not wait long for the step before."""
@@ -64,8 +64,8 @@ class HostedModel(NotCopyable):
             )
         self._constants = _constants(program, settings)
         streaming = [port for port in program.inputs if port.streams]
-        self.inputs = tuple(WirePort.of_port(n, port, rate_hz) for n, port in enumerate(streaming))
-        self.outputs = tuple(WirePort.of_port(n, port, rate_hz) for n, port in enumerate(program.outputs))
+        self.inputs = tuple(StreamPort.of_port(n, port, rate_hz) for n, port in enumerate(streaming))
+        self.outputs = tuple(StreamPort.of_port(n, port, rate_hz) for n, port in enumerate(program.outputs))
         self.frames = {port.name: port.frames for port in streaming}
         self._choices = self._detectors()
         self._save_pulses = 0 if save_s is None else max(1, int(save_s / self.pulse_s))
@@ -114,19 +114,21 @@ class HostedModel(NotCopyable):
             sum(group.open * group.cost.p99_s for each, group in self.groups if each is worker) / self.pulse_s
         )
 
-    def form(self, hello: Hello) -> SoundForm:
-        """The form in which a client sends sound to the model. Raises WireError."""
-        return SoundForm(SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello)
+    def form(self, hello: Hello) -> SoundConversion:
+        """The form in which a client sends sound to the model. Raises ProtocolError."""
+        return SoundConversion(
+            SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello
+        )
 
     def open_stream(
         self,
         worker: LaneWorker,
         hello: Hello,
-        form: SoundForm,
+        form: SoundConversion,
         deliver: Callable[[Answer], None],
         resumed: Checkpoint | None = None,
     ) -> LaneStream:
-        """Open a stream in a free lane of a worker, which must have one. Raises WireError: no such output."""
+        """Open a stream in a free lane of a worker, which must have one. Raises ProtocolError: no such output."""
         outputs = self._requested_outputs(hello, form)
         groups = [group for each, group in self.groups if each is worker and group.free]
         group = max(groups, key=lambda each: each.open)
@@ -169,13 +171,13 @@ class HostedModel(NotCopyable):
         """The detectors, for JSON."""
         return [{"output": name, "kind": choice.kind} for name, choice in self._choices.items()]
 
-    def _requested_outputs(self, hello: Hello, form: SoundForm) -> tuple[WirePort, ...]:
+    def _requested_outputs(self, hello: Hello, form: SoundConversion) -> tuple[StreamPort, ...]:
         if hello.outputs is None:
             return form.outputs
         names = [port.name for port in self.outputs]
         for name in hello.outputs:
             if name not in names:
-                raise WireError(
+                raise ProtocolError(
                     "hello", f"{self.name} has no output {name!r}", f"its outputs are {', '.join(names)}"
                 )
         return tuple(port for port in form.outputs if port.name in hello.outputs)
@@ -190,9 +192,9 @@ class HostedModel(NotCopyable):
             choices[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
         return choices
 
-    def _new_events(self, form: SoundForm | None = None) -> StreamEvents:
+    def _new_events(self, form: SoundConversion | None = None) -> StreamEvents:
         return StreamEvents(
-            self._choices, self.program, self.rate_hz, self.rate_hz if form is None else form.wire_hz
+            self._choices, self.program, self.rate_hz, self.rate_hz if form is None else form.client_hz
         )
 
     def _group_size(self) -> tuple[int, float, int]:

@@ -8,16 +8,16 @@ import anyio
 from pulse.facts import Array
 from pulse.ops.clock import frames_at
 from pulse.support.not_copyable import NotCopyable
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.frames import EPOCHS, HEADER, INPUT, unpack_header
+from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lanes.stream import Answer, Block, Flush, LaneStream, Message
 from streaming.serve.lanes.worker import UNSENT_BYTES, LaneWorker
 from streaming.serve.settings import LimitSettings
-from streaming.serve.sound_form import SoundForm
+from streaming.serve.sound_conversion import SoundConversion
 from streaming.serve.stream_times import StreamTimes
-from streaming.wire.errors import WireError
-from streaming.wire.frames import EPOCHS, HEADER, INPUT, unpack_header
-from streaming.wire.ports import WirePort
 
 PULSES = 4
 """The least number of pulses in a window."""
@@ -40,7 +40,7 @@ class OpenStream(NotCopyable):
         model: HostedModel,
         stream: LaneStream,
         worker: LaneWorker,
-        form: SoundForm,
+        form: SoundConversion,
         limits: LimitSettings,
         checkpoint: Checkpoint | None = None,
     ) -> None:
@@ -48,7 +48,7 @@ class OpenStream(NotCopyable):
         self._form = form
         rate_hz = model.rate_hz or 100 * model.program.pulse
         self._window = max(int(limits.window_s * rate_hz), PULSES * model.program.pulse)
-        self.window = form.wire_frames(self._window)
+        self.window = form.client_frames(self._window)
         self.epoch = 0 if checkpoint is None else checkpoint.epoch
         streaming = [port for port in model.outputs if port.kind != "final"]
         self.received = [0] * len(model.inputs) if checkpoint is None else list(checkpoint.received)
@@ -76,7 +76,7 @@ class OpenStream(NotCopyable):
         model = self.model
         return {
             "model": model.name,
-            "rate": self._form.wire_hz,
+            "rate": self._form.client_hz,
             "format": self._form.name,
             **self._form.as_dict(),
             "pulse": model.program.pulse,
@@ -89,10 +89,10 @@ class OpenStream(NotCopyable):
         }
 
     def take(self, message: bytes) -> int:
-        """Take a binary message. Returns how many new frames it has. Raises WireError."""
+        """Take a binary message. Returns how many new frames it has. Raises ProtocolError."""
         header = unpack_header(message)
         if header.kind != INPUT or header.port >= len(self.received):
-            raise WireError(
+            raise ProtocolError(
                 "message",
                 f"a header of kind {header.kind}, port {header.port}",
                 f"inputs have kind {INPUT} and ports 0 to {len(self.received) - 1}",
@@ -102,10 +102,10 @@ class OpenStream(NotCopyable):
         if header.epoch != self.epoch % EPOCHS:
             return 0
         if self._flushed:
-            raise WireError("ended", "input after the flush", "reset begins a new stream")
+            raise ProtocolError("ended", "input after the flush", "reset begins a new stream")
         expected = self.received[header.port]
         if header.first > expected:
-            raise WireError(
+            raise ProtocolError(
                 "gap",
                 f"input {port.name}: frames begin at {header.first}, and {expected} were expected",
                 "send every frame once, in order",
@@ -117,9 +117,9 @@ class OpenStream(NotCopyable):
         return fresh
 
     def flush(self) -> None:
-        """End the input. Raises WireError: it has already ended."""
+        """End the input. Raises ProtocolError: it has already ended."""
         if self._flushed:
-            raise WireError("ended", "flush after the flush", "reset begins a new stream")
+            raise ProtocolError("ended", "flush after the flush", "reset begins a new stream")
         self._flushed = True
         self._stream.inbox.append(Flush(self.epoch))
         self.wake()
@@ -160,8 +160,8 @@ class OpenStream(NotCopyable):
             return []
         self._acknowledged = self.pulses
         frames = [
-            min(had, self._form.wire_frames(self.pulses * self.model.frames[port.name]))
-            for had, port in zip(self.received, self.model.inputs)
+            min(received, self._form.client_frames(self.pulses * self.model.frames[port.name]))
+            for received, port in zip(self.received, self.model.inputs)
         ]
         safe = self._safe if self.model.saves else frames
         return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
@@ -174,49 +174,53 @@ class OpenStream(NotCopyable):
         return [{"type": "ack", "epoch": self.epoch, "taken": self._safe, "safe": self._safe}]
 
     def is_ahead(self) -> bool:
-        """Whether an input is farther ahead of the steps than the window. Raises WireError: it would remain so."""
+        """Whether an input is farther ahead of the steps than the window. Raises ProtocolError: it would remain so."""
         ahead = self._farthest()
         if ahead is not None and self._whole_pulses() <= self.pulses:
-            raise WireError(
+            raise ProtocolError(
                 "input",
                 f"input {ahead.name} is more than {self.window} frames ahead of another one",
                 "send the inputs in turn",
             )
         return ahead is not None
 
-    def _values(self, port: WirePort, message: bytes, frames: int) -> Array | bytes:
-        """Return the values after a header. Raises WireError: more or fewer than the header says."""
+    def _values(self, port: StreamPort, message: bytes, frames: int) -> Array | bytes:
+        """Return the values after a header. Raises ProtocolError: more or fewer than the header says."""
         values = memoryview(message)[HEADER.size :]
         if self._form.name != "opus":
             return port.decode(values, frames, self._form.name)
         if not 0 < frames <= MOST_PACKET:
-            raise WireError("message", f"a packet of {frames} samples", f"at most {MOST_PACKET} are in one")
+            raise ProtocolError(
+                "message", f"a packet of {frames} samples", f"at most {MOST_PACKET} are in one"
+            )
         return bytes(values)
 
-    def _put(self, number: int, port: WirePort, frames: Array | bytes, had: int, fresh: int) -> None:
-        if had:
+    def _put(self, number: int, port: StreamPort, frames: Array | bytes, received: int, fresh: int) -> None:
+        if received:
             assert port.axis is not None
             if isinstance(frames, bytes):
-                raise WireError(
+                raise ProtocolError(
                     "gap", "a packet that begins in another one", "send each packet once, in order"
                 )
-            frames = frames_at(frames, port.axis, had, had + fresh)
+            frames = frames_at(frames, port.axis, received, received + fresh)
         self.received[number] += fresh
         self._stream.inbox.append(Block(self.epoch, port.name, frames, fresh, time.monotonic_ns()))
         self.wake()
 
-    def _farthest(self) -> WirePort | None:
+    def _farthest(self) -> StreamPort | None:
         """An input that is too far ahead."""
         pulse = self.model.program.pulse
-        for had, port in zip(self.received, self.model.inputs):
+        for received, port in zip(self.received, self.model.inputs):
             per_pulse = self.model.frames[port.name]
-            if (self._form.model_frames(had) - self.pulses * per_pulse) * pulse > self._window * per_pulse:
+            if (
+                self._form.model_frames(received) - self.pulses * per_pulse
+            ) * pulse > self._window * per_pulse:
                 return port
         return None
 
     def _whole_pulses(self) -> int:
         form = self._form
         return min(
-            form.ready_frames(had, port.name) // self.model.frames[port.name]
-            for had, port in zip(self.received, self.model.inputs)
+            form.ready_frames(received, port.name) // self.model.frames[port.name]
+            for received, port in zip(self.received, self.model.inputs)
         )

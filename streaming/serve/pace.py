@@ -1,7 +1,7 @@
 """Pace: limits on how much one connection may send."""
 
+from streaming.protocol.errors import ProtocolError
 from streaming.serve.settings import LimitSettings
-from streaming.wire.errors import WireError
 
 LONGEST_TEXT = 4096
 """The most bytes of a text message."""
@@ -20,16 +20,16 @@ class Pace:
         self._paid_until = 0.0
 
     def count_message(self, size: int, is_text: bool, now: float) -> None:
-        """Count a message at a time of ``time.monotonic``. Raises WireError: it is too long, or there are too many."""
+        """Count a message at a time of ``time.monotonic``. Raises ProtocolError: it is too long, or one too many."""
         most = min(LONGEST_TEXT, self._limits.message_bytes) if is_text else self._limits.message_bytes
         if size > most:
-            raise WireError("size", f"a message of {size} bytes", f"send at most {most}")
+            raise ProtocolError("size", f"a message of {size} bytes", f"send at most {most}")
         second = int(now)
         if second != self._second:
             self._second, self._messages = second, 0
         self._messages += 1
         if self._messages > self._limits.messages_per_s:
-            raise WireError(
+            raise ProtocolError(
                 "pace", f"more than {self._limits.messages_per_s} messages in a second", "send larger blocks"
             )
 

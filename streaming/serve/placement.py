@@ -14,7 +14,7 @@ class Placement(Protocol):
 
         name     its name; None lets the fleet choose one
         follows  whether the client connects to another server on request
-        Raises   MovedError: another server has the stream. WireError: not a name of a stream
+        Raises   MovedError: another server has the stream. ProtocolError: not a name of a stream
         """
         ...
 
@@ -45,7 +45,7 @@ class CheckpointStore(Protocol):
         ...
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """Return the newest checkpoint of a stream, and its generation. Raises WireError."""
+        """Return the newest checkpoint of a stream, and its generation. Raises ProtocolError."""
         ...
 
     def remove(self, name: str) -> None:

@@ -14,6 +14,7 @@ from starlette.websockets import WebSocket
 
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
+from streaming.protocol.errors import ProtocolError
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
@@ -23,7 +24,6 @@ from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.serve.stream_times import StreamTimes
-from streaming.wire.errors import WireError
 
 SWITCH_S = 0.0005
 """The switch interval of Python's threads in seconds: a worker that returns from a step waits this long for the GIL."""
@@ -134,7 +134,9 @@ class Service(NotCopyable):
         """Refuse new streams; end the open ones one by one, so that they continue on other servers."""
         self.admission.draining = True
         for connection in list(self.connections):
-            connection.end(WireError("drain", "the server hands its streams over", "connect to another one"))
+            connection.end(
+                ProtocolError("drain", "the server hands its streams over", "connect to another one")
+            )
             await anyio.sleep(1 / per_s)
 
     async def drain(self) -> None:
@@ -144,7 +146,7 @@ class Service(NotCopyable):
             while self.connections:
                 await anyio.sleep(0.05)
         for connection in list(self.connections):
-            connection.end(WireError("drain", "the server ends", "connect again in a while"))
+            connection.end(ProtocolError("drain", "the server ends", "connect again in a while"))
         with anyio.move_on_after(WATCH_S):
             while self.connections:
                 await anyio.sleep(0.01)

@@ -16,7 +16,7 @@ class StreamEvents:
 
     choices  output name -> its detector
     rate_hz  frames of the model's symbol per second
-    wire_hz  frames per second of what the client sends, the unit of messages
+    client_hz  frames per second of what the client sends, the unit of messages
     Raises   InputError: an invalid parameter, or the rate is unknown
     """
 
@@ -25,9 +25,9 @@ class StreamEvents:
         choices: Mapping[str, DetectorChoice],
         program: Program,
         rate_hz: int | None,
-        wire_hz: int | None,
+        client_hz: int | None,
     ) -> None:
-        self._wire_hz = wire_hz or 0
+        self._wire_hz = client_hz or 0
         self._detectors = {
             port.name: (choices[port.name].of_port(port, rate_hz), port.axis or 0)
             for port in program.outputs

@@ -92,7 +92,7 @@ class AudioReader(SoundReader):
             return open_file(self.path if descriptor is None else descriptor)
         except TypeError as error:  # the binding's error for a suffix of raw samples
             raise InputError(
-                f"{self.path}: raw samples, of which nobody knows the format; give {spell('raw', 's16,48000,2')}"
+                f"{self.path}: raw samples of unknown format; give {spell('raw', 's16,48000,2')}"
             ) from error
         except (soundfile.LibsndfileError, OSError) as error:
             raise InputError(

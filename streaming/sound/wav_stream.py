@@ -57,7 +57,7 @@ class StreamFormat:
             )
         rate = int(numbers[0]) if numbers else rate_hz
         if rate is None:
-            raise InputError(f"{spell('raw', text)}: say the rate too: {spell('raw', f'{name},48000')}")
+            raise InputError(f"{spell('raw', text)}: give the rate too: {spell('raw', f'{name},48000')}")
         return cls(ENCODINGS[name], rate, int(numbers[1]) if len(numbers) > 1 else 1)
 
 
@@ -92,7 +92,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
         elif kind == b"fmt ":
             form = _read_format(name, chunk)
     if form is None:
-        raise InputError(f"{name}: does not say how its samples are written (no chunk fmt before data)")
+        raise InputError(f"{name}: the encoding of its samples is unknown (no chunk fmt before data)")
     if size == UNKNOWN and 0 < long_bytes < 1 << 62:
         size = long_bytes
     elif size == 0 or size >= LARGEST_SAID:
@@ -116,7 +116,7 @@ def _read_format(name: str, chunk: bytes) -> StreamFormat:
     if tag == EXTENSIBLE:
         tag = unpack("<H", chunk[24:26].ljust(2, b"\0"))[0]
     if not (channels and rate_hz):
-        raise InputError(f"{name}: says {channels} channels at {rate_hz} Hz; both must be positive")
+        raise InputError(f"{name}: has {channels} channels at {rate_hz} Hz; both must be positive")
     for encoding in ENCODINGS.values():
         if (FLOATING if encoding.floating else PCM, 8 * encoding.nbytes) == (tag, bits):
             if frame_bytes != encoding.nbytes * channels:

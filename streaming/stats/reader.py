@@ -97,7 +97,7 @@ class _Reader:
         for place, line in lines:
             if self.summary is not None:
                 raise InputError(
-                    f"{self.path}, line {place}: stands behind the summary; give each run its own file"
+                    f"{self.path}, line {place}: follows the summary; give each run its own file"
                 )
             if line.get("line") == INTERVAL:
                 self.interval(place, line)
@@ -176,7 +176,7 @@ class _Reader:
         interval = self.decode(Interval, line.get("interval"), number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
         if not (interval.span_s > 0 and before_s < interval.at_s < LONGEST_RUN_S):
-            raise self.damage_error(number, "time does not go on")
+            raise self.damage_error(number, "time does not advance")
         self.intervals.append(interval)
         self.since_start = line.get("since_start")
         times = self.decode(HistogramLine, line.get("times"), number)

@@ -70,7 +70,7 @@ def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, t
 @pytest.mark.parametrize(
     ("name", "words"), [("none.onnx", "no such file"), ("mine.tflite", "python -m bench.tflite")]
 )
-def test_what_cannot_be_opened_is_one_line(name, words, tmp_path):
+def test_an_unreadable_file_is_reported_in_one_line(name, words, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "bench", "--model", str(tmp_path / name)], capture_output=True, text=True
     )

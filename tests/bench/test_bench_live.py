@@ -130,7 +130,7 @@ def times(*milliseconds):
     return np.array([(100 * n, 100 * n + took) for n, took in enumerate(milliseconds)], np.int64) * 1_000_000
 
 
-def test_a_row_tells_what_came_of_a_design():
+def test_a_row_has_the_outcome_of_a_design():
     outcome = Outcome(times(1, 2, 12), 0.01, blocks=5, dropped=2, flagged=1)
     nobody_looked = table.cells(outcome, StolenTime())
     assert nobody_looked[3:] == ["12.00", "1", "5", "2", "1", "-", "-", "-", "-"]

@@ -62,7 +62,7 @@ def test_targets_are_compared(found):
     assert reached == {"onnxruntime": True, "tract": False, "roofline": False}
 
 
-def test_what_is_missed_is_told(found):
+def test_missed_targets_are_listed(found):
     lines = list(report.missed_targets(found))
     assert "net, 4 against tract: 2.00 instead of 3" in lines
     assert any("p99.9 of tract is 0.25 (0.25..0.25) times ours" in line for line in lines)
@@ -113,7 +113,7 @@ def test_the_picture(found, tmp_path):
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_summary_names_what_is_furthest_behind(found):
+def test_the_summary_names_the_slowest_models(found):
     assert list(found.summary()) == [
         "geometric mean against onnxruntime, 2 models: 4.00; least 2.00, two",
         "geometric mean against tract, 2 models: 2.00; least 2.00, net",

@@ -20,7 +20,7 @@ def test_each_chain(contest: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert len([row for row in rows if "onnxruntime" in row and "(" in row]) >= 2
 
 
-def test_what_is_wrong_is_not_timed() -> None:
+def test_wrong_results_are_not_timed() -> None:
     hops = [np.ones(4, np.float32)] * 3
     sound.require_right("same", lambda x: x, hops, np.ones(12, np.float32), 0)
     with pytest.raises(sound.WrongResultError, match=r"twice: off by 1\.0e\+00 of the largest value"):

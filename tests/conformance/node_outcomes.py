@@ -1,4 +1,4 @@
-"""Outcomes of node cases: run by the oracle and compared, or not run for a reason."""
+"""The outcomes of node cases: run by the oracle and compared, or not run, with a reason."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Node cases that must pass, and the one table of those that are not run."""
+"""The node cases that must pass, and the table of those that are not run."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeAlias

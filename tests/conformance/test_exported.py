@@ -90,7 +90,7 @@ def assert_same(got: dict[str, Array], wanted: dict[str, Array]) -> None:
         (swift_f0, 256),
     ],
 )
-def test_a_runtime_gives_what_our_session_gives(
+def test_a_runtime_equals_our_session(
     model: Callable[[], tuple[TypedModel, dict[str, Array]]], frames: int
 ) -> None:
     """Flush included, the padding of the last pulse NaN; the file read back gives it too."""
@@ -104,7 +104,7 @@ def test_a_runtime_gives_what_our_session_gives(
     assert_same(stream_whole(reopened(proto).compile(), feeds), wanted)
 
 
-def test_a_causal_model_asks_for_no_time() -> None:
+def test_a_causal_model_needs_no_time() -> None:
     """The bench network: states only, as one would write them by hand."""
     typed, _ = network()
     proto = typed.declutter().pulsify(pulse=1).to_onnx()

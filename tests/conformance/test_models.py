@@ -56,7 +56,7 @@ def test_swift_f0(frames: int) -> None:
         expected.require(stream_whole(compile_model(model, backend), feeds), backend)
 
 
-def test_swift_f0_wants_whole_hops() -> None:
+def test_swift_f0_needs_whole_hops() -> None:
     """The hop of its STFT is 256 samples: other pulses are refused by the node, with those that suit."""
     typed = pulse.load(shared("models") / "swift_f0.onnx").analyse().declutter()
     with pytest.raises(PulsifyError, match=r"STFT.*pulse 500 .* not a multiple of 256: use 256 or 512"):

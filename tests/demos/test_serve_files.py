@@ -104,7 +104,7 @@ def test_systemd_knows_every_line_of_the_unit():
     assert not [line for line in lines if "pulse.service" in line], "only the program is not installed here"
 
 
-def test_the_image_copies_what_there_is_and_runs_as_its_own_user(settings):
+def test_the_image_copies_existing_files_and_runs_as_its_own_user(settings):
     found = instructions()
     stages = [rest.split(" AS ")[-1] for word, rest in found if word == "FROM"]
     for word, rest in found:

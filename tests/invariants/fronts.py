@@ -1,4 +1,4 @@
-"""Nodes between an input and an operator: they move frames in time, and few of them change a value.
+"""Nodes between an input and an operator that move frames in time; few of them change values.
 
 A convolution here picks one of its frames, so inputs keep the values that an operator takes.
 """

@@ -1,4 +1,4 @@
-"""Steps that stream only after they were simplified: masks of padding, tables that are filled and read at once."""
+"""Steps that stream only after simplification: masks of padding, tables that are filled and read at once."""
 
 from collections.abc import Callable
 

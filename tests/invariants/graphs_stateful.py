@@ -1,4 +1,4 @@
-"""Steps of random models that carry a state or look far back: recurrent layers, running sums, attention."""
+"""Steps of random models with a state or a long memory: recurrent layers, running sums, attention."""
 
 import numpy as np
 

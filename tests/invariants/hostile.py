@@ -1,4 +1,4 @@
-"""Files made to do harm, each by its name: what the mutations by chance would hardly hit."""
+"""Hostile files by name, which random mutations would hardly produce."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -23,7 +23,7 @@ LAYERS: Mapping[str, str] = {
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",
     "pulse": "pulse: costs extend torch deploy formats api __init__",
-    "sessions": "streaming: errors wire atomic_files partial_file snapshot reblocking input_blocks output_trim "
+    "sessions": "streaming: errors protocol atomic_files partial_file snapshot reblocking input_blocks output_trim "
     "session __init__",
     "sound": "streaming: latency native terminal progress warming specialisation libraries sound builtin events "
     "routing",

@@ -1,4 +1,4 @@
-"""Mutants of pulsed graphs and of programs: wrong on purpose, for a proof to find."""
+"""Mutants of pulsed graphs and of programs: deliberate errors that a proof must find."""
 
 import os
 import pickle

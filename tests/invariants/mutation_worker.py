@@ -1,4 +1,4 @@
-"""Reads broken files one by one in a process of its own, with little memory, little time and a watch on open files.
+"""Reads broken files one by one in a separate process, with little memory and time, and monitors opened files.
 
 Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]  changed files, made of MODELS/*.onnx
        python -m tests.invariants.mutation_worker FOLDER  *.onnx, *.tflite and folders in FOLDER, as they are

@@ -1,4 +1,4 @@
-"""Any operator, any of its axes made the stream."""
+"""Cases of every operator with any of its axes as the stream."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

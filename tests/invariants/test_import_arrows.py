@@ -59,7 +59,7 @@ def test_no_circle(graph: dict[str, set[str]]) -> None:
     assert not circle(graph)
 
 
-def test_layers_import_what_is_below(graph: dict[str, set[str]]) -> None:
+def test_layers_import_lower_layers_only(graph: dict[str, set[str]]) -> None:
     order = list(LAYERS)
     wrong = [
         f"{name} ({layer_of(name)}) imports {other} ({layer_of(other)})"

@@ -108,7 +108,7 @@ def honest(ended: Counter[str]) -> bool:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("fronts", [FEW, pytest.param(8, marks=pytest.mark.slow)])
-def test_kinds_of_operators_behind_some_fronts(fronts: int) -> None:
+def test_kinds_of_operators_after_some_fronts(fronts: int) -> None:
     """Every kind that looks at other frames behind some, every relation behind each; by default few of the rest."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
@@ -133,7 +133,7 @@ def test_kinds_of_operators_behind_some_fronts(fronts: int) -> None:
 @pytest.mark.parametrize(
     "seeds", [range(160), pytest.param(range(160, 400), marks=pytest.mark.slow)], ids=len
 )
-def test_fronts_behind_fronts(seeds: range) -> None:
+def test_fronts_after_fronts(seeds: range) -> None:
     """Two in a row, another pair in front of each input that may differ; the file too."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()

@@ -1,4 +1,4 @@
-"""A stream callback of few lines, and the request that opens it."""
+"""A minimal stream callback, and the request that opens it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Scenarios in a process of their own: for what a server that dies does to a process that plays."""
+"""Scenarios in separate processes: they show the effect of a dying server on a process that plays."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A program that listens and another that plays to it, both on a server of JACK."""
+"""A program that records and another one that plays to it, both on a JACK server."""
 
 import os
 import subprocess

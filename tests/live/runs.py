@@ -1,4 +1,4 @@
-"""Live runs on a server of JACK; each in a process of its own, see ``own_process``."""
+"""Live runs on a JACK server, each in a separate process; see ``own_process``."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Failures of servers while streams run; each scenario runs in a process of its own, see ``own_process``."""
+"""Failures of servers while streams run, each in a separate process; see ``own_process``."""
 
 import atexit
 import os

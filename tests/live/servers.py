@@ -1,4 +1,4 @@
-"""Sound servers as tests need them: those of ``bench.live.server``, and PulseAudio with a null sink.
+"""Sound servers for tests: those of ``bench.live.server``, and PulseAudio with a null sink.
 
 Where ``PULSE_REQUIRE_SERVERS=1`` a missing server is a failure, otherwise the test is skipped.
 """

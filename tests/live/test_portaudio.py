@@ -106,7 +106,7 @@ def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoin
     assert stream.stop(2.0)
 
 
-def test_what_a_device_cannot_do(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+def test_requests_that_a_device_refuses(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     with pytest.raises(DeviceError, match=f"^{NAME}: does not run at 44100 Hz; use one of 48000 Hz$"):
         host.open(request(counted(), *ends, rate_hz=44100))
     with pytest.raises(

@@ -17,7 +17,7 @@ from tests.live.own_process import in_own_process
         pytest.param("pulse_hangs", marks=pytest.mark.slow),
     ],
 )
-def test_what_goes_comes_back(scenario: str) -> None:
+def test_a_lost_server_returns(scenario: str) -> None:
     in_own_process(scenario)
 
 

@@ -87,7 +87,7 @@ def test_elements_grow_with_what_the_file_stores() -> None:
     assert not typed.spending.unfolded and typed.spending.stored == stored.size
 
 
-def test_a_value_that_is_needed_tells_the_budget() -> None:
+def test_the_error_of_a_needed_value_names_the_budget() -> None:
     shape = [node("Expand", "one size", "wide"), node("ReduceSum", "wide", "total", keepdims=0)]
     shape += [
         node("Cast", "total", "n", to=TensorProto.INT64),
@@ -144,7 +144,7 @@ def test_a_step_that_is_done_twice_takes_no_more() -> None:
         assert again.declutter().spending == first.declutter().spending
 
 
-def test_what_is_read_inside_of_an_analysis_counts_there() -> None:
+def test_nested_reading_counts_in_the_outer_analysis() -> None:
     with count_spending(Spending(Budget(nodes=5))) as outer:
         with count_spending(current_spending()) as inner:
             inner.unfold(3, "a")

@@ -22,7 +22,7 @@ def is_in(generation: int, found: object) -> bool:
     return any(each is found for each in gc.get_objects(generation))
 
 
-def test_what_was_made_is_old_afterwards():
+def test_new_objects_are_old_afterwards():
     """Only at the end of the outermost block; and nothing is kept out of the collector."""
     with fewer_collections():
         with fewer_collections():
@@ -33,7 +33,7 @@ def test_what_was_made_is_old_afterwards():
     assert gc.get_threshold() == (700, 10, 10) and gc.get_freeze_count() == 0
 
 
-def test_what_a_program_has_frozen_stays_so():
+def test_frozen_objects_stay_frozen():
     gc.freeze()
     count = gc.get_freeze_count()
     with fewer_collections():

@@ -56,7 +56,7 @@ def test_find_knows_outputs_before_wires() -> None:
         graph.find("left")
 
 
-def test_order_holds_what_the_targets_need() -> None:
+def test_order_has_the_nodes_that_targets_need() -> None:
     graph = diamond()
     assert graph.order() == [0, 1, 2, 3]
     assert graph.order([OutletId(1)]) == [0, 1]
@@ -75,7 +75,7 @@ def test_redirect_moves_readers_and_outputs() -> None:
     graph.check()
 
 
-def test_retire_takes_what_nobody_reads() -> None:
+def test_retire_removes_unread_nodes() -> None:
     graph = diamond()
     graph.retire(3)
     assert len(graph.nodes[3].outputs) == 1

@@ -40,7 +40,7 @@ def test_each_step_gives_a_model() -> None:
     assert type(pulse.load(pulsed.to_onnx()).analyse().pulsify()) is PulsedModel
 
 
-def test_whatever_makes_models() -> None:
+def test_all_functions_that_make_models() -> None:
     made = [front.gain(2.0), pulse.chain(sketched(), sketched()), pulse.load(sketched()).typed_model]
     assert {type(each) for each in made} == {TypedModel}
     assert type(pulse.load(sketched()).pulsify(4)) is PulsedModel

@@ -57,7 +57,7 @@ def test_a_replacement_of_a_node_that_lives_on_gets_a_number() -> None:
     assert names(graph) == ["x", "a", "a.1", "b", "c"]
 
 
-def test_a_node_can_be_put_behind_a_wire() -> None:
+def test_a_node_can_be_put_after_a_wire() -> None:
     graph = chain().graph
     patch = Patch(graph)
     patch.shunt(OutletId(0), patch.wire("first", RELU, [patch.tap(OutletId(0))])[0])
@@ -66,7 +66,7 @@ def test_a_node_can_be_put_behind_a_wire() -> None:
     assert names(graph) == ["x", "first", "a", "b", "c"]
 
 
-def test_bypass_retires_what_only_the_bypassed_node_read() -> None:
+def test_bypass_retires_inputs_of_the_bypassed_node() -> None:
     model = chain()
     graph = model.graph
     graph.set_outputs([OutletId(3)], ["y"])
@@ -122,7 +122,7 @@ def test_an_op_that_does_not_fit_is_refused() -> None:
         patch.wire("new", ADD, [patch.tap(OutletId(0)), patch.constant("c", np.ones(1, np.float64))])
 
 
-def test_rebuilt_leaves_the_dead_behind_and_keeps_inputs() -> None:
+def test_rebuilding_drops_dead_nodes_and_keeps_inputs() -> None:
     graph = chain().graph
     graph.set_outputs([OutletId(0)], ["y"])
     result = graph.rebuilt()

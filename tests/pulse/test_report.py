@@ -67,7 +67,7 @@ def test_a_report_as_markdown() -> None:
     )
 
 
-def test_values_are_the_fields_unless_a_report_says_others() -> None:
+def test_values_are_the_fields_unless_a_report_overrides_them() -> None:
     assert EXAMPLE.as_dict() == {
         "name": "n",
         "inner": [{"largest": "nan", "path": "a"}],

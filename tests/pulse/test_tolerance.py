@@ -253,7 +253,7 @@ def test_perturbed_and_exact_arithmetic() -> None:
     assert 1e-7 < change < 1e-5
 
 
-def test_what_is_copied_is_not_perturbed() -> None:
+def test_copied_values_are_not_perturbed() -> None:
     """A table's rows, read by index, are what they are."""
     s = Sketch(x="1,T,i64")
     table = s.constant(noise(9, 4))

@@ -36,7 +36,7 @@ def test_inputs_outputs_and_symbols_are_told() -> None:
     assert model.find_symbol(None) is model.find_symbol("T") is model.find_symbol(model.symbols[0])
 
 
-def test_run_evaluates_only_what_is_fetched() -> None:
+def test_run_evaluates_only_fetched_wires() -> None:
     """Any wire may be fetched or fed; what is not needed need not be fed."""
     model = two()
     y = np.random.default_rng(0).standard_normal((1, 2, 6)).astype(F)
@@ -107,7 +107,7 @@ def test_with_outputs_and_copy_leave_the_model_alone() -> None:
     assert list(model.copy().outputs) == list(model.outputs)
 
 
-def test_a_fact_error_names_the_node_and_what_it_reads() -> None:
+def test_a_fact_error_names_the_node_and_its_inputs() -> None:
     """So that it can be found in the file."""
     s = Sketch(x="1,2,T", y="1,3,T")
     with pytest.raises(FactError, match=r"join \(Concat\): .*\[reads x: 1,2,T,f32; y: 1,3,T,f32\]"):
@@ -116,7 +116,7 @@ def test_a_fact_error_names_the_node_and_what_it_reads() -> None:
         s.add("met", Elementwise("add"), s["x"], s["y"])
 
 
-def test_what_is_known_is_folded_while_wiring() -> None:
+def test_known_values_are_folded_while_wiring() -> None:
     """Constants become constants; large ones are left alone."""
     s = Sketch(x="1,2,T")
     one = s.constant(np.ones((1, 2, 1), F))

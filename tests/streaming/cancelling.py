@@ -1,4 +1,4 @@
-"""A model that hears two sounds, as echo cancellers do."""
+"""A model with two sound inputs, as of an echo canceller."""
 
 from functools import cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command line as a test calls it, and small files for it."""
+"""Calls of the command line, and small files for it."""
 
 import json
 

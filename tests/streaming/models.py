@@ -1,4 +1,4 @@
-"""Small models made by hand, and the backends that are here."""
+"""Small models built by hand, and the available backends."""
 
 import importlib.util
 

@@ -40,7 +40,7 @@ def frame_power(x):
     return np.mean(x[: len(x) // FRAME * FRAME].reshape(-1, FRAME) ** 2, axis=1)
 
 
-def test_the_stored_model_is_what_the_script_writes():
+def test_the_script_writes_the_stored_model():
     stored, fresh = onnx.load(model_path()), denoiser.denoiser()
     for left, right in zip(stored.graph.initializer, fresh.graph.initializer, strict=True):
         np.testing.assert_allclose(numpy_helper.to_array(left), numpy_helper.to_array(right), atol=1e-6)
@@ -48,7 +48,7 @@ def test_the_stored_model_is_what_the_script_writes():
     assert stored == fresh
 
 
-def test_the_stored_sounds_are_what_the_script_writes(clean, noisy):
+def test_the_script_writes_the_stored_sounds(clean, noisy):
     step = 1 / 32768
     for stored, fresh in zip((clean, noisy), sound.sounds(), strict=True):
         np.testing.assert_allclose(stored, fresh, atol=2 * step)

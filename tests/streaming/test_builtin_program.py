@@ -43,7 +43,7 @@ def test_it_is_the_model(built: Path):
     assert streamed(carried) == streamed(compiled)
 
 
-def test_what_it_is_made_of(built: Path):
+def test_sources_of_the_program(built: Path):
     sources = json.loads((built / INDEX).read_text())["sources"]
     assert {"streaming/builtin/denoise.onnx", "pulse/pulsify/schedule.py", "pulse/dim/tdim.py"} <= set(
         sources

@@ -85,7 +85,7 @@ class Named(Session):
 
 
 @ways
-def test_what_a_subclass_adds_goes_along(way):
+def test_fields_of_a_subclass_are_copied(way):
     session = Named(program("windows"), ["voice"])
     other = way(session)
     assert type(other) is Named and other.name == ["voice"]
@@ -142,7 +142,7 @@ def refused(thing: Any, words: str) -> None:
         assert "\n" not in str(found.value)
 
 
-def test_what_belongs_to_this_process_refuses(tmp_path):
+def test_objects_of_this_process_refuse_copies(tmp_path):
     refused(Resampler(48000, 16000), "Resampler cannot be copied or pickled: .* libsamplerate; make another")
     refused(NativeResampler(48000, 16000), "NativeResampler .* addresses of this process; make another")
     with AudioWriter(tmp_path / "x.wav", 16000, 1) as writer:

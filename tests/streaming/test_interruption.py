@@ -310,7 +310,7 @@ def test_signals_in_the_middle_of_pushes():
 
 
 @pytest.mark.parametrize("rates", [(48000, 16000), (16000, 16000)])
-def test_a_resampler_says_that_it_has_to_be_reset(rates):
+def test_an_interrupted_resampler_needs_a_reset(rates):
     x = np.random.default_rng(0).standard_normal((700, 1)).astype(np.float32)
     straight = Resampler(*rates)
     wanted = [straight.process(x), straight.process(x), straight.flush()]
@@ -347,7 +347,7 @@ def test_a_resampler_names_the_block_that_does_not_fit():
     resampler.process(np.zeros((10, 2), np.float32))
 
 
-def test_a_native_resampler_says_that_it_has_to_be_reset():
+def test_an_interrupted_native_resampler_needs_a_reset():
     x = np.random.default_rng(0).standard_normal(700).astype(np.float32)
     straight = NativeResampler(48000, 16000)
     wanted = straight.process(x), straight.process(x)

@@ -49,7 +49,7 @@ def test_merged_is_recorded_together(first, second):
     assert merged.as_dict() == recorded(first + second, 1e-3).as_dict()
 
 
-def test_only_what_is_longer_than_the_deadline_is_missed():
+def test_only_times_beyond_the_deadline_are_missed():
     assert recorded([9_999_999, 10_000_000, 10_000_001], 0.01).summary().missed == 1
     assert recorded([10**12]).summary().missed is None
 
@@ -95,7 +95,7 @@ def test_classes_hold_all_of_it(times):
 
 
 @given(TIMES_NS, TIMES_NS)
-def test_since_is_what_came_later(first, later):
+def test_since_has_later_times_only(first, later):
     whole, earlier, alone = recorded(first + later, 1e-3), recorded(first, 1e-3), recorded(later, 1e-3)
     found = whole.since(earlier)
     assert found.classes() == alone.classes()

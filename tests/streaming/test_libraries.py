@@ -79,7 +79,7 @@ def test_a_function_of_a_library_computes(folder: Path) -> None:
     assert found.address("gru", KERNELS["gru"].function.__module__) is None
 
 
-def test_what_is_damaged_is_told_and_passed_over(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_damaged_libraries_are_reported_and_skipped(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
     assert HERE is not None
     name = file_of(HERE.name)
     (tmp_path / INDEX).write_bytes((folder / INDEX).read_bytes())
@@ -95,7 +95,7 @@ def test_what_is_damaged_is_told_and_passed_over(folder: Path, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("change", ["no index", "format", "level", "made_of", "sources"])
-def test_what_does_not_fit_is_passed_over(folder: Path, tmp_path: Path, change: str) -> None:
+def test_libraries_that_do_not_fit_are_skipped(folder: Path, tmp_path: Path, change: str) -> None:
     """No libraries, those of another format, of other levels, of other sources."""
     assert HERE is not None
     index = json.loads((folder / INDEX).read_bytes())
@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_passed_over(folder: Path, tmp_path: Path, change: 
     assert load(HERE, tmp_path) is None
 
 
-def test_an_index_tells_of_all_sources(folder: Path) -> None:
+def test_an_index_lists_all_sources(folder: Path) -> None:
     """Of the kernels, of what they import, and of the language with all that says what it means."""
     sources = set(json.loads((folder / INDEX).read_bytes())["sources"])
     assert {
@@ -154,7 +154,7 @@ def test_levels_by_name(named: Any) -> None:
         runnable_level()
 
 
-def test_what_cannot_be_built(tmp_path: Path, monkeypatch: Any) -> None:
+def test_libraries_that_cannot_be_built(tmp_path: Path, monkeypatch: Any) -> None:
     with pytest.raises(CompileError, match="no such level: mips; there are"):
         build(["mips"], tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -51,7 +51,7 @@ def test_prefault_keeps_values(form):
     np.testing.assert_array_equal(values, before)
 
 
-def test_prefault_reads_what_cannot_be_written(tmp_path):
+def test_prefault_reads_read_only_pages(tmp_path):
     """A file that is mapped to be read."""
     path = tmp_path / "weights"
     path.write_bytes(bytes(range(256)) * 64)

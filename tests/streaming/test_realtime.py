@@ -50,12 +50,12 @@ def locked_kib():
         ({"switch_interval_s": float("nan")}, "switch_interval_s nan"),
     ],
 )
-def test_wishes_that_nobody_can_have(wish, words):
+def test_settings_that_cannot_be_granted(wish, words):
     with pytest.raises(InputError, match=words):
         Realtime(**wish)
 
 
-def test_a_measure_tells_what_is_and_why():
+def test_a_setting_has_its_value_and_reason():
     assert str(RealtimeSetting("memory", "locked", "locked")) == "memory: locked"
     setting = RealtimeSetting("priority", "FIFO 70", "normal", "no rights; ask for them")
     assert not setting.is_granted
@@ -120,7 +120,7 @@ def test_a_lock_that_is_refused_is_told(monkeypatch):
     )
 
 
-def test_the_collector_keeps_out_what_is_there():
+def test_the_collector_excludes_existing_objects():
     with apply_to_process(ONLY_GC) as settings:
         frozen = gc.get_freeze_count()
         assert settings == [RealtimeSetting("collector", "frozen", "frozen")]

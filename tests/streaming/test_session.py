@@ -222,7 +222,7 @@ def test_infinities_pass_and_nan_where_it_is_allowed():
     assert np.isnan(session.push(np.full((1, 3), np.nan, np.float32))["loud"]).all()
 
 
-def test_a_stream_that_has_ended_says_so():
+def test_a_stream_that_has_ended_refuses():
     session = Session(ready(filtered, 3, "numpy"))
     session.flush()
     for call in (lambda: session.push(noise(1, 1)), session.flush):

@@ -117,14 +117,14 @@ def test_commands_print_hostile_names_printably(arguments: list[str], op: str, t
     assert "\\x1b" in done.stdout + done.stderr or "\\u001b" in done.stdout
 
 
-def test_json_says_everything() -> None:
+def test_json_has_everything() -> None:
     value = {"name": EVIL, "list": ["é", "\ud800"], EVIL: 1.5}
     text = json_text(value)
     assert_harmless(text)
     assert json.loads(text) == value and "é" in text
 
 
-def test_a_terminal_escapes_what_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_escapes_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     file = io.StringIO()
     Terminal(file=file, force_terminal=True, width=200).print(f"{EVIL}!", style="bold red")
     assert file.getvalue().startswith("\x1b[1;31m") and "\x1b]0" not in file.getvalue()

@@ -118,5 +118,5 @@ def test_commands_say_why_they_refuse():
     assert "numpy backend runs on one thread" in refused("bench", "--threads", 2, "--backend", "numpy")
 
 
-def test_what_teams_run_is_compiled_ahead():
+def test_functions_of_teams_are_compiled_ahead():
     assert {HELP.name, RUN_PARTS.name} <= set(warming.kernel_names())

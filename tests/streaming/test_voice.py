@@ -40,7 +40,7 @@ def silero(x):
     return np.array(found)
 
 
-def test_the_stored_model_is_what_the_script_writes():
+def test_the_script_writes_the_stored_model():
     stored, fresh = onnx.load(voice_path()), voice.voice_detector()
     for left, right in zip(stored.graph.initializer, fresh.graph.initializer, strict=True):
         np.testing.assert_allclose(numpy_helper.to_array(left), numpy_helper.to_array(right), atol=1e-6)

@@ -64,7 +64,7 @@ def test_once_and_then_there(folder):
     assert list(found["compiled_s"]) == ["move"] and found["jobs"] == 1 and found["seconds"] > 0
 
 
-def test_another_process_finds_what_was_compiled(folder):
+def test_another_process_finds_compiled_kernels(folder):
     """The same folder, file and key, whoever made it."""
     code = (
         "from pulse.program.kernels import families\n"
@@ -88,7 +88,7 @@ def test_all_is_every_kernel_and_every_entry_of_the_machine():
     assert set(warming.kernel_names()) == {*KERNELS, *ENTRIES}
 
 
-def test_what_a_live_run_and_an_executor_need_is_known_without_them():
+def test_kernels_of_live_runs_and_executors_are_known_in_advance():
     """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
     code = (
         "from streaming import warming; "
@@ -210,7 +210,7 @@ def test_commands_on_a_full_disk(small_disk, tmp_path, monkeypatch):
     assert result.stderr == f"error: {kept}: No space left on device, so tick is not kept; {advice}\n"
 
 
-def test_what_another_process_cannot_compile(folder, tmp_path):
+def test_kernels_that_another_process_cannot_compile(folder, tmp_path):
     """It says why, in one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"
@@ -254,7 +254,7 @@ print(len(begun), [KERNELS[name].is_kept for name in ("tick", "move", "mine")])
 
 
 @pytest.mark.parametrize("optimised", [(), pytest.param(("-O",), marks=pytest.mark.slow)])
-def test_a_script_is_not_run_again_by_what_compiles_for_it(folder, tmp_path, optimised):
+def test_a_script_is_not_run_again_by_compiling_processes(folder, tmp_path, optimised):
     """No guard of ``__main__`` is needed; a kernel that the script declares is compiled where it is known."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(root=str(Path(__file__).parents[2])))

@@ -1,4 +1,4 @@
-"""docs/models.md: what becomes of the shared models."""
+"""docs/models.md: the results of the shared models."""
 
 import warnings
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""docs/node_cases.md: how the node cases of ``onnx.backend.test`` end."""
+"""docs/node_cases.md: the outcomes of the node cases of ``onnx.backend.test``."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""docs/operators.md: how each ONNX operator streams, and which of its versions are covered.
+"""docs/operators.md: how each ONNX operator streams, and its supported versions.
 
 For each operator of the reader, its cases are loaded with each axis of each input as the stream, and what the
 pulsifier finds is collected.

@@ -18,7 +18,7 @@ def _arguments(w: NodeWriter) -> dict[str, Any]:
     spatial = w.rank() - 2
     if w.attribute("ceil_mode", 0):
         raise w.error(
-            "round the size of a pool down only", "give the node more padding behind instead of ceil_mode"
+            "round the size of a pool down only", "give the node more padding at the end instead of ceil_mode"
         )
     arguments = window(w, spatial)
     padding, stride, dilation = (arguments[name] for name in ("padding", "stride", "dilation"))

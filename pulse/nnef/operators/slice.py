@@ -70,7 +70,7 @@ def _cut_symbolic(
     start, stop, step = frames
     if not ARITHMETIC.fullmatch(size):
         raise w.error(
-            f"cannot say the size {size or 'of its input'}", f"fix the length with {spell('inputs')}"
+            f"cannot express the size {size or 'of its input'}", f"fix the length with {spell('inputs')}"
         )
     begin: Expression = start if start >= 0 else Name(f"{size}-{-start}")
     end: Expression = Name(size) if stop >= FAR else stop if stop > 0 else Name(f"{size}-{-stop}")

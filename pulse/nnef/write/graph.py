@@ -96,7 +96,7 @@ class Scope:
         """Type and sizes of an ONNX wire. Raises WriteError if its sizes are unknown."""
         if name not in self.facts:
             raise WriteError(
-                f"{name}: its shape is computed while running, which NNEF cannot say; fix it with constants"
+                f"{name}: its shape is computed at run time, which NNEF cannot express; fix it with constants"
             )
         return self.facts[name]
 

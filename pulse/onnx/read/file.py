@@ -62,8 +62,8 @@ def _contents(path: Path) -> bytes:
             size = os.fstat(file.fileno()).st_size
             if size > LARGEST_FILE:
                 raise LoadError(
-                    f"{path}: {size} bytes, and an ONNX file has less than 2 GiB; export it with its weights in a "
-                    "file beside it (external data)"
+                    f"{path}: {size} bytes, and an ONNX file has less than 2 GiB; export it with its weights in "
+                    "a separate file (external data)"
                 )
             file.seek(0)
             return file.read()

@@ -51,7 +51,7 @@ class Container:
         start, size = cast(list[Any], place)
         whole = type(start) is int and type(size) is int and start % ALIGNMENT == 0
         if not whole or not FIXED_BYTES <= start <= start + size <= len(self.content):
-            raise LoadError(f"{self.name}: section {name} lies outside of the file; compile the model again")
+            raise LoadError(f"{self.name}: section {name} is outside of the file; compile the model again")
         return self.content[start : start + size]
 
 

@@ -44,7 +44,7 @@ def encode_program(
     """
     if program.fetched:
         raise WriteError(
-            f"{program.model.title}: a program that fetches inner wires cannot be saved; leave out fetches"
+            f"{program.model.title}: a program that fetches inner wires cannot be saved; omit fetches"
         )
     require_safe(program)
     kernels: dict[Kernel, int] = {}

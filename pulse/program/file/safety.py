@@ -55,7 +55,7 @@ def _check_around(program: NativeExecutable, check: TableCheck) -> None:
             0 not in place.shape
             and not 0 <= _bytes(name, place)[0] < _bytes(name, place)[1] <= sizes[place.region]
         ):
-            raise UnsafeRowError(f"output {name} lies outside of its memory")
+            raise UnsafeRowError(f"output {name} is outside of its memory")
     for byte in (*(byte for _, byte in program.ends), program.last_at):
         if byte is not None:
             check.time(byte)

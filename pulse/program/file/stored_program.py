@@ -258,5 +258,5 @@ def _number_kernels(
         table[start] = row_kernels[-1].number
         start += length
     if len(row_kernels) != rows:
-        raise LoadError(f"{container.name}: has {len(row_kernels)} rows, but its header says {rows}")
+        raise LoadError(f"{container.name}: has {len(row_kernels)} rows, but its header has {rows}")
     return table, row_kernels

@@ -146,11 +146,15 @@ def pack(
         boxes[number].offset = slot.offset
         _set_box(boxes[number], place, axes[first])
         first += place.ndim
-    made = MachineCall.new()
-    made.table, made.rows, made.bases = call
-    made.constants, made.inputs, made.outputs = len(constants), len(inputs), len(outputs)
-    made.fixed, made.faults, made.boxes = fixed.ctypes.data, faults, boxes.address
-    return Packed(made, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
+    machine_call = MachineCall.new()
+    machine_call.table, machine_call.rows, machine_call.bases = call
+    machine_call.constants, machine_call.inputs, machine_call.outputs = (
+        len(constants),
+        len(inputs),
+        len(outputs),
+    )
+    machine_call.fixed, machine_call.faults, machine_call.boxes = fixed.ctypes.data, faults, boxes.address
+    return Packed(machine_call, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
 
 
 def _slots(tensors: Tensors) -> tuple[tuple[Slot, ...], int]:

@@ -59,7 +59,7 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
 
 def link_parts(table: Table, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> Table:
     """``link``, with rows in parts, whose scratch memory follows the arena. Raises CompileError."""
-    linked, made = link(table).tolist(), list[int]()
+    linked, linked_words = link(table).tolist(), list[int]()
     scratch_at = align(arena_bytes)
     for start, parts in zip(row_starts(table), thread_cuts.rows):
         row = linked[start : start + linked[start + 1]]
@@ -69,5 +69,5 @@ def link_parts(table: Table, thread_cuts: ThreadCuts, team: Team, arena_bytes: i
             count = len(parts.bounds) - 1
             head = [RUN_PARTS.address, HEAD_WORDS + len(words), team.address, count, len(row)]
             row = [*head, *words]
-        made += row
-    return np.array(made, np.int64)
+        linked_words += row
+    return np.array(linked_words, np.int64)

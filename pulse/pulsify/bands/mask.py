@@ -24,7 +24,7 @@ from pulse.typed import TypedGraph
 MASKED = -1e4
 """A score counts as masked if a number at or below this is added to it or replaces it.
 
-The exponential of such a score is exactly 0 beside any score that is not masked.
+The exponential of such a score is exactly 0 relative to any score that is not masked.
 """
 LARGEST = 1 << 24
 """The most elements of a mask that is run."""
@@ -295,9 +295,9 @@ class Mask:
             sinks = sample.sinks()
             first = "the first frame" if sinks == 1 else f"the first {sinks} frames"
             raise NoBandError(
-                f"every frame also meets {first} of the stream, however far behind (sinks)"
+                f"every frame also attends to {first} of the stream, however far behind (sinks)"
                 if sinks
-                else "every frame meets all frames before it",
+                else "every frame attends to all earlier frames",
                 f"{LIMIT_REACH}, or give {spell('max_context')}",
             )
         frames = max(1, self.rows.eval({self.symbol: min(lengths)}))

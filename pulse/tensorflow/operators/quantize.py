@@ -19,7 +19,7 @@ def fake_quant(node: TensorflowNode) -> OutletId:
     else:
         low, high = (node.numbers(slot, name).astype(np.float32) for slot, name in ((1, "min"), (2, "max")))
     if not (np.all(low <= 0) and np.all(high >= 0) and np.all(low < high)):
-        raise node.error(f"0 must lie between min {low} and max {high}")
+        raise node.error(f"0 must be between min {low} and max {high}")
     least, most = np.float32(node.flag("narrow_range")), np.float32((1 << bits) - 1)
     scale = np.asarray((high - low) / (most - least), np.float32)
     zero = np.clip(np.floor(least - low / scale + np.float32(0.5)), least, most).astype(np.float32)

@@ -202,7 +202,7 @@ class _Building:
         elif node.op == "PlaceholderWithDefault" and node.inputs:
             self._outlets[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
         elif node.op == "Placeholder":
-            raise node.error("it is not fed; feed it, or a tensor behind it")
+            raise node.error("it is not fed; feed it, or a tensor after it")
         else:
             self._operator(node, node.op, [self._outlet(each, node.name) for each in node.inputs])
 

@@ -101,7 +101,7 @@ class Checkpoint:
     def _block(self, place: _Place) -> Iterator[tuple[bytes, bytes]]:
         end = place.offset + place.size
         if end + _TRAILER > len(self._data):
-            raise self._damage_error("a block lies outside of it")
+            raise self._damage_error("a block is outside of it")
         if self._data[end] != 0:
             raise self._damage_error("a block is compressed, which is not covered")
         block = self._data[place.offset : end]
@@ -114,7 +114,7 @@ class Checkpoint:
             fresh, at = self._varint(block, at)
             length, at = self._varint(block, at)
             if shared > len(key) or at + fresh + length > stop:
-                raise self._damage_error("an entry lies outside of its block")
+                raise self._damage_error("an entry is outside of its block")
             key = key[:shared] + block[at : at + fresh]
             yield key, block[at + fresh : at + fresh + length]
             at += fresh + length
@@ -160,7 +160,7 @@ class Checkpoint:
         folder = self._prefix.parent.resolve()
         try:
             if path.resolve().parent != folder:
-                raise LoadError(f"{path}: lies outside of the model's folder; copy the file into it")
+                raise LoadError(f"{path}: is outside of the model's folder; copy the file into it")
             with path.open("rb") as file:
                 length = path.stat().st_size
                 if offset < 0 or offset + size > length:

@@ -72,7 +72,7 @@ def file_bytes(path: Path) -> bytes:
         size = path.stat().st_size
         if size > LARGEST_FILE:
             raise LoadError(
-                f"{path}: {size} bytes, and a graph has less than 2 GiB; export its variables beside it"
+                f"{path}: {size} bytes, and a graph has less than 2 GiB; export its variables to a separate file"
             )
         return path.read_bytes()
     except FileNotFoundError:

@@ -98,7 +98,7 @@ def _of_graph(
     names = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
     fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
-        raise LoadError(f"{contents.title}: no node gives a tensor that nobody reads, so there is no output")
+        raise LoadError(f"{contents.title}: every tensor is read by some node, so there is no output")
     places = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
     for name, endpoint in places.items():
         if endpoint.node not in nodes:
@@ -202,7 +202,7 @@ def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
     dtype = type_.known_type if type_ is not None else None
     if type_ is not None and dtype is None and node.op in PLACES:
         raise LoadError(
-            f"input {name}: a tensor of {type_} is not covered; give a tensor behind it as the input"
+            f"input {name}: a tensor of {type_} is not covered; give a tensor after it as the input"
         )
     number = TensorProto.UNDEFINED if dtype is None else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     shape = None if dims is None else [_dim(dims, axis) for axis in range(len(dims))]

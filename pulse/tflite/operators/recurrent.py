@@ -30,7 +30,7 @@ def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
     weights = [_weights(node, slot) for slot in slots]
     missing = [slot for slot, value in zip(slots, weights) if value is None]
     if missing:
-        raise node.error(f"inputs {missing} are left out, which is not covered")
+        raise node.error(f"inputs {missing} are omitted, which is not covered")
     return [value for value in weights if value is not None]
 
 
@@ -89,7 +89,7 @@ def lstm(node: TfliteNode) -> list[OutletId]:
     if node.read(0).has_codes or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
         if holes_given:
             raise node.error(
-                "gates that see the cell (peepholes) are not covered beside codes or a limit of the cell; "
+                "gates that see the cell (peepholes) are not covered together with codes or a limit of the cell; "
                 "convert the model with unfused layers"
             )
         if node.read(0).has_codes:

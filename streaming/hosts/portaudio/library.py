@@ -202,7 +202,7 @@ def _file_of(dll: ctypes.CDLL) -> Path:
     place, find = _Place(), ctypes.CDLL(None).dladdr
     find.argtypes = (c_void_p, POINTER(_Place))
     if not find(ctypes.cast(dll.Pa_Initialize, c_void_p), byref(place)):
-        raise OSError("the linker does not know its file")
+        raise OSError("the linker has no file for it")
     return Path(os.fsdecode(place.file))
 
 

@@ -78,8 +78,8 @@ class NativeStream(NotCopyable):
     @property
     def is_lost(self) -> bool:
         """Whether the device has ended the stream by itself: unplugged, or its server has gone."""
-        gone = self._finished or not self.active  # PortAudio reports one slightly before the other
-        return self._started and not self._stopping and not self._gate.has_ended and gone
+        has_finished = self._finished or not self.active  # PortAudio reports one slightly before the other
+        return self._started and not self._stopping and not self._gate.has_ended and has_finished
 
     def stop(self, limit_s: float) -> bool:
         """Stop the callbacks and release the device, once.

@@ -78,7 +78,7 @@ class PythonStream(NotCopyable):
         there = {device.title: device.index for device in devices()}
         missing = [side.device.title for side in sides if side.device.title not in there]
         if missing:
-            raise DeviceError(f"{missing[0]}: sounddevice does not know it; start this program again")
+            raise DeviceError(f"{missing[0]}: unknown to sounddevice; restart this program")
         kinds: list[Kind] = [side.kind for side in sides]
         if len(kinds) == 2:
             kind, callback = package.RawStream, self._both

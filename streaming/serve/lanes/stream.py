@@ -8,15 +8,15 @@ from pulse.errors import FaultError, InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
+from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.session import LaneSession
 from streaming.serve.lanes.turn import Step, TurnResults
-from streaming.serve.sound_form import Coded, SoundForm
+from streaming.serve.sound_conversion import Coded, SoundConversion
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
-from streaming.wire.errors import WireError
-from streaming.wire.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
-from streaming.wire.ports import WirePort
 
 Order = Literal["restore", "reset", "close"]
 Message = bytes | dict[str, Any]
@@ -54,7 +54,7 @@ class Answer(NamedTuple):
     epoch: int
     pulses: int
     step: Step | None = None
-    error: WireError | None = None
+    error: ProtocolError | None = None
     closed: bool = False
     checkpoint: Checkpoint | None = None
 
@@ -90,8 +90,8 @@ class LaneStream(NotCopyable):
         self,
         lane: int,
         session: LaneSession,
-        outputs: tuple[WirePort, ...],
-        form: SoundForm,
+        outputs: tuple[StreamPort, ...],
+        form: SoundConversion,
         events: StreamEvents,
         deliver: Callable[[Answer], None],
         saving: Saving | None = None,
@@ -152,7 +152,7 @@ class LaneStream(NotCopyable):
                 self.arrived_ns = item.arrived_ns
             except InputError as error:
                 return self.fail(error)
-            except WireError as error:
+            except ProtocolError as error:
                 self._over = True
                 return self._answer((), error=error)
         return None
@@ -198,7 +198,7 @@ class LaneStream(NotCopyable):
         self._over = True
         fault = isinstance(error, FaultError)
         hint = "begin a new stream" if fault else ""
-        return self._answer((), error=WireError("fault" if fault else "input", str(error), hint))
+        return self._answer((), error=ProtocolError("fault" if fault else "input", str(error), hint))
 
     def _flush(self) -> Answer:
         """Flush the stream and return the last answer. Raises InputError."""
@@ -239,7 +239,7 @@ class LaneStream(NotCopyable):
             if self._form.counted_in(self._session.received_frames) != list(checkpoint.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
-            return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
+            return self._answer((), error=ProtocolError("resume", str(error), "begin a new stream"))
         self._epoch = checkpoint.epoch
         return self._answer((), saves=True)
 
@@ -274,7 +274,7 @@ class LaneStream(NotCopyable):
             messages.append(pack_frames(header, port.encode(array, self._format)))
         return messages
 
-    def _coded_messages(self, port: WirePort, coded: Iterable[Coded], step: Step | None) -> list[bytes]:
+    def _coded_messages(self, port: StreamPort, coded: Iterable[Coded], step: Step | None) -> list[bytes]:
         epoch, times = self._epoch % EPOCHS, _microseconds(step)
         return [
             pack_frames(Header(OUTPUT, port.number, epoch, count, first, *times), values)
@@ -288,7 +288,7 @@ class LaneStream(NotCopyable):
         self,
         messages: tuple[Message, ...],
         step: Step | None = None,
-        error: WireError | None = None,
+        error: ProtocolError | None = None,
         closed: bool = False,
         saves: bool = False,
     ) -> Answer:

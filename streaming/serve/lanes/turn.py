@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pulse.facts import Array
-from streaming.wire.ports import WirePort
+from streaming.protocol.ports import StreamPort
 
 
 class Step(NamedTuple):
@@ -39,7 +39,7 @@ class TurnResults:
         """Return the results of one stream, pulse by pulse."""
         return [{name: array[place] for name, array in results.items()} for results in self._steps[:pulses]]
 
-    def encode(self, place: int, pulses: int, port: WirePort, format: str) -> bytes:
+    def encode(self, place: int, pulses: int, port: StreamPort, format: str) -> bytes:
         """Encode the values of a stream's pulses in a format."""
         key = port.number, pulses, format
         payloads = self._encoded.get(key)
@@ -47,7 +47,7 @@ class TurnResults:
             payloads = self._encoded[key] = port.encode_all(self._join_pulses(port, pulses), format)
         return payloads[place]
 
-    def _join_pulses(self, port: WirePort, pulses: int) -> Array:
+    def _join_pulses(self, port: StreamPort, pulses: int) -> Array:
         """Join the first pulses of all streams that have at least this number: [places, …]."""
         arrays = [results[port.name] for results in self._steps[:pulses]]
         if pulses == 1:

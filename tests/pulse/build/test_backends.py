@@ -156,7 +156,7 @@ def test_an_implementation_of_a_user_is_chosen_and_taken_away() -> None:
         implementations.REGISTRY[:] = [each for each in implementations.REGISTRY if each.kernel != "mine"]
 
 
-def test_a_function_without_a_kernel_runs_beside_kernels() -> None:
+def test_a_function_without_a_kernel_runs_together_with_kernels() -> None:
     def pointwise(inputs: object, axes: list[int]) -> Pointwise:
         return Pointwise((axes[0],))
 
@@ -180,7 +180,7 @@ def test_a_function_without_a_kernel_runs_beside_kernels() -> None:
         ("abacus", "", "no implementation for abacus"),
     ],
 )
-def test_what_nothing_computes_is_refused_with_the_candidates(
+def test_a_node_without_an_implementation_is_refused_with_the_candidates(
     backend: str, kernel: str, message: str
 ) -> None:
     whole, front, _ = model()
@@ -220,7 +220,7 @@ def test_a_model_of_chunks_runs_on_one_backend() -> None:
         pulse.stream(view.graph(outputs=["y", "h_out"]))
 
 
-def test_without_views_programs_are_what_they_were() -> None:
+def test_programs_without_views_do_not_change() -> None:
     whole, *_ = model()
     assert type(compiled(whole)).__name__ == "NativeProgram"
     assert type(compiled(whole, "numpy")).__name__ == "ReferenceProgram"

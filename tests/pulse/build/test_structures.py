@@ -295,7 +295,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: ReLU().add_child(Add(), out=1), "no output 1"),
         (lambda: GenericOperator("LeakyRelu", alhpa=1.0), "alhpa .did you mean alpha"),
         (lambda: GenericOperator("LeakyRelu", alpha="much"), "alpha must be a number"),
-        (lambda: GenericOperator("Foo"), "say how many inputs"),
+        (lambda: GenericOperator("Foo"), "give its number of inputs"),
         (lambda: GenericOperator("Relu", inputs=2), "takes 1 to 1 inputs"),
         (lambda: Transpose([0, 1]).set_attributes(perm=0.5), "perm must be integers"),
         (lambda: GraphView([ReLU(), ReLU()]), "several graphs"),
@@ -303,7 +303,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: ReLU()(Connector("x")).graph().graph({"x": "1,,T/0"}), "input x: the shape"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, message: str) -> None:
+def test_misfits_are_refused(make, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
 

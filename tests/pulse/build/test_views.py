@@ -221,7 +221,7 @@ def test_a_model_that_was_read_comes_back() -> None:
     assert str(view.graph().analyse().inputs["x"]) == "1,1,T,f32"
 
 
-def test_every_call_takes_what_is_built() -> None:
+def test_every_call_takes_a_built_model() -> None:
     x = Connector("x", "1,1,T")
     y = Add()(Conv1D(1, 1, 3, "conv", padding_dims=[2, 0])(x), x)
     pulse.verify(y, pulse=2, backend="numpy").require()

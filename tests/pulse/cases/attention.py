@@ -1,4 +1,4 @@
-"""Attention as exporters write it: heads, scales, masks made from positions, and the Attention node."""
+"""Attention in the forms of exporters: heads, scales, masks from positions, and the Attention node."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Positions told by rotation."""
+"""Rotary positions."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Blocks laid over each other."""
+"""Overlapping blocks."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Entries read by index."""
+"""Gathers of entries by index."""
 
 from collections.abc import Iterator
 

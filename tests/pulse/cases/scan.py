@@ -1,4 +1,4 @@
-"""Bodies that run once for each frame."""
+"""Scans: bodies that run once for each frame."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Entries written at many places."""
+"""Scatters of entries to many places."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Frames written into a cache."""
+"""Frames that are written into a cache."""
 
 from collections.abc import Iterator
 

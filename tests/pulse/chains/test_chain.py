@@ -66,7 +66,7 @@ def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
 
 
 @pytest.mark.parametrize("frames", [3, 8, 21, 40])
-def test_a_model_of_chunks_behind_another(frames: int) -> None:
+def test_a_model_of_chunks_after_another(frames: int) -> None:
     """Its author's loop over what the first gives, offline and as a stream, the last chunk filled up with zeros."""
     joined = chain(flat("n"), models.cached())
     x = noise(1, 1, frames, seed=frames)
@@ -211,7 +211,7 @@ def test_declared_inputs() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_said(make: Callable[[], object], message: str) -> None:
+def test_misfits_are_refused_with_the_reason(make: Callable[[], object], message: str) -> None:
     """With both sides."""
     with pytest.raises(pulse.PulseError, match=message):
         make()

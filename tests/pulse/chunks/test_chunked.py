@@ -264,7 +264,9 @@ CACHED, GRU = models.cached(), models.gru()
         (models.gru(3), {}, "no input streams: x: 1,3,4,f32; h: 1,1,3,f32, a state; .*axes=.*1"),
     ],
 )
-def test_what_does_not_fit_is_said(model: ModelProto, given: Mapping[str, object], message: str) -> None:
+def test_misfits_are_refused_with_the_reason(
+    model: ModelProto, given: Mapping[str, object], message: str
+) -> None:
     """Each with the way out."""
     with pytest.raises(PulsifyError, match=message):
         models.stream(model, backend="numpy", **given)  # pyright: ignore

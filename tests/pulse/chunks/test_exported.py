@@ -82,9 +82,9 @@ def test_the_way_in_steps(tmp_path: Path) -> None:
         typed.pulsify("S")
 
 
-def test_it_says_itself_how_it_is_called(tmp_path: Path) -> None:
+def test_the_file_describes_its_calls(tmp_path: Path) -> None:
     late_layer().save(tmp_path / "out.onnx")
-    with pytest.raises(PulsifyError, match="was written in pulses, so its file says"):
+    with pytest.raises(PulsifyError, match="was written in pulses, so its states"):
         pulse.stream(pulse.load(tmp_path / "out.onnx", chunking=pulse.Chunking({"h": "h.next"})))
 
 
@@ -142,11 +142,11 @@ def test_a_register_of_the_wrong_shape() -> None:
 
 
 def test_no_exported_file() -> None:
-    with pytest.raises(LoadError, match="does not say that it is a pulsed model"):
+    with pytest.raises(LoadError, match="is not that of a pulsed model"):
         reopen_stream(late_layer().typed)
 
 
-def test_the_end_is_not_told_twice() -> None:
+def test_the_end_is_given_once() -> None:
     """After the flush the stream is over."""
     proto = late_layer().to_onnx()
     state = pulse.load(proto).analyse().declutter().pulsify().compile("numpy").spawn()

@@ -66,7 +66,7 @@ def test_a_signal_before_and_after_is_no_state() -> None:
     assert found(shapes, after) == {"cache_in_0": "cache_out_0", "cache_in_1": "cache_out_1"}
 
 
-def test_a_cache_that_looks_like_sound_is_told_by_its_name() -> None:
+def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
     """[1, 256] may be sound."""
     assert found({"in": [1, 512], "cache_in": [1, 256]}, {"out": [1, 256], "cache_out": [1, 256]}) == {
         "cache_in": "cache_out"
@@ -149,7 +149,7 @@ def test_axis_of_an_output(shape: list[int], rank: int, axis: int, frames: int, 
     assert (told[0] if told else None) == expected
 
 
-def test_what_has_an_axis_of_frames_is_no_state() -> None:
+def test_an_input_with_an_axis_of_frames_is_no_state() -> None:
     """A signal before and after, whose shape tells no axis: the user does."""
     inputs = {"real": [1, 1, 1, 257], "cache": [1, 2, 2, 257]}
     outputs = {"real_out": [1, 1, 1, 257], "cache_out": [1, 2, 2, 257]}

@@ -1,4 +1,4 @@
-"""Small models by hand, and the proof that declutter kept them equal."""
+"""Small models built by hand, and the check that declutter keeps their results."""
 
 from collections import Counter
 from collections.abc import Callable

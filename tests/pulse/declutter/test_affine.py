@@ -123,7 +123,7 @@ def test_weights_with_another_reader_stay() -> None:
     ("mul", np.float32(3e38)),
     ("mul", np.float32(1e-38)),
 ])  # fmt: skip
-def test_what_the_type_cannot_hold_stays(kind: str, value: np.float32) -> None:
+def test_values_beyond_the_type_are_not_folded(kind: str, value: np.float32) -> None:
     op, w = conv_of(1, no_pads(1))
     small = Small()
     y = small.add("conv", op, small.x, w * np.float32(2))

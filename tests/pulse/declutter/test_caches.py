@@ -30,7 +30,7 @@ def written(s: Small, first: int = 0, step: int = 1, stored: bool = False) -> Ou
 @pytest.mark.parametrize(
     ("first", "start", "end"), [(0, 0, "T"), (3, 3, "T+3"), (3, 4, "T+3"), (0, 0, "T-2")]
 )
-def test_what_was_written_is_read(stored: bool, first: int, start: int, end: str) -> None:
+def test_written_entries_are_read(stored: bool, first: int, start: int, end: str) -> None:
     s = Small("T,4,f32")
     s.scope.assume("T >= 3")
     s.scope.assume("T <= 37")

@@ -23,7 +23,7 @@ def test_equal_chains_become_one() -> None:
     assert [node.name for node in result.graph.nodes][1:4] == ["c", "a1", "a2"]
 
 
-def test_what_differs_stays() -> None:
+def test_different_nodes_stay() -> None:
     small = Small()
     a = small.add("a", Elementwise("leaky_relu", (0.5,)), small.x)
     b = small.add("b", Elementwise("leaky_relu", (0.25,)), small.x)
@@ -34,7 +34,7 @@ def test_what_differs_stays() -> None:
     assert len(result.graph.nodes) == 6
 
 
-def test_constants_are_told_apart_by_type_shape_and_bytes() -> None:
+def test_constants_differ_by_type_shape_and_bytes() -> None:
     small = Small()
     values = [
         np.float32([0.0]), np.float32([-0.0]), np.float32([np.nan]), np.float32([[0.0]]), np.int32([0]),

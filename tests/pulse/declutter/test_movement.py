@@ -81,7 +81,7 @@ def test_reshapes() -> None:
     assert chain(Small(), Reshape((FOUR, FREE)), AddAxis(1)) == ["Reshape", "AddAxis"]
 
 
-def test_a_reshape_of_what_was_moved_stays() -> None:
+def test_a_reshape_of_a_moved_wire_stays() -> None:
     assert chain(Small(), Transpose((0, 2, 1)), Reshape((ONE, FOUR, FREE))) == ["Transpose", "Reshape"]
 
 

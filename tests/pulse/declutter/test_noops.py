@@ -128,7 +128,7 @@ def test_neg_twice_stays() -> None:
     assert ops(lean(small.model(y))[0]) == ["neg", "neg"]
 
 
-def test_what_becomes_known_is_folded() -> None:
+def test_new_constants_are_folded() -> None:
     small = Small("1,4,f32")
     picked = small.add("picked", el("where"), np.array(True), np.ones((1, 4), np.float32), small.x)
     y = small.add("y", el("exp"), picked)

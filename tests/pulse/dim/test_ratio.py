@@ -34,7 +34,7 @@ NUMBERS = [1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 0.5, 0.25, 1.5, -1.0, -3.0]
     st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.sampled_from(NUMBERS)), max_size=4),
     st.sampled_from(sorted(ROUNDINGS)),
 )
-def test_what_is_exact_is_what_f64_computes(steps: list[Step], rounding: str) -> None:
+def test_exact_ratios_equal_those_of_f64(steps: list[Step], rounding: str) -> None:
     """Whatever is not refused has the value that PyTorch's own floats have, at every size."""
     value, numbers = Ratio.of(T), np.array(SIZES, np.float64)
     for name, number in steps:

@@ -57,7 +57,7 @@ def test_equal_values_have_one_form(scope: SymbolScope, left: str, right: str) -
     ("left", "right", "at"),
     [("(S+1)/2+(1-S)/2", "1", 2), ("-S/2", "-(S/2)", 3), ("(2*S)/4*2", "S", 3), ("min(S, T)", "S", 9)],
 )
-def test_what_floor_division_does_not_allow(scope: SymbolScope, left: str, right: str, at: int) -> None:
+def test_invalid_floor_divisions(scope: SymbolScope, left: str, right: str, at: int) -> None:
     a, b = scope.parse(left), scope.parse(right)
     values = {scope.symbol("S"): at, scope.symbol("T"): 0}
     assert a != b
@@ -92,7 +92,7 @@ def test_assumptions_must_be_comparisons_that_can_hold(scope: SymbolScope) -> No
     assert len(scope.assumptions) == 2
 
 
-def test_what_is_proved_of_dims(scope: SymbolScope) -> None:
+def test_proofs_about_dims(scope: SymbolScope) -> None:
     S, T = scope.symbol("S"), scope.symbol("T")
     p = scope.parse
     assert p("2*((S+1)/2)-S").prove_ge(0).yes
@@ -198,7 +198,7 @@ def test_no_slope(scope: SymbolScope, text: str) -> None:
         scope.parse(text).slope(scope.symbol("S"))
 
 
-def test_division_by_what_is_no_positive_integer(scope: SymbolScope) -> None:
+def test_division_needs_a_positive_integer(scope: SymbolScope) -> None:
     S = scope.symbol("S")
     assert S // TDim.of(2) == S // 2
     assert 7 // TDim.of(2) == 3

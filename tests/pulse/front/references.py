@@ -1,4 +1,4 @@
-"""Other libraries that say what a front computes; a test that needs a missing one skips."""
+"""Other libraries as references of fronts; a test skips if its library is missing."""
 
 import warnings
 from importlib import import_module

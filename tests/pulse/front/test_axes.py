@@ -29,7 +29,7 @@ def test_transpose_moves_the_axes(perm: list[int]) -> None:
     assert streams(model, X) == {"y": 0}
 
 
-def test_what_is_no_axis() -> None:
+def test_invalid_axes() -> None:
     with pytest.raises(InputError, match=r"unsqueeze: axis=4 must be from -4 to 3"):
         unsqueeze(4, "1,6,frames")
     with pytest.raises(InputError, match=r"squeeze: axis 1 of '1,6,frames' must have the size 1"):

@@ -63,7 +63,7 @@ def test_it_is_imported_when_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
-def test_parameters_are_what_a_file_can_hold(name: str) -> None:
+def test_parameters_fit_into_a_file(name: str) -> None:
     """Numbers, text and truth values; every model has the input x, one symbol, and f32 alone but for codes."""
     for parameter in inspect.signature(front.FUNCTIONS[name]).parameters.values():
         assert parameter.default is inspect.Parameter.empty or isinstance(

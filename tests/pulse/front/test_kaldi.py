@@ -186,7 +186,7 @@ def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
 
 
 @pytest.mark.parametrize("how", [how for how in BANKS if how.get("window") != "sine"], ids=shown)
-def test_kaldi_native_fbank_says_the_same(how: dict[str, Any]) -> None:
+def test_equals_kaldi_native_fbank(how: dict[str, Any]) -> None:
     x = with_offset(5000)
     near(offline(kaldi_fbank(**how), x), native(x, how, False))
 

@@ -50,7 +50,7 @@ def test_preemphasis_from_the_first_sample_on() -> None:
     streams(model, x)
 
 
-def test_torchaudio_says_the_same() -> None:
+def test_equals_torchaudio() -> None:
     torch, functional = references.torch(), references.torchaudio().functional
     x = sound(3000)
     near(offline(preemphasis(0.9), x), functional.preemphasis(torch.tensor(x), 0.9).numpy())

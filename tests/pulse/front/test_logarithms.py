@@ -49,7 +49,7 @@ def test_decibels_equal_their_formula(of: str, reference: float) -> None:
     streams(limited, x)
 
 
-def test_librosa_says_the_same() -> None:
+def test_equals_librosa() -> None:
     x = positive()
     near(offline(db(shape="1,frames,8"), x), librosa().power_to_db(x, top_db=None))
     near(

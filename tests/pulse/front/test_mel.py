@@ -154,7 +154,7 @@ def test_mfcc_equals_its_formula(dct_norm: str, lifter: float) -> None:
     streams(alone, spectrogram(x, how)[None].astype(np.float32))
 
 
-def test_librosa_says_the_same() -> None:
+def test_equals_librosa() -> None:
     x = sound(4000)
     how: dict[str, Any] = {"n_fft": 512, "n_mels": 40, "mel_scale": "slaney", "norm": "slaney"}
     same = {"y": x[0], "sr": 16000, "n_fft": 512, "hop_length": 160, "n_mels": 40, "pad_mode": "reflect"}
@@ -165,7 +165,7 @@ def test_librosa_says_the_same() -> None:
     near(offline(mfcc(20, hop=160, **how, lifter=22.0, output_layout="F,T"), x), wanted[None])
 
 
-def test_torchaudio_says_the_same() -> None:
+def test_equals_torchaudio() -> None:
     transforms = torchaudio().transforms
     x = sound(4000)
     made = transforms.MelSpectrogram(16000, 512, 400, 160, n_mels=64)

@@ -166,7 +166,7 @@ def test_loops_over_integers_say_the_same() -> None:
     assert np.array_equal(features(x), loops(x))
 
 
-def test_what_the_package_gave() -> None:
+def test_equals_stored_results_of_the_package() -> None:
     assert np.array_equal(features(chirp()), np.loadtxt(RECORDED, np.int64, delimiter=","))
 
 
@@ -203,12 +203,12 @@ def signals() -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("name", list(signals()))
-def test_the_package_says_the_same(name: str) -> None:
+def test_equals_the_package(name: str) -> None:
     x = signals()[name]
     assert np.array_equal(features(x), pymicro(x))
 
 
-def test_the_package_says_the_same_of_speech() -> None:
+def test_equals_the_package_on_speech() -> None:
     with wave.open(str(shared("audio/noisy_speech_16k.wav"))) as file:
         x = np.frombuffer(file.readframes(file.getnframes()), np.int16).astype(F)
     wanted = pymicro(x)

@@ -139,7 +139,7 @@ def test_a_stream_shorter_than_the_window_is_refused() -> None:
 
 
 @pytest.mark.parametrize("norm_vars", [True, False])
-def test_kaldi_says_the_same(norm_vars: bool, tmp_path: Path) -> None:
+def test_equals_kaldi(norm_vars: bool, tmp_path: Path) -> None:
     knf = references.kaldi_native_fbank()
     x = features(80)
     sums = np.array(knf.compute_cmvn_stats(x[0]))

@@ -91,7 +91,7 @@ def test_a_level_leaves_nothing_in_bins_where_its_spectrum_is_zero(size: int, no
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_tensorflow_says_the_same(number: int) -> None:
+def test_equals_tensorflow(number: int) -> None:
     case = np.load(shared("tensorflow/audiospectrogram_mfcc.npz"))
     model = pulse.chain(
         tf_spectrogram(80, 40, True),

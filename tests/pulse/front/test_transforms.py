@@ -113,7 +113,7 @@ def test_istft_equals_numpy(how: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("how", SHAPES, ids=shapes_of)
-def test_torch_says_the_same(how: dict[str, Any]) -> None:
+def test_equals_torch(how: dict[str, Any]) -> None:
     torch = references.torch()
     x = sound(3001)
     size = how.get("win_length", how["n_fft"])

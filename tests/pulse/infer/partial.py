@@ -1,4 +1,4 @@
-"""Small models of which only a part is known: ``x ?,3,T,f32`` has an unknown size, ``x ...,f32`` no shape."""
+"""Small models with partial facts: ``x ?,3,T,f32`` has an unknown size, ``x ...,f32`` no shape."""
 
 from collections.abc import Mapping, Sequence
 

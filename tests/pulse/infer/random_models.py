@@ -1,4 +1,4 @@
-"""Random models in the file's format, all shapes known, and what is left of them when some facts are taken away."""
+"""Random models in the file's format with all shapes, and the same models without some of the facts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -66,7 +66,7 @@ def test_nothing_is_assumed_on_the_way() -> None:
     assert model.scope.assumptions == before
 
 
-def test_lines_show_what_is_inferred() -> None:
+def test_lines_show_inferred_facts() -> None:
     made = proto([node("MatMul", "x w")], {"x": "...,f32"}, {"y": "2,3,f32"}, {"w": floats("w", 4, 3)})
     assert load(made).lines() == [
         "model partial",

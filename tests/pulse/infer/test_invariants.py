@@ -60,7 +60,7 @@ def assert_agrees(less: dict[str, InferenceFact], more: dict[str, InferenceFact]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_inferred_is_true(seed: int) -> None:
+def test_inferred_facts_are_true(seed: int) -> None:
     sketch, truth = case(seed)
     for chance in (0.3, 0.6, 0.9):
         assert_agrees(known(load(file(sketch, erased(sketch, seed, chance)))), truth)

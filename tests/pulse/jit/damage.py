@@ -1,4 +1,4 @@
-"""Damages the file of a kernel again and again, in a process of its own; a line of JSON for each time.
+"""Damages the file of a kernel repeatedly, in a separate process; writes a line of JSON each time.
 
 ``python -m tests.pulse.jit.damage SEED COUNT``, with PULSE_CACHE set to an empty folder.
 """

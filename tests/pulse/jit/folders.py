@@ -1,4 +1,4 @@
-"""Folders for kernels that a test has for itself."""
+"""Private folders of kernels for tests."""
 
 from contextlib import contextmanager
 

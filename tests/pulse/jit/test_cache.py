@@ -120,7 +120,7 @@ def test_user_folder(tmp_path, monkeypatch):
         assert location.kind == "user" and tmp_path in location.path.parents and location.folder.is_dir()
 
 
-def test_a_home_that_nobody_knows(monkeypatch, tmp_path):
+def test_an_unknown_home_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with kernels_in("~nobody-of-this-name/kernels"):
         assert cache_location().path == tmp_path / "~nobody-of-this-name" / "kernels"
@@ -213,7 +213,7 @@ def test_a_link_of_the_users_own(tmp_path):
 
 
 @root
-def test_what_root_built_another_user_runs():
+def test_another_user_runs_kernels_that_root_built():
     """An image: built with PULSE_CACHE_SHARED=1, run without it, by a user who cannot write there."""
     place = Path(tempfile.mkdtemp())  # other users cannot look into tmp_path
     place.chmod(0o755)
@@ -381,7 +381,7 @@ def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch)
     assert fingerprint.fingerprint(closing_over(1)) == fingerprint.fingerprint(closing_over(1))
 
 
-def test_sources_hash_covers_what_kernels_are_made_of(monkeypatch, tmp_path):
+def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path):
     """What a kernel's module uses, and every file of the language: what functions mean to numba stands beside it."""
     from pulse.program.kernels import recurrent_gru
 

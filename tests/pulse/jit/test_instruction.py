@@ -128,7 +128,9 @@ def test_the_words_of_a_row() -> None:
         ({"z": 1}, TypeError, "unexpected keyword argument 'z'"),
     ],
 )
-def test_what_is_not_as_declared_is_refused(other: dict, error: type[Exception], told: str) -> None:
+def test_values_that_differ_from_the_declaration_are_refused(
+    other: dict, error: type[Exception], told: str
+) -> None:
     with pytest.raises(error, match=told):
         made(**other)
 
@@ -137,13 +139,13 @@ ARRAYS = [np.arange(4, dtype=np.float32), np.zeros(2, np.float32)]
 WORDS = (4, 2, At(0), 0, 2.0, 3, 0.5, At(1), 0.25, 7, 100.0, 0)
 
 
-def test_fields_behind_parts_and_of_parts() -> None:
+def test_fields_after_parts_and_of_parts() -> None:
     """As plain Python and compiled."""
     for got in run_both(sums, ARRAYS, *WORDS):
         assert got[1].tolist() == [112.25, 1.75]
 
 
-def test_plain_python_checks_what_is_declared() -> None:
+def test_plain_python_checks_the_declaration() -> None:
     """The region goes on behind the four elements that are declared."""
     words = [0, 14, 4, 2, operand(0, 0), 0, real_bits(2.0), 3, real_bits(0.5), operand(0, 32), *[0] * 4]
     region = np.zeros(64, np.uint8)
@@ -174,7 +176,7 @@ def test_a_kernel_for_each_form_of_weights() -> None:
         assert row.kernel_name == f"tests_weighed{name}"
 
 
-def test_the_type_tells_the_layout() -> None:
+def test_the_type_includes_the_layout() -> None:
     """So a kernel that was compiled for another one is not taken for this: the type is in its fingerprint."""
 
     def declared(*names: str) -> type[Instruction]:

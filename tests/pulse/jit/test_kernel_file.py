@@ -116,7 +116,7 @@ def to_a_good_one(path):
         pytest.param(to_a_good_one, "cannot be read", marks=posix),
     ],
 )
-def test_what_is_no_file_is_neither_waited_for_nor_followed(path, make, words):
+def test_special_files_are_not_read(path, make, words):
     """And it is replaced."""
     path.unlink()
     make(path)

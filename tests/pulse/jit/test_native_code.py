@@ -125,7 +125,7 @@ def test_names_of_different_objects_never_meet():
     assert [ctypes.CFUNCTYPE(ctypes.c_int64)(address)() for address in addresses] == [0, 1, 2]
 
 
-def test_object_code_has_one_global_symbol_and_needs_what_it_calls():
+def test_object_code_has_one_global_symbol_and_lists_its_calls():
     code = compiled(lambda x: np.tanh(x), types.float64(types.float64))
     assert (code.symbol, code.needs) == ("plain", ("tanh",))
     assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(link("plain", code))(0.5) == np.tanh(0.5)
@@ -165,6 +165,6 @@ def test_addresses_of_this_process_are_refused():
         compiled(lambda x: function(x), types.float64(types.float64))
 
 
-def test_what_numba_does_not_know():
+def test_functions_that_numba_does_not_support():
     with pytest.raises(CompileError, match=r"plain: numba cannot compile it: (?s:.*)no_such_name"):
         compiled(lambda x: no_such_name(x), types.float64(types.float64))  # noqa: F821

@@ -72,7 +72,7 @@ def test_python_reads_and_writes_fields() -> None:
     assert made.address_of("last") == made.address + WORD * 3 * LINE
 
 
-def test_what_is_no_field_is_refused() -> None:
+def test_unknown_fields_are_refused() -> None:
     made: Any = Shared.new()
     for name in ("frist", "few", "left"):
         with pytest.raises(AttributeError, match=f"Shared has no number '{name}'"):

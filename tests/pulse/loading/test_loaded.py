@@ -95,7 +95,7 @@ def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -
             call(Module())  # pyright: ignore[reportArgumentType]
 
 
-def test_what_is_said_of_a_model_that_was_read() -> None:
+def test_options_for_a_loaded_model() -> None:
     """Its outputs, time and chunks may be chosen; how its file is read may not."""
     loaded = pulse.load(models.swapped())
     assert [port.name for port in pulse.load(loaded, outputs=["y"]).pulsify().outputs] == ["y"]
@@ -159,7 +159,7 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
         assert counted not in {symbol.name for symbol in loaded.analyse().symbols}
 
 
-def test_a_symbol_that_the_user_says_is_time() -> None:
+def test_a_time_symbol_from_the_user() -> None:
     """A name is no more than a name: ``symbol`` wins, and so does one symbol alone."""
     loaded = pulse.load(summed({"x": ["N", "T"]}), {"x": "N,2"}, symbol="N")
     assert loaded.sizes == {} and loaded.pulsify().symbol.name == "N"
@@ -168,14 +168,14 @@ def test_a_symbol_that_the_user_says_is_time() -> None:
     assert both.sizes == {"N": 1} and both.pulsify().inputs[0].shape == (1, 1)
 
 
-def test_symbols_keep_what_is_assumed_of_them() -> None:
+def test_symbols_keep_their_assumptions() -> None:
     """Of the length that stays; nothing of the one that became a number."""
     typed = pulse.load(summed({"x": ["batch", "T"]}), {"x": "batch,2*T"}).analyse()
     assert {symbol.name for test in typed.scope.assumptions for symbol in test.symbols} <= {"T"}
     assert [symbol.name for symbol in typed.symbols] == ["T"]
 
 
-def test_the_lists_of_what_is_said_of_a_model_agree() -> None:
+def test_the_lists_of_model_options_agree() -> None:
     """Of ``pulse.load`` and ``Chunking``: how errors spell it, and the keys of a recipe."""
     chunking = {field.name for field in fields(pulse.Chunking)}
     assert chunking - {"pulse"} == set(OF_CHUNKING)

@@ -1,4 +1,4 @@
-"""Archives of NNEF from text and tensors, and what a text gives when it is read."""
+"""NNEF archives from text and tensors, and the result of reading a text."""
 
 import gzip
 import io

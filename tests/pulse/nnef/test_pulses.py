@@ -42,9 +42,9 @@ def test_a_stream_without_states_is_the_same() -> None:
 
 WRONG = [
     ('("pulse.output_rates", ["1"])', '("pulse.output_rates", ["1", "1"])', "the property pulse.output_rates has 2 values where 1 are needed"),
-    ('("pulse.output_lengths", ["T"])', '("pulse.output_lengths", ["T +"])', "what it says of its stream cannot be read"),
-    ('("pulse.output_rates", ["1"])', '("pulse.output_rates", ["1/0"])', "what it says of its stream cannot be read"),
-    ('("pulse.frames", tract_core_cast([4], to = "i64"))', '("pulse.frames", ["four"])', "what it says of its stream cannot be read"),
+    ('("pulse.output_lengths", ["T"])', '("pulse.output_lengths", ["T +"])', "of the stream cannot be read"),
+    ('("pulse.output_rates", ["1"])', '("pulse.output_rates", ["1/0"])', "of the stream cannot be read"),
+    ('("pulse.frames", tract_core_cast([4], to = "i64"))', '("pulse.frames", ["four"])', "of the stream cannot be read"),
     ('("pulse.frames", tract_core_cast([4], to = "i64"))', '("pulse.frames", tract_core_cast([5], to = "i64"))', "5 frames in each pulse"),
     ('("pulse.output_axes", tract_core_cast([2], to = "i64"))', '("pulse.output_axes", tract_core_cast([7], to = "i64"))', "the metadata states 4 frames"),
 ]  # fmt: skip
@@ -116,7 +116,7 @@ def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, wanted: Arr
         ("z = [[[0.0], [0.0]]]; y = tract_core_scan(body = 'body', scan = [('x', x, 2, -1)], full = [], state = [('s', z, 'n')], output = [('n', 'full', 2, 1)], skip = 2);", 0, 2, "it begins 2 turns later"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_made_whole(body: str, delay: int, axis: int, reason: str) -> None:
+def test_pulses_without_an_offline_model(body: str, delay: int, axis: int, reason: str) -> None:
     with pytest.raises(LoadError, match=reason):
         whole(body, delay, axis=axis)
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_made_whole(body: str, delay: int, axis: int, reason: str
     ("source", "frames"),
     [(conv(pads=[1, 1]), 4), (recurrent("GRU", 3), 2), (conv(strides=[2], pads=[2, 0]), 4)],
 )
-def test_what_tract_dumps_is_read(source: ModelProto, frames: int, tmp_path: Path) -> None:
+def test_dumps_of_tract_are_read(source: ModelProto, frames: int, tmp_path: Path) -> None:
     import tract
 
     (tmp_path / "model.onnx").write_bytes(source.SerializeToString())

@@ -162,7 +162,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("body", "reason"), FAILURES)
-def test_what_is_wrong_with_a_text(body: str, reason: str) -> None:
+def test_errors_in_a_text(body: str, reason: str) -> None:
     with pytest.raises(pulse.PulseError, match=reason):
         outputs_of(body, X)
 
@@ -180,7 +180,7 @@ ARCHIVES = [
 
 
 @pytest.mark.parametrize(("files", "reason"), ARCHIVES)
-def test_what_is_wrong_with_an_archive(files: dict[str, bytes], reason: str) -> None:
+def test_errors_in_an_archive(files: dict[str, bytes], reason: str) -> None:
     for compressed in (True, False):
         with pytest.raises(LoadError, match=reason):
             pulse.load(packed(files, compressed))

@@ -11,7 +11,7 @@ TYPES = ("f2", "f4", "f8", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "?")
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3, 5), (1,) * 8])
-def test_what_is_written_is_read(name: str, shape: tuple[int, ...]) -> None:
+def test_written_content_is_read_back(name: str, shape: tuple[int, ...]) -> None:
     value = (np.random.default_rng(0).standard_normal(shape) * 3).astype(name)
     back = load_tensor(dump_tensor(np.asarray(value), "x"), "x")
     assert back.dtype == np.dtype(name)
@@ -53,7 +53,7 @@ def test_files_that_contradict_themselves(data: bytes, reason: str) -> None:
         load_tensor(data, "w")
 
 
-def test_what_no_file_holds() -> None:
+def test_tensors_that_no_file_can_hold() -> None:
     with pytest.raises(WriteError, match=r"w: a .dat file cannot hold complex64"):
         dump_tensor(np.zeros(2, np.complex64), "w")
     with pytest.raises(WriteError, match=r"w: a .dat file holds up to 8 axes, not the 9"):

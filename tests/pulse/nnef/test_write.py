@@ -234,7 +234,7 @@ REFUSED: Sequence[tuple[ModelProto, str]] = [
 
 
 @pytest.mark.parametrize(("source", "reason"), REFUSED)
-def test_what_cannot_be_said(source: ModelProto, reason: str) -> None:
+def test_models_that_cannot_be_expressed(source: ModelProto, reason: str) -> None:
     with pytest.raises(WriteError, match=reason):
         pulse.load(source).analyse().to_nnef()
 
@@ -268,7 +268,7 @@ BEYOND: Mapping[str, ModelProto] = {
 
 
 @pytest.mark.parametrize("name", BEYOND)
-def test_what_the_pulses_of_tract_refuse(name: str, tmp_path: Path) -> None:
+def test_models_that_the_pulses_of_tract_refuse(name: str, tmp_path: Path) -> None:
     tract = pytest.importorskip("tract", reason="pip install tract")
     path = tmp_path / "model.onnx"
     path.write_bytes(BEYOND[name].SerializeToString())

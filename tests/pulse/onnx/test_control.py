@@ -100,7 +100,7 @@ def test_a_loop_over_frames_is_refused_in_a_stream() -> None:
         typed.pulsify(pulse=2)
 
 
-def test_what_a_loop_of_unknown_length_gathers_is_refused() -> None:
+def test_outputs_of_a_loop_of_unknown_length_are_refused() -> None:
     body = loop_body(
         [
             node("ReduceMax", "s_in", "most", keepdims=0),

@@ -152,7 +152,7 @@ def identity(node: NodeContext) -> OutletId:
 
 
 def test_a_covered_operator_is_replaced_only_on_demand() -> None:
-    with pytest.raises(LoadError, match=r"Relu is covered already; say operator\('Relu', override=True\)"):
+    with pytest.raises(LoadError, match=r"Relu exists already; use operator\('Relu', override=True\)"):
         pulse.operator("Relu")(identity)
     pulse.operator("Relu", override=True)(identity)
     typed = pulse.load(onnx.parser.parse_model(PLAIN)).analyse()
@@ -163,5 +163,5 @@ def test_an_operator_is_taken_once() -> None:
     """A function that is defined again replaces itself; another one is refused."""
     pulse.operator("my.sounds::Echo")(identity)
     pulse.operator("my.sounds::Echo")(identity)
-    with pytest.raises(LoadError, match=r"my.sounds::Echo is covered already"):
+    with pytest.raises(LoadError, match=r"my.sounds::Echo exists already"):
         pulse.operator("my.sounds::Echo")(lambda node: node.input(0))

@@ -53,7 +53,7 @@ def arrays() -> bytes:
     ],
     ids=lambda value: "" if isinstance(value, bytes) else value,
 )
-def test_what_it_looks_like(tmp_path: Path, data: bytes, words: str) -> None:
+def test_other_formats_are_named(tmp_path: Path, data: bytes, words: str) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(data)
     for source in (path, data):
@@ -107,7 +107,7 @@ def with_data(**entries: str) -> bytes:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
 
 
-def test_data_beside_the_model(tmp_path: Path) -> None:
+def test_data_in_a_file_next_to_the_model(tmp_path: Path) -> None:
     weights = np.arange(6, dtype=np.float32).reshape(2, 3)
     (tmp_path / "w.bin").write_bytes(b"1234" + weights.tobytes() + b"more")
     path = tmp_path / "model.onnx"
@@ -123,7 +123,7 @@ def test_data_beside_the_model(tmp_path: Path) -> None:
         ({"location": "link.bin"}, "outside of the model's folder"),
         ({"location": "/dev/zero"}, "outside of the model's folder"),
         ({"location": "pipe.bin"}, "not a regular file"),
-        ({"location": "none.bin"}, "missing; put it beside the model"),
+        ({"location": "none.bin"}, "missing; put it into the model's folder"),
         ({"location": ""}, "not a regular file"),
         ({"location": "w.bin", "offset": "8"}, "bytes 8 to 32 of 'w.bin', which has 24"),
         ({"location": "w.bin", "length": "20"}, "20 bytes of data for shape .*, which takes 24"),

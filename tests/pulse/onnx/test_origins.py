@@ -66,7 +66,7 @@ def test_names_that_are_expressions_of_known_symbols() -> None:
 
 
 @pytest.mark.parametrize("source", [None, 3, [], object()])
-def test_what_is_no_model_at_all(source: object) -> None:
+def test_content_that_is_no_model(source: object) -> None:
     with pytest.raises(pulse.LoadError, match="give a path"):
         pulse.load(source)  # type: ignore[arg-type]
 

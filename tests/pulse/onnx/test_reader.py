@@ -184,7 +184,7 @@ class TestExternalData:
         path.write_bytes(stored.SerializeToString())
         return path
 
-    def test_beside_the_model(self, tmp_path: Path) -> None:
+    def test_files_next_to_the_model(self, tmp_path: Path) -> None:
         x = floats("x", 1, 3, 9)
         got = load(self.save(tmp_path, "w.bin")).analyse().run(x)["y"]
         np.testing.assert_array_equal(got, load(conv_model([1, 3, "T"])).analyse().run(x)["y"])

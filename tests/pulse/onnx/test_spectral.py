@@ -46,7 +46,7 @@ def test_a_pulse_that_the_hop_does_not_divide() -> None:
         stft(16, 64).pulsify(pulse=100)
 
 
-def test_a_transform_over_time_is_refused_with_what_helps() -> None:
+def test_a_transform_over_time_is_refused_with_a_hint() -> None:
     for attributes in ({}, {"onesided": 1}):
         typed = load(model([node("DFT", "x", **attributes)], SIGNAL, stream={"x": 1})).analyse()
         with pytest.raises(PulsifyError, match=r"y \(Dft.*\), stream axis 1: whole: .*STFT"):
@@ -80,7 +80,7 @@ def refused(made: Any, constants: dict[str, Any], opset: int = 18) -> str:
     return message
 
 
-def test_what_is_not_covered_says_so() -> None:
+def test_unsupported_transforms_are_refused() -> None:
     scales = {"s": np.array([1, 1, 2, 1], np.float32), "r": np.zeros(0, np.float32)}
     assert "'spline' is not covered; nearest, linear and cubic" in refused(
         node("Resize", "x r s", mode="spline"), scales

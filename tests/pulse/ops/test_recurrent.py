@@ -88,7 +88,7 @@ def behind(op: str, first: list[NodeProto], outputs: str = "y h") -> list[NodePr
         ("stride and delay", [0, 1], 2, 4, 1),
     ],
 )
-def test_behind_a_convolution(
+def test_after_a_convolution(
     op: str, name: str, pads: list[int], stride: int, pulse_frames: int, delay: int
 ) -> None:
     constants = {
@@ -227,7 +227,7 @@ def test_weights_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.float64])
-def test_running_sums_behind_a_lead(exclusive: int, dtype: type[np.generic]) -> None:
+def test_running_sums_after_a_left_context(exclusive: int, dtype: type[np.generic]) -> None:
     constants = {
         "pads": np.array([2, 0, 0, 0], np.int64),
         "value": np.array(3, dtype),

@@ -122,7 +122,7 @@ def test_resizes_that_cannot_stream_are_refused(model: TypedModel, reason: str) 
         model.pulsify()
 
 
-def test_what_cannot_stream_runs_offline() -> None:
+def test_models_that_cannot_stream_run_offline() -> None:
     model = resized(Fraction(2), Sampling("align_corners", None))
     x = np.array([[0.0, 1.0], [3.0, 4.0]], np.float32)
     np.testing.assert_allclose(model.run(x)["y"][:, 0], [0, 1, 2, 3])

@@ -42,7 +42,7 @@ def test_every_forward_case_streams() -> None:
 
 @pytest.mark.parametrize("pulse_frames", [1, 2, 5])
 @pytest.mark.parametrize("pads", [[2, 0], [0, 2], [1, 1]])
-def test_behind_a_convolution(pads: list[int], pulse_frames: int) -> None:
+def test_after_a_convolution(pads: list[int], pulse_frames: int) -> None:
     """A prefix is in the state before the first pulse; a delay does not touch it."""
     nodes = [
         node("Conv", "x k", "z", pads=pads),
@@ -67,7 +67,7 @@ def test_behind_a_convolution(pads: list[int], pulse_frames: int) -> None:
                 np.testing.assert_allclose(got, wanted[name], 1e-5, 1e-6, err_msg=f"{name} {backend}")
 
 
-def test_behind_a_delay_and_in_front_of_one() -> None:
+def test_between_delays() -> None:
     """The frames of a pulse that are not yet of the stream stand in front of its first frame."""
     nodes = [
         node("Transpose", "x", "xt", perm=[1, 2, 0]),

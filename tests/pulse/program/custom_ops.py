@@ -1,4 +1,4 @@
-"""Operations from outside of the package: one with a kernel of its own, one that fails."""
+"""Operations from outside of the package: one with its own kernel, one that fails."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

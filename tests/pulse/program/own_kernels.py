@@ -1,4 +1,4 @@
-"""The kernels that are the project's own, not those that tests declare."""
+"""The project's own kernels, without those that tests declare."""
 
 from pulse.jit.registry import Kernel
 

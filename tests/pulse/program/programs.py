@@ -1,4 +1,4 @@
-"""Programs of every kind that a pickle, a copy or an interruption may meet, made once."""
+"""Programs of every kind for tests of pickles, copies and interruptions, compiled once."""
 
 from functools import cache
 

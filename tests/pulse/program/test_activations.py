@@ -60,7 +60,7 @@ def test_the_same_bits_for_every_pulse(name: str) -> None:
             np.testing.assert_array_equal(other[output], array)
 
 
-def test_kernels_of_codes_run_what_takes_them() -> None:
+def test_kernels_of_codes_run_the_products_that_take_part() -> None:
     kernels = {
         name: [row.kernel for row in native(coded(in_pulses(stack(name), 4))).instructions] for name in STACKS
     }
@@ -118,7 +118,7 @@ def test_a_file_has_the_activations() -> None:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_the_loss_is_told_and_is_more_than_that_of_weights(name: str) -> None:
+def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str) -> None:
     pulsed = in_pulses(stack(name), 2)
     weights, both = (
         {error.output: error.snr_db for error in rounding_errors(pulsed, "int8", activations=each)}
@@ -128,7 +128,7 @@ def test_the_loss_is_told_and_is_more_than_that_of_weights(name: str) -> None:
         assert 30 < snr_db < weights[output] + 1
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_impossible_choices_are_refused() -> None:
     pulsed = in_pulses(stack("matmul"), 2)
     with pytest.raises(CompileError, match="no activations of 'int4'; choose f32 or int8"):
         pulsed.compile(weights="int8", activations="int4")

@@ -84,7 +84,7 @@ def steps(n: Any) -> Any:
     [lambda n: np.zeros(n).sum(), lambda n: 1.0 / n, lambda n: print(n) or 0.0, steps],
     ids=["array", "division", "print", "step"],
 )
-def test_what_needs_python_is_refused(body: Any) -> None:
+def test_functions_that_need_python_are_refused(body: Any) -> None:
     """Kernels that make an array, that may raise an error, that print."""
     with pytest.raises(CompileError, match="plain: may raise an exception, or needs Python or memory"):
         plain(body, types.float64(types.int64))

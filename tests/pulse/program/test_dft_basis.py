@@ -47,7 +47,7 @@ def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])
 @pytest.mark.parametrize("zeros", [1, 56])
-def test_windows_behind_an_inverse_are_recognised(order: str, zeros: int) -> None:
+def test_windows_after_an_inverse_are_recognised(order: str, zeros: int) -> None:
     """Also those that begin with zeros, as every periodic window of cosines does."""
     window = np.zeros(512)
     window[zeros:] = np.hanning(512 - zeros + 2)[1:-1]

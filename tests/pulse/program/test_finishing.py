@@ -83,9 +83,7 @@ def test_a_tensor_times_its_sigmoid(kernel: str, product: str) -> None:
     ],
     ids=["square", "the sigmoid again", "the tensor again"],
 )
-def test_other_products_of_a_sigmoid_stay_behind_the_product(
-    after: list[onnx.NodeProto], chains: int
-) -> None:
+def test_other_products_of_a_sigmoid_stay_separate(after: list[onnx.NodeProto], chains: int) -> None:
     assert kernels(built([CONV, node("Sigmoid", "c", "s"), *after])).count("chain") == chains
 
 
@@ -149,7 +147,7 @@ def test_a_matrix_product_with_bias_and_residual() -> None:
     assert "chain" not in kernels(built(nodes, floats("rows", 1, FRAMES, 5), axis=1))
 
 
-def test_a_bias_behind_the_sum_of_two_products() -> None:
+def test_a_bias_after_the_sum_of_two_products() -> None:
     """The gates of a recurrent layer that is written as its parts."""
     nodes = [
         node("MatMul", "x mb", "first"),
@@ -163,7 +161,7 @@ def test_a_bias_behind_the_sum_of_two_products() -> None:
     assert "chain" not in found
 
 
-def test_a_bias_behind_a_function_is_not_moved_before_it() -> None:
+def test_a_bias_after_a_function_is_not_moved_before_it() -> None:
     nodes = [
         node("MatMul", "x mb", "first"),
         node("MatMul", "x m", "second"),
@@ -205,7 +203,7 @@ def test_gates(left: str | None, right: str | None) -> None:
         ],
     ],
 )
-def test_what_does_not_fit_is_left_outside(nodes: list[onnx.NodeProto]) -> None:
+def test_steps_that_do_not_fit_stay_outside(nodes: list[onnx.NodeProto]) -> None:
     ordered = sorted(nodes, key=lambda each: each.output[0] == "y")
     assert kernels(built(ordered))
 

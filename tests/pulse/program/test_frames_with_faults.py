@@ -70,7 +70,7 @@ GARBAGE = [garbage_before_the_start, garbage_behind_the_end, garbage_of_a_window
 
 
 @pytest.mark.parametrize("make", GARBAGE)
-def test_what_is_no_frame_of_the_stream(make: Callable[[Sketch], OutletId]) -> None:
+def test_frames_outside_of_the_stream(make: Callable[[Sketch], OutletId]) -> None:
     for kind in ("div", "mod"):
         s = Sketch(i="1,2,T,i64")
         divisor = make(s)

@@ -9,7 +9,6 @@ from pulse.errors import CompileError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.loading.load import load
-from pulse.models import TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.shape import AddAxis, Transpose
@@ -20,6 +19,7 @@ from pulse.program.step import lower_step
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Region, Value
 from pulse.pulsify.driver import pulsify
+from pulse.typed import TypedNetwork
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import model as onnx_model
 from tests.pulse.cases.build import node
@@ -46,7 +46,7 @@ class Stranger(Odd):
     """Another one."""
 
 
-def kernels(typed: TypedModel, pulse: int = 4) -> list[str]:
+def kernels(typed: TypedNetwork, pulse: int = 4) -> list[str]:
     """The kernels of each instruction but the clock's."""
     return [row.kernel for row in NativeProgram(pulsify(typed, pulse=pulse)).instructions[:-1]]
 
@@ -87,7 +87,7 @@ def test_backends_have_names() -> None:
     assert (compile_model(model).backend, compile_model(model, "numpy").backend) == ("numba", "numpy")
 
 
-def test_what_is_needed_is_told_before_it_is_compiled() -> None:
+def test_needed_kernels_are_announced_before_compilation() -> None:
     """Each kernel once."""
     s = Sketch(x="1,2,T")
     seen: list[Sequence[str]] = []

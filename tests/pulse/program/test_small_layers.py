@@ -84,7 +84,7 @@ def test_groups_over_the_stream(hidden: int, frames: int) -> None:
     assert kernels(grouped(hidden, 1, 0), frames) == ["gru_fours" if hidden == 3 else "gru_eights"] * 2
 
 
-def test_what_does_not_fit_stays_by_itself() -> None:
+def test_layers_that_do_not_fit_stay_separate() -> None:
     """Layers of other sizes, of more units, of one direction only, and those whose outputs are the model's."""
     for hidden, kernel in ((9, ["gru"] * 4), (4, ["gru_fours"] * 2)):
         assert kernels(grouped(hidden, 1, 0), 1) == kernel

@@ -95,7 +95,7 @@ def test_int8_is_within_half_a_step_of_each_unit(weight: Array, summed: tuple[in
         np.testing.assert_array_equal(again.codes, stored.codes)
 
 
-def test_int8_refuses_what_it_cannot_hold() -> None:
+def test_int8_refuses_values_beyond_its_range() -> None:
     proto = stack("conv", bad=np.inf)
     with pytest.raises(CompileError, match=r"a \(Conv\): int8 cannot hold infinities.*bf16"):
         pulse.stream(proto, weights="int8")

@@ -66,7 +66,7 @@ def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
     assert not report.outputs[1].reads and not report.outputs[1].moved
 
 
-def test_what_is_told_of_outputs() -> None:
+def test_reports_about_outputs() -> None:
     """Frames, values, their range, how many are finite, whether the input moved them."""
     s = Sketch(x="1,2,T")
     report = pulse.verify(s.model(s.each("sqrt", s["x"])), pulse=4, lengths=[8, 50], backend="numpy")
@@ -77,7 +77,7 @@ def test_what_is_told_of_outputs() -> None:
     assert report.outcome == "equal"
 
 
-def test_the_report_tells_its_streams() -> None:
+def test_the_report_lists_its_streams() -> None:
     """For a terminal and for JSON, the same; another seed, other numbers."""
     s = Sketch(x="1,2,T")
     typed = s.model(s.conv(s["x"], 3))

@@ -132,7 +132,7 @@ def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
     assert report.divergence.wire == "op"
 
 
-def test_a_window_that_is_not_told_is_found() -> None:
+def test_an_undeclared_window_is_found() -> None:
     """Although the receptive field says one frame."""
     report = pulse.verify(model_of(Echo()), pulse=4, backend="numpy")
     assert report.trials.seen == 1

@@ -41,7 +41,7 @@ def test_short_lengths() -> None:
 
 
 @pytest.mark.parametrize(("taps", "frames"), [(3, 1), (3, 160), (5000, 1), (5000, 160), (100, 4096)])
-def test_long_streams_fill_what_an_output_sees_twice(taps: int, frames: int) -> None:
+def test_long_streams_fill_the_memory_of_an_output_twice(taps: int, frames: int) -> None:
     """And have some thousand frames, or some pulses, in any case; no whole number of pulses."""
     model = filtered(taps, frames)
     trials = plan_trials(model)
@@ -84,7 +84,7 @@ def test_every_buffer_overflows() -> None:
     assert not found.equal and found.values()["overflowed"]
 
 
-def test_a_stream_of_limited_length_hears_every_signal() -> None:
+def test_a_stream_of_limited_length_gets_every_signal() -> None:
     """However short it has to be."""
     s = Sketch(x="1,2,T")
     s.scope.assume("T <= 100")
@@ -93,7 +93,7 @@ def test_a_stream_of_limited_length_hears_every_signal() -> None:
     assert {trial.signal for trial in trials.trials if trial.length == 100} >= set(PURE)
 
 
-def test_one_length_hears_every_signal() -> None:
+def test_one_length_gets_every_signal() -> None:
     """So that outputs of the same length can be compared; every long stream too, with ``long``."""
     trials = plan_trials(filtered(3, 4)).trials
     lengths = Counter(trial.length for trial in trials if trial.signal != "noise" and not trial.long)
@@ -123,7 +123,7 @@ def heavy() -> PulsedModel:
     return pulsify(s.model(x), pulse=64)
 
 
-def test_what_takes_long_is_offered() -> None:
+def test_long_trials_are_offered() -> None:
     """Less than is wanted by default; the report says so, and how to get the rest."""
     model, effort = heavy(), Effort(heavy())
     assert 0.9 * LONG_S < effort.seconds(effort.affordable_frames(LONG_S)) < 1.1 * LONG_S

@@ -1,4 +1,4 @@
-"""How streamed attention is checked: against onnxruntime offline, at several pulses, on all backends."""
+"""Checks of streamed attention: against onnxruntime offline, at several pulses, on all backends."""
 
 from collections.abc import Sequence
 

@@ -62,7 +62,7 @@ def test_other_masks_that_are_refused() -> None:
         near = g.between(g.add("Sub", rows, columns), 0, 3)
         return added(g, scores, g.add("Or", near, g.add("Less", columns, g.number(2))))
 
-    assert "every frame also meets the first 2 frames of the stream" in refusal(example(first)[0])
+    assert "every frame also attends to the first 2 frames of the stream" in refusal(example(first)[0])
     proto, feeds = example(first)
     check(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
@@ -76,7 +76,7 @@ def test_causal_attention_needs_a_context() -> None:
     """Without one it is refused, with one it is exact and longer streams are refused."""
     proto, feeds = example(causal)
     said = refusal(proto)
-    assert "every frame meets all frames before it" in said
+    assert "every frame attends to all earlier frames" in said
     assert "limit its reach (a window, or chunks), or give max_context=" in said
     model = check(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
     op = band_of(proto, 20)

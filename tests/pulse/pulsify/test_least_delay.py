@@ -230,7 +230,7 @@ def test_constant_frames_around_a_mirror_are_filled_in_too(
         verify(model, pulse=pulse).require()
 
 
-def test_the_oracle_sees_what_is_known_without_pulses() -> None:
+def test_the_oracle_finds_frames_known_in_advance() -> None:
     """Hand-made: a valid conv looks 2 frames ahead; a gap of a deconv may be the end; zeros known before."""
     s = Sketch(x="1,1,T")
     assert least_delay(s.model(s.conv(s["x"], 3)), 1, 1, 5) == 2

@@ -68,7 +68,7 @@ def test_a_bound_far_away_costs_no_time() -> None:
     ("text", "expected"),
     [("T", True), ("T/2-3", True), ("min(T,5)", True), ("T%7", False), ("max(0,100-T)", False)],
 )
-def test_what_grows(text: str, expected: bool) -> None:
+def test_growing_lengths(text: str, expected: bool) -> None:
     scope = SymbolScope()
     symbol = scope.symbol("T")
     assert grows(scope.parse(text), symbol) is expected

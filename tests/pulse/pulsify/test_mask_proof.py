@@ -105,7 +105,7 @@ def check(value: Array, pattern: Pattern) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_proved_is_so(seed: int) -> None:
+def test_proved_patterns_are_true(seed: int) -> None:
     """Bounds everywhere and far from the diagonal, and that values repeat; for one length and a longer one."""
     steady = 0
     for number in range(6):

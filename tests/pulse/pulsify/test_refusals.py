@@ -122,7 +122,7 @@ def test_streams_of_different_rates_that_meet() -> None:
     assert "different rates 1, 2" in found["met"].reason and "resample" in found["met"].help
 
 
-def test_what_depends_on_the_length_of_the_stream() -> None:
+def test_values_that_depend_on_the_length_of_the_stream() -> None:
     """Padding in front, and constants made of lengths."""
     s = Sketch(x="1,2,T")
     length = s.length(s["x"])

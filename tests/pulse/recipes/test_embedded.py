@@ -95,7 +95,7 @@ def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
     np.testing.assert_array_equal(next(iter(recipe_model(tmp_path / "whole.onnx").run(x).values())), wanted)
 
 
-def test_what_cannot_hold_a_recipe(tmp_path: Path) -> None:
+def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
     """More models than one, none, and one that was written in pulses."""
     spectral(tmp_path)
     for text, message in [
@@ -161,7 +161,7 @@ def test_options_of_models(tmp_path: Path) -> None:
     """As of a recipe of its own."""
     path = saved(tmp_path, "whole.onnx", holding(gain(), ITSELF))
     with pytest.raises(
-        pulse.LoadError, match=r"a recipe says itself how its models are called; leave out .*states="
+        pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="
     ):
         pulse.load(path, chunking=pulse.Chunking(states={}))
 

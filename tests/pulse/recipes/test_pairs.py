@@ -57,7 +57,7 @@ PAIRS: list[tuple[Size, Size, list[str]]] = [
 
 
 @pytest.mark.parametrize(("one", "other", "stages"), PAIRS)
-def test_what_is_between(tmp_path: Path, one: Size, other: Size, stages: list[str]) -> None:
+def test_stages_between_two_models(tmp_path: Path, one: Size, other: Size, stages: list[str]) -> None:
     """The stages of both, and what leads from one to the other."""
     found = pair(tmp_path, [(one, one), (other, other)])
     recipe = parse_recipe(found.text, RecipeContext.of(tmp_path / "recipe.toml"))

@@ -71,7 +71,7 @@ def test_an_output_of_another_size(tmp_path: Path) -> None:
     assert "istft" not in found.text and "its output is none that an inverse transform takes" in found.notes
 
 
-def test_what_the_stage_has_to_say(tmp_path: Path) -> None:
+def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
     """One stream of several, outputs that go on, the rate of its metadata, a pulse."""
     nodes = [node("Neg", "x", "y"), node("ReduceSum", "w", "z", keepdims=0)]
     model = models.build(

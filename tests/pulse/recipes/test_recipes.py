@@ -71,7 +71,7 @@ def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -
         np.testing.assert_allclose(made, wanted, 1e-5, 1e-5)
 
 
-def test_told_by_content(tmp_path: Path) -> None:
+def test_recognised_by_content(tmp_path: Path) -> None:
     """A recipe of any name, a comment first; a path of any kind."""
     path = masked(tmp_path).rename(tmp_path / "recipe.txt")
     assert recipe_model(path).title == "masked"
@@ -215,7 +215,7 @@ def test_the_rate_of_a_recipe(tmp_path: Path) -> None:
     assert recipe_model(mels).metadata["sample_rate"] == "100"
 
 
-def test_a_stage_of_a_chain_as_a_function_of_what_it_reads() -> None:
+def test_a_stage_of_a_chain_as_a_function_of_its_inputs() -> None:
     """It is given the facts of the wires in the order of ``reads``."""
     seen: list[list[str]] = []
 

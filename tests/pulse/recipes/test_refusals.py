@@ -42,7 +42,7 @@ def said(folder: Path, text: str) -> str:
         ('outputs = "y"\n' + MODEL, "outputs = 'y' must be a list, each text"),
         ('outputs = ["y"]\n' + MODEL, "the chain's outputs: no wire is called y"),
         ("inputs = 3\n" + MODEL, "inputs = 3 must be a list, each text or a table, each value text"),
-        ('inputs = ["x", "x"]\n' + MODEL, "inputs: x is there twice"),
+        ('inputs = ["x", "x"]\n' + MODEL, "inputs: x occurs twice"),
         ('inputs = ["a", "b"]\n' + MODEL, "which outputs of the stage before it (a: 1,T,f32; b: 1,T,f32)"),
         (
             'inputs = { a = "1,9,T,2", b = "1,T" }\n' + MODEL + 'from = "a"',
@@ -135,14 +135,14 @@ def test_rates_that_differ(tmp_path: Path) -> None:
     size = [1, "T", 20]
     saved(tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=50)
     slow = '[[stage]]\nmodel = "slow.onnx"\n'
-    wanted = "stage 1 (model): made for 8000 Hz, and the recipe says 16000 Hz; give both the same rate"
+    wanted = "stage 1 (model): made for 8000 Hz, and the recipe has 16000 Hz; give both the same rate"
     assert said(tmp_path, f"rate = 16000\n{slow}") == wanted
     bank = "[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }\n"
-    assert "stage 2 (kaldi_fbank): made for 16000 Hz, and stage 1 (model) says 8000 Hz" in said(
+    assert "stage 2 (kaldi_fbank): made for 16000 Hz, and stage 1 (model) has 8000 Hz" in said(
         tmp_path, slow + bank.replace("20", "20, sample_rate = 16000")
     )
     vad = '[[stage]]\nmodel = "vad.onnx"\n'
-    assert "stage 2 (model): made for 8000 Hz, and stage 1 (kaldi_fbank) says 16000" in said(
+    assert "stage 2 (model): made for 8000 Hz, and stage 1 (kaldi_fbank) has 16000" in said(
         tmp_path, bank + vad
     )
 
@@ -155,15 +155,15 @@ def test_several_wires_to_choose_from(tmp_path: Path) -> None:
     text = '[[stage]]\nframes = { size = 4, hop = 4 }\n[[stage]]\nmodel = "sum.onnx"'
     assert said(tmp_path, text).endswith('Say so with from = { a = "frames" }')
     saved(tmp_path, "long.onnx", models.gru("time"))
-    assert "has, with pulse; where there are no states, states = {}" in said(
+    assert "in a chunk with pulse; if there are no states, states = {}" in said(
         tmp_path, '[[stage]]\nmodel = "long.onnx"'
     )
 
 
-def test_what_is_said_of_models_belongs_in_the_recipe(tmp_path: Path) -> None:
+def test_model_options_belong_in_the_recipe(tmp_path: Path) -> None:
     path = spectral(tmp_path)
     with pytest.raises(
-        pulse.LoadError, match=r"a recipe says itself how its models are called; leave out .*states="
+        pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="
     ):
         models.stream(path, states={})
     for option in (
@@ -172,7 +172,7 @@ def test_what_is_said_of_models_belongs_in_the_recipe(tmp_path: Path) -> None:
         {"context": {"x": 4}},
         {"delay": {"sound": 1}},
     ):
-        with pytest.raises(pulse.LoadError, match=f"leave out .*{next(iter(option))}=.*, and write"):
+        with pytest.raises(pulse.LoadError, match=f"omit .*{next(iter(option))}=.*, and write"):
             models.stream(path, **option)
 
 

@@ -1,4 +1,4 @@
-"""Recurrent layers as TensorFlow writes them: as functions, as single nodes, with lists and with arrays."""
+"""Recurrent layers in TensorFlow's forms: functions, single nodes, lists and arrays."""
 
 import numpy as np
 

@@ -216,7 +216,7 @@ def test_a_loop_that_assigns_is_refused() -> None:
         pulse.load(sketch.data)
 
 
-def test_an_assignment_behind_a_switch_is_refused() -> None:
+def test_an_assignment_after_a_switch_is_refused() -> None:
     sketch = buffered("AssignVariableOp", "taken:1")
     sketch.const("go", True, np.bool_)
     sketch.node("taken", "Switch", "zeros", "go", T=F32)
@@ -224,7 +224,7 @@ def test_an_assignment_behind_a_switch_is_refused() -> None:
         pulse.load(sketch.data)
 
 
-def test_an_assignment_of_what_branches_give_is_kept() -> None:
+def test_an_assignment_of_results_of_branches_is_kept() -> None:
     sketch = buffered("AssignVariableOp", "merged")
     sketch.place("go", dtype=BOOL)
     sketch.const("ones", np.ones((3, 2)))
@@ -237,7 +237,7 @@ def test_an_assignment_of_what_branches_give_is_kept() -> None:
         np.testing.assert_allclose(session.run("y", {"x": x, "go": go}), x + 3 * go, rtol=1e-6)
 
 
-def test_what_restores_and_what_updates_does_not_initialise() -> None:
+def test_restoring_and_updating_are_no_initialisation() -> None:
     sketch = buffered("ResourceScatterAdd", "row", "x")
     sketch.node("update", "NoOp", "^change")
     sketch.node("assign", "AssignVariableOp", "v", "save/restore", dtype=F32)

@@ -98,7 +98,7 @@ def average(x: Array, first: int) -> Array:
 
 @pytest.mark.parametrize(("first", "end"), [(0, 1), (0, 3)])
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
-def test_first_frames_in_front_of_what_follows_stream(first: int, end: int, backend: str) -> None:
+def test_first_frames_before_later_ones_stream(first: int, end: int, backend: str) -> None:
     model = pulse.load(joined(first, end).data).model.analyse()
     x = filled(1, 7, 3)
     expected = np.concatenate([x[:, first:end], x[:, 1:] - x[:, :-1] / 2], 1)
@@ -126,7 +126,7 @@ def test_a_loop_from_the_second_frame_on_streams() -> None:
     pulse.verify(model, pulse=2, lengths=(1, 2, 7), backend="numpy").require()
 
 
-def test_a_list_whose_first_element_nobody_wrote_runs_offline_only() -> None:
+def test_a_list_without_its_first_element_runs_offline_only() -> None:
     model = pulse.load(from_the_second(False).data).model.analyse()
     x = filled(6, 3)
     expected = average(x, 1)

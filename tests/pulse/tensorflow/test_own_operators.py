@@ -86,7 +86,7 @@ def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
     pulse.verify(model, backend="numpy").require()
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_misfits_are_refused() -> None:
     own = zero_out()
     with pytest.raises(InputError, match=r"ZeroOut: to_zero 'text' is not of type i32"):
         own("text")
@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_declarations_are_checked() -> None:
     with pytest.raises(LoadError, match="is not a name and a type"):
         register_op("Odd", "x", "y:f32")
-    with pytest.raises(LoadError, match="covered already"):
+    with pytest.raises(LoadError, match="exists already"):
         register_op("Relu", "x:f32", "y:f32")
     with pytest.raises(LoadError, match="no operator is declared"):
         register_kernel("Nothing")

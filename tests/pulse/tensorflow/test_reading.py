@@ -26,7 +26,7 @@ def graph() -> Sketch:
     return sketch
 
 
-def test_a_graph_is_told_by_its_content_and_needs_no_name() -> None:
+def test_a_graph_is_recognised_by_its_content() -> None:
     typed = pulse.load(graph().data).model.analyse()
     x = filled(1, 5, 4, seed=1)
     assert list(typed.inputs) == ["x"] and list(typed.outputs) == ["y"]
@@ -78,7 +78,7 @@ def test_a_shape_that_the_file_leaves_open_is_inferred() -> None:
         pulse.load(sketch.data).model.analyse()
 
 
-def test_an_operator_that_nobody_knows_matters_only_where_it_is_needed() -> None:
+def test_an_unknown_operator_matters_only_if_it_is_needed() -> None:
     sketch = graph()
     sketch.node("odd", "QuantumLeap", "x", T=F32)
     sketch.node("silent", "NoOp", "^odd")

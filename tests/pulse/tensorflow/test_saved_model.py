@@ -137,14 +137,14 @@ def test_signatures_are_named(tmp_path: Path) -> None:
     assert list(pulse.load(tmp_path / "model", signature="serving_default").model.inputs) == ["x", "state"]
 
 
-def test_what_has_no_signatures_says_so(tmp_path: Path) -> None:
+def test_files_without_signatures_refuse_the_option(tmp_path: Path) -> None:
     model = pulse.load(stateful(tmp_path / "model"), chunking=CALLED)
     with pytest.raises(
         LoadError, match="signature= is an option of reading a file, and model is read already"
     ):
         pulse.load(model, signature="serving_default")
     exported = model.pulsify().to_onnx().SerializeToString()
-    with pytest.raises(LoadError, match="an ONNX file has no signatures; leave out signature="):
+    with pytest.raises(LoadError, match="an ONNX file has no signatures; omit signature="):
         pulse.load(exported, signature="serving_default")
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[[stage]]\nmodel = "model"\nsignature = "train"\naxes = { x = 0, y = 0 }\n')

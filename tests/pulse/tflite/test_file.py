@@ -22,7 +22,7 @@ def one(kind: str, *more: int, options: str = "", **fields: int) -> bytes:
     return written(g)
 
 
-def test_files_are_told_by_their_content(tmp_path: Path) -> None:
+def test_files_are_recognised_by_their_content(tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(one("TANH"))
     x = noise((2, 5))
@@ -69,7 +69,7 @@ def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
         (one("SOFTMAX", options="SoftmaxOptions") + b"", ""),
     ],
 )
-def test_what_is_wrong_is_said(data: bytes, words: str) -> None:
+def test_damage_is_named(data: bytes, words: str) -> None:
     if not words:
         pulse.load(data).analyse()
         return
@@ -77,7 +77,7 @@ def test_what_is_wrong_is_said(data: bytes, words: str) -> None:
         pulse.load(data).analyse()
 
 
-def test_data_behind_the_end_is_refused() -> None:
+def test_data_after_the_end_is_refused() -> None:
     data = bytearray(stack())
     place = struct.unpack_from("<I", data)[0]
     struct.pack_into("<i", data, place, 1 << 30)

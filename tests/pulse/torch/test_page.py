@@ -7,13 +7,13 @@ import pytest
 
 from tests.documents.pages import pages
 
-for name in ("torch", "onnxscript", "encodec"):
+for name in ("torch", "onnxscript", "transformers"):
     pytest.importorskip(name, reason=f"needs {name}; docs/pytorch.md says how to install it")
 
 
 @pytest.mark.slow
 def test_the_codec_streams() -> None:
-    (block,) = pages()["docs/pytorch.md"].blocks("python")
+    block, *_ = pages()["docs/pytorch.md"].blocks("python")
     names: dict[str, object] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the codec's own age, and which axis is time

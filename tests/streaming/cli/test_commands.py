@@ -54,7 +54,7 @@ def test_run_in_words():
         assert part in words
 
 
-def test_what_run_writes_is_the_offline_result_aligned(tmp_path):
+def test_run_writes_the_aligned_offline_result(tmp_path):
     from pulse import load
 
     noisy = soundfile.read(noisy_path(), dtype="float32")[0]
@@ -202,7 +202,7 @@ def test_dump_of_the_parts_that_fit_a_query(stage, query, part):
     told = pulse("dump", "--stage", stage, "--match", query).stdout
     assert part in told and told.rstrip().endswith(query)
     assert "0 parts fit Softmax" in pulse("dump", "--stage", "typed", "--match", "Softmax").stdout
-    assert "leave out --dot" in refused("dump", "--stage", stage, "--match", query, "--dot")
+    assert "omit --dot" in refused("dump", "--stage", stage, "--match", query, "--dot")
     assert "an operator, $ or a bracket is expected" in refused("dump", "--match", "Conv->")
 
 
@@ -331,7 +331,7 @@ def test_dump_prints_costs_as_table_and_json():
     data = json.loads(pulse("dump", "--stage", "costs", "--json").stdout)
     assert data["macs_per_second"] > 0 and data["instructions"] > 0 and data["refused"] is None
     assert "--json and --markdown go with --stage costs" in refused("dump", "--stage", "pulsed", "--json")
-    assert "leave out --dot" in refused("dump", "--stage", "costs", "--dot")
+    assert "omit --dot" in refused("dump", "--stage", "costs", "--dot")
     assert pulse("dump", "--stage", "pulsed").stdout.startswith("parameters")
 
 

@@ -108,7 +108,7 @@ def test_text_and_classes(tmp_path):
     )
 
 
-def test_a_pipe_gets_json_lines_or_what_is_asked_for(tmp_path):
+def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path):
     model, sound = voice("model.onnx"), bursts()
     data = (tmp_path / sound).read_bytes()
     how = ("--events", "segments", "--event", "starts=yes", "--pulse", "80")
@@ -216,7 +216,7 @@ def test_the_built_in_model_has_no_probabilities():
     assert told == refused("run", "--live", "--events", "segments", "--backend", "numpy")
 
 
-def test_what_has_no_time():
+def test_outputs_without_times():
     np.save("x.npy", np.zeros((1, 9, 4), np.float32))
     model = features("m.onnx")
     told = refused("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")

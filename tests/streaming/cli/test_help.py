@@ -26,7 +26,7 @@ def test_types_are_found(text: str) -> None:
     assert TYPE.search(f"--option {text}  Its help.")
 
 
-def test_every_option_with_a_value_says_which() -> None:
+def test_every_option_with_a_value_has_a_metavar() -> None:
     import typer
 
     group = typer.main.get_command(app)

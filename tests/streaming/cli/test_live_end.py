@@ -199,7 +199,7 @@ def test_a_disk_that_is_full(small_disk, frames_have_room):
     assert {path.name for path in small_disk.iterdir()} == {"large", "f.npy", "i.wav"}
 
 
-def test_each_file_on_a_disk_that_is_full_is_told_once(small_disk):
+def test_each_file_on_a_full_disk_is_reported_once(small_disk):
     """The first one as the error."""
     soundfile.write("in.wav", tone(8000, 1.5), 8000)
     occupy(small_disk)
@@ -263,7 +263,7 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
 
 
-def test_frames_that_nobody_took_in_time(tmp_path):
+def test_frames_that_were_not_taken_in_time(tmp_path):
     """The file ends where they are missing: what follows would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
@@ -279,7 +279,7 @@ def test_frames_that_nobody_took_in_time(tmp_path):
     assert np.load(tmp_path / "y.npy").tolist() == [0, 1, 2, 3]
 
 
-def test_what_is_played_on_a_disk_that_is_full(small_disk, tmp_path):
+def test_playing_with_a_full_disk(small_disk, tmp_path):
     """The run goes on to its end, so the frames have theirs; what was written until then is kept."""
     x = tone(8000, 1.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
@@ -345,15 +345,15 @@ def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch):
     live_module.abandoned_pipelines.pop().close()
 
 
-def test_a_model_that_must_have_heard_something(tmp_path, monkeypatch):
+def test_a_model_that_needs_some_input_first(tmp_path, monkeypatch):
     """Its output is not known: the report is there all the same."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
 
     def unknown(_):
-        raise InputError("last: not known in a stream of 0 frames; push some first")
+        raise InputError("last: unknown in a stream of 0 frames; push some first")
 
     monkeypatch.setattr(Outputs, "flush", unknown)
     result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
     assert "8,000 in" in result.stdout
-    assert result.stderr == "error: last: not known in a stream of 0 frames; push some first\n"
+    assert result.stderr == "error: last: unknown in a stream of 0 frames; push some first\n"
     assert np.load(tmp_path / "f.npy").size > 10

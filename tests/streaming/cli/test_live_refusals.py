@@ -41,8 +41,8 @@ def test_a_file_is_not_written_twice(sound):
 
 
 @pytest.mark.parametrize("option", ["--mic", "--speaker"])
-def test_devices_beside_a_file(sound, option):
-    assert f"takes the place of the devices: leave out {option} usb" in live(sound, option, "usb")
+def test_devices_together_with_a_file(sound, option):
+    assert f"replaces the devices: omit {option} usb" in live(sound, option, "usb")
 
 
 def test_a_target_where_nothing_is_played(sound):
@@ -71,5 +71,5 @@ def test_headroom_for_the_callback(sound):
         (("--policy", "hope"), "choose one of wait"),
     ],
 )
-def test_what_does_not_exist(sound, options, words):
+def test_names_that_do_not_exist(sound, options, words):
     assert words in live(sound, *options)

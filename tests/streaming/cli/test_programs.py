@@ -20,7 +20,7 @@ def program():
     return "denoise.pulse"
 
 
-def test_what_is_written_is_proved_and_runs(tmp_path, program):
+def test_the_written_program_is_proved_and_runs(tmp_path, program):
     assert [path.name for path in tmp_path.iterdir()] == [program]
     pulse("run", noisy_path(), "first.wav")
     pulse("run", program, noisy_path(), "second.wav")
@@ -40,12 +40,14 @@ def test_the_other_commands_take_it(program):
     assert soundfile.info("out.wav").frames >= 8000
 
 
-def test_what_it_cannot_do_is_said(program):
+def test_unsupported_uses_are_refused(program):
     for command in (["convert"], ["dump"], ["dump", "--stage", "costs"], ["dump", "--stage", "load"]):
         assert "is a program" in refused(command[0], program, *command[1:])
     assert "leave out --pulse 320" in refused("run", program, noisy_path(), "o.wav", "--pulse", "320")
     assert "leave out --weights int8" in refused("bench", program, "--weights", "int8")
-    assert "compiled with the options" in refused("run", program, noisy_path(), "o.wav", "--keep", "y")
+    assert "the options for reading its model" in refused(
+        "run", program, noisy_path(), "o.wav", "--keep", "y"
+    )
     assert "is a program already" in refused("compile", program)
     assert "written as .pulse" in refused("compile", "-o", "denoise.onnx")
 
@@ -57,7 +59,7 @@ def test_nothing_is_proved_without_a_check():
     assert "nothing was proved when it was compiled (--no-check)" in result.output
 
 
-def test_rounded_weights_say_what_they_change():
+def test_the_effect_of_rounded_weights_is_reported():
     told = report("compile", "-o", "small.pulse", "--weights", "bf16", "--length", "500")
     assert told["weights"] == "bf16" and "denoised" in told["rounding"][0]
     assert report("check", "small.pulse")["proof"]["of"] == "weights of f32"

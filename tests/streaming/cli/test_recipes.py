@@ -25,7 +25,7 @@ def sound(frames=2_003, rate_hz=8000):
 
 
 @MAKES
-def test_run_gives_what_the_whole_model_gives(tmp_path, make):
+def test_run_equals_the_whole_model(tmp_path, make):
     """What is written is what the whole model gives, at the rate that the recipe says."""
     x = sound()
     path = make(tmp_path)
@@ -87,7 +87,7 @@ def test_a_recipe_runs_live(tmp_path):
 def test_errors_name_the_file_and_the_stage(tmp_path):
     """One line with the file and the stage; options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
-    assert "leave out --state, and write states in the stage" in refused("check", path, "--state", "none")
+    assert "omit --state, and write states in the stage" in refused("check", path, "--state", "none")
     path.write_text("[[stage]]\nstft = { hop = 0 }")
     wanted = f"error: {path}: stage 1 (stft): stft: hop=0 must be a whole number from 1 to 16777216\n"
     assert refused("run", path, "in.wav", "out.wav") == wanted
@@ -126,7 +126,7 @@ BAD = {
     "a rate that differs": (
         "rate = 8000",
         "rate = 16000",
-        "stage 2 (model): made for 8000 Hz, and the recipe says 16000",
+        "stage 2 (model): made for 8000 Hz, and the recipe has 16000",
     ),
     "a wire to nowhere": ('"gain.onnx"', '"gain.onnx"\nfrom = "spectre"', "no wire is called spectre"),
     "an output to nowhere": (
@@ -179,7 +179,7 @@ def test_a_first_recipe(tmp_path):
     assert shown.stderr.count("note: ") == 2 and "the rate of 16000 Hz is a guess" in shown.stderr
     pulse("recipe", "gain.onnx", "-o", "first.toml")
     assert (tmp_path / "first.toml").read_text() == shown.stdout
-    assert "first.toml: is there already" in refused("recipe", "gain.onnx", "-o", "first.toml")
+    assert "first.toml: exists already" in refused("recipe", "gain.onnx", "-o", "first.toml")
     assert "is written as .toml, not .onnx" in refused("recipe", "gain.onnx", "-o", "first.onnx")
     assert "gone.onnx: no such file" in refused("recipe", "gone.onnx")
     found = report("recipe", "gain.onnx")
@@ -211,7 +211,7 @@ def test_a_recipe_inside_of_its_model(tmp_path):
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
     for arguments, wanted in {
-        ("plain.onnx", "--embed", "first.onnx"): "first.onnx: is there already",
+        ("plain.onnx", "--embed", "first.onnx"): "first.onnx: exists already",
         ("plain.onnx", "--embed", "plain.onnx"): "plain.onnx: is the input",
         ("plain.onnx", "--embed", "x.toml"): "a model is written as .onnx, not .toml",
         ("plain.onnx", "--embed", "x.onnx", "-o", "x.toml"): "give one of them",
@@ -228,7 +228,7 @@ def test_a_recipe_inside_of_its_model(tmp_path):
     assert not list(tmp_path.glob("*x.onnx"))
 
 
-def test_an_exported_model_says_what_it_is(tmp_path):
+def test_an_exported_model_describes_itself(tmp_path):
     """Its title and rate, whatever its file is called; a title that is none does not count."""
     import onnx
 

@@ -39,7 +39,7 @@ def test_models_without_a_stream_or_with_two(tmp_path):
     assert "give a name and a shape" in refused("convert", two, "--input", "1,T")
 
 
-def test_a_model_that_cannot_stream_tells_the_node(tmp_path):
+def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path):
     result = pulse("convert", whole_axis(tmp_path / "whole.onnx"), code=2)
     assert "y (softmax" in result.stderr
     assert "stream axis 1: whole:" in result.stderr

@@ -56,7 +56,7 @@ def piped(data, *arguments, code=0, **how):
 @pytest.mark.parametrize(
     "name", ["in.mp3", "in.opus", "in.aif", "in.caf", "in.au", "in.w64", "in.rf64", "in", "in.onnx"]
 )
-def test_the_short_form_takes_whatever_the_library_reads(name):
+def test_the_short_form_takes_all_formats_of_the_library(name):
     """The content says that it is sound, not the name."""
     form = {"in.opus": ("OGG", "OPUS"), "in.aif": ("AIFF", "PCM_16")}.get(name)
     form = form or (name[3:].upper() if name[3:] not in ("", "onnx") else "FLAC", None)
@@ -236,7 +236,7 @@ def take(stream, count):
     return held
 
 
-def test_what_is_ready_leaves_while_the_input_is_open():
+def test_ready_frames_are_written_while_the_input_is_open():
     """So much of it as the delay of the model allows, and no more is waited for."""
     x = noise(16000, 1, 0.1)
     process = command(model_path(), "-", "-", "--raw", "f32,16000", "--format", "raw", "--pulse", "160")
@@ -310,7 +310,7 @@ def test_named_pipes():
     np.testing.assert_array_equal(soundfile.read("out.wav")[0], soundfile.read("in.wav")[0])
 
 
-def test_what_a_pipe_does_not_take():
+def test_formats_that_a_pipe_refuses():
     write_sound("in.wav", noise(100))
     arguments = ("run", same(), "in.wav", "-", "--backend", "numpy")
     assert "standard output: takes wav, raw, csv, not flac" in refused(*arguments, "--format", "flac")

@@ -35,7 +35,7 @@ def parsed(model: Path):
     return schema, text_format.Parse((model / "config.pbtxt").read_text("utf-8"), schema.ModelConfig())
 
 
-def test_the_config_says_what_the_model_has(repository):
+def test_the_config_describes_the_model(repository):
     schema, config = parsed(repository)
     assert config.name == repository.name and config.platform == "onnxruntime_onnx"
     assert config.max_batch_size == 0
@@ -103,7 +103,7 @@ def test_sequences_one_after_the_other_equal_the_model(repository):
         np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_what_is_there_already_stays(repository):
+def test_existing_files_stay(repository):
     told = refused("convert", model_path(), "--triton", repository.parent)
     assert "exists already" in told
     assert "give one of them" in refused("convert", "--triton", "x", "-o", "y.onnx")

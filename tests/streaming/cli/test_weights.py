@@ -19,7 +19,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
-def test_check_tells_the_error_and_stays_a_proof_of_f32(path, form, least_db):
+def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db):
     found = report("check", path, "--weights", form)
     assert found["proof"]["outcome"] == "equal" and found["weights"] == form
     error = found["weight_errors"]["y"]
@@ -40,7 +40,7 @@ def test_bench_and_dump_say_the_form(path):
     assert 1.8 < sizes[0] / sizes[1] < 2 < 3 < sizes[0] / sizes[2] < 4
 
 
-def test_activations_are_told_beside_weights(path, tmp_path):
+def test_activations_are_reported_with_weights(path, tmp_path):
     both = "--weights", "int8", "--activations", "int8"
     found = report("check", path, *both)
     assert found["proof"]["outcome"] == "equal" and found["activations"] == "int8"

@@ -1,4 +1,4 @@
-"""Hosts of plug-ins in Python: LADSPA and CLAP, as their C interfaces have them."""
+"""Plug-in hosts in Python, through the C interfaces of LADSPA and CLAP."""
 
 import ctypes
 from ctypes import (

@@ -1,4 +1,4 @@
-"""Modules of WebAssembly run by Node.js, through the JavaScript that browsers get."""
+"""Run WebAssembly modules in Node.js, with the JavaScript for browsers."""
 
 import subprocess
 from importlib.util import find_spec

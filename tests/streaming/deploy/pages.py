@@ -1,4 +1,4 @@
-"""Folders of this machine as pages in a browser."""
+"""Serve folders of this machine as pages for a browser."""
 
 import functools
 import threading

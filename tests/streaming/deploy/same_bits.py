@@ -1,4 +1,4 @@
-"""A library gives the bits of Python with the kernels of PULSE_LEVEL, in streams of several lengths.
+"""Check that a library is bit-identical to Python with the kernels of PULSE_LEVEL, in streams of several lengths.
 
 ``python -m tests.streaming.deploy.same_bits FOLDER [MODEL]``; without a model, a small one.
 """

@@ -143,7 +143,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return make
 
 
-def test_weights_beside_the_module(denoiser: tuple[Program, Path], build: Build) -> None:
+def test_weights_next_to_the_module(denoiser: tuple[Program, Path], build: Build) -> None:
     """The page fetches them; the sound is that of a module that has them inside."""
     sound = noise(RATE_HZ // 4).tolist()
     _, external = build("denoise", True)

@@ -64,7 +64,7 @@ def test_a_module_of_webassembly() -> None:
         imported_functions(b"")
 
 
-def test_what_is_no_such_file() -> None:
+def test_files_of_another_kind() -> None:
     assert undefined_symbols(b"\0asm\1\0\0\0") is None
     assert undefined_symbols(b"") is None
 

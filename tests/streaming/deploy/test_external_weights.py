@@ -56,7 +56,7 @@ def test_frames_are_those_of_a_library_with_weights(
         assert array.tobytes() == wanted[name].tobytes()
 
 
-def test_what_is_not_the_file_is_refused(folder: Path, content: np.ndarray) -> None:
+def test_other_weight_files_are_refused(folder: Path, content: np.ndarray) -> None:
     stream = CLibrary(folder, "small").stream()
     pulses = addresses([np.zeros((1, PULSE), np.float32)]), addresses([None, None])
     assert stream.library.call("step", stream.address, *pulses) == WEIGHTS
@@ -145,5 +145,5 @@ def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None
 
 
 def test_a_plug_in_has_its_weights_inside(program: NativeProgram, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a plug-in is one file with the weights in it"):
+    with pytest.raises(InputError, match="a plug-in is one file that includes the weights"):
         built(program, tmp_path, rate_hz=RATE_HZ, plugins=("lv2",), external_weights=True)

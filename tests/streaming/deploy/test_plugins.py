@@ -107,7 +107,7 @@ def test_a_rate_too_far_from_the_model_s_is_refused(folder: Path, begin: Begin, 
     assert not begin(folder, rate_hz).accepts
 
 
-def test_what_clap_says_of_itself(folder: Path) -> None:
+def test_the_description_of_a_clap_plugin(folder: Path) -> None:
     plugin = begin_clap(folder, RATE_HZ)
     for is_input in (True, False):
         port = plugin.port(is_input)

@@ -102,7 +102,7 @@ def test_files_of_tokens(tmp_path):
     assert read_tokens(path) == ("<blk>", "\u2581the", " ", "x y")
     for text, message in [
         ("a", "line 1: must be a token, a space and its number"),
-        ("a 0\nb 0\n", "line 2: number 0 is there twice"),
+        ("a 0\nb 0\n", "line 2: number 0 occurs twice"),
         ("a 0\nb 2\n", "number 1 is missing; the numbers of tokens go from 0 without gaps"),
         ("", "number 0 is missing"),
     ]:

@@ -74,7 +74,7 @@ def test_as_defined_in_any_blocks(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_starts_are_told_once_and_kept(seed):
+def test_starts_are_reported_once_and_kept(seed):
     rng = np.random.default_rng(seed)
     p = walk(rng, 200)
     onset = ("length", "run")[seed % 2]

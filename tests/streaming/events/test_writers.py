@@ -52,7 +52,7 @@ def test_no_events_are_a_file_too(tmp_path, suffix):
     assert (tmp_path / f"out.{suffix.upper()}").read_bytes().decode() == head
 
 
-def test_a_run_that_fails_leaves_what_was_there(tmp_path):
+def test_a_failed_run_keeps_the_existing_file(tmp_path):
     path = tmp_path / "out.csv"
     path.write_text("before")
     with pytest.raises(KeyError), EventsFile(path) as file:

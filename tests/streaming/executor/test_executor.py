@@ -97,7 +97,7 @@ async def test_an_empty_source_gives_nothing(backend):
         assert await collected(executor.stream([])) == []
         assert await collected(executor.stream([np.zeros((1, 0), np.float32)])) == []
     async with Executor(ready("ending", 4, backend)) as executor:
-        with pytest.raises(InputError, match="last: not known in a stream of 0 frames"):
+        with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
             await collected(executor.stream([]))
 
 

@@ -203,6 +203,6 @@ def test_a_device_that_does_not_call_is_noticed(anyio_backend):
 
 
 @pytest.mark.parametrize("asked", [{"channels": 0}, {"channels": 2}, {"rate_hz": 0}, {"block_frames": -1}])
-def test_what_no_device_can_do(asked):
+def test_impossible_requests_to_a_device(asked):
     with pytest.raises(InputError, match="give 1 to 1 channels, a positive rate"):
         Microphone(host=ending_host(), **asked)

@@ -90,7 +90,7 @@ def test_wait_takes_no_more_than_there_is_room_for(loop):
 
 
 @both_loops
-def test_drop_oldest_leaves_out_what_is_not_begun(loop):
+def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
     async def main():
         engine, tap = HeldEngine(), Tap(numbered(20))
         async with executor(engine, "drop_oldest") as ex, ex.stream(tap.receive) as stream:
@@ -203,7 +203,7 @@ async def serve(engine, services_s, ended):
     services=st.lists(st.sampled_from([0.0007, 0.004, 0.0083, 0.013, 0.037, 0.11]), min_size=1, max_size=30),
     deadline=st.sampled_from([0.005, 0.01, 0.02]),
 )
-def test_silence_stands_for_what_is_late_and_time_stays_aligned(loop, services, deadline):
+def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, deadline):
     x = noise(1, len(services) * PULSE)
 
     async def main():
@@ -241,7 +241,7 @@ def test_silence_stands_for_what_is_late_and_time_stays_aligned(loop, services, 
 
 
 @both_loops
-def test_what_is_there_is_given_however_late_it_is_asked_for(loop):
+def test_finished_results_are_given_even_if_requested_late(loop):
     async def main():
         engine = HeldEngine()
         policy = "silence_then_catch_up"
@@ -260,7 +260,7 @@ def test_what_is_there_is_given_however_late_it_is_asked_for(loop):
 
 
 @both_loops
-def test_abort_says_how_late_it_is(loop):
+def test_abort_reports_the_lateness(loop):
     async def main():
         engine, pieces = HeldEngine(), []
         async with executor(engine, "abort", deadline_s=0.01) as ex, Tap(numbered(9)) as tap:

@@ -193,7 +193,7 @@ def test_an_operator_empties_a_node(cluster, control):
         control.drain("10.9.9.9")
 
 
-def test_a_new_version_beside_the_old_one(cluster, control):
+def test_a_new_version_next_to_the_old_one(cluster, control):
     cluster.say(streams=3)
     old = live(control)
     control.deploy(Deployment("2", least=1))

@@ -62,7 +62,7 @@ def test_addresses():
         ("[fleet", "not TOML"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, text, message):
+def test_errors_in_a_deployment_are_named(tmp_path, text, message):
     with pytest.raises(InputError) as error:
         read_deployment(written(tmp_path, text))
     assert message in str(error.value) and "fleet.toml" in str(error.value)

@@ -7,8 +7,8 @@ from streaming.fleet.holder import Holder
 from streaming.fleet.membership import Membership
 from streaming.fleet.store import HolderStore
 from streaming.fleet.table import FleetTable, HolderEntry
+from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint
-from streaming.wire.errors import WireError
 
 
 def test_an_older_generation_does_not_replace_a_newer_one():
@@ -34,7 +34,7 @@ def test_a_holder_is_full():
     assert holder.status().held_bytes == 10
 
 
-def test_what_is_not_saved_again_expires(monkeypatch):
+def test_checkpoints_that_are_not_renewed_expire(monkeypatch):
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     holder = Holder(60, 10)
@@ -141,10 +141,10 @@ def test_a_server_that_writes_late_is_told():
 
 def test_no_checkpoint_and_no_holder():
     asked, (store, *_) = stores()
-    with pytest.raises(WireError, match="no checkpoint"):
+    with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())
     asked.lost = set("abc")
-    with pytest.raises(WireError, match="no checkpoint"):
+    with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())
-    with pytest.raises(WireError, match="no holder"):
+    with pytest.raises(ProtocolError, match="no holder"):
         HolderStore(Membership("w", "1"), "a", asked, 1, 60.0).save(store.new_name(), 0, moment(1))

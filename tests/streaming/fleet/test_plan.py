@@ -60,7 +60,7 @@ def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more():
 
 
 @pytest.mark.parametrize("leaving", ["x", "a"])
-def test_what_is_to_leave_drains_when_its_replacement_is_live(leaving):
+def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving):
     there = workers(x=("a", "live"), y=("b", "live"))
     assert planned(there, leaving=[leaving])[0] == [Start("1", "c")]
     there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))

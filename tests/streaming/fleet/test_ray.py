@@ -141,7 +141,7 @@ async def test_an_operator_drains_a_worker(fleet):
     assert connections == 2
 
 
-async def test_a_new_version_beside_the_old_one(fleet):
+async def test_a_new_version_next_to_the_old_one(fleet):
     def deploy(worker, process):
         fleet.deploy(deployment("2", least=1), open_programs)
         live(fleet, 1, "2")
@@ -175,7 +175,7 @@ async def test_up_and_down_by_load(fleet):
     fleet.wait(lambda status: len(status.table.workers) == 3, LONG_S)
 
 
-def test_a_version_that_cannot_begin_says_why(fleet, tmp_path):
+def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path):
     server = ServerSettings((ModelSettings(path=tmp_path / "missing.onnx"),), port=0)
     fleet.deploy(Deployment("broken", server, least=1), open_programs)
     status = fleet.wait(lambda found: any("missing.onnx" in each for each in found.problems), LONG_S)

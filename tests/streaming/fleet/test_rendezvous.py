@@ -6,7 +6,7 @@ import pytest
 
 from streaming.fleet.rendezvous import ranking, share_of
 from streaming.fleet.stream_name import StreamName
-from streaming.wire.errors import WireError
+from streaming.protocol.errors import ProtocolError
 
 KEYS = [f"{number:032x}" for number in range(4000)]
 NAMES = [f"w{number}" for number in range(8)]
@@ -63,5 +63,5 @@ def test_names_of_streams():
         f"{name}\n",
         "0" * 33 + ".a",
     ):
-        with pytest.raises(WireError, match="no stream"):
+        with pytest.raises(ProtocolError, match="no stream"):
             StreamName.of_text(wrong)

@@ -37,7 +37,7 @@ def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
     caller.end()
 
 
-def test_nothing_is_called_behind_one_that_does_not_return() -> None:
+def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
     """Not even when it returns after all; and the thread goes."""
     caller, hold, began = Caller("stuck"), threading.Event(), threading.Event()
     made: list[str] = []
@@ -62,7 +62,7 @@ def test_nothing_is_called_behind_one_that_does_not_return() -> None:
     assert not made and not late.done()
 
 
-def test_what_libraries_print_is_a_reason(capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str]) -> None:
     """The last that ALSA said; the terminal has none of it, and all of what comes later."""
     with capture_alsa_messages() as reason:
         assert reason() is None

@@ -1,4 +1,4 @@
-"""A long life on virtual devices: runs one after the other, each with all kinds of trouble, some of them broken off."""
+"""A long series of runs on virtual devices, each with all kinds of problems; some are aborted."""
 
 import gc
 import random

@@ -1,4 +1,4 @@
-"""A device whose callbacks a test makes, for runs with real threads; what a run may leave over."""
+"""A device whose callbacks a test calls, for runs with real threads; and a check of leftovers of a run."""
 
 import os
 import threading

@@ -58,7 +58,7 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
         assert fields(live).instances == live.pipeline.instances.address
 
 
-def test_nobody_applies_what_another_one_is_applying() -> None:
+def test_a_command_is_applied_by_one_thread_only() -> None:
     with runs(ready(running)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
@@ -116,7 +116,7 @@ def test_mute_fades_from_where_it_is() -> None:
         assert (gains.model, gains.wanted_model, gains.wanted_bypass) == (0, 1, 0)
 
 
-def test_nobody_there_to_apply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_thread_applies_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     with runs(ready(running)) as (_, live):
         live.control.running = True
         monkeypatch.setattr(control, "ANSWER_S", 0.01)

@@ -110,7 +110,7 @@ def test_a_filter_goes_on_after_its_delay():
     np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
 
 
-def test_a_command_that_nobody_applies_is_taken_back(monkeypatch):
+def test_an_unapplied_command_is_withdrawn(monkeypatch):
     """The device stands still, and the callback computes: there is no other thread to do it."""
     monkeypatch.setattr(control, "ANSWER_S", 0.02)
     with runs(ready(running), engine="callback") as (host, live):
@@ -129,7 +129,7 @@ def test_a_command_that_nobody_applies_is_taken_back(monkeypatch):
         assert host.run(np.ones((BLOCK, 1), np.float32))[0] == 1
 
 
-def test_what_is_no_number_is_silent_and_counted():
+def test_nan_becomes_silence_and_is_counted():
     x = noise(10 * BLOCK, 1)
     x[[5, 700]] = 0
     with runs(ready(inverse), engine="callback", records=True) as (host, live):

@@ -116,7 +116,7 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
     assert came_s[-1] - came_s[1] <= statistics.interval.total_ns / 1e9 <= ended_s - came_s[0]
 
 
-def test_what_is_late_comes_out_too(tmp_path, monkeypatch):
+def test_late_sound_is_written_too(tmp_path, monkeypatch):
     """Where the policy is to wait, the run ends as much later as something was silent."""
     x, wait, numbers = noise(RATE, 1) / 4, FileStream.wait_until, count()
 
@@ -256,7 +256,7 @@ def test_a_damaged_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.wav"]
 
 
-def test_what_goes_wrong_while_it_is_stopped_is_told(tmp_path, monkeypatch):
+def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
     """At the end of the block: nobody waits any more."""
     host = FileHost(written(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
@@ -302,8 +302,8 @@ def test_runs_that_are_refused(tmp_path):
     """A device beside the file, another rate, a folder that is not there; threads and descriptors are given back."""
     source = written(tmp_path / "in.wav", noise(100, 1))
     for plan, target, kind, message in (
-        (Plan(RATE, input="usb"), None, InputError, 'takes the place of the devices: leave out input="usb"'),
-        (Plan(RATE, output=1), None, InputError, "takes the place of the devices: leave out output=1"),
+        (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),
+        (Plan(RATE, output=1), None, InputError, "replaces the devices: omit output=1"),
         (Plan(RATE, device_rate_hz=48000), None, DeviceError, "has 16000 Hz, 48000 are wanted"),
         (Plan(RATE), tmp_path / "folder" / "out.wav", InputError, "cannot be written"),
     ):

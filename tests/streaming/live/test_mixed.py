@@ -37,7 +37,7 @@ def test_a_mixed_program_is_played(backend: str) -> None:
     np.testing.assert_array_equal(played, late_by(heard, delay, len(again)))
 
 
-def test_what_a_mixed_program_cannot_is_said() -> None:
+def test_unsupported_uses_of_a_mixed_program_are_refused() -> None:
     made = mixed("numpy")
     with pytest.raises(InputError, match=r"engine.*callback.*runs on numba \+ numpy, in Python.*worker"):
         runs(made, engine="callback").__enter__()

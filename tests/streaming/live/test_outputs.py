@@ -99,7 +99,7 @@ def test_nothing_was_heard():
     same(live.outputs.flush()[0], Session(ready(meter)).flush())
     with runs(ready(ending), records=True) as (_, live):
         pass
-    with pytest.raises(InputError, match="last: not known in a stream of 0 frames"):
+    with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
         live.outputs.flush()
 
 
@@ -220,7 +220,7 @@ def test_whatever_is_done_to_the_states(engine, data):
 
 @pytest.mark.parametrize("make", [filtered, meter, cut])
 @pytest.mark.parametrize("first", [0, 1, 5])
-def test_what_nobody_takes_is_lost_and_the_rest_is_right(make, first):
+def test_untaken_records_are_lost_and_the_others_correct(make, first):
     """With a reset among what is lost: frames of a delay are left out all the same, and the end is where it is."""
     made, x = ready(make), noise(2000 * BLOCK, 1)
     with runs(made, records=True) as (host, live):

@@ -164,7 +164,7 @@ def test_records_while_it_runs():
     check_records([found], streamed(made, x))
 
 
-def test_records_that_nobody_takes_are_lost_and_counted():
+def test_untaken_records_are_lost_and_counted():
     with runs(ready(), records=True) as (host, live):
         size = len(live.pipeline.memory.records)
         host.run(noise((size + 11) * 160, 1))
@@ -176,7 +176,7 @@ def test_records_that_nobody_takes_are_lost_and_counted():
 
 
 @engines
-def test_a_denoiser_plays_what_onnxruntime_makes(engine):
+def test_a_played_denoiser_equals_onnxruntime(engine):
     """The built-in model, a whole file, in odd blocks."""
     made = pulse.stream(str(model_path()), pulse=160)
     with AudioReader(noisy_path()) as file:

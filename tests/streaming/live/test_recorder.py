@@ -35,7 +35,7 @@ def contents(paths):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("block", [BLOCK, 333])
-def test_what_went_through(paths, engine, block):
+def test_recordings_have_the_input_and_the_output(paths, engine, block):
     """From one block on until another; silence where nothing was ready is in it."""
     x = noise(90 * block, 2)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
@@ -264,7 +264,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
     assert not recorder.problems
 
 
-def test_what_is_refused(paths, tmp_path):
+def test_invalid_values_are_refused(paths, tmp_path):
     with nothing_left(), runs(ready(), play=False) as (_, live):
         with pytest.raises(
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"

@@ -58,7 +58,7 @@ def needed(course, lead, blocks):
     st.integers(0, 100),
     st.integers(0, 100),
 )
-def test_with_resampling_it_is_what_the_blocks_need(device_hz, hz, pulse, block, ahead_in, ahead_out):
+def test_with_resampling_the_delay_suits_the_blocks(device_hz, hz, pulse, block, ahead_in, ahead_out):
     course = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
     found = course.schedule(None, False)
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)

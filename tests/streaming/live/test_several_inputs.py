@@ -172,7 +172,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_said(device: Any, routes: Any, how: Any, message: str) -> None:
+def test_misfits_are_refused_with_the_reason(device: Any, routes: Any, how: Any, message: str) -> None:
     other = VirtualDevice("monitor of other", rate_hz=RATE)
     with pytest.raises(InputError) as told:
         begun(cancelling(), *routes, device=device, others=[other], **how)

@@ -73,7 +73,7 @@ def test_a_swap_while_late():
         np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
 
 
-def test_what_does_not_fit_is_refused():
+def test_misfits_are_refused():
     with runs(ready(late), records=False) as (_, live):
         swap = live.control.swap
         for other, message in (

@@ -154,7 +154,7 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_nothing_is_changed_beside_a_callback_that_computes_for_ever(reconnect, monkeypatch):
+def test_nothing_changes_during_a_callback_that_never_returns(reconnect, monkeypatch):
     """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_S", 0.01)
     host, plan = HandHost(), Plan(RATE, block_frames=BLOCK)

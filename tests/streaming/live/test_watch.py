@@ -78,7 +78,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
     assert any(left_alone in note for note in statistics.notes) == (kind == "hangs")
 
 
-def test_the_end_is_told_before_the_device_is_stopped():
+def test_the_end_is_reported_before_the_device_is_stopped():
     with pytest.raises(DeviceError), runs(ready()) as (host, live):
         stop, known = live.devices.stop, []
         live.devices.stop = lambda limit_s: (known.append(live.watchdog.error), stop(limit_s))[1]
@@ -88,7 +88,7 @@ def test_the_end_is_told_before_the_device_is_stopped():
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_no_device_is_opened_beside_one_that_is_inside_of_a_block(reconnect):
+def test_no_device_is_opened_while_another_is_in_a_block(reconnect):
     with (
         pytest.raises(DeviceError, match="has not returned from a block"),
         runs(ready(), reconnect=reconnect) as (host, live),
@@ -101,7 +101,7 @@ def test_no_device_is_opened_beside_one_that_is_inside_of_a_block(reconnect):
     live.pipeline.close()
 
 
-def test_a_slow_device_is_not_gone():
+def test_a_slow_device_is_not_lost():
     """Blocks that come 0.9 s late, and blocks of 0.6 s."""
     with runs(ready()) as (host, live):
         for _ in range(5):
@@ -240,7 +240,7 @@ def test_orders_while_the_device_is_away(engine):
         assert played[-1] == 20 * BLOCK - live.delay.frames
 
 
-def test_what_is_refused():
+def test_invalid_values_are_refused():
     with pytest.raises(InputError, match="reconnect 'often': give keep, reset or nothing"):
         Live(ready(), Plan(RATE), realtime=UNCHANGED, reconnect="often", host=VirtualHost())
     assert issubclass(DeviceError, PulseError)

@@ -170,7 +170,7 @@ def test_a_program_in_python_that_fails_ends_the_worker():
         assert str(worker.error) == "out of order"
 
 
-def test_a_worker_that_cannot_begin_says_why(monkeypatch):
+def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch):
     def refuse(options):
         raise PulseError("no such thing")
 

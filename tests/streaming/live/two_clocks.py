@@ -1,5 +1,5 @@
 # pyright: basic, reportArgumentType=false
-"""Two devices with clocks of their own, compiled, so that hours of a tone pass in seconds."""
+"""Two devices with separate clocks, compiled, so that hours of a tone take seconds."""
 
 from math import pi
 

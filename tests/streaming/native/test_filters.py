@@ -63,6 +63,6 @@ def test_resamplers_of_the_same_rates_share_a_filter():
         ((48000, 16000, "best"), "'best': choose one of low, medium, high"),
     ],
 )
-def test_what_is_refused(arguments, message):
+def test_invalid_values_are_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         design(*arguments)

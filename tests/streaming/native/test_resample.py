@@ -170,7 +170,7 @@ def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality):
     st.integers(1, 20000),
     st.integers(0, 999_999),
 )
-def test_what_is_missing_is_what_makes_the_outputs_ready(rates, ppm, held, outputs, fraction):
+def test_shortage_is_the_number_of_missing_frames(rates, ppm, held, outputs, fraction):
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
     state = resampler.state
@@ -247,7 +247,7 @@ def test_as_python_it_stays_in_its_memory():
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_what_there_is_no_room_for_is_not_taken():
+def test_frames_without_space_are_not_taken():
     """Until something is produced."""
     resampler = NativeResampler(16000, 16000, "low", largest_block=50)
     x, target = np.ones(1000, np.float32), Pointer(np.empty(1000, np.float32), 0)
@@ -284,7 +284,7 @@ def test_tuning_has_a_limit_and_lasts():
         ((48000, 16000, "low", 1 << 40), "blocks of 1099511627776 frames"),
     ],
 )
-def test_what_is_refused(arguments, message):
+def test_invalid_values_are_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         NativeResampler(*arguments)
 

@@ -1,4 +1,4 @@
-"""The page of a server in a browser, used as a person would."""
+"""The page of a server in a browser, controlled like a user does."""
 
 import time
 from dataclasses import dataclass

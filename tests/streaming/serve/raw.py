@@ -1,4 +1,4 @@
-"""A client that may send anything: a WebSocket of the package websockets, in this thread."""
+"""A client that can send any message: a WebSocket of the package websockets, in this thread."""
 
 import json
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ import numpy as np
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from streaming.wire.frames import HEADER, INPUT, Header, pack_frames
+from streaming.protocol.frames import HEADER, INPUT, Header, pack_frames
 
 
 class Raw:

@@ -1,4 +1,4 @@
-"""Servers for tests: in a thread of their own, with an event loop of their own."""
+"""Servers for tests, each in its own thread with its own event loop."""
 
 import threading
 from collections.abc import Iterator, Sequence

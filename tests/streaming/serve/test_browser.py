@@ -200,7 +200,7 @@ def test_nothing_is_loaded_from_elsewhere(visit: Callable[..., Page], server: Ru
     assert all(url.startswith((server.url, "data:", "blob:")) for url in page.requests)
 
 
-def test_a_server_that_goes_is_told_and_the_page_can_start_again(chromium: Any) -> None:
+def test_a_lost_server_is_reported_and_the_page_can_start_again(chromium: Any) -> None:
     from streaming.serve.settings import ServerSettings
 
     with serving(ServerSettings()) as server:

@@ -140,7 +140,7 @@ def test_a_stream_that_no_server_has_ends_with_the_reason(chromium: Any, tmp_pat
         page.context.close()
 
 
-def test_a_fleet_tells_where_a_stream_is_and_where_it_goes_on(chromium: Any, tmp_path: Path) -> None:
+def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -> None:
     deployment = small_deployment()
     deployment = replace(deployment, server=replace(deployment.server, origins=("*",)))
     blocks, expected = blocks_of(60, 20)

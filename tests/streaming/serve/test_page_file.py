@@ -20,7 +20,7 @@ def test_nothing_comes_from_elsewhere() -> None:
     assert (PAGE.parent / "client.js").is_file()
 
 
-def test_what_the_script_looks_for_is_there() -> None:
+def test_the_page_has_the_elements_of_the_script() -> None:
     ids = [values["id"] for _, values in ELEMENTS if "id" in values]
     assert len(ids) == len(set(ids)) > 40
     asked = set(re.findall(r'\$\("([\w-]+)"\)', TEXT))

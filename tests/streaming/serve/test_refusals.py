@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from streaming.protocol.errors import STATUSES
+from streaming.protocol.frames import HEADER
 from streaming.serve.lanes.group import StepCost
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from streaming.wire.errors import STATUSES
-from streaming.wire.frames import HEADER
 from tests.streaming.executor.streams import ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw, samples_of
@@ -106,7 +106,7 @@ def test_a_stream_that_may_not_end_there_is_refused(server):
         assert client.until("error")[-1]["code"] == "input"
 
 
-def test_what_comes_twice_counts_once(server):
+def test_repeated_frames_count_once(server):
     x = np.arange(20, dtype=np.float32)
     with raw(server) as client:
         client.hello(model="ending")
@@ -202,7 +202,7 @@ def test_floods_are_ended():
         assert server.service.counts["ended_pace"] == 1
 
 
-def test_what_is_faster_than_it_may_be_is_held_back():
+def test_frames_that_are_too_fast_are_held_back():
     with limited(speed=1.0, window_s=0.2) as server, raw(server) as client:
         client.hello()
         started = time.monotonic()
@@ -324,12 +324,12 @@ def test_ten_thousand_fuzzed_frames_never_hurt_another_stream(server):
 @given(st.binary(max_size=64))
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_are_a_frame_or_a_wire_error(data):
-    from streaming.wire.errors import WireError
-    from streaming.wire.frames import unpack_header
+    from streaming.protocol.errors import ProtocolError
+    from streaming.protocol.frames import unpack_header
 
     try:
         header = unpack_header(data)
-    except WireError as error:
+    except ProtocolError as error:
         assert len(data) < HEADER.size and error.code == "message"
     else:
         assert HEADER.pack(*header) == data[: HEADER.size]

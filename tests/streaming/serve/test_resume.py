@@ -18,11 +18,11 @@ import pytest
 import pulse
 from pulse.client import ClientError, connect
 from streaming.builtin import model_path
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpack_header
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.unconfirmed import Unconfirmed
 from streaming.session import Session
-from streaming.wire.errors import WireError
-from streaming.wire.frames import HEADER, OUTPUT, Header, pack_frames, unpack_header
 from tests.streaming.executor.streams import joined, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw
@@ -274,7 +274,7 @@ def test_confirmed_outputs_are_forgotten():
     assert resumed.complete(second).outputs == (message,)
 
 
-def test_of_outputs_that_nobody_confirms_some_are_kept():
+def test_some_unconfirmed_outputs_are_kept():
     message = pack_frames(Header(OUTPUT, 0, 0, 1 << 18, 0), bytes(1 << 20))
     outputs = Unconfirmed(confirms=True)
     outputs.add(0, [message] * 6)
@@ -352,10 +352,10 @@ def test_checkpoints_that_are_none(tmp_path):
     whole = path.read_bytes()
     for cut in range(len(whole) - len(saved.snapshot)):
         path.write_bytes(whole[:cut])
-        with pytest.raises(WireError, match="no checkpoint"):
+        with pytest.raises(ProtocolError, match="no checkpoint"):
             folder.load(name)
     for wrong in ("", "../etc/passwd", "0" * 31, "g" * 32):
-        with pytest.raises(WireError):
+        with pytest.raises(ProtocolError):
             folder.load(wrong)
     os.utime(path, (0, 0))
     assert folder.sweep() == 1

@@ -12,8 +12,8 @@ from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
 from pulse.errors import InputError
-from streaming.wire.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
-from streaming.wire.messages import read_message, write_message
+from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
+from streaming.protocol.messages import read_message, write_message
 from tests.streaming.executor.streams import ready
 from tests.streaming.serve.conftest import PULSE
 from tests.streaming.serve.test_exact import expected
@@ -126,7 +126,7 @@ def test_the_same_outputs_however_bytes_are_cut(client, cut):
         (1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF])),  # not UTF-8
     ],
 )
-def test_what_is_no_websocket_is_closed_with_its_status(client, status, data):
+def test_invalid_frames_close_with_their_status(client, status, data):
     client.send([data])
     assert client.status() == status
 

@@ -18,8 +18,8 @@ from streaming.serve.lanes.worker import LaneWorker  # isort: skip
 from streaming.serve.lanes.loop_pacing import LoopPacing  # isort: skip
 from streaming.serve.settings import ModelSettings  # isort: skip
 from streaming.session import Session  # isort: skip
-from streaming.wire.frames import HEADER, unpack_header  # isort: skip
-from streaming.wire.messages import Hello  # isort: skip
+from streaming.protocol.frames import HEADER, unpack_header  # isort: skip
+from streaming.protocol.messages import Hello  # isort: skip
 
 __all__ = ["running"]
 LANES = 4

@@ -20,7 +20,7 @@ def noise(samples, channels=1):
 @pytest.mark.parametrize(
     ("name", "step"), [("a.wav", 1 / 32768), ("a.flac", 1 / 32768), ("A.WAV", 1 / 32768)]
 )
-def test_what_is_written_is_read(tmp_path, name, step):
+def test_written_content_is_read_back(tmp_path, name, step):
     x = noise(30_000, 2)
     with AudioWriter(tmp_path / name, 44100, 2) as writer:
         for block in np.split(x, [1, 500, 500, 20_000]):

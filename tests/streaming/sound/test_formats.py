@@ -67,7 +67,7 @@ def test_an_encoding_that_is_asked_for():
 @pytest.mark.parametrize(
     "suffix", ["wav", "aiff", "au", "caf", "w64", "rf64", "flac", "voc", "mp3", "ogg", "opus"]
 )
-def test_content_tells_what_is_sound(tmp_path, suffix):
+def test_sound_is_recognised_by_content(tmp_path, suffix):
     """Whatever the name."""
     with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
         writer.write(np.zeros((4800, 1), np.float32))

@@ -90,7 +90,7 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_is_refused(tmp_path):
+def test_invalid_values_are_refused(tmp_path):
     for name, words in [
         ("x.txt", "as .npy or .csv, not .txt"),
         ("no/x.npy", "no such folder; make it first"),

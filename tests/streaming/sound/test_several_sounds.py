@@ -247,7 +247,7 @@ def test_a_recipe_of_two_sounds(tmp_path):
         (["two.wav", "--out", "out=a.csv", "--out", "residue=a.csv"], "holds the frames of one output"),
     ],
 )
-def test_what_does_not_fit_is_said(model, arguments, message):
+def test_misfits_are_refused_with_the_reason(model, arguments, message):
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         written(f"{name}.wav", np.zeros((1600, channels), np.float32))
     before = Path("mono.wav").read_bytes()

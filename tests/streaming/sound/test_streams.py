@@ -57,7 +57,7 @@ def test_wav_files_of_the_library(tmp_path, encoding, channels):
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_a_size_that_nobody_knows(size):
+def test_an_unknown_size(size):
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
     x = noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
@@ -67,7 +67,7 @@ def test_a_size_that_nobody_knows(size):
     np.testing.assert_array_equal(found, x)
 
 
-def test_what_follows_the_samples_is_left():
+def test_chunks_after_the_samples_are_ignored():
     x = noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1, x.nbytes)
     np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
@@ -91,11 +91,11 @@ def test_raw_samples():
     for wrong in ("", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"):
         with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
             StreamFormat.parse(wrong, 16000)
-    with pytest.raises(InputError, match="say the rate too"):
+    with pytest.raises(InputError, match="give the rate too"):
         StreamFormat.parse("s16", None)
 
 
-def test_blocks_are_what_is_there():
+def test_blocks_are_the_available_samples():
     """A block is not waited for until it is full, and a sample may come in two pieces."""
     out, into = os.pipe()
     x = noise(64, 2)
@@ -136,7 +136,7 @@ def _later(out, thread):
     return out
 
 
-def test_memory_does_not_grow_with_what_waits():
+def test_memory_does_not_grow_with_waiting_input():
     """However much has come, a block has half a second at most."""
     out, into = os.pipe()
     os.write(into, bytes(SMALL))
@@ -154,7 +154,7 @@ def test_memory_does_not_grow_with_what_waits():
         (b"RIFF\0\0\0\0WAVEfmt ", "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16), "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVELIST" + struct.pack("<I", 99) + bytes(50), "in: ends before its samples begin"),
-        (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "in: does not say how its samples are written"),
+        (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "in: the encoding of its samples is unknown"),
         (
             b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 0, 8000, 0, 2, 16) + b"data\0\0\0\0",
             "0 channels",
@@ -166,7 +166,7 @@ def test_memory_does_not_grow_with_what_waits():
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],
 )
-def test_what_is_no_wav(data, words):
+def test_files_that_are_no_wav(data, words):
     assert words in refusal(data)
 
 
@@ -181,7 +181,7 @@ def test_streams_that_end_too_soon():
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_what_is_written_is_read(tmp_path, encoding):
+def test_written_content_is_read_back(tmp_path, encoding):
     """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
     x = noise(333, 1)
     form = StreamFormat(encoding, 22050, 1)
@@ -224,7 +224,7 @@ def test_raw_samples_have_no_head():
     os.close(out)
 
 
-def test_nobody_reads():
+def test_a_closed_reader():
     out, into = os.pipe()
     os.close(out)
     with pytest.raises(InputError, match=r"out: cannot be written \(Broken pipe\)"):

@@ -119,7 +119,7 @@ def test_latencies_stand_against_the_deadline(series):
     assert line.startswith("latency  ▂▂▂▂▆▂!▂▂▂▂▂ ")
 
 
-def test_what_is_shown_is_of_whole_intervals():
+def test_only_whole_intervals_are_shown():
     often = list(Simulation().series(3, each_s=0.1))
     assert len(seen(often).p99_us) == 3
     assert len(seen(often, 0.5).p99_us) == 6
@@ -148,7 +148,7 @@ def test_one_line_for_each_interval_where_no_terminal_is(series):
     assert "silent" not in third
 
 
-def test_a_note_is_told_once(series):
+def test_a_note_is_shown_once(series):
     lines = [plain_line(seen(series[:number])) for number in range(1, 13)]
     assert ["opened again" in line for line in lines].count(True) == 1
 

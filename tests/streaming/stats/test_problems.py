@@ -84,7 +84,7 @@ def test_a_good_run_has_no_problem(good):
         ),
     ],
 )
-def test_each_problem_says_what_and_what_to_do(good, counters, name, said):
+def test_each_problem_has_a_description_and_a_remedy(good, counters, name, said):
     (problem,) = problems_of(good, **counters)
     assert problem.name == name
     assert said.lower() in str(problem).lower()
@@ -112,7 +112,7 @@ def test_why_pulses_are_late(good):
     assert "raise `ulimit -r`" in waiting
 
 
-def test_help_depends_on_what_was_had_already(good):
+def test_help_depends_on_granted_settings(good):
     late = replace(good, waiting=replace(good.waiting, max_us=12e3))
     (asked,) = problems_of(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "priority=70" in asked.help

@@ -117,10 +117,10 @@ def changed(line, place, value):
             1 << 70,
             ", line 2: new.missed: 1180591620717411303424 is not a count",
         ),
-        (2, ["interval", "span_s"], 0, ", line 2: time does not go on"),
-        (2, ["interval", "at_s"], 1e300, ", line 2: time does not go on"),
+        (2, ["interval", "span_s"], 0, ", line 2: time does not advance"),
+        (2, ["interval", "at_s"], 1e300, ", line 2: time does not advance"),
         (1, ["started"], "9999-12-31T00:00:00", ", line 1: started: date value out of range"),
-        (3, ["interval", "at_s"], 1, ", line 3: time does not go on"),
+        (3, ["interval", "at_s"], 1, ", line 3: time does not advance"),
         (3, ["times", "classes"], [[1]], ", line 3: classes.0: 1 values in place of 2"),
         (3, ["times", "classes"], [[1, 1 << 62]] * 4, ", line 3: counts more than there can be"),
         (7, ["times", "total"], ..., ", line 7: times.total is missing"),
@@ -135,7 +135,7 @@ def test_a_broken_value(tmp_path, path, number, place, value, said):
     assert refused(other).startswith(said)
 
 
-def test_what_a_later_version_adds_is_left_out(tmp_path, path):
+def test_fields_of_later_versions_are_ignored(tmp_path, path):
     lines = [line | {"more": [1, {"x": None}]} for line in lines_of(path)]
     other = tmp_path / "m.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -150,7 +150,7 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
     other.write_bytes(b"".join([*lines[:2], b"7\n", *lines[2:]]))
     assert refused(other).startswith(", line 3: is not an object")
     other.write_bytes(b"".join(lines) + b"".join(lines))
-    assert refused(other) == f", line {len(lines) + 1}: stands behind the summary; give each run its own file"
+    assert refused(other) == f", line {len(lines) + 1}: follows the summary; give each run its own file"
 
 
 def test_a_file_that_is_too_large(path, monkeypatch):
@@ -203,7 +203,7 @@ def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
         assert Columns.of(stats, 2).edges_s.size == Columns.of(stats, 2).p99_us.size + 1
 
 
-def test_reading_tells_how_far_it_is(path, monkeypatch):
+def test_reading_reports_its_progress(path, monkeypatch):
     monkeypatch.setattr(stats_reader, "REPORTED", 2)
     told = []
     read_stats(path, lambda done, whole: told.append((done, whole)))

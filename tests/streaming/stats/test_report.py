@@ -56,7 +56,7 @@ def test_the_text_report_names_every_part(bad, tmp_path):
     )
 
 
-def test_a_measure_is_told_once_and_other_blocks_have_words(good, tmp_path):
+def test_a_setting_is_reported_once(good, tmp_path):
     noted = [replace(one, notes=(str(SETUP.realtime_settings[0]), "something else")) for one in good]
     path = write(tmp_path / "out.jsonl", noted, replace(SETUP, block_frames=0, output=None))
     text = pulse("report", path).stdout
@@ -66,7 +66,7 @@ def test_a_measure_is_told_once_and_other_blocks_have_words(good, tmp_path):
     assert "blocks as the device likes" in text
 
 
-def test_a_good_run_says_so(good, tmp_path):
+def test_a_good_run_is_reported_as_such(good, tmp_path):
     text = pulse("report", write(tmp_path / "out.jsonl", good)).stdout
     assert "nothing was late, lost or silent, and the audio system reports no xrun" in text
 
@@ -93,7 +93,7 @@ def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(bad, tmp
     assert (first.clock - stats.start_time).total_seconds() == 4
 
 
-def test_a_run_that_was_killed_is_told_of(bad, tmp_path):
+def test_a_killed_run_is_reported(bad, tmp_path):
     path = write(tmp_path / "out.jsonl", bad, end=False)
     path.write_bytes(path.read_bytes()[:-100])
     warnings.simplefilter("default")

@@ -36,7 +36,7 @@ def plain(values):
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
 
-def test_what_is_written_comes_back(path, series):
+def test_written_statistics_are_read_back(path, series):
     stats = read_stats(path)
     assert stats.complete
     assert stats.header.setup == SETUP
@@ -152,7 +152,7 @@ class Limited:
         resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
 
 
-def test_a_full_disk_is_told_and_what_is_missing_follows(tmp_path, series):
+def test_a_full_disk_is_reported_and_missing_lines_follow(tmp_path, series):
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])

@@ -1,4 +1,4 @@
-"""The check that all tests of writers share: the file in onnxruntime, and read back, gives the offline result."""
+"""The common check of writers: the file gives the offline result in onnxruntime, and when it is read back."""
 
 from collections.abc import Mapping, Sequence
 

@@ -34,7 +34,7 @@ def test_bands(back: int, ahead: int, frames: int) -> None:
     prove(source, source.pulsify(pulse=frames), (5, 6, 9, 16))
 
 
-def test_a_causal_band_of_single_frames_asks_for_no_end() -> None:
+def test_a_causal_band_of_single_frames_needs_no_end() -> None:
     """Nothing that it looks at can be behind the end."""
     source = attention(floats("causal", 1, 4), 3)
     assert notes_of(prove(source, source.pulsify(pulse=1))).end is None

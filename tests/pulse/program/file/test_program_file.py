@@ -79,7 +79,7 @@ def test_every_call_takes_it(tmp_path: Path) -> None:
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_what_needs_the_model_says_so(tmp_path: Path) -> None:
+def test_commands_that_need_the_model_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
     made("windows").save(path)
     for call in (pulse.verify, pulse.cost_report, lambda source: pulse.load(source).analyse()):
@@ -87,7 +87,7 @@ def test_what_needs_the_model_says_so(tmp_path: Path) -> None:
             LoadError, match="is a program, whose file does not contain the model; give the model"
         ):
             call(path)
-    with pytest.raises(LoadError, match="compiled with the options that say how its model is read"):
+    with pytest.raises(LoadError, match="the options for reading its model are fixed"):
         pulse.load(path, symbol="T")
     with pytest.raises(
         CompileError, match=r"pulses of 4 frames and weights of f32; leave out pulse=8, weights=\"int8\""
@@ -125,7 +125,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         ),
         (changed(data, pulse="4"), "no valid 'pulse'"),
         (changed(data, arena_bytes=1 << 46), "bytes of scratch memory"),
-        (changed(data, rows=3), "but its header says 3"),
+        (changed(data, rows=3), "but its header has 3"),
         (changed(data, {"table": np.zeros(64, np.uint8)}), "row 0 is not valid"),
         (changed(data, assumptions=["T >= 0"] * 99), "too many assumptions"),
     ]
@@ -161,7 +161,7 @@ def test_a_kernel_that_is_not_installed_is_named() -> None:
 
 
 @pytest.mark.parametrize("module", ["normalise", "recurrent"])
-def test_kernels_that_have_moved_are_told_from_missing_ones(module: str) -> None:
+def test_moved_kernels_and_missing_ones_have_different_errors(module: str) -> None:
     """A module of pulse that is no more, or that has the kernel no more: no package helps."""
     data = made("windows").to_bytes()
     kernels = open_container(data).header["kernels"]
@@ -173,7 +173,7 @@ def test_kernels_that_have_moved_are_told_from_missing_ones(module: str) -> None
         pulse.load(changed(data, kernels=named))
 
 
-def test_a_file_does_not_say_what_is_imported(tmp_path: Path) -> None:
+def test_a_file_cannot_choose_imports(tmp_path: Path) -> None:
     data = made("windows").to_bytes()
     kernels = open_container(data).header["kernels"]
     (tmp_path / "harm.py").write_text("raise SystemExit('imported')")

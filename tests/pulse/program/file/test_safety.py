@@ -121,7 +121,7 @@ def test_rows_of_codes_stay_inside(name: str) -> None:
     assert any("codes" in kernel for kernel in ran)
 
 
-def test_a_kernel_of_a_plugin_is_taken_if_it_says_how_far_it_reaches() -> None:
+def test_a_plugin_kernel_must_declare_its_reach() -> None:
     made = program("foreign")
     assert isinstance(made, NativeProgram)
     require_safe(made)
@@ -136,7 +136,7 @@ class Silent(Instruction):
 
 def test_an_operand_without_a_number_of_elements_is_refused() -> None:
     check = TableCheck(np.zeros(64, np.uint8), np.zeros(64, np.uint8), 64)
-    with pytest.raises(ValueError, match="it does not say how far it reaches into y"):
+    with pytest.raises(ValueError, match="it does not declare how far it reaches into y"):
         check.row(Silent, "f32", [0, 4, operand(ARENA, 0), 3])
 
 
@@ -191,7 +191,7 @@ def test_a_row_over_the_clock_is_refused() -> None:
     table[start + 2], table[start + 4] = operand(STATE, 0), min(words[4], 16)
     other = NativeProgram(made.network)
     other.unlinked = table
-    with pytest.raises(LoadError, match="lie over a word of time"):
+    with pytest.raises(LoadError, match="overlap a word of time"):
         require_safe(other)
 
 

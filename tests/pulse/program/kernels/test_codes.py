@@ -60,7 +60,7 @@ def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation):
     np.testing.assert_allclose(python, compiled, 2e-7, 2e-7 * (T * K) ** 0.5)
 
 
-def test_rows_are_the_same_bits_alone_and_in_blocks():
+def test_rows_are_bit_identical_alone_and_in_blocks():
     arrays, args, _ = case(9, 2, 37, 147)
     together = run_row(product_of_codes, arrays, *args, python=False)[3]
     for m in range(9):

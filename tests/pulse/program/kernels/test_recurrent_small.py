@@ -99,7 +99,7 @@ def test_activations_and_limits(kernel: Kernel, name: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", WIDTHS)
-def test_what_one_computes_does_not_reach_the_others(kernel: Kernel) -> None:
+def test_layers_do_not_affect_each_other(kernel: Kernel) -> None:
     """Not even NaN."""
     width = WIDTHS[kernel]
     projected = np.zeros((2, 2, 1, 3, width), np.float32)

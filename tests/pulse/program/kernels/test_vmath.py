@@ -111,7 +111,7 @@ def test_no_error_is_above_the_table(function):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", ulp.FUNCTIONS, ids=lambda function: function.name)
-def test_the_table_is_what_is_measured(function):
+def test_the_table_equals_the_measurement(function):
     """One in a hundred, as the table itself; about 60 s for all."""
     worst, _ = function.largest_error(ulp.STEP)
     assert ulp.stated()[function.name] - 0.2 < worst <= ulp.stated()[function.name]

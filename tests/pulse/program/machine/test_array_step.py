@@ -49,7 +49,7 @@ def test_the_layout_of_numpys_arrays_is_the_one_that_is_read() -> None:
     assert headers_are_known()
 
 
-def test_what_is_a_plain_array_takes_the_compiled_call() -> None:
+def test_plain_arrays_take_the_compiled_call() -> None:
     state, x, y = neg().spawn(), noise(), np.zeros((1, 2, 4), F)
     for feed in (x, {"x": x}):
         ready = state.try_step(feed)

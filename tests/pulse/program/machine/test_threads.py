@@ -309,7 +309,7 @@ def test_pickles_and_copies_keep_the_number(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(program)).threads == pickle.loads(pickle.dumps(stored)).threads == 2
 
 
-def test_profile_and_listing_say_what_is_cut() -> None:
+def test_profile_and_listing_show_cut_rows() -> None:
     program = pulse.stream(tcn(), 24, threads=2)
     assert isinstance(program, NativeProgram)
     state = program.spawn()

@@ -370,7 +370,7 @@ def test_loops_are_merged_and_split() -> None:
     assert offsets == (0, 0) and inner.sizes == (1, 1, 2, 3, 4)
 
 
-def test_gaps_between_a_fill_and_the_copy_behind_it() -> None:
+def test_gaps_between_a_fill_and_the_next_copy() -> None:
     buffer, other = Buffer(Region.ARENA, 400), Buffer(Region.ARENA, 400)
     whole = Value(buffer, 4, (20,), (1,), np.dtype(np.float32))
     inner = Value(buffer, 6, (2, 3), (8, 1), np.dtype(np.float32))

@@ -154,7 +154,7 @@ def test_lanes_join_and_leave() -> None:
     close(lane(lanes.step(np.stack([first] * 3)), 1), made.spawn().step(first))
 
 
-def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
+def test_misfits_are_refused_without_changes() -> None:
     made = program("GRU", 1)
     lanes = made.spawn_many(2)
     x = np.stack(pulses(made, 0, 2))

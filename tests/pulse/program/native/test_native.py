@@ -141,7 +141,7 @@ def test_a_step_of_the_machine_allocates_no_python_object() -> None:
     assert sys.getallocatedblocks() - before <= 2
 
 
-def test_steps_give_back_what_they_take() -> None:
+def test_steps_release_their_memory() -> None:
     """Outputs that nobody keeps are freed: 2,000 steps, a reset and a snapshot each."""
     state, x = two_convs(False).spawn(), noise(1, 8, 4)
     for _ in range(50):

@@ -97,7 +97,7 @@ def test_rows_change_while_a_stream_runs() -> None:
 
 
 @pytest.mark.usefixtures("every_gain")
-def test_files_and_pickles_take_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_pickles_use_the_code_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     one = fresh()
     one.specialise()
     monkeypatch.setattr(special_code, "special_code", refuse)

@@ -192,7 +192,7 @@ def test_a_kernel_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         registry.require_kernels({"tests_doubled": "nowhere_to_be_found"})
 
 
-def test_what_has_addresses_refuses() -> None:
+def test_objects_with_addresses_refuse_copies() -> None:
     state = spawn_and_step(program("windows"))
     assert isinstance(state, NativeState)
     for thing in (state.pack(), KERNELS["copy"]):

@@ -354,7 +354,7 @@ def test_a_snapshot_of_an_ended_stream(program: Program) -> None:
     assert all(map(equal, ended, other.flush(noise(2, 1))))
 
 
-def test_what_is_no_snapshot_of_this_program_is_refused(program: Program) -> None:
+def test_foreign_snapshots_are_refused(program: Program) -> None:
     """Another pulse, weights, backend; truncated; longer; not one at all. Nothing changes."""
     state = program.spawn()
     state.step(noise(4))
@@ -387,7 +387,7 @@ def test_what_is_no_snapshot_of_this_program_is_refused(program: Program) -> Non
     assert state.snapshot() == good
 
 
-def test_what_a_stream_begins_with_tells_snapshots_apart(program: Program) -> None:
+def test_snapshots_differ_by_the_initial_state(program: Program) -> None:
     """Two models that differ only in the number that they are padded with in front."""
     states: list[State] = []
     for fill in (1.0, 2.0):

@@ -48,7 +48,7 @@ def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int,
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(LIFETIME, min_size=1, max_size=25))
-def test_the_arena_holds_at_least_what_lives_at_one_moment(lifetimes: list[tuple[int, int, int]]) -> None:
+def test_the_arena_holds_all_buffers_alive_at_one_moment(lifetimes: list[tuple[int, int, int]]) -> None:
     """And exactly that where nothing overlaps in time."""
     buffers = buffers_of(lifetimes)
     total = plan(buffers)

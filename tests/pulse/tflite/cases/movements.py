@@ -1,4 +1,4 @@
-"""Operators that move what they are given, and blocks of few operators."""
+"""Operators that only move their elements, and blocks of few operators."""
 
 from collections.abc import Iterator
 from typing import Any

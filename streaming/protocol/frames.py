@@ -3,7 +3,7 @@
 from struct import Struct
 from typing import NamedTuple
 
-from streaming.wire.errors import WireError
+from streaming.protocol.errors import ProtocolError
 
 HEADER = Struct("<BBHIQII")
 """kind, port, epoch, frames, first, queue_us, step_us"""
@@ -43,9 +43,9 @@ def pack_frames(header: Header, values: bytes) -> bytes:
 
 
 def unpack_header(message: bytes) -> Header:
-    """Read the header of a binary message. Raises WireError: the message is too short."""
+    """Read the header of a binary message. Raises ProtocolError: the message is too short."""
     if len(message) < HEADER.size:
-        raise WireError(
+        raise ProtocolError(
             "message",
             f"a binary message of {len(message)} bytes",
             f"begin each one with a header of {HEADER.size} bytes",

@@ -100,7 +100,7 @@ async def test_opus_both_ways(denoiser):
 
 async def test_opus_that_is_none_ends_only_its_stream(denoiser):
     pytest.importorskip("av", reason="needs the extra opus")
-    from streaming.wire.frames import INPUT, Header, pack_frames
+    from streaming.protocol.frames import INPUT, Header, pack_frames
     from tests.streaming.serve.raw import raw
 
     server, _ = denoiser

@@ -31,7 +31,7 @@ STATUSES = {
 """Code -> the status that closes the WebSocket after the message."""
 
 
-class WireError(PulseError):
+class ProtocolError(PulseError):
     """An error that ends a stream between server and client.
 
     code  a key of ``STATUSES``
@@ -53,7 +53,7 @@ class WireError(PulseError):
         return {"type": "error", "code": self.code, "message": self.message, "hint": self.hint}
 
 
-class MovedError(WireError):
+class MovedError(ProtocolError):
     """A stream that other servers of a fleet should take.
 
     stream  the name under which they accept it

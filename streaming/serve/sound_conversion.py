@@ -1,4 +1,4 @@
-"""SoundForm: conversion of a stream's sound between the rate and format on the wire and those of the model."""
+"""SoundConversion: conversion of a stream's sound between the rate and format of the client and those of the model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,12 +10,12 @@ from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.native.resample import NativeResampler
+from streaming.protocol.errors import ProtocolError
+from streaming.protocol.messages import Hello
+from streaming.protocol.opus import RATE_HZ as OPUS_HZ
+from streaming.protocol.opus import SKIP_SAMPLES, OpusDecoder, OpusEncoder
+from streaming.protocol.ports import StreamPort
 from streaming.snapshot import pack, unpack, unpack_parts
-from streaming.wire.errors import WireError
-from streaming.wire.messages import Hello
-from streaming.wire.opus import RATE_HZ as OPUS_HZ
-from streaming.wire.opus import SKIP_SAMPLES, OpusDecoder, OpusEncoder
-from streaming.wire.ports import WirePort
 
 QUALITY = "medium"
 """The quality of resamplers: 2 ms at 16 kHz."""
@@ -28,20 +28,20 @@ class SoundModel:
     """The properties of a model that a form needs: name, ports, rate, and whether streams make checkpoints."""
 
     name: str
-    inputs: tuple[WirePort, ...]
-    outputs: tuple[WirePort, ...]
+    inputs: tuple[StreamPort, ...]
+    outputs: tuple[StreamPort, ...]
     rate_hz: int | None
     saves: bool
 
 
-class SoundForm(NotCopyable):
+class SoundConversion(NotCopyable):
     """The form in which a client sends and receives a model's sound; other ports stay unchanged.
 
     inputs, outputs  ports as the client sees them
-    wire_hz          samples per second on the wire; None if the model's rate is unknown
+    client_hz          samples per second of the client; None if the model's rate is unknown
     name             the name of the format: ``f32``, ``pcm16`` or ``opus``
     inward, outward  port name -> converter of sound; empty if rate and samples are those of the model
-    Raises           WireError: the model has no rate, or ports other than sound, or the rates are too far apart
+    Raises           ProtocolError: the model has no rate, or ports other than sound, or the rates are too far apart
     """
 
     why_not = "it remembers samples; begin a new stream"
@@ -51,21 +51,21 @@ class SoundForm(NotCopyable):
         self.inputs, self.outputs = model.inputs, model.outputs
         self.inward: dict[str, InwardSound] = {}
         self.outward: dict[str, OutwardSound] = {}
-        wire_hz = hello.rate or (OPUS_HZ if self.name == "opus" else model.rate_hz)
-        self.wire_hz, self._model_hz, self._skip = wire_hz, model.rate_hz, hello.skip or 0
-        if self.name == "opus" and wire_hz != OPUS_HZ:
-            raise WireError("rate", f"opus at {wire_hz} Hz", f"send it at {OPUS_HZ} Hz")
-        if model.rate_hz is None or (wire_hz == model.rate_hz and self.name != "opus"):
+        client_hz = hello.rate or (OPUS_HZ if self.name == "opus" else model.rate_hz)
+        self.client_hz, self._model_hz, self._skip = client_hz, model.rate_hz, hello.skip or 0
+        if self.name == "opus" and client_hz != OPUS_HZ:
+            raise ProtocolError("rate", f"opus at {client_hz} Hz", f"send it at {OPUS_HZ} Hz")
+        if model.rate_hz is None or (client_hz == model.rate_hz and self.name != "opus"):
             if self.name == "opus":
-                raise WireError("rate", f"{model.name} has no rate", "send f32")
-            self.wire_hz = model.rate_hz
+                raise ProtocolError("rate", f"{model.name} has no rate", "send f32")
+            self.client_hz = model.rate_hz
             return
-        assert wire_hz is not None
+        assert client_hz is not None
         self._require_sound(model)
         try:
-            self._convert(wire_hz, model.rate_hz)
+            self._convert(client_hz, model.rate_hz)
         except InputError as error:
-            raise WireError(
+            raise ProtocolError(
                 "rate",
                 f"{model.name} takes {model.rate_hz} Hz: {error}",
                 f"send f32 or pcm16 at {model.rate_hz} Hz",
@@ -84,32 +84,32 @@ class SoundForm(NotCopyable):
         return self.model_frames(max(0, frames - sound.delay_frames - sound.skipped_frames))
 
     def model_frames(self, frames: int) -> int:
-        """Convert frames of the wire to frames of the model; those that a resampler holds count."""
-        return frames if self.is_plain else frames * (self._model_hz or 1) // (self.wire_hz or 1)
+        """Convert frames of the client to frames of the model; those that a resampler holds count."""
+        return frames if self.is_plain else frames * (self._model_hz or 1) // (self.client_hz or 1)
 
     def as_dict(self) -> dict[str, int]:
         """The fields of ``ready``: the samples that a decoder must skip at the start."""
         return {"skip": SKIP_SAMPLES} if self.name == "opus" else {}
 
-    def wire_frames(self, frames: int) -> int:
-        """Convert frames of the model to frames of the wire."""
-        return frames if self.is_plain else frames * (self.wire_hz or 1) // (self._model_hz or 1)
+    def client_frames(self, frames: int) -> int:
+        """Convert frames of the model to frames of the client."""
+        return frames if self.is_plain else frames * (self.client_hz or 1) // (self._model_hz or 1)
 
     def decode_input(self, name: str, frames: Array | bytes, count: int) -> Array:
-        """Convert frames of the wire to the model's input. Raises WireError: a packet that cannot be decoded."""
+        """Convert frames of the client to the model's input. Raises ProtocolError: a packet that cannot be decoded."""
         if self.inward:
             return self.inward[name].push(frames, count)
         assert not isinstance(frames, bytes)
         return frames
 
     def counted_in(self, received: Mapping[str, int]) -> list[int]:
-        """Frames of each input, on the wire."""
+        """Frames of each input, at the client's rate."""
         if self.is_plain:
             return list(received.values())
         return [sound.received for sound in self.inward.values()]
 
     def counted_out(self, sent: Mapping[str, int]) -> list[int]:
-        """Frames of each streaming output, on the wire."""
+        """Frames of each streaming output, at the client's rate."""
         return [self.outward[name].sent if name in self.outward else count for name, count in sent.items()]
 
     def reset(self) -> None:
@@ -133,14 +133,14 @@ class SoundForm(NotCopyable):
     def _sounds(self) -> list["InwardSound | OutwardSound"]:
         return [*self.inward.values(), *self.outward.values()]
 
-    def _convert(self, wire_hz: int, model_hz: int) -> None:
+    def _convert(self, client_hz: int, model_hz: int) -> None:
         opus = self.name == "opus"
         skip = self._skip if opus else None
-        self.inward = {port.name: InwardSound(port, wire_hz, model_hz, skip) for port in self.inputs}
+        self.inward = {port.name: InwardSound(port, client_hz, model_hz, skip) for port in self.inputs}
         sounds = [port for port in self.outputs if _is_sound(port, model_hz)]
         self.outward = {
             port.name: OutwardSound(
-                port, model_hz, wire_hz, self.name, self._latency(port, wire_hz, model_hz)
+                port, model_hz, client_hz, self.name, self._latency(port, client_hz, model_hz)
             )
             for port in sounds
         }
@@ -149,48 +149,48 @@ class SoundForm(NotCopyable):
             self.outward[port.name].port if port.name in self.outward else port for port in self.outputs
         )
 
-    def _latency(self, port: WirePort, wire_hz: int, model_hz: int) -> int:
-        """The delay of an output in frames of the wire, without the encoder's."""
+    def _latency(self, port: StreamPort, client_hz: int, model_hz: int) -> int:
+        """The delay of an output in frames of the client, without the encoder's."""
         first = next(iter(self.inward.values()))
-        behind = resampler_delay(model_hz, wire_hz)
-        return -(-(port.delay + behind) * wire_hz // model_hz) + first.delay_frames + (behind > 0)
+        behind = resampler_delay(model_hz, client_hz)
+        return -(-(port.delay + behind) * client_hz // model_hz) + first.delay_frames + (behind > 0)
 
     def _require_sound(self, model: SoundModel) -> None:
         others = [port.name for port in model.inputs if not _is_sound(port, model.rate_hz)]
         if others:
-            raise WireError(
+            raise ProtocolError(
                 "rate",
                 f"{model.name} takes {model.rate_hz} Hz, and its input {others[0]} is not sound",
                 f"send it as f32 at {model.rate_hz} Hz",
             )
         if model.saves and self.name == "opus":
-            raise WireError(
-                "rate", "checkpoints do not hold coders of Opus", f"send f32 or pcm16 at {self.wire_hz} Hz"
+            raise ProtocolError(
+                "rate", "checkpoints do not hold coders of Opus", f"send f32 or pcm16 at {self.client_hz} Hz"
             )
 
 
 class InwardSound(NotCopyable):
-    """An input: from the wire to the model.
+    """An input: from the client to the model.
 
     port          as the client sees it
     skip          samples that an Opus decoder skips at the start; None if not Opus
-    delay_frames  the delay of the resampler in frames of the wire
+    delay_frames  the delay of the resampler in frames of the client
     """
 
     why_not = "it remembers samples; begin a new stream"
 
-    def __init__(self, port: WirePort, wire_hz: int, model_hz: int, skip: int | None) -> None:
+    def __init__(self, port: StreamPort, client_hz: int, model_hz: int, skip: int | None) -> None:
         self._shape = [-1 if size is None else size for size in port.shape]
-        self.port = replace(port, rate=None if port.rate is None else port.rate * wire_hz / model_hz)
-        self._resampler = _resampler(wire_hz, model_hz)
+        self.port = replace(port, rate=None if port.rate is None else port.rate * client_hz / model_hz)
+        self._resampler = _resampler(client_hz, model_hz)
         self._skip = skip
         self._decoder = None if skip is None else OpusDecoder(skip)
-        self.delay_frames = resampler_delay(wire_hz, model_hz)
+        self.delay_frames = resampler_delay(client_hz, model_hz)
         self.skipped_frames = skip or 0
         self.received = 0
 
     def push(self, frames: Array | bytes, count: int) -> Array:
-        """Convert to the model's input, in the port's shape. Raises WireError: a packet that cannot be decoded."""
+        """Convert to the model's input, in the port's shape. Raises ProtocolError: a packet that cannot be decoded."""
         samples = frames.ravel() if not isinstance(frames, bytes) else self._decode(frames, count)
         self.received += count
         return self._resample(samples)
@@ -223,7 +223,7 @@ class InwardSound(NotCopyable):
         assert self._decoder is not None
         size, samples = self._decoder.decode(packet)
         if size != count:
-            raise WireError(
+            raise ProtocolError(
                 "message",
                 f"{self.port.name}: a packet of {size} samples with a header of {count}",
                 "one packet a message, with its number of samples at 48 kHz",
@@ -237,22 +237,22 @@ class InwardSound(NotCopyable):
 
 
 class OutwardSound(NotCopyable):
-    """An output: from the model to the wire.
+    """An output: from the model to the client.
 
     port     as the client sees it
-    latency  frames of the wire until an output is ready, for ``port.delay``
+    latency  frames of the client until an output is ready, for ``port.delay``
     sent     frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """
 
     why_not = "it remembers samples; begin a new stream"
 
-    def __init__(self, port: WirePort, model_hz: int, wire_hz: int, format: str, latency: int) -> None:
+    def __init__(self, port: StreamPort, model_hz: int, client_hz: int, format: str, latency: int) -> None:
         self._format = format
-        self._resampler = _resampler(model_hz, wire_hz)
-        self._rest_frames = resampler_delay(model_hz, wire_hz)
+        self._resampler = _resampler(model_hz, client_hz)
+        self._rest_frames = resampler_delay(model_hz, client_hz)
         self._encoder = OpusEncoder() if format == "opus" else None
         coding = 0 if self._encoder is None else self._encoder.delay_samples
-        rate = None if port.rate is None else port.rate * wire_hz / model_hz
+        rate = None if port.rate is None else port.rate * client_hz / model_hz
         self.port = replace(port, rate=rate, delay=latency + coding)
         self.sent = self._coded_frames = 0
 
@@ -304,7 +304,7 @@ class OutwardSound(NotCopyable):
         return messages
 
 
-def _is_sound(port: WirePort, rate_hz: int | None) -> bool:
+def _is_sound(port: StreamPort, rate_hz: int | None) -> bool:
     """Whether a port is sound: one sample per period of the model's rate, unlike, say, a probability per pulse."""
     return port.kind == "sound" and port.rate == rate_hz
 

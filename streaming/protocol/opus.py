@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
-from streaming.wire.errors import WireError
+from streaming.protocol.errors import ProtocolError
 
 RATE_HZ = 48_000
 PACKET_MS = 10
@@ -83,14 +83,16 @@ class OpusDecoder(NotCopyable):
         self._skip = skip
 
     def decode(self, packet: bytes) -> tuple[int, Array]:
-        """Return a packet's size in samples, and its samples except those to skip. Raises WireError: not a packet."""
+        """Return a packet's size in samples, and its samples except those to skip. Raises ProtocolError."""
         try:
             frames: list[Any] = self._codec.decode(self._av.Packet(packet)) if packet else []
         except (self._av.FFmpegError, ValueError) as error:
-            raise WireError("message", f"no packet of Opus: {error}", "send one packet a message") from None
+            raise ProtocolError(
+                "message", f"no packet of Opus: {error}", "send one packet a message"
+            ) from None
         parts: list[Array] = [frame.to_ndarray() for frame in frames]
         if not parts or any(part.shape[0] != 1 or part.dtype != np.float32 for part in parts):
-            raise WireError("message", "no packet of Opus in mono", "send one packet a message")
+            raise ProtocolError("message", "no packet of Opus in mono", "send one packet a message")
         samples: Array = np.concatenate(parts, 1)[0]
         left_out = min(self._skip, samples.size)
         self._skip -= left_out

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from pulse.support.record import record
-from streaming.wire import VERSION
-from streaming.wire.errors import WireError
+from streaming.protocol import VERSION
+from streaming.protocol.errors import ProtocolError
 
 FORMATS = ("pcm16", "f32", "opus")
 REQUESTS = ("flush", "reset", "ping", "stats", "confirm")
@@ -17,25 +17,27 @@ Message = dict[str, Any]
 
 
 def read_message(text: str) -> Message:
-    """Parse a message. Raises WireError: it is not a JSON object with a type."""
+    """Parse a message. Raises ProtocolError: it is not a JSON object with a type."""
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise WireError("message", f"no JSON: {error}", "send one JSON object a message") from None
+        raise ProtocolError("message", f"no JSON: {error}", "send one JSON object a message") from None
     if not isinstance(value, dict):
-        raise WireError("message", "not a JSON object", 'send {"type": …}')
+        raise ProtocolError("message", "not a JSON object", 'send {"type": …}')
     message = cast("Message", value)
     if not isinstance(message.get("type"), str):
-        raise WireError("message", "a message without a type", 'send {"type": …}')
+        raise ProtocolError("message", "a message without a type", 'send {"type": …}')
     return message
 
 
 def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
-    """The epoch and the frames of each input of a checkpoint. Raises WireError."""
+    """The epoch and the frames of each input of a checkpoint. Raises ProtocolError."""
     epoch, safe = message.get("epoch"), message.get("safe")
     numbers = [epoch, *cast("list[object]", safe)] if isinstance(safe, list) else [None]
     if not all(type(each) is int and each >= 0 for each in numbers):
-        raise WireError("message", "a wrong confirmation", 'send "epoch" and "safe" of the acknowledgement')
+        raise ProtocolError(
+            "message", "a wrong confirmation", 'send "epoch" and "safe" of the acknowledgement'
+        )
     first, *others = cast("list[int]", numbers)
     return first, tuple(others)
 
@@ -73,7 +75,7 @@ class Hello:
 
     @classmethod
     def of_message(cls, message: Message) -> "Hello":
-        """Read a hello. Raises WireError: a field is wrong."""
+        """Read a hello. Raises ProtocolError: a field is wrong."""
         if message["type"] != "hello":
             raise _wrong(f"the first message has type {message['type']!r}", 'begin with {"type": "hello"}')
         if message.get("version", VERSION) != VERSION:
@@ -146,5 +148,5 @@ def _count(message: Message, name: str) -> int | None:
     return value
 
 
-def _wrong(what: str, hint: str) -> WireError:
-    return WireError("hello", f"hello: {what}", hint)
+def _wrong(what: str, hint: str) -> ProtocolError:
+    return ProtocolError("hello", f"hello: {what}", hint)

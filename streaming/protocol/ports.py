@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, dtype_name
 from pulse.interface import Port
 from pulse.support.record import record
-from streaming.wire.errors import WireError
+from streaming.protocol.errors import ProtocolError
 
 PCM16 = np.float32(1 << 15)
 """The integer for 1.0."""
@@ -18,7 +18,7 @@ _I2 = np.dtype("<i2")
 
 
 @record
-class WirePort:
+class StreamPort:
     """An input or output of a stream.
 
     number  its number in binary messages
@@ -38,7 +38,7 @@ class WirePort:
     delay: int = 0
 
     @classmethod
-    def of_port(cls, number: int, port: Port, rate_hz: int | None) -> "WirePort":
+    def of_port(cls, number: int, port: Port, rate_hz: int | None) -> "StreamPort":
         """Describe a port of a program. Raises InputError: the protocol does not support its type."""
         name = dtype_name(port.dtype)
         if name not in DTYPES:
@@ -49,7 +49,7 @@ class WirePort:
         return cls(number, port.name, kind, name, shape, port.axis, rate, port.delay)
 
     @classmethod
-    def of_dict(cls, fields: Mapping[str, Any]) -> "WirePort":
+    def of_dict(cls, fields: Mapping[str, Any]) -> "StreamPort":
         """Create a port from a dictionary of ``as_dict``."""
         return cls(
             fields["port"],
@@ -101,11 +101,11 @@ class WirePort:
         return [values[first : first + size] for first in range(0, size * len(arrays), size)]
 
     def decode(self, values: bytes | memoryview, frames: int, format: str) -> Array:
-        """Decode this many frames to an array. Raises WireError: there are more or fewer bytes."""
+        """Decode this many frames to an array. Raises ProtocolError: there are more or fewer bytes."""
         frame_bytes = self.frame_bytes(format)
         size = frames * frame_bytes
         if len(values) != size:
-            raise WireError(
+            raise ProtocolError(
                 "message",
                 f"{self.name}: {len(values)} bytes follow the header of {frames} frames",
                 f"a frame has {frame_bytes} bytes",

@@ -1,0 +1,52 @@
+# pyright: basic
+"""Windows over frames, which PyTorch's exporter fixes to the example's length or takes from a table of places."""
+
+from typing import Any
+
+
+def pool_maxima(
+    torch: Any,
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """``max_pool1d`` as the maxima of windows, or as that of one row; None if its indices are wanted.
+
+    In ONNX a row that is shorter than a window may have a maximum. Windows have none there, as in PyTorch.
+    """
+    if return_indices:
+        return None
+    sizes = [_single(each) for each in (kernel_size, stride or kernel_size, padding, dilation)]
+    size, step, ends, spacing = sizes
+    if ceil_mode or spacing != 1:
+        rows = [(first, each) for first, each in zip((1, 1, 0, 1), sizes)]
+        return torch.max_pool2d(x.unsqueeze(-2), *rows, ceil_mode).squeeze(-2)
+    padded = torch.nn.functional.pad(x, (ends, ends), value=-torch.inf) if ends else x
+    return padded.unfold(-1, size, step).amax(-1)
+
+
+def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """``as_strided`` as ``unfold`` of the last axis; None if it gives anything but windows of a contiguous tensor."""
+    size, stride = tuple(size), tuple(stride)
+    known_true = torch.fx.experimental.symbolic_shapes.statically_known_true
+    if storage_offset or len(size) != x.dim() + 1 or not x.is_contiguous() or x.storage_offset():
+        return None
+    alike = [
+        (have, want) for have, want in zip((*x.shape[:-1], *x.stride()[:-1]), (*size[:-2], *stride[:-2]))
+    ]
+    step, place = stride[-2:]
+    if (
+        place != 1
+        or isinstance(step, torch.SymInt)
+        or not all(known_true(have == want) for have, want in alike)
+    ):
+        return None
+    return x.unfold(-1, size[-1], step)[..., : size[-2], :]
+
+
+def _single(value: Any) -> Any:
+    return value[0] if isinstance(value, tuple | list) else value

@@ -1,0 +1,105 @@
+"""Functions of PyTorch that its exporter fixes to the example's length, or writes as something that cannot stream."""
+
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pulse
+from pulse.torch.advice import plain_message
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
+)
+nn, F = torch.nn, torch.nn.functional
+
+
+class Module(nn.Module):
+    """A forward that is given, and two layers."""
+
+    def __init__(self, forward: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.written = forward
+        self.first, self.second = nn.Conv1d(1, 2, 4), nn.Conv1d(2, 2, 3)
+        self.own = nn.Linear(2, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.written(self, x)
+
+
+def pooled(self: Any, x: Any) -> Any:
+    """Maxima of two frames behind each of two layers, the begin and the end left out before."""
+    x = F.max_pool1d(F.relu(self.first(x[:, :, 3:-2])), 2, 2)
+    return F.max_pool1d(self.second(x), 3, 1, padding=1)
+
+
+def pooled_up(self: Any, x: Any) -> Any:
+    """The last window may be shorter."""
+    return F.max_pool1d(self.first(x), 3, 2, ceil_mode=True)
+
+
+def overlapping(self: Any, x: Any) -> Any:
+    """Windows as a view with strides of its own, as many as whole hops need."""
+    frames = math.ceil((x.shape[-1] - 8) / 4) + 1
+    padded = F.pad(x[:, 0], (0, frames * 4 + 4 - x.shape[-1])).contiguous()
+    rows, hop = padded.stride(0), 4 * padded.stride(1)
+    return torch.as_strided(padded, (1, frames, 8), (rows, hop, padded.stride(1))).square().mean(-1)
+
+
+def logarithmic_sums(self: Any, x: Any) -> Any:
+    """A gated recurrence as a scan in logarithms, as minGRU computes it."""
+    x = self.first(x).transpose(1, 2)
+    forgotten = (-F.softplus(x)).cumsum(1)
+    return (forgotten + (F.logsigmoid(x) - forgotten).logcumsumexp(1)).exp()
+
+
+def numbered(self: Any, x: Any) -> Any:
+    """Two loops over the frames of two tensors with their numbers; a state that begins with one row."""
+    x = self.first(x).transpose(1, 2)
+    for _ in range(2):
+        state, y = torch.zeros(2), torch.empty(1, x.shape[1], 2)
+        for step, (frame, gate) in enumerate(zip(x.unbind(1), x.sigmoid().unbind(1))):
+            state = state.lerp(frame + self.own(state), gate)
+            y[:, step] = state
+        x = y
+    return x
+
+
+def from_the_end(self: Any, x: Any) -> Any:
+    """As many frames as a later layer has, counted from the end."""
+    early = self.first(x)
+    late = self.second(early)
+    return torch.cat([each[:, :, -late.size(2) :] for each in (early, late)], 1)
+
+
+def thinned(self: Any, x: Any) -> Any:
+    """Every other frame by nearest interpolation, there and back."""
+    return F.interpolate(F.interpolate(self.first(x), scale_factor=0.5), scale_factor=2)
+
+
+def lengthened(self: Any, x: Any) -> Any:
+    """A transform of complex frames that are padded to its length."""
+    z = torch.fft.fft(x.unfold(2, 6, 2) * torch.exp(1j * torch.arange(6.0)), dim=-1)
+    return torch.real(torch.fft.ifft(z, n=8))
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [pooled, pooled_up, overlapping, logarithmic_sums, numbered, from_the_end, thinned, lengthened],
+    ids=lambda each: each.__name__,
+)
+def test_a_function_streams(forward: Callable[[Any, Any], Any]) -> None:
+    torch.manual_seed(0)
+    model = pulse.from_torch(Module(forward), torch.randn(1, 1, 40), {"x": {2: "T"}})
+    pulse.verify(model).require()
+
+
+def test_a_message_of_pytorch_ends_before_its_internals() -> None:
+    text = (
+        "Could not guard on u0\nconsider using data-dependent friendly APIs\nCaused by: (pulse/torch/x.py:1)"
+    )
+    assert plain_message(text) == "Could not guard on u0"
+    assert plain_message("No sizes\nException raised from f at g.cpp:1\nframe #0: c10::Error") == "No sizes"
