@@ -110,7 +110,17 @@ def measure(options: argparse.Namespace) -> Results:
             note(f"growth of {entry.name}", style="dim", highlight=False)
             steps += growth(entry, machine)
     calls = call_times() if options.docs else []
-    return Results(host, machine, options.rounds, options.steps, rows, lanes, start_times, steps, calls)
+    return Results(
+        host=host,
+        machine=machine,
+        rounds=options.rounds,
+        steps=options.steps,
+        rows=rows,
+        lanes=lanes,
+        starts=start_times,
+        growth=steps,
+        calls=calls,
+    )
 
 
 def entries(options: argparse.Namespace) -> list[Entry]:

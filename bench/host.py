@@ -35,14 +35,14 @@ class Host:
         """This machine, now."""
         features = processor().features.split(",")
         return cls(
-            datetime.datetime.now(datetime.UTC).date().isoformat(),
-            _processor(),
-            os.cpu_count() or 1,
-            next((name for name in FEATURES if f"+{name}" in features), "unknown"),
-            f"{platform.system()} {platform.machine()}",
-            _load(),
-            platform.python_version(),
-            {name: number for name in PACKAGES if (number := _version(name))},
+            date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+            processor=_processor(),
+            cores=os.cpu_count() or 1,
+            vectors=next((name for name in FEATURES if f"+{name}" in features), "unknown"),
+            system=f"{platform.system()} {platform.machine()}",
+            load=_load(),
+            python=platform.python_version(),
+            versions={name: number for name in PACKAGES if (number := _version(name))},
         )
 
     def __str__(self) -> str:

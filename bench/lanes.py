@@ -84,7 +84,16 @@ def lanes_rows(
         times, power = timed.ratio("alone", "lanes"), watts(calls["lanes"])
         speed = 1e3 * pulse_ms
         yield LanesRow(
-            entry.title, count, pulse_ms, us, alone, speed / us, speed / alone, times, least, power
+            title=entry.title,
+            lanes=count,
+            pulse_ms=pulse_ms,
+            us_per_stream=us,
+            alone_us=alone,
+            streams_per_core=speed / us,
+            alone_per_core=speed / alone,
+            times=times,
+            least_us=least,
+            watts=power,
         )
 
 

@@ -69,7 +69,16 @@ class Row:
             for name, form in contest.best.items()
         }
         forms = [form.as_dict() for form in contest.forms]
-        return cls(entry.key, entry.title, entry.pulse, entry.rate_hz, runtimes, forms, least, entry.target)
+        return cls(
+            key=entry.key,
+            title=entry.title,
+            pulse=entry.pulse,
+            rate_hz=entry.rate_hz,
+            runtimes=runtimes,
+            forms=forms,
+            least=least,
+            target=entry.target,
+        )
 
     @property
     def ours(self) -> Timed:
@@ -162,7 +171,17 @@ class Results:
         growth = [Growth(**each) for each in fields["growth"]]
         host = Host(**fields["host"])
         calls = [CallTime(**each) for each in fields.get("calls", ())]
-        return cls(host, machine, fields["rounds"], fields["steps"], rows, lanes, starts, growth, calls)
+        return cls(
+            host=host,
+            machine=machine,
+            rounds=fields["rounds"],
+            steps=fields["steps"],
+            rows=rows,
+            lanes=lanes,
+            starts=starts,
+            growth=growth,
+            calls=calls,
+        )
 
 
 def _mean(ratios: Iterable[float]) -> float:

@@ -198,7 +198,15 @@ class Latency:
         deadline = None if self.deadline_s is None else self.deadline_s * 1e6
         missed = None if self.deadline_s is None else self.missed
         return LatencySummary(
-            self.count, self.mean_s * 1e6, p50, p90, p99, p999, self.max_s * 1e6, deadline, missed
+            count=self.count,
+            mean_us=self.mean_s * 1e6,
+            p50_us=p50,
+            p90_us=p90,
+            p99_us=p99,
+            p999_us=p999,
+            max_us=self.max_s * 1e6,
+            deadline_us=deadline,
+            missed=missed,
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -182,7 +182,16 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
     equal = sum(each.is_equal(Session(program)) for each in speakers)
     connections = sum(each.stream.connections for each in speakers)
     block_ms = BLOCK / SAMPLE_RATE_HZ * 1e3
-    return Kills(kills, streams, equal, seconds, block_ms, checkpoint_s, connections, silences)
+    return Kills(
+        kills=kills,
+        streams=streams,
+        equal=equal,
+        seconds=seconds,
+        block_ms=block_ms,
+        checkpoint_s=checkpoint_s,
+        connections=connections,
+        silences_ms=silences,
+    )
 
 
 def _fullest(fleet, ray) -> int | None:

@@ -205,16 +205,16 @@ def _year(size: int, limit: float, costs: UnitCosts, assumptions: Assumptions, s
             )
     joined = 1e3 * np.concatenate(gaps)
     return Year(
-        size,
-        fleets,
-        fleets * machines,
-        fleets * workers,
-        size * assumptions.copies * costs.checkpoint_bytes / assumptions.checkpoint_s,
-        size * costs.sound_bytes,
-        losses,
-        resumed,
-        gone,
-        (float(np.percentile(joined, 50)), float(np.percentile(joined, 99)), float(joined.max())),
+        streams=size,
+        fleets=fleets,
+        machines=fleets * machines,
+        workers=fleets * workers,
+        traffic=size * assumptions.copies * costs.checkpoint_bytes / assumptions.checkpoint_s,
+        sound=size * costs.sound_bytes,
+        losses=losses,
+        moved=resumed,
+        gone=gone,
+        gaps_ms=(float(np.percentile(joined, 50)), float(np.percentile(joined, 99)), float(joined.max())),
     )
 
 

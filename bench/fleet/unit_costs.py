@@ -99,20 +99,20 @@ def measure() -> UnitCosts:
     payload = HEADER.size + 2 * BLOCK
     sound_bytes = 2 * messages_per_s * (payload + FRAME_BYTES) + 2 * messages_per_s * ACK_BYTES
     return UnitCosts(
-        float(np.percentile(steps, 99)),
-        row.cpu_us,
-        snapshot_us,
-        len(data),
-        restore_us,
-        hold_us,
-        ray_save,
-        ray_save_holder,
-        anyio.run(_opens),
-        rank_us,
-        look,
-        ray_call,
-        table_bytes,
-        sound_bytes,
+        step_p99=float(np.percentile(steps, 99)),
+        message=row.cpu_us,
+        snapshot=snapshot_us,
+        checkpoint_bytes=len(data),
+        restore=restore_us,
+        hold=hold_us,
+        ray_save=ray_save,
+        ray_save_holder=ray_save_holder,
+        open=anyio.run(_opens),
+        rank=rank_us,
+        look=look,
+        ray_call=ray_call,
+        table_bytes=table_bytes,
+        sound_bytes=sound_bytes,
     )
 
 
@@ -167,7 +167,17 @@ class _StillCluster:
     def __init__(self, table: FleetTable) -> None:
         self._nodes = [Node(each.node, each.node, 16.0) for each in table.holders]
         self._workers = {
-            each.name: WorkerStatus(each.url, 20, 0.5, 0, 0, 0, False, table.number) for each in table.workers
+            each.name: WorkerStatus(
+                url=each.url,
+                streams=20,
+                filled=0.5,
+                refused=0,
+                resumed=0,
+                checkpoints=0,
+                draining=False,
+                table=table.number,
+            )
+            for each in table.workers
         }
         self._holders = {each.name: HolderStatus(0, 0, 0, 0, 0) for each in table.holders}
 

@@ -160,7 +160,16 @@ def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[Jack
         probe = ("jack_lsp", "-s", name)
         for priority in PRIORITIES:
             command = ("jackd", "-n", name, *priority, "-t", "5000", *driver)
-            server = JackServer(command, environment, probe, log, None, name, rate_hz, block_frames)
+            server = JackServer(
+                command=command,
+                environment=environment,
+                probe=probe,
+                log=log,
+                process=None,
+                name=name,
+                rate_hz=rate_hz,
+                block_frames=block_frames,
+            )
             try:
                 if server.start():
                     yield server

@@ -80,7 +80,16 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
             statistics.append([port.recv() for _, port in servers])
 
         addresses = [address for address, _ in servers]
-        result = hold(addresses, name, streams, options.seconds, options.block, 16000, options.format, ask)
+        result = hold(
+            addresses=addresses,
+            model=name,
+            streams=streams,
+            seconds=options.seconds,
+            block=options.block,
+            rate_hz=16000,
+            form=options.format,
+            begin=ask,
+        )
         ask()
     before, after = statistics
     answers = [each["times"]["answer_us"] for each in after]
@@ -90,7 +99,16 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
     cpu_s = sum(each["cpu_s"] for each in after) - sum(each["cpu_s"] for each in before)
     p99_ms = max(answer["p99"] for answer in answers) / 1e3
     cpu_us = 1e6 * cpu_s / max(1, pulses)
-    return Row(name, behind, options.servers, options.block / 16, result, pulses, cpu_us, p99_ms)
+    return Row(
+        model=name,
+        behind=behind,
+        servers=options.servers,
+        block_ms=options.block / 16,
+        held=result,
+        pulses=pulses,
+        cpu_us=cpu_us,
+        answer_p99_ms=p99_ms,
+    )
 
 
 def text(row: Row, streams: int) -> str:

@@ -15,9 +15,6 @@ import numpy as np
 
 from streaming.protocol.frames import HEADER, INPUT, OUTPUT
 
-JOIN_S = 0.004
-"""Between the first blocks of two clients."""
-
 
 @dataclass
 class Client:
@@ -165,15 +162,15 @@ def hold(
     p50, p99 = np.percentile(times_ms, [50, 99])
     count = len(clients)
     return Held(
-        count,
-        refused,
-        streams - count - len(refused),
-        len(times),
-        late,
-        float(p50),
-        float(p99),
-        float(times_ms.max()),
-        1e6 * computed_s / max(1, blocks),
+        streams=count,
+        refused=refused,
+        lost=streams - count - len(refused),
+        blocks=len(times),
+        late=late,
+        p50_ms=float(p50),
+        p99_ms=float(p99),
+        max_ms=float(times_ms.max()),
+        cpu_us=1e6 * computed_s / max(1, blocks),
     )
 
 

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pulse.chunks.exported import scan_over_pulses
 from pulse.facts import TypedFact
-from pulse.loading.load import is_module, load
+from pulse.loading.load import load
 from pulse.models import Sketch, TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.support.record import record
+from pulse.support.torch_modules import is_module
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable

@@ -56,14 +56,14 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
         parameters += own
     constants = list(_new(_stored_constants(model.graph), set()))
     return CostReport(
-        model.title,
-        model.symbols[0] if len(model.symbols) == 1 else None,
-        _rate(model) if rate_hz is None else rate_hz,
-        tuple(rows),
-        parameters,
-        sum(value.nbytes for value in constants),
-        total,
-        tuple(uncounted),
+        title=model.title,
+        symbol=model.symbols[0] if len(model.symbols) == 1 else None,
+        rate_hz=_rate(model) if rate_hz is None else rate_hz,
+        rows=tuple(rows),
+        parameters=parameters,
+        weight_bytes=sum(value.nbytes for value in constants),
+        work=total,
+        uncounted=tuple(uncounted),
     )
 
 

@@ -18,15 +18,13 @@ from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.pulsify.lengths import least_value_for
-from pulse.pulsify.limit import allows_length
+from pulse.pulsify.limit import nearest_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
 from pulse.tolerance import Oracle, Reference
 
 PULSES = 5
 """The number of pulses after the first frame of every output."""
-NEAR = 4096
-"""The largest distance in frames of a length that the model accepts."""
 RUNS = 6
 """The number of runs of the offline model with random rounding errors."""
 
@@ -95,13 +93,11 @@ def _length(program: Program) -> int:
     shortest = max(
         (least_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
     )
-    length = shortest + PULSES * pulse + pulse // 2 + 1
-    if program.limit is not None:
-        length = min(length, program.limit)
-    near = [*range(length, length + NEAR), *range(length - 1, 0, -1)]
-    for other in near:
-        if allows_length(other, model.symbol, model.assumptions) and other <= (program.limit or other):
-            return other
+    length = nearest_length(
+        shortest + PULSES * pulse + pulse // 2 + 1, model.symbol, model.assumptions, program.limit
+    )
+    if length is not None:
+        return length
     raise WriteError(f"{model.title}: takes no stream of about {length} frames, so there is no test vector")
 
 

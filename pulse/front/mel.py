@@ -47,7 +47,16 @@ def mel(
     draft = Draft(where, {"x": shape})
     x = gather_real(draft, draft["x"], layout)
     bins = draft.require_fixed(x, 2, "the frequencies")
-    bank = _bank(where, bins, n_mels, sample_rate, f_min, f_max, mel_scale, norm)
+    bank = _bank(
+        where=where,
+        bins=bins,
+        n_mels=n_mels,
+        sample_rate=sample_rate,
+        f_min=f_min,
+        f_max=f_max,
+        mel_scale=mel_scale,
+        norm=norm,
+    )
     return draft.model(features=place_real(draft, draft.times(x, bank, "bank"), output_layout))
 
 
@@ -89,9 +98,25 @@ def mel_spectrogram(
     """
     where = "mel_spectrogram"
     draft, y = _bands(
-        where, sample_rate, n_fft, win_length, hop, f_min, f_max, n_mels, window, periodic, beta, power,
-        normalized, center, pad_mode, norm, mel_scale, shape,
-    )  # fmt: skip
+        where=where,
+        sample_rate=sample_rate,
+        n_fft=n_fft,
+        win_length=win_length,
+        hop=hop,
+        f_min=f_min,
+        f_max=f_max,
+        n_mels=n_mels,
+        window=window,
+        periodic=periodic,
+        beta=beta,
+        power=power,
+        normalized=normalized,
+        center=center,
+        pad_mode=pad_mode,
+        norm=norm,
+        mel_scale=mel_scale,
+        shape=shape,
+    )
     y = _logarithm(draft, y, log, floor, offset)
     choice(where, "output_layout", output_layout, REAL)
     return draft.model(features=place_real(draft, y, output_layout))
@@ -139,9 +164,25 @@ def mfcc(
     """
     where = "mfcc"
     draft, y = _bands(
-        where, sample_rate, n_fft, win_length, hop, f_min, f_max, n_mels, window, periodic, beta, power,
-        normalized, center, pad_mode, norm, mel_scale, shape,
-    )  # fmt: skip
+        where=where,
+        sample_rate=sample_rate,
+        n_fft=n_fft,
+        win_length=win_length,
+        hop=hop,
+        f_min=f_min,
+        f_max=f_max,
+        n_mels=n_mels,
+        window=window,
+        periodic=periodic,
+        beta=beta,
+        power=power,
+        normalized=normalized,
+        center=center,
+        pad_mode=pad_mode,
+        norm=norm,
+        mel_scale=mel_scale,
+        shape=shape,
+    )
     y = _logarithm(draft, y, log, floor, offset)
     choice(where, "output_layout", output_layout, REAL)
     y = draft.times(y, _cosines(where, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
@@ -201,12 +242,31 @@ def _bands(
     size = count(where, "win_length", n_fft if win_length is None else win_length)
     mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
     draft, y = draft_spectrum(
-        where, n_fft, max(1, size // 2) if hop is None else hop, win_length, window, periodic, beta, center, mode,
-        normalized, True, shape,
-    )  # fmt: skip
+        where=where,
+        n_fft=n_fft,
+        hop=max(1, size // 2) if hop is None else hop,
+        win_length=win_length,
+        window=window,
+        periodic=periodic,
+        beta=beta,
+        center=center,
+        mode=mode,
+        normalized=normalized,
+        onesided=True,
+        shape=shape,
+    )
     bins = n_fft // 2 + 1
     squares = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
-    bank = _bank(where, bins, n_mels, sample_rate, f_min, f_max, mel_scale, norm)
+    bank = _bank(
+        where=where,
+        bins=bins,
+        n_mels=n_mels,
+        sample_rate=sample_rate,
+        f_min=f_min,
+        f_max=f_max,
+        mel_scale=mel_scale,
+        norm=norm,
+    )
     return draft, draft.times(raise_power(draft, squares, power / 2), bank, "bank")
 
 

@@ -147,7 +147,18 @@ def stft(
     layout, parts = check_layout(where, layout, parts)
     mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
     draft, y = draft_spectrum(
-        where, n_fft, hop, win_length, window, periodic, beta, center, mode, normalized, onesided, shape
+        where=where,
+        n_fft=n_fft,
+        hop=hop,
+        win_length=win_length,
+        window=window,
+        periodic=periodic,
+        beta=beta,
+        center=center,
+        mode=mode,
+        normalized=normalized,
+        onesided=onesided,
+        shape=shape,
     )
     return _spectrum(draft, y, layout, parts)
 

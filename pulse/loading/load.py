@@ -1,6 +1,5 @@
 """``load``: open a model from any source as a ``Loaded``."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +13,7 @@ from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
+from pulse.support.torch_modules import is_module
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:
@@ -62,31 +62,8 @@ def load(
     if isinstance(source, Sketch):
         source, inputs = source.to_model(inputs), None
     if isinstance(source, Loaded | Network | Program):
-        for option, value in {
-            "inputs": inputs,
-            "constants": constants,
-            "budget": budget,
-            "signature": signature,
-        }.items():
-            if value is not None:
-                raise LoadError(
-                    f"{spell(option)} is an option of reading a file, and {_wrap_model(source).title} is read already; "
-                    "give it where the file is read"
-                )
-        model = _wrap_model(source)
-        if isinstance(model.read, StoredProgram):
-            return load_program(model.read, outputs, symbol, chunking)
-        if isinstance(model.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
-            raise LoadError(
-                f"{model.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
-                "chunking, or give the model before it is pulsified"
-            )
-        return replace(
-            model,
-            outputs=model.outputs if outputs is None else outputs,
-            symbol=model.symbol if symbol is None else symbol,
-            chunking=chunking or model.chunking,
-        )
+        of_reading = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}
+        return _reopen(_wrap_model(source), outputs, symbol, chunking, of_reading)
     reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
     opened = _read(source, reading)
     if isinstance(opened, StoredProgram):
@@ -94,10 +71,33 @@ def load(
     return Loaded(opened, outputs, symbol, chunking or DETECT_ALL)
 
 
-def is_module(source: object) -> bool:
-    """Whether the source is a PyTorch module; this does not import PyTorch."""
-    torch: Any = sys.modules.get("torch")
-    return torch is not None and isinstance(source, torch.nn.Module)
+def _reopen(
+    model: Loaded,
+    outputs: Sequence[str] | None,
+    symbol: str | None,
+    chunking: Chunking | None,
+    of_reading: Mapping[str, object],
+) -> Loaded:
+    """A model that is read already, with other options. Raises LoadError: one that only reading a file takes."""
+    for option, value in of_reading.items():
+        if value is not None:
+            raise LoadError(
+                f"{spell(option)} is an option of reading a file, and {model.title} is read already; "
+                "give it where the file is read"
+            )
+    if isinstance(model.read, StoredProgram):
+        return load_program(model.read, outputs, symbol, chunking)
+    if isinstance(model.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
+        raise LoadError(
+            f"{model.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
+            "chunking, or give the model before it is pulsified"
+        )
+    return replace(
+        model,
+        outputs=model.outputs if outputs is None else outputs,
+        symbol=model.symbol if symbol is None else symbol,
+        chunking=chunking or model.chunking,
+    )
 
 
 def _wrap_model(source: Loaded | Network | Program) -> Loaded:

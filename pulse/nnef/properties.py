@@ -126,14 +126,16 @@ def notes_of(
     awaits = zip(*(column(f"pulse.await_{name}", counts) for name in ("frames", "offsets", "lengths")))
     try:
         return Notes(
-            str(column(SYMBOL, 1)[0]),
-            int(column(FRAMES, 1)[0]),
-            ports(sound_names, "input", "pulse.input_delay"),
-            ports(outputs, "output", DELAY),
-            tuple(states),
-            None if end is None else str(end[0]),
-            tuple(AwaitedNote(int(frames), int(offset), str(length)) for frames, offset, length in awaits),
-            tuple(str(text) for text in properties.get("pulse.assumptions", [])),
+            symbol=str(column(SYMBOL, 1)[0]),
+            pulse=int(column(FRAMES, 1)[0]),
+            inputs=ports(sound_names, "input", "pulse.input_delay"),
+            outputs=ports(outputs, "output", DELAY),
+            states=tuple(states),
+            end=None if end is None else str(end[0]),
+            awaits=tuple(
+                AwaitedNote(int(frames), int(offset), str(length)) for frames, offset, length in awaits
+            ),
+            assumptions=tuple(str(text) for text in properties.get("pulse.assumptions", [])),
         )
     except ValueError as error:
         raise LoadError(

@@ -133,14 +133,14 @@ class Notes:
             )
         try:
             return cls(
-                entries["pulse_symbol"],
-                int(entries["pulse_frames"]),
-                tuple(PortNote(**entry) for entry in _list(entries, "pulse_inputs")),
-                tuple(PortNote(**entry) for entry in _list(entries, "pulse_outputs")),
-                tuple(StateNote(**entry) for entry in _list(entries, "pulse_states")),
-                entries.get("pulse_end"),
-                tuple(AwaitedNote(**entry) for entry in _list(entries, "pulse_awaits")),
-                tuple(str(text) for text in _list(entries, "pulse_assumptions")),
+                symbol=entries["pulse_symbol"],
+                pulse=int(entries["pulse_frames"]),
+                inputs=tuple(PortNote(**entry) for entry in _list(entries, "pulse_inputs")),
+                outputs=tuple(PortNote(**entry) for entry in _list(entries, "pulse_outputs")),
+                states=tuple(StateNote(**entry) for entry in _list(entries, "pulse_states")),
+                end=entries.get("pulse_end"),
+                awaits=tuple(AwaitedNote(**entry) for entry in _list(entries, "pulse_awaits")),
+                assumptions=tuple(str(text) for text in _list(entries, "pulse_assumptions")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise LoadError(

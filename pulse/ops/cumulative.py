@@ -16,7 +16,10 @@ from pulse.support.record import record
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """The type in which a running sum is kept: f64 for floats, i64 for integers."""
+    """The type in which a stream keeps a running sum: f64 for floats, i64 for integers.
+
+    The oracle adds int32 in int32 (``accumulator_type``): both wrap around, so the low 32 bits are equal.
+    """
     return np.dtype(np.float64 if np.issubdtype(dtype, np.floating) else np.int64)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.ops.arithmetic import round_inside
+from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.quantize_rows import round_rows
 from pulse.support.record import record
 
@@ -15,40 +16,39 @@ CellKind: TypeAlias = Literal["rnn", "gru", "lstm"]
 
 GATES: Mapping[CellKind, int] = {"rnn": 1, "gru": 3, "lstm": 4}
 """How many gates a cell has; in the order of ONNX: gru z r h, lstm i o f c."""
-CELL_STEPS: Mapping[CellKind, int] = {"rnn": 3, "gru": 14, "lstm": 17}
-"""Operations per element of the state: two additions and an activation per gate; of a gru one product with the reset
-gate, then 1 - z, two products and a sum; of an lstm two products, a sum, tanh and a product. Peepholes come on top."""
+CELL_STEPS: Mapping[CellKind, int] = {"rnn": 1 * 3, "gru": 3 * 3 + 5, "lstm": 4 * 3 + 5}
+"""Operations per element of the state: for each gate two additions and an activation, and for the new state of a gru a
+product with the reset gate, 1 - z, two products and a sum; of an lstm two products, a sum, tanh and a product.
+Peepholes come on top."""
 CELL_CALLS = 6
 """Calls of numpy for each frame of a layer."""
 
-_FORMS: Mapping[str, Callable[[Wide, float, float], Wide]] = {
-    "sigmoid": lambda x, alpha, beta: 1 / (1 + np.exp(-x)),
-    "tanh": lambda x, alpha, beta: np.tanh(x),
-    "relu": lambda x, alpha, beta: np.maximum(x, 0),
-    "affine": lambda x, alpha, beta: alpha * x + beta,
-    "leakyrelu": lambda x, alpha, beta: np.where(x < 0, alpha * x, x),
-    "thresholdedrelu": lambda x, alpha, beta: np.where(x > alpha, x, 0),
-    "scaledtanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
-    "hardsigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
-    "elu": lambda x, alpha, beta: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
-    "softsign": lambda x, alpha, beta: x / (1 + np.abs(x)),
-    "softplus": lambda x, alpha, beta: np.logaddexp(x, 0),
+USUAL_ACTIVATIONS: Mapping[CellKind, tuple[str, ...]] = {
+    "rnn": ("tanh",),
+    "gru": ("sigmoid", "tanh"),
+    "lstm": ("sigmoid", "tanh", "tanh"),
 }
+"""The activations of a cell whose node names none: rnn f; gru f g; lstm f g h."""
 
-PARAMETERS: Mapping[str, tuple[float, ...]] = {
-    "sigmoid": (),
-    "tanh": (),
-    "relu": (),
-    "affine": (1.0, 0.0),
-    "leakyrelu": (0.01,),
-    "thresholdedrelu": (1.0,),
-    "scaledtanh": (1.0, 1.0),
-    "hardsigmoid": (0.2, 0.5),
-    "elu": (1.0,),
-    "softsign": (),
-    "softplus": (),
+ACTIVATION_DEFAULTS: Mapping[str, Mapping[str, float]] = {
+    "sigmoid": {},
+    "tanh": {},
+    "relu": {},
+    "affine": {"alpha": 1.0, "beta": 0.0},
+    "leaky_relu": {"alpha": 0.01},
+    "thresholded_relu": {"alpha": 1.0},
+    "scaled_tanh": {"alpha": 1.0, "beta": 1.0},
+    "hard_sigmoid": {"alpha": 0.2, "beta": 0.5},
+    "elu": {"alpha": 1.0},
+    "softsign": {},
+    "softplus": {},
 }
-"""The activations, and the defaults of the parameters that each takes: alpha, then beta."""
+"""The activations, as the elementwise table spells them, and the parameters that each takes, with their defaults."""
+
+_ONLY_IN_CELLS: Mapping[str, Callable[[Wide, float, float], Wide]] = {
+    "affine": lambda x, alpha, beta: alpha * x + beta,
+    "scaled_tanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
+}
 
 
 @record
@@ -59,11 +59,18 @@ class Activation:
     alpha: float = 0.0
     beta: float = 0.0
 
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Those of alpha and beta that the function takes."""
+        return (self.alpha, self.beta)[: len(ACTIVATION_DEFAULTS[self.name])]
+
     def __call__(self, x: Wide) -> Wide:
-        return _FORMS[self.name](x, self.alpha, self.beta)
+        if self.name in _ONLY_IN_CELLS:
+            return _ONLY_IN_CELLS[self.name](x, self.alpha, self.beta)
+        return ELEMENTWISE[self.name].run(x, *self.parameters)
 
     def __str__(self) -> str:
-        values = (self.alpha, self.beta)[: len(PARAMETERS[self.name])]
+        values = self.parameters
         return self.name + (f"({', '.join(f'{value:g}' for value in values)})" if values else "")
 
 
@@ -120,10 +127,10 @@ class Cell:
         update, reset = gates[:, :size], gates[:, size:]
         last, last_bias = r[2 * size :], bias[2 * size :]
         if self.linear_before_reset:
-            own = reset * (row @ last.T + last_bias)
+            candidate = reset * (row @ last.T + last_bias)
         else:
-            own = self._row(reset * h) @ last.T + last_bias
-        fresh = self._apply(1, x[:, 2 * size :] + own)
+            candidate = self._row(reset * h) @ last.T + last_bias
+        fresh = self._apply(1, x[:, 2 * size :] + candidate)
         return (1 - update) * fresh + update * h
 
     def _lstm(

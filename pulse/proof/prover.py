@@ -79,7 +79,12 @@ def compare(
             judged = _largest_errors(program, feeds, reference)
             if isinstance(judged, str):
                 divergence = Divergence(
-                    "the stream", "input", trial.length, trial.signal, program.backend, None, 0, 0, 0, judged
+                    wire="the stream",
+                    op="input",
+                    length=trial.length,
+                    signal=trial.signal,
+                    backend=program.backend,
+                    reason=judged,
                 )
                 break
             worst = worst.join(judged)
@@ -99,7 +104,17 @@ def compare(
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
     outputs = seen.coverage()
-    return ProofReport(model, backends, tuple(records), skips, outputs, trials, seed, worst, divergence)
+    return ProofReport(
+        model=model,
+        backends=backends,
+        tried=tuple(records),
+        skipped=skips,
+        outputs=outputs,
+        trials=trials,
+        seed=seed,
+        worst=worst,
+        divergence=divergence,
+    )
 
 
 def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:

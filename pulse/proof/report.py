@@ -31,10 +31,10 @@ class Divergence:
     length: int
     signal: Signal
     backend: str
-    frame: int | None
-    offline: float
-    streamed: float
-    allowed: float
+    frame: int | None = None
+    offline: float = 0.0
+    streamed: float = 0.0
+    allowed: float = 0.0
     reason: str = ""
 
     def __str__(self) -> str:
@@ -105,14 +105,14 @@ class Coverage:
         wide = values.astype(np.float64)
         numbers = wide[np.isfinite(wide)] if is_floating(values.dtype) else wide.ravel()
         return Coverage(
-            self.name,
-            self.frames + frames,
-            self.values + values.size,
-            self.finite + numbers.size,
-            min(self.least, float(numbers.min(initial=np.inf))),
-            max(self.largest, float(numbers.max(initial=-np.inf))),
-            self.reads,
-            self.moved,
+            name=self.name,
+            frames=self.frames + frames,
+            values=self.values + values.size,
+            finite=self.finite + numbers.size,
+            least=min(self.least, float(numbers.min(initial=np.inf))),
+            largest=max(self.largest, float(numbers.max(initial=-np.inf))),
+            reads=self.reads,
+            moved=self.moved,
         )
 
     def as_dict(self) -> dict[str, Any]:

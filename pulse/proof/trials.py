@@ -8,7 +8,7 @@ from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
 from pulse.pulsify.lengths import least_value_for
-from pulse.pulsify.limit import allows_length, longest_stream
+from pulse.pulsify.limit import longest_stream, nearest_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.bounds import FAR_FRAMES
 from pulse.support.record import record
@@ -28,8 +28,6 @@ SIGNAL_S, LONG_S, TOTAL_S, MOST_S = 0.1, 0.4, 1.6, 30.0
 streams together; and on a long stream if the user requests one. The whole proof takes about ten times as long."""
 OVERFLOW_PULSES, OVERFLOW_S = 2, 4.0
 """Pulses that a long stream has beyond the longest buffer at least, and what its run may take then."""
-NEAR = 4096
-"""The largest distance in frames of a length that the model accepts."""
 
 
 @record
@@ -170,6 +168,4 @@ def _allowed_length(model: PulsedNetwork, length: int) -> int:
     """The first length from there on that satisfies what the model assumes, if one is near; else one before it."""
     assumptions = model.typed.scope.assumptions
     limit = longest_stream(model.symbol, assumptions)
-    length = length if limit is None else max(1, min(length, limit))
-    near = (*range(length, length + NEAR), *range(length - 1, max(0, length - NEAR), -1))
-    return next((other for other in near if allows_length(other, model.symbol, assumptions)), length)
+    return nearest_length(length, model.symbol, assumptions, limit) or length

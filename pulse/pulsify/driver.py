@@ -67,14 +67,14 @@ def pulsify(
     wiring.graph.views = typed.graph.views_in(_places(typed, wiring)) if typed.graph.views else {}
     checks = add_fault_counters(wiring, wiring.graph.outputs)
     return PulsedNetwork(
-        wiring.graph,
-        typed,
-        stream,
-        frames,
-        inputs,
-        ports,
-        wires,
-        fields,
+        graph=wiring.graph,
+        typed=typed,
+        symbol=stream,
+        pulse=frames,
+        inputs=inputs,
+        outputs=ports,
+        wires=wires,
+        fields=fields,
         awaited=fault_waits(wiring, checks),
         checks=checks,
     )

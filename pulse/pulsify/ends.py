@@ -51,15 +51,15 @@ def _constant_ends(
     if ends.after != 0 or (before > 0 and fact.offset > 0):
         dtype = wiring.graph.fact(outlet).dtype
         op = FillEnds(
-            fact.axis,
-            0,
-            fact.offset,
-            fact.offset,
-            fact.length,
-            "constant",
-            ends.fill,
-            cast_table(ends.head, dtype),
-            cast_table(ends.tail, dtype),
+            axis=fact.axis,
+            overlap=0,
+            offset=fact.offset,
+            shift=fact.offset,
+            length=fact.length,
+            mode="constant",
+            fill=ends.fill,
+            head=cast_table(ends.head, dtype),
+            tail=cast_table(ends.tail, dtype),
         )
         outlet = wiring.add(f"{name}.ends", op, [outlet], fact)
     prefix = (

@@ -1,14 +1,30 @@
-"""The longest stream that a model takes."""
+"""The lengths of streams that a model takes."""
 
 from collections.abc import Sequence
 
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.support.bounds import FAR_FRAMES
 
+NEAR = 4096
+"""The largest distance in frames of a length that the model accepts."""
+
 
 def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:
     """Whether a stream of ``length`` frames satisfies every assumption on this symbol alone."""
     return all(test.eval({symbol: length}) for test in assumptions if test.symbols <= {symbol})
+
+
+def nearest_length(
+    length: int, symbol: Symbol, assumptions: Sequence[TDim], limit: int | None = None
+) -> int | None:
+    """An allowed length of at most ``limit``: the first one from ``length`` on, else the last one before it.
+
+    Looks at ``NEAR`` lengths on each side; None if all of them are refused.
+    """
+    start = length if limit is None else max(1, min(length, limit))
+    stop = start + NEAR if limit is None else min(start + NEAR, limit + 1)
+    near = (*range(start, stop), *range(start - 1, max(0, start - NEAR), -1))
+    return next((other for other in near if allows_length(other, symbol, assumptions)), None)
 
 
 def longest_stream(symbol: Symbol, assumptions: Sequence[TDim]) -> int | None:

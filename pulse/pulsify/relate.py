@@ -1,10 +1,11 @@
 """First pass: the stream axis and rate of every wire, the relation of every node, and all refusals at once."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import permutations
+from itertools import chain, permutations
+from typing import TypeAlias
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
@@ -33,6 +34,8 @@ from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNetwork
 
 TypedNode = Node[TypedFact, Op]
+Objection: TypeAlias = tuple[str, str]
+"""A reason why a node cannot stream, and what would help."""
 
 
 @record
@@ -269,64 +272,74 @@ def _refusal_reason(
     streaming: Sequence[WireFlow],
     symbol: Symbol,
 ) -> Refusal | None:
-    axis = streaming[0].axis if streaming else None
+    """Why a node cannot stream: the first objection; None if there is none."""
+    objections = chain(
+        _objections_to_flows(relation, streaming),
+        _objections_to_lengths(node, relation, facts, streaming),
+        _objections_to_sizes(node, relation, symbol),
+    )
+    first = next(objections, None)
+    if first is None:
+        return None
+    return _refusal(node, streaming[0].axis if streaming else None, relation, *first)
+
+
+def _objections_to_flows(relation: Relation, streaming: Sequence[WireFlow]) -> Iterator[Objection]:
+    """What keeps the inputs from streaming together."""
     if isinstance(relation, Whole):
-        return _refusal(node, axis, relation, relation.reason, relation.help)
+        yield relation.reason, relation.help
     if not streaming and not isinstance(relation, Positional):
-        reason = "its output has the stream's length, but none of its inputs streams"
-        return _refusal(node, None, relation, reason, "make the length a constant")
+        yield (
+            "its output has the stream's length, but none of its inputs streams",
+            "make the length a constant",
+        )
     if any(flow.final for flow in streaming) and not (
         isinstance(relation, Pointwise) and all(flow.final for flow in streaming)
     ):
-        return _refusal(
-            node,
-            axis,
-            relation,
+        yield (
             "it needs frames that are known only when the stream has ended",
             "use them as an output of the model only",
         )
-    if isinstance(relation, Pointwise | Cumulative | Banded):
-        rates = sorted({flow.rate for flow in streaming})
-        if len(rates) > 1:
-            return _refusal(
-                node,
-                axis,
-                relation,
-                f"its inputs stream at different rates {', '.join(map(str, rates))}",
-                "resample one of them",
-            )
-    if isinstance(relation, Pointwise):
-        lengths = {fact.shape[flow.axis] for fact, flow in zip(facts, streaming) if flow.axis is not None}
-        lengths |= {outlet.fact.shape[at] for outlet, at in zip(node.outputs, relation.axes)}
-        if any(at_most_one(*pair) for pair in permutations(lengths, 2)):
-            reason = "one frame of the stream meets all of its frames"
-            advice = "take the first frame (x[..., :1]) by elementwise functions only, or make it an input"
-            return _refusal(node, axis, relation, reason, advice)
+    rates = sorted({flow.rate for flow in streaming})
+    if isinstance(relation, Pointwise | Cumulative | Banded) and len(rates) > 1:
+        yield f"its inputs stream at different rates {', '.join(map(str, rates))}", "resample one of them"
+
+
+def _objections_to_lengths(
+    node: TypedNode, relation: Relation, facts: Sequence[TypedFact], streaming: Sequence[WireFlow]
+) -> Iterator[Objection]:
+    """What keeps the lengths of inputs and outputs from fitting each other."""
+    if not isinstance(relation, Pointwise):
+        return
+    lengths = {fact.shape[flow.axis] for fact, flow in zip(facts, streaming) if flow.axis is not None}
+    lengths |= {outlet.fact.shape[at] for outlet, at in zip(node.outputs, relation.axes)}
+    if any(at_most_one(*pair) for pair in permutations(lengths, 2)):
+        yield (
+            "one frame of the stream meets all of its frames",
+            "take the first frame (x[..., :1]) by elementwise functions only, or make it an input",
+        )
+
+
+def _objections_to_sizes(node: TypedNode, relation: Relation, symbol: Symbol) -> Iterator[Objection]:
+    """What has no constant size: padding, what a pulse needs at once, other axes of the outputs."""
     ends = relation.ends if isinstance(relation, Window) else relation if isinstance(relation, Ends) else None
     if ends is not None and not ends.before.is_const:
-        return _refusal(
-            node,
-            axis,
-            relation,
+        yield (
             f"the padding before the first frame, {ends.before}, depends on the length",
             "pad the front by a constant",
         )
     buffered = max(_buffer_frames(relation), int(ends.before) if ends is not None else 0)
     if buffered > MOST_FRAMES:
-        reason = f"it needs {buffered} frames at once, more than {MOST_FRAMES}"
-        return _refusal(node, axis, relation, reason, "use shorter windows and padding")
-    axes = _axes(relation)
-    for outlet, out_axis in zip(node.outputs, axes):
-        extra = [other for other in outlet.fact.symbolic_axes(symbol) if other != out_axis]
-        if extra:
-            return _refusal(
-                node,
-                axis,
-                relation,
+        yield (
+            f"it needs {buffered} frames at once, more than {MOST_FRAMES}",
+            "use shorter windows and padding",
+        )
+    for outlet, out_axis in zip(node.outputs, _axes(relation)):
+        if any(other != out_axis for other in outlet.fact.symbolic_axes(symbol)):
+            yield (
                 f"its output {outlet.fact} has {symbol.name} on several axes",
                 "limit the reach over time by a window",
             )
-    return None
 
 
 def _buffer_frames(relation: Relation) -> int:

@@ -196,7 +196,16 @@ def _wire_mirrored_window(
         dtype = wiring.graph.fact(frames).dtype
         head, tail = cast_table(outer.head, dtype), cast_table(outer.tail, dtype)
         around = FillEnds(
-            fact.axis, keep, begin, begin, wire.alone.length, "constant", outer.fill, head, tail, keep
+            axis=fact.axis,
+            overlap=keep,
+            offset=begin,
+            shift=begin,
+            length=wire.alone.length,
+            mode="constant",
+            fill=outer.fill,
+            head=head,
+            tail=tail,
+            keep=keep,
         )
         frames = wiring.add(f"{name}.outer", around, [frames], fact)
     frames = wiring.crop(frames, fact.axis, start + keep, start + keep + window.needs(groups), name)

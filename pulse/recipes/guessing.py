@@ -122,7 +122,17 @@ def _complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> G
         back = [f'istft = {{ {transform}, length = "T"{_layout(behind)} }}']
     notes = _transform_notes(bins, back, hop)
     front = [f"stft = {{ {transform}{_layout(layout)} }}"]
-    return Guess(front, back, (), SPECTRA[bins], notes, "spectra", 2 * (bins - 1), layout, behind)
+    return Guess(
+        front=front,
+        back=back,
+        model_lines=(),
+        rate_hz=SPECTRA[bins],
+        notes=notes,
+        kind="spectra",
+        samples=2 * (bins - 1),
+        layout=layout,
+        behind=behind,
+    )
 
 
 def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
@@ -144,7 +154,17 @@ def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -
         notes.append("its output of the same size is taken for a mask")
     notes += _transform_notes(bins, back, hop)
     behind = layout if back else ""
-    return Guess(front, back, lines, SPECTRA[bins], notes, "magnitudes", 2 * (bins - 1), layout, behind)
+    return Guess(
+        front=front,
+        back=back,
+        model_lines=lines,
+        rate_hz=SPECTRA[bins],
+        notes=notes,
+        kind="magnitudes",
+        samples=2 * (bins - 1),
+        layout=layout,
+        behind=behind,
+    )
 
 
 def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:

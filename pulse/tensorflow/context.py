@@ -14,7 +14,7 @@ from pulse.ops.elementwise import Cast
 from pulse.ops.shape import RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.support.record import record
-from pulse.tensorflow.nodes import Function
+from pulse.tensorflow.nodes import Function, called_function
 from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in
 from pulse.typed import TypedNetwork
 
@@ -69,7 +69,16 @@ class TensorflowNode(NodeContext):
         """Wire an ONNX operator with several outputs."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
-        context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), names, self.graph, self.scope)
+        context = NodeContext(
+            op_type=kind,
+            opset=OPSET,
+            wire_name=name,
+            attributes=attributes,
+            inputs=tuple(inputs),
+            outputs=names,
+            graph=self.graph,
+            scope=self.scope,
+        )
         outlets: Any = TRANSLATORS[kind](context)
         return [outlets] if isinstance(outlets, OutletId) else list(cast("Sequence[OutletId]", outlets))
 
@@ -98,10 +107,7 @@ class TensorflowNode(NodeContext):
 
     def function(self, name: str) -> FunctionName:
         """A function among the attributes. Raises LoadError."""
-        value = self.attributes.get(name)
-        if not isinstance(value, FunctionName):
-            raise self.error(f"attribute {name} must name a function; export the model again")
-        return value
+        return called_function(self.attributes, name, self.error)
 
     def read_list(self, name: str, count: int) -> list[int]:
         """A list of integers of that length; ones if it is missing. Raises LoadError."""

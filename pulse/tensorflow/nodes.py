@@ -1,6 +1,6 @@
 """Nodes and functions of a GraphDef, before they are a model."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -68,6 +68,16 @@ class NodeOutput(NamedTuple):
         return cls(name, int(slot))
 
 
+def called_function(
+    attributes: Mapping[str, Any], name: str, error: Callable[[str], Exception]
+) -> FunctionName:
+    """A function among the attributes of a node. Raises what ``error`` makes of a message."""
+    value = attributes.get(name)
+    if not isinstance(value, FunctionName):
+        raise error(f"attribute {name} must name a function; export the model again")
+    return value
+
+
 @record(eq=False)
 class GraphNode:
     """One node.
@@ -103,10 +113,7 @@ class GraphNode:
 
     def function(self, name: str) -> FunctionName:
         """A function among the attributes. Raises LoadError."""
-        value = self.attributes.get(name)
-        if not isinstance(value, FunctionName):
-            raise self.error(f"attribute {name} must name a function; export the model again")
-        return value
+        return called_function(self.attributes, name, self.error)
 
     def type_number(self, *names: str) -> int:
         """The number of the first type attribute that there is; 0 if there is none."""

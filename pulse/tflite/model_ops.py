@@ -48,19 +48,19 @@ class TfliteOp(ModelOp):
         operands = tuple(None if slot is None else inputs[slot] for slot in self.slots)
         names = (wire, *(tensor.name for tensor in self.makes[1:]))
         node = TfliteNode(
-            self.kind,
-            1,
-            wire,
-            self.options,
-            operands,
-            names,
-            target.graph,
-            target.scope,
-            {},
-            self.reads,
-            self.makes,
-            self.body,
-            self.inner,
+            op_type=self.kind,
+            opset=1,
+            wire_name=wire,
+            attributes=self.options,
+            inputs=operands,
+            outputs=names,
+            graph=target.graph,
+            scope=target.scope,
+            captures={},
+            reads=self.reads,
+            makes=self.makes,
+            body=self.body,
+            inner=self.inner,
         )
         result = TRANSLATORS[self.kind](node)
         outlets = [result] if isinstance(result, OutletId) else list(result)

@@ -3,43 +3,21 @@
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from pulse.errors import FactError, InputError, PulseWarning
+from pulse.errors import InputError, PulseWarning
 from pulse.loading.format import read_onnx
-from pulse.models import Model, TypedModel
+from pulse.models import Model
 from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
-from pulse.tolerance import offline
-from pulse.torch.advice import describe_branches
-from pulse.torch.arguments import Dynamic, ModuleCall, read_call
-from pulse.torch.axes import NO_TIME, Axes, describe_time, find_time
-from pulse.torch.comparison import Comparison
-from pulse.torch.exporter import ExportRequest, export, name_outputs, run_example
-from pulse.torch.length_inputs import describe_lengths, follow_lengths
+from pulse.torch.arguments import Dynamic, read_call
+from pulse.torch.axes import NO_TIME
+from pulse.torch.conversion import Conversion
 from pulse.torch.lengths import read_lengths
-from pulse.torch.module import (
-    ModuleOracle,
-    computing_in,
-    float_types,
-    method_module,
-    samples,
-    tensors,
-)
+from pulse.torch.module import float_types, method_module
 from pulse.torch.preservation import preserve_state
-from pulse.torch.silence import silence_exporter
-from pulse.torch.states import (
-    BUFFERS,
-    describe_states,
-    find_buffers,
-    find_states,
-    keep_states,
-    name_results,
-    require_equal_calls,
-    with_buffers,
-)
+from pulse.torch.states import describe_states, keep_states
 
 _EXPORT = threading.RLock()
 """One export at a time: PyTorch's exporter changes the process while it runs."""
@@ -101,84 +79,26 @@ def from_torch(
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
         )
     with _EXPORT, preserve_state(torch, module, call) as state:
-        with silence_exporter(), computing_in(torch, module, f32):
-            result = run_example(torch, module, call, title)
-        state.begin()
-        state_leaves = find_states(torch, call, result, title, states)
-        own = {each.parameter for each in state_leaves}
-
-        def time_of(module: Any, call: ModuleCall) -> Axes:
-            oracle = ModuleOracle(torch, module, call, state.begin, [], f32)
-            return find_time(title, oracle, tensors(torch, call, own))
-
-        with silence_exporter(), computing_in(torch, module, f32):
-            module, call, lengths_of = follow_lengths(
-                torch, module, call, time_of if dynamic is None else None
-            )
-            if lengths_of:
-                result = run_example(torch, module, call, title)
-                state_leaves = find_states(torch, call, result, title, states)
-        _warn(title, describe_lengths(lengths_of))
+        conversion = Conversion(torch, module, call, title, state, f32, states)
+        _warn(title, conversion.follow_lengths(dynamic is None))
         if dynamic is None:
-            with silence_exporter():
-                call = call if call.axes else replace(call, axes=time_of(module, call))
-            _warn(title, [describe_time(call.axes)] if call.axes else [])
-        compared_lengths = read_lengths(lengths, call.frames)
-        if call.axes and states is None:
-            state_leaves = []
-        else:
-            with silence_exporter(), computing_in(torch, module, f32):
-                buffers = find_buffers(torch, module, call, state.begin, title)
-                if buffers:
-                    module, call = with_buffers(torch, module, call, buffers)
-                    result = run_example(torch, module, call, title)
-                    state_leaves += find_states(torch, call, result, title, {BUFFERS: 1})
-        outputs = name_results(torch, result, state_leaves) if state_leaves else name_outputs(torch, result)
-        state.begin()
-        with silence_exporter(), computing_in(torch, module, f32):
-            onnx_export = export(ExportRequest(torch, module, call, opset, title, outputs, state))
+            _warn(title, conversion.find_time())
+        compared_lengths = read_lengths(lengths, conversion.call.frames)
+        conversion.keep_buffers()
+        onnx_export = conversion.export(opset)
         _warn(title, onnx_export.notes)
         read = read_onnx(onnx_export.proto, ignore_value_info=True, tensors=onnx_export.tensors)
-        model = keep_states(read, state_leaves)
+        model = keep_states(read, conversion.state_leaves)
         _warn(title, describe_states(model))
-        _warn(title, [] if call.axes or model.variables or dynamic is not None else [NO_TIME])
+        times = conversion.call.axes or model.variables or dynamic is not None
+        _warn(title, [] if times else [NO_TIME])
         if compare:
-            with silence_exporter():
-                typed = _analyse(model, title, onnx_export.branches)
-                examples = samples(torch, call, list(typed.inputs), title)
-                oracle, precise = (
-                    ModuleOracle(torch, module, call, state.begin, list(typed.outputs), dtype)
-                    for dtype in (f32, torch.float64)
-                )
-                comparison = Comparison(
-                    title,
-                    oracle,
-                    offline(typed),
-                    examples,
-                    call.list_axes(),
-                    precise=precise,
-                    bind=typed.bind,
-                    branches=onnx_export.branches,
-                )
-                notes = comparison.require_equal(compared_lengths, onnx_export.trims)
-                if model.variables:
-                    require_equal_calls(title, oracle, typed, examples, model.variables)
-            _warn(title, notes)
+            _warn(title, conversion.compare(model, onnx_export, compared_lengths))
     for tensor in onnx_export.tensors.values():
         let_pages_go(tensor)
     if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= LARGE:
         let_heap_go()
     return model
-
-
-def _analyse(model: Model, title: str, branches: Sequence[str]) -> TypedModel:
-    """The typed model. Raises FactError, with the conditions on lengths that the example has decided."""
-    try:
-        return model.analyse()
-    except FactError as error:
-        if not branches:
-            raise
-        raise FactError(f"{title}: {error}; {describe_branches(branches)}") from error
 
 
 def _warn(title: str, notes: Sequence[str]) -> None:

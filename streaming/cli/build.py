@@ -88,6 +88,13 @@ def build(
     program = opened.compile(model_options.pulse, "numba", weights, kernel_preparation(), activations)
     folder, plugins = output or Path(symbol), tuple(dict.fromkeys(plugin or ()))
     library = build_model(
-        opened, program, symbol, find_target(target), folder, check, plugins, external_weights
+        opened=opened,
+        program=program,
+        name=symbol,
+        target=find_target(target),
+        folder=folder,
+        checks=check,
+        plugins=plugins,
+        external_weights=external_weights,
     )
     shown.print(library)

@@ -83,7 +83,18 @@ def dump(
         write_text(_matches(match, stage, opened, None, model_options.pulse))
         return
     if stage is not DumpStage.COSTS:
-        write_text(_text(stage, opened, model_options.pulse, backend, weights, threads, dot, activations))
+        write_text(
+            _text(
+                stage=stage,
+                opened=opened,
+                pulse=model_options.pulse,
+                backend=backend,
+                weights=weights,
+                threads=threads,
+                dot=dot,
+                activations=activations,
+            )
+        )
         return
     if dot:
         raise InputError("the costs are a table, not a graph; omit --dot")

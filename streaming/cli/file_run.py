@@ -67,15 +67,15 @@ def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
     first = routes[0].target
     compares = request.model is None and request.read == noisy_path()
     return FileReport(
-        opened,
-        program,
-        result,
-        ", ".join(map(str, sounds.paths)),
-        ", ".join(str(route.target.path) for route in routes),
-        [port.name for route in routes for port in route.ports],
-        sounds.routed,
-        sound.channel,
-        builtin_snr_db(first.path) if compares and first.is_sound and not first.streamed else None,
+        opened=opened,
+        program=program,
+        result=result,
+        source=", ".join(map(str, sounds.paths)),
+        target=", ".join(str(route.target.path) for route in routes),
+        outputs=[port.name for route in routes for port in route.ports],
+        sounds=sounds.routed,
+        channel=sound.channel,
+        snr_db=builtin_snr_db(first.path) if compares and first.is_sound and not first.streamed else None,
     )
 
 

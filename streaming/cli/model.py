@@ -44,15 +44,15 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
     from pulse.api import load
 
     return load(
-        path or model_path(),
-        inputs,
-        constant,
-        options.keep,
-        options.symbol,
-        chunks,
-        options.ignore_value_info,
-        limits,
-        options.signature,
+        source=path or model_path(),
+        inputs=inputs,
+        constants=constant,
+        outputs=options.keep,
+        symbol=options.symbol,
+        chunking=chunks,
+        ignore_value_info=options.ignore_value_info,
+        budget=limits,
+        signature=options.signature,
     )
 
 

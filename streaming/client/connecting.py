@@ -75,26 +75,26 @@ class Servers:
                 )
                 stream.give_up(error)
                 return
-            await stream.go_on(socket, ready)
+            await stream.continue_over(socket, ready)
         stream.fail(ClientError("drain", "the server has closed the connection", "connect again"))
 
     async def _find(self, stream: RemoteStream, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
         """Find a server that resumes a lost stream, without a time limit; its successors in a fleet are asked first."""
-        hello = replace(self._hello, resume=stream.resume)
+        hello = replace(self._hello, resume=stream.resume_name)
         successors = [_with_path(url) for url in stream.successors]
         while True:
             for url in dict.fromkeys([*successors, *self._urls]):
                 follows = url not in successors
                 try:
                     with anyio.fail_after(ATTEMPT_S):
-                        return await self._go_on(until, url, replace(hello, follows=follows), stream)
+                        return await self._resume_on(until, url, replace(hello, follows=follows), stream)
                 except ClientError as error:
                     self._refusals[url] = error.message
                 except TimeoutError:
                     self._refusals[url] = f"{url} does not answer within {ATTEMPT_S:g} s"
                 await anyio.sleep(PAUSE_S)
 
-    async def _go_on(
+    async def _resume_on(
         self, until: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
     ) -> tuple[ClientSocket, Message]:
         """Resume a lost stream on a server, or restart it if all its frames are still here. Raises ClientError."""
@@ -103,7 +103,7 @@ class Servers:
         except ClientError as error:
             if error.code != "resume" or not stream.is_whole:
                 raise
-        again = replace(hello, resume=None, stream=stream.resume)  # under its name: the version stays
+        again = replace(hello, resume=None, stream=stream.resume_name)  # under its name: the version stays
         return await self._try(until, url, again)
 
     async def _try(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
@@ -151,7 +151,7 @@ class Servers:
                 pinged = False
             elif not pinged:
                 pinged = True
-                tasks.start_soon(stream.ask_for_life)
+                tasks.start_soon(stream.probe)
             await anyio.sleep(silence_s / CHECKS_PER_SILENCE)
         await stream.cut()
 

@@ -49,10 +49,11 @@ class RemoteStream(NotCopyable):
         self, socket: ClientSocket, ready: Message, format: str, tasks: TaskGroup, keeps: bool = False
     ) -> None:
         self._socket, self._format, self._tasks = socket, format, tasks
-        self.resume: str | None = ready.get("resume") if keeps else None
+        self.resume_name: str | None = ready.get("resume") if keeps else None
         """The name under which another connection resumes the stream; None if it cannot."""
         self._resend = [ResendBuffer(port) for port in map(StreamPort.of_dict, ready["inputs"])]
         self._frames_received: list[int] = list(ready["sent"])
+        """Frames of each streaming output that have arrived."""
         self._sending = anyio.Lock()
         self._flushing = False
         self.id: str = ready["stream"]
@@ -66,14 +67,15 @@ class RemoteStream(NotCopyable):
         self._streaming = [port for port in self.outputs if port.kind != "final"]
         self.events: deque[Message] = deque()
         self.last: Header | None = None
-        self.taken = [0] * len(self.inputs)
+        self.stepped = [0] * len(self.inputs)
         """Frames of each input that the server has stepped."""
         self._epoch = 0
         self._confirms = keeps and ready.get("confirms", False)
         """Whether the server wants to know which checkpoints the client knows of."""
-        self._safe: list[int] = []
+        self._saved: list[int] = []
         """Frames of each input that a checkpoint has."""
-        self._first: list[int] = list(ready["received"])
+        self._next_first: list[int] = list(ready["received"])
+        """The number of the next frame of each input, which begins the next block."""
         self._answers: deque[Message] = deque()
         self._outputs: deque[Outputs] = deque()
         self._finals: Outputs = {}
@@ -111,10 +113,10 @@ class RemoteStream(NotCopyable):
                 if self._opus is not None:
                     await self._send_packets(port, self._opus.encode(port, array))
                     continue
-                if self.resume is not None:
-                    self._resend[port.number].add(self._first[port.number], array)
-                first = self._first[port.number]
-                self._first[port.number] += array.shape[port.axis or 0]
+                if self.resume_name is not None:
+                    self._resend[port.number].add(self._next_first[port.number], array)
+                first = self._next_first[port.number]
+                self._next_first[port.number] += array.shape[port.axis or 0]
                 await self._send_frames(port, array, first)
 
     async def end(self) -> None:
@@ -140,8 +142,8 @@ class RemoteStream(NotCopyable):
         """Begin a new stream; outputs that have not been taken are dropped."""
         async with self._sending:
             self._epoch += 1
-            self._first = [0] * len(self.inputs)
-            self.taken = [0] * len(self.inputs)
+            self._next_first = [0] * len(self.inputs)
+            self.stepped = [0] * len(self.inputs)
             self._frames_received = [0] * len(self._frames_received)
             for buffer in self._resend:
                 buffer.clear()
@@ -162,17 +164,17 @@ class RemoteStream(NotCopyable):
         await self._send({"type": "ping"})
         return await self._answer("pong")
 
-    async def ask_for_life(self) -> None:
-        """Ask the server for any message, which updates ``answered_s``."""
-        await self._send({"type": "ping", "for_life": True})
+    async def probe(self) -> None:
+        """Ping a server that may be silent: its answer only updates ``answered_s``."""
+        await self._send({"type": "ping", "probe": True})
 
-    async def _confirm(self, epoch: int, safe: list[int]) -> None:
+    async def _confirm(self, epoch: int, saved: list[int]) -> None:
         """Tell the server that all outputs before a checkpoint are here."""
         with suppress(ClientError):  # of a connection that has ended, which its reader tells
-            await self._socket.send(write_message({"type": "confirm", "epoch": epoch, "safe": safe}))
+            await self._socket.send(write_message({"type": "confirm", "epoch": epoch, "safe": saved}))
 
     async def cut(self) -> None:
-        """Cut the connection and treat it as lost."""
+        """Cut the connection of a silent server and treat it as lost: another one may resume the stream."""
         await self._socket.cut()
 
     async def process(self, blocks: Iterable[Block] | AsyncIterable[Block]) -> AsyncGenerator[Outputs]:
@@ -223,13 +225,13 @@ class RemoteStream(NotCopyable):
             self._changed.set()
 
     def fail(self, error: Exception) -> None:
-        """End the stream with an error, raised where outputs are taken, or by the next ``send``."""
+        """End the stream with an error, which the next ``send``, or who takes outputs, gets; the first one stays."""
         self._error = self._error or error
         self._changed.set()
 
     def give_up(self, error: ClientError) -> None:
-        """End the stream, because no server resumes it."""
-        self.resume = None
+        """End the stream for good: no other connection is tried, whatever the error."""
+        self.resume_name = None
         self._error = error
         self._changed.set()
 
@@ -241,16 +243,16 @@ class RemoteStream(NotCopyable):
     @property
     def lost(self) -> bool:
         """Whether the connection is lost and another one should follow."""
-        return self.resume is not None and (self._error is None or self._error_code in RETRYABLE_CODES)
+        return self.resume_name is not None and (self._error is None or self._error_code in RETRYABLE_CODES)
 
     @property
     def _error_code(self) -> str:
         return self._error.code if isinstance(self._error, ClientError) else ""
 
-    async def go_on(self, socket: ClientSocket, ready: Message) -> None:
+    async def continue_over(self, socket: ClientSocket, ready: Message) -> None:
         """Continue over another connection: resend the frames that its server does not have."""
         async with self._sending:
-            self._socket, self.resume, self._error = socket, ready["resume"], None
+            self._socket, self.resume_name, self._error = socket, ready["resume"], None
             self._confirms = ready.get("confirms", False)
             self.connections += 1
             self.successors = ready.get("urls", [])
@@ -299,10 +301,10 @@ class RemoteStream(NotCopyable):
         elif kind == "event" and current:
             self.events.append(message)
         elif kind == "ack" and current:
-            self.taken = message["taken"]
-            if self._confirms and message["safe"] != self._safe:
-                self._safe = message["safe"]
-                self._tasks.start_soon(self._confirm, self._epoch, self._safe)
+            self.stepped = message["taken"]
+            if self._confirms and message["safe"] != self._saved:
+                self._saved = message["safe"]
+                self._tasks.start_soon(self._confirm, self._epoch, self._saved)
             for buffer, first in zip(self._resend, message["safe"]):
                 buffer.forget(first)
         elif kind == "servers":
@@ -310,8 +312,8 @@ class RemoteStream(NotCopyable):
         elif kind == "flushed" and current:
             for port, sound in self._opus.ends(message["sent"], self._streaming) if self._opus else ():
                 self._add(port, sound)
-            self.taken, self._ended = message["received"], True
-        elif kind in ("pong", "stats", "reset") and "for_life" not in message:
+            self.stepped, self._ended = message["received"], True
+        elif kind in ("pong", "stats", "reset") and "probe" not in message:
             self._answers.append(message)
 
     def _add(self, port: StreamPort, sound: Array) -> None:
@@ -358,8 +360,8 @@ class RemoteStream(NotCopyable):
 
     async def _send_packets(self, port: StreamPort, packets: Iterable[tuple[int, bytes]]) -> None:
         for count, packet in packets:
-            first = self._first[port.number]
-            self._first[port.number] += count
+            first = self._next_first[port.number]
+            self._next_first[port.number] += count
             header = Header(INPUT, port.number, self._epoch % EPOCHS, count, first)
             await self._send_message(pack_frames(header, packet))
 

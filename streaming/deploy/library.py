@@ -104,7 +104,17 @@ def build_library(
         if target.machine == "wasm32":
             write_web(deployed, toolchain, compiled, shell, needs, work, result)
         if plugins:
-            write_plugins(deployed, plugins, toolchain, compiled, shell, bool(needs), work, result, folder)
+            write_plugins(
+                deployed=deployed,
+                plugins=plugins,
+                toolchain=toolchain,
+                compiled=compiled,
+                shell=shell,
+                needs_math=bool(needs),
+                work=work,
+                result=result,
+                folder=folder,
+            )
         _write_texts(deployed, target, needs, vector, result)
         outcome = _try(deployed, target, toolchain, result, work, checks)
         sizes = {
@@ -113,7 +123,16 @@ def build_library(
             if path.is_file()
         }
         _move(result, folder)
-    return Library(deployed, target, toolchain, folder, sizes, needs, vector, outcome)
+    return Library(
+        deployed=deployed,
+        target=target,
+        toolchain=toolchain,
+        folder=folder,
+        sizes=sizes,
+        needs=needs,
+        vector=vector,
+        outcome=outcome,
+    )
 
 
 def _link(

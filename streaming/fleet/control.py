@@ -32,7 +32,7 @@ class FleetStatus:
     """The status of a fleet at one moment.
 
     wanted    version -> number of workers wanted
-    short     version -> number of workers for which no node has CPUs
+    shortage  version -> number of workers for which no node has CPUs
     leaving   workers and nodes to be emptied
     problems  the latest problems, as text
     lost      the number of workers that ended by themselves since the control started
@@ -113,15 +113,15 @@ class FleetControl(NotCopyable):
     def status(self) -> FleetStatus:
         """The status as last observed."""
         return FleetStatus(
-            self._table,
-            tuple(self._nodes.values()),
-            dict(self._statuses),
-            dict(self._holder_statuses),
-            dict(self._wanted_workers),
-            dict(self._plan.shortage),
-            tuple(sorted(self._leaving)),
-            tuple(self._problems),
-            self._lost,
+            table=self._table,
+            nodes=tuple(self._nodes.values()),
+            workers=dict(self._statuses),
+            holders=dict(self._holder_statuses),
+            wanted=dict(self._wanted_workers),
+            shortage=dict(self._plan.shortage),
+            leaving=tuple(sorted(self._leaving)),
+            problems=tuple(self._problems),
+            lost=self._lost,
         )
 
     def reconcile(self, now_s: float) -> None:

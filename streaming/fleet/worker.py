@@ -82,14 +82,14 @@ class FleetWorker(NotCopyable):
         loads = [admission.load(worker) for worker in service.workers]
         counts = service.counts
         return WorkerStatus(
-            self.url,
-            len(service.connections),
-            max(sum(loads) / len(loads) / service.settings.budget, admission.loop_part),
-            counts[BUSY],
-            counts["resumed"],
-            counts["checkpoints"],
-            admission.draining,
-            self.membership.table.number,
+            url=self.url,
+            streams=len(service.connections),
+            filled=max(sum(loads) / len(loads) / service.settings.budget, admission.loop_part),
+            refused=counts[BUSY],
+            resumed=counts["resumed"],
+            checkpoints=counts["checkpoints"],
+            draining=admission.draining,
+            table=self.membership.table.number,
         )
 
     def set_table(self, table: FleetTable) -> None:

@@ -45,16 +45,16 @@ class Capture(NotCopyable):
         self._control = ControlBlock.new()
         self._host = host
         self._request = StreamRequest(
-            stream_callback.address,
-            self._control.address,
-            source,
-            None,
-            channels,
-            0,
-            rate_hz,
-            block_frames,
-            latency,
-            self._finish,
+            callback_address=stream_callback.address,
+            user_address=self._control.address,
+            source=source,
+            target=None,
+            channels_in=channels,
+            channels_out=0,
+            rate_hz=rate_hz,
+            block_frames=block_frames,
+            latency=latency,
+            finished=self._finish,
         )
         self._stream: OpenStream | None = None
         self.event = NativeEvent()

@@ -39,19 +39,19 @@ class PipelineStatistics:
         self._before = now_s, computed
         missed = pipeline.control_block.missed
         return LiveStatistics(
-            now_s - self._started_s,
-            self.counters(stalls, reopened),
-            delay,
-            pipeline.deadline_s,
-            latency_of(times.total, pipeline.deadline_s, missed),
-            latency_of(times.waiting),
-            latency_of(times.compute),
-            _both(times.callbacks),
-            _both(times.intervals),
-            self._captured.peaks(),
-            self._played.peaks() if pipeline.stream_config.channels_out else (),
-            (computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
-            notes,
+            elapsed_s=now_s - self._started_s,
+            counters=self.counters(stalls, reopened),
+            delay=delay,
+            deadline_s=pipeline.deadline_s,
+            total=latency_of(times.total, pipeline.deadline_s, missed),
+            waiting=latency_of(times.waiting),
+            compute=latency_of(times.compute),
+            callback=_both(times.callbacks),
+            interval=_both(times.intervals),
+            levels_in=self._captured.peaks(),
+            levels_out=self._played.peaks() if pipeline.stream_config.channels_out else (),
+            load=(computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
+            notes=notes,
         )
 
     def counters(self, stalls: int = 0, reopened: int = 0) -> Counters:

@@ -79,15 +79,15 @@ class Streams:
         one, other = self.source, self.target
         apart = other is not None and one.index != other.index
         self.stream_config = StreamConfig(
-            plan.rate_hz,
-            rate,
-            rate,
-            channels_in,
-            channels_out,
-            channels,
-            frames,
-            apart,
-            routing.input_channels,
+            rate_hz=plan.rate_hz,
+            rate_in_hz=rate,
+            rate_out_hz=rate,
+            channels_in=channels_in,
+            channels_out=channels_out,
+            channels=channels,
+            block_frames=frames,
+            two_clocks=apart,
+            input_channels=routing.input_channels,
         )
         self.in_callback = False
         """Whether a callback of a stopped device has not returned, and may still use the pipeline."""
@@ -113,17 +113,17 @@ class Streams:
     def open(self, pipeline: Pipeline, finished: Finished) -> None:
         """Open all devices and start their callbacks, output-only ones first. Raises DeviceError: none is open then."""
         request = StreamRequest(
-            pipeline.callback_address,
-            pipeline.address,
-            self.source,
-            self.target,
-            self.stream_config.channels_in,
-            self.stream_config.channels_out,
-            self.stream_config.rate_in_hz,
-            self.stream_config.block_frames,
-            self._plan.latency,
-            finished,
-            pipeline.delay_frames,
+            callback_address=pipeline.callback_address,
+            user_address=pipeline.address,
+            source=self.source,
+            target=self.target,
+            channels_in=self.stream_config.channels_in,
+            channels_out=self.stream_config.channels_out,
+            rate_hz=self.stream_config.rate_in_hz,
+            block_frames=self.stream_config.block_frames,
+            latency=self._plan.latency,
+            finished=finished,
+            delay_frames=pipeline.delay_frames,
         )
         requests = (
             [request.only_target(), request.only_source()] if self.stream_config.two_clocks else [request]

@@ -176,18 +176,18 @@ class VirtualHost:
         plays = next((number for number, device in there if device.outputs), None)
         return [
             Device(
-                number,
-                device.name,
-                "virtual",
-                device.inputs,
-                device.outputs,
-                device.rate_hz,
-                device.input_latency_s,
-                device.input_latency_s,
-                device.output_latency_s,
-                device.output_latency_s,
-                number == first_input,
-                number == plays,
+                index=number,
+                name=device.name,
+                host_api="virtual",
+                inputs=device.inputs,
+                outputs=device.outputs,
+                default_rate_hz=device.rate_hz,
+                low_input_latency_s=device.input_latency_s,
+                high_input_latency_s=device.input_latency_s,
+                low_output_latency_s=device.output_latency_s,
+                high_output_latency_s=device.output_latency_s,
+                default_in=number == first_input,
+                default_out=number == plays,
             )
             for number, device in there
         ]

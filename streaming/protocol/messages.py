@@ -1,4 +1,15 @@
-"""Text messages: JSON objects with a ``type``."""
+"""Text messages: JSON objects with a ``type``.
+
+Messages count the frames of each port in the epoch. What their words mean, and where a count is kept:
+
+- ``received``: read by the server from the socket (``OpenStream.received``)
+- ``taken``: stepped by the server (``RemoteStream.stepped``)
+- ``safe``: in a checkpoint that the store has (``saved`` in both sides)
+- ``sent``: of an output, sent by the server (``Checkpoint.sent``)
+- ``first``: the number of the first frame of a block, so also the count of frames before it
+
+``resume`` is not a count: it is the name of the stream's checkpoints (``RemoteStream.resume_name``).
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -87,17 +98,17 @@ class Hello:
         if outputs is not None and not _is_texts(outputs):
             raise _wrong(f"outputs {outputs!r}", "give a list of names")
         return cls(
-            _text(message, "model"),
-            _count(message, "rate"),
-            format,
-            _count(message, "block"),
-            None if outputs is None else tuple(cast("Iterable[str]", outputs)),
-            _text(message, "token"),
-            _text(message, "resume"),
-            _count(message, "skip"),
-            _text(message, "stream"),
-            _flag(message, "follows"),
-            _flag(message, "confirms"),
+            model=_text(message, "model"),
+            rate=_count(message, "rate"),
+            format=format,
+            block=_count(message, "block"),
+            outputs=None if outputs is None else tuple(cast("Iterable[str]", outputs)),
+            token=_text(message, "token"),
+            resume=_text(message, "resume"),
+            skip=_count(message, "skip"),
+            stream=_text(message, "stream"),
+            follows=_flag(message, "follows"),
+            confirms=_flag(message, "confirms"),
         )
 
     def as_message(self) -> Message:

@@ -46,20 +46,29 @@ class StreamPort:
         kind = "sound" if port.is_sound else "frames" if port.streams else "final"
         shape = tuple(None if place == port.axis else size for place, size in enumerate(port.shape))
         rate = float(rate_hz * port.rate) if rate_hz is not None and port.streams else None
-        return cls(number, port.name, kind, name, shape, port.axis, rate, port.delay)
+        return cls(
+            number=number,
+            name=port.name,
+            kind=kind,
+            dtype=name,
+            shape=shape,
+            axis=port.axis,
+            rate=rate,
+            delay=port.delay,
+        )
 
     @classmethod
     def of_dict(cls, fields: Mapping[str, Any]) -> "StreamPort":
         """Create a port from a dictionary of ``as_dict``."""
         return cls(
-            fields["port"],
-            fields["name"],
-            fields["kind"],
-            fields["dtype"],
-            tuple(fields["shape"]),
-            fields["axis"],
-            fields["rate"],
-            fields.get("delay", 0),
+            number=fields["port"],
+            name=fields["name"],
+            kind=fields["kind"],
+            dtype=fields["dtype"],
+            shape=tuple(fields["shape"]),
+            axis=fields["axis"],
+            rate=fields["rate"],
+            delay=fields.get("delay", 0),
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ PACKED_PART = 0.4
 
 
 class Admission(NotCopyable):
-    """Decides which streams are accepted. All refusals are WireErrors with a hint.
+    """Decides which streams are accepted. All refusals are ProtocolErrors with a hint.
 
     loop_part  the part of the last second in which the event loop computed; the server sets it
     """

@@ -1,4 +1,8 @@
-"""Connection: one WebSocket and its stream. It only converts bytes to blocks and answers to bytes; workers compute."""
+"""Connection: one WebSocket and its stream.
+
+It converts bytes to blocks and answers to bytes, holds a client back that sends too fast, saves checkpoints and resumes
+from them. Workers compute.
+"""
 
 import asyncio
 import time
@@ -47,10 +51,10 @@ def flatten_errors(error: BaseException) -> Iterator[BaseException]:
 class Connection(NotCopyable):
     """Serves one client, from its WebSocket's first byte to the last.
 
-    token   the token in the headers; None if there is none
-    counts  the server's counts, which this adds to
+    token        the token in the headers; None if there is none
+    counts       the server's counts, which this adds to
     checkpoints  the store for the stream's checkpoints
-    placement  the placement of streams in a fleet
+    placement    the placement of streams in a fleet
     """
 
     why_not = "it is an open connection"
@@ -68,12 +72,12 @@ class Connection(NotCopyable):
     ) -> None:
         self.id = uuid4().hex
         self.address = address
-        self.open: OpenStream | None = None
+        self.stream: OpenStream | None = None
         self.began = time.time()
         self._socket, self._token = socket, token
         self._admission, self._limits, self._counts = admission, limits, counts
         self._checkpoints, self._placement = checkpoints, placement
-        self._resume = ""
+        self._stream_name = ""
         self._generation = 0
         self._unsaved: Checkpoint | None = None
         self._unconfirmed = Unconfirmed(confirms=False)
@@ -117,7 +121,7 @@ class Connection(NotCopyable):
 
     def as_dict(self) -> dict[str, Any]:
         """The connection as JSON, for the status."""
-        stream = self.open
+        stream = self.stream
         return {
             "stream": self.id,
             "address": self.address,
@@ -129,7 +133,7 @@ class Connection(NotCopyable):
 
     def tell_successors(self) -> None:
         """Tell the client which servers continue its stream if this one is lost, after a change of servers."""
-        if self._placement is not None and self.open is not None:
+        if self._placement is not None and self.stream is not None:
             self._push({"type": "servers", **self._successors(self._placement)})
 
     def check(self, now: float) -> None:
@@ -153,30 +157,30 @@ class Connection(NotCopyable):
             if hello is None:
                 return "left"
             model = self._admission.model(hello, self._token)
-            self._resume = self._name(hello)
+            self._stream_name = self._name(hello)
             checkpoint = await self._load(model.name, hello)
             worker = self._admission.worker(model)
             form = model.form(hello)
             self._pace = Pace(self._limits, form.client_hz)
             stream = model.open_stream(worker, hello, form, self._deliver, checkpoint)
-            self.open = OpenStream(model, stream, worker, form, self._limits, checkpoint)
+            self.stream = OpenStream(model, stream, worker, form, self._limits, checkpoint)
             self._unconfirmed = Unconfirmed(hello.confirms, checkpoint)
-            self._push(self._ready(self.open))
+            self._push(self._ready(self.stream))
             for message in () if checkpoint is None else checkpoint.outputs:
                 self._push(message)
             reason = "lost"
             try:
                 async with anyio.create_task_group() as tasks:
                     if self._checkpoints is not None:
-                        tasks.start_soon(self._save, self.open, self._checkpoints)
+                        tasks.start_soon(self._save, self.stream, self._checkpoints)
                     self._protocol.hand_over(self._take, self._send_waiting)
                     reason = await self._until_gone()
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(CLOSED_S, shield=True):
-                    await self.open.close()
+                    await self.stream.close()
                     if reason == "left" and self._checkpoints is not None:
-                        await anyio.to_thread.run_sync(self._checkpoints.remove, self._resume)
+                        await anyio.to_thread.run_sync(self._checkpoints.remove, self._stream_name)
             return reason
         finally:
             self._admission.leave(self.address)
@@ -199,7 +203,7 @@ class Connection(NotCopyable):
             "version": VERSION,
             "stream": self.id,
             **stream.as_dict(),
-            **({"resume": self._resume, "confirms": True} if self._resume else {}),
+            **({"resume": self._stream_name, "confirms": True} if self._stream_name else {}),
             **({} if self._placement is None else self._successors(self._placement)),
             "limits": {
                 "message_bytes": self._limits.message_bytes,
@@ -209,7 +213,7 @@ class Connection(NotCopyable):
         }
 
     def _successors(self, placement: Placement) -> dict[str, Any]:
-        return {"urls": list(placement.successors(self._resume))}
+        return {"urls": list(placement.successors(self._stream_name))}
 
     async def _until_gone(self) -> str:
         """Wait until the client is gone; messages go to ``_take`` meanwhile."""
@@ -219,7 +223,7 @@ class Connection(NotCopyable):
 
     def _take(self, message: bytes | str) -> None:
         """Handle a message of the client."""
-        stream = self.open
+        stream = self.stream
         if stream is None or self._ending is not None or self._failure is not None:
             return
         try:
@@ -234,7 +238,7 @@ class Connection(NotCopyable):
             if hold_s > 0:
                 self._counts["held_back"] += 1
                 self._held_until = now + hold_s
-                asyncio.get_running_loop().call_later(hold_s, self._go_on)
+                asyncio.get_running_loop().call_later(hold_s, self._read_again)
             if stream.is_ahead() or hold_s > 0:
                 self._is_held = True
                 self._protocol.hold()
@@ -244,18 +248,18 @@ class Connection(NotCopyable):
             self._failure = error
             self._scope.cancel()
 
-    def _go_on(self) -> None:
+    def _read_again(self) -> None:
         """Resume reading, if it is time and there is space."""
-        if not self._is_held or self.open is None or self._ending is not None:
+        if not self._is_held or self.stream is None or self._ending is not None:
             return
         try:
-            if self.open.is_ahead() or time.monotonic() < self._held_until:
+            if self.stream.is_ahead() or time.monotonic() < self._held_until:
                 return
         except ProtocolError as error:
             self.end(error)
             return
         self._is_held = False
-        self._protocol.go_on()
+        self._protocol.resume_reading()
 
     def _follow(self, stream: OpenStream, message: dict[str, object]) -> None:
         kind = message["type"]
@@ -274,7 +278,7 @@ class Connection(NotCopyable):
 
     def _deliver(self, answer: Answer) -> None:
         """Send a lane's answer."""
-        stream = self.open
+        stream = self.stream
         if stream is None:
             return
         if self._checkpoints is not None:
@@ -282,7 +286,7 @@ class Connection(NotCopyable):
         acks = stream.note(answer)
         self._send([*answer.messages, *acks] if acks else answer.messages, answer.step)
         if self._is_held:
-            self._go_on()
+            self._read_again()
         if answer.error is not None:
             self._push(answer.error)
         if answer.checkpoint is not None:
@@ -303,8 +307,8 @@ class Connection(NotCopyable):
         """Send a message, or end the stream with an error, after all waiting messages."""
         data = message if isinstance(message, ProtocolError) else _message_data(message)
         self._outbox.append((data, step))
-        if self.open is not None and not isinstance(data, ProtocolError):
-            self._stalled = self.open.add_unsent(len(data)) or self._stalled
+        if self.stream is not None and not isinstance(data, ProtocolError):
+            self._stalled = self.stream.add_unsent(len(data)) or self._stalled
         self._send_waiting()
 
     def _send_waiting(self) -> None:
@@ -320,16 +324,16 @@ class Connection(NotCopyable):
                 return
             self._protocol.write(message)
             self._counts["messages_out"] += 1
-            if self.open is not None:
-                self.open.add_unsent(-len(message))
+            if self.stream is not None:
+                self.stream.add_unsent(-len(message))
             self._note_sent(step)
-        if self.open is not None and self._stalled and self.open.has_space:
+        if self.stream is not None and self._stalled and self.stream.has_space:
             self._stalled = False
-            self.open.wake()
+            self.stream.wake()
 
     def _note_sent(self, step: Step | None) -> None:
-        if step is not None and self.open is not None:
-            self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
+        if step is not None and self.stream is not None:
+            self.stream.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
     def _name(self, hello: Hello) -> str:
         """Return the name of the stream's checkpoints. Raises ProtocolError: another server has the stream."""
@@ -351,7 +355,7 @@ class Connection(NotCopyable):
             raise ProtocolError(
                 "resume", f"the checkpoint is of {checkpoint.model}, not of {model}", "give its model"
             )
-        self._resume, self._generation = hello.resume, generation + 1
+        self._stream_name, self._generation = hello.resume, generation + 1
         self._counts["resumed"] += 1
         return checkpoint
 
@@ -368,7 +372,9 @@ class Connection(NotCopyable):
                 checkpoint = last
             if checkpoint is None:
                 continue
-            if not await anyio.to_thread.run_sync(store.save, self._resume, self._generation, checkpoint):
+            if not await anyio.to_thread.run_sync(
+                store.save, self._stream_name, self._generation, checkpoint
+            ):
                 self._counts["checkpoints_refused"] += 1
                 continue
             self._counts["checkpoints"] += 1

@@ -57,7 +57,7 @@ class OpenStream(NotCopyable):
         self.pulses = self._whole_pulses()
         """Pulses stepped in this epoch."""
         self._acknowledged = self.pulses
-        self._safe = self.received.copy()
+        self._saved = self.received.copy()
         self._flushed = False
         self._closed = anyio.Event()
 
@@ -128,7 +128,7 @@ class OpenStream(NotCopyable):
         """Begin a new epoch."""
         self.epoch += 1
         self.received, self.pulses, self._acknowledged = [0] * len(self.received), 0, 0
-        self._safe = self.received.copy()
+        self._saved = self.received.copy()
         self._flushed = False
         self._stream.orders.append("reset")
         self.wake()
@@ -163,15 +163,15 @@ class OpenStream(NotCopyable):
             min(received, self._form.client_frames(self.pulses * self.model.frames[port.name]))
             for received, port in zip(self.received, self.model.inputs)
         ]
-        safe = self._safe if self.model.saves else frames
+        safe = self._saved if self.model.saves else frames
         return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
 
     def note_saved(self, checkpoint: Checkpoint) -> list[Message]:
         """Note that a checkpoint is on the disk. Returns its acknowledgement."""
         if checkpoint.epoch != self.epoch:
             return []
-        self._safe = list(checkpoint.received)
-        return [{"type": "ack", "epoch": self.epoch, "taken": self._safe, "safe": self._safe}]
+        self._saved = list(checkpoint.received)
+        return [{"type": "ack", "epoch": self.epoch, "taken": self._saved, "safe": self._saved}]
 
     def is_ahead(self) -> bool:
         """Whether an input is farther ahead of the steps than the window. Raises ProtocolError: it would remain so."""

@@ -39,10 +39,10 @@ logger = logging.getLogger("pulse.serve")
 class Service(NotCopyable):
     """A server without its sockets.
 
-    counts  counts of events: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
+    counts     counts of events: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
     store      stores checkpoints, in place of the folder of the settings
     placement  the placement of streams in a fleet; None for a single server
-    Raises  InputError: a model that cannot be served
+    Raises     InputError: a model that cannot be served
     """
 
     why_not = "it has threads"
@@ -93,14 +93,14 @@ class Service(NotCopyable):
     async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
         """Serve one client, until it is gone."""
         connection = Connection(
-            socket,
-            address,
-            token,
-            self.admission,
-            self.settings.limits,
-            self.counts,
-            self.checkpoints,
-            self.placement,
+            socket=socket,
+            address=address,
+            token=token,
+            admission=self.admission,
+            limits=self.settings.limits,
+            counts=self.counts,
+            checkpoints=self.checkpoints,
+            placement=self.placement,
         )
         self.connections.add(connection)
         reason = "failed"
@@ -109,7 +109,7 @@ class Service(NotCopyable):
         finally:
             self.connections.discard(connection)
             self.counts[f"ended_{reason}"] += 1
-            stream = connection.open
+            stream = connection.stream
             if stream is not None:
                 self.counts["streams"] += 1
                 self._past[stream.model.name].merge(stream.times)
@@ -156,8 +156,8 @@ class Service(NotCopyable):
         total = StreamTimes()
         total.merge(self._past[model])
         for connection in list(self.connections):
-            if connection.open is not None and connection.open.model.name == model:
-                total.merge(connection.open.times)
+            if connection.stream is not None and connection.stream.model.name == model:
+                total.merge(connection.stream.times)
         return total
 
     def _deliver(self, worker: LaneWorker) -> None:

@@ -28,7 +28,7 @@ EXTENSION = "pulse.stream"
 """The key of the protocol in the scope of a WebSocket."""
 BINARY, TEXT = 0x82, 0x81
 """The first bytes of frames that are whole messages."""
-CONTINUATION, CONTROL = 0, 8
+CONTROL = 8
 MASKED, LONG, LONGER = 0x80, 126, 127
 MASK_BYTES = 4
 Take = Callable[[bytes | str], None]
@@ -73,13 +73,13 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._pause_reading(False)
 
     def hold(self) -> None:
-        """Stop reading until ``go_on``."""
+        """Stop reading until ``resume_reading``."""
         if not self._held:
             self._held = True
             self._pause_reading(True)
 
-    def go_on(self) -> None:
-        """Resume reading."""
+    def resume_reading(self) -> None:
+        """Read again, waiting messages first."""
         self._held = False
         while self._waiting and not self._held:
             self._give(self._waiting.popleft())

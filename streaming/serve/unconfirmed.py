@@ -28,7 +28,7 @@ class Unconfirmed:
         self._bytes = sum(map(len, self._messages))
         self._dropped = 0
         self._checkpoints: deque[tuple[tuple[int, ...], int]] = deque()
-        """Frames that each input had had, and messages given before: of each checkpoint that is not confirmed."""
+        """Of each checkpoint that is not confirmed: its frames of each input, and the messages given before it."""
 
     def add(self, epoch: int, messages: Iterable[Message]) -> None:
         """Keep the outputs of an answer."""
@@ -50,14 +50,17 @@ class Unconfirmed:
         self._checkpoints.append((checkpoint.received, self._dropped + len(self._messages)))
         return replace(checkpoint, outputs=tuple(self._messages))
 
-    def confirm(self, epoch: int, received: tuple[int, ...]) -> None:
-        """The client has all outputs before the checkpoint with these numbers."""
-        if epoch != self._epoch or all(each != received for each, _ in self._checkpoints):
+    def confirm(self, epoch: int, saved: tuple[int, ...]) -> None:
+        """Note that the client has all outputs before a checkpoint.
+
+        saved  frames of each input in it: ``received`` of the checkpoint, ``safe`` in messages
+        """
+        if epoch != self._epoch or all(each != saved for each, _ in self._checkpoints):
             return
         while self._checkpoints:
             confirmed, count = self._checkpoints.popleft()
             self._drop(count)
-            if confirmed == received:
+            if confirmed == saved:
                 return
 
     def _drop(self, count: int) -> None:

@@ -131,15 +131,15 @@ def stream_sound(
         out.event_count for out in outs if isinstance(out, FramesOutput) and out.event_count is not None
     ]
     return FileRun(
-        sessions[0].session.frames_in,
-        streams,
-        sum(out.nonfinite for out in outs),
-        latency,
-        time.perf_counter() - start_s,
-        feed.samples,
-        tuple(out.written for out in outs if isinstance(out, SoundOutput)),
-        sum(counts) if counts else None,
-        feed.padded,
+        frames=sessions[0].session.frames_in,
+        streams=streams,
+        nonfinite=sum(out.nonfinite for out in outs),
+        latency=latency,
+        elapsed_s=time.perf_counter() - start_s,
+        samples=feed.samples,
+        written=tuple(out.written for out in outs if isinstance(out, SoundOutput)),
+        events=sum(counts) if counts else None,
+        padded=feed.padded,
     )
 
 

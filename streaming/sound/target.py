@@ -71,7 +71,16 @@ class Target:
             raise InputError(
                 f"{path}: events are written by suffix; call the file {path.with_suffix('.' + word)}"
             )
-        return cls(path, None, None, streamed, None, events, word, source)
+        return cls(
+            path=path,
+            form=None,
+            encoding=None,
+            streamed=streamed,
+            descriptor=None,
+            events=events,
+            event_form=word,
+            source=source,
+        )
 
     @classmethod
     def of(

@@ -161,19 +161,19 @@ class LiveStatistics:
     def summary(self) -> StatisticsSummary:
         """Return the present statistics with percentiles."""
         return StatisticsSummary(
-            self.elapsed_s,
-            self.counters,
-            self.delay,
-            self.deadline_s,
-            self.total.summary(),
-            self.waiting.summary(),
-            self.compute.summary(),
-            self.callback.summary(),
-            self.interval.summary(),
-            finite(self.levels_in),
-            finite(self.levels_out),
-            self.load,
-            self.notes,
+            elapsed_s=self.elapsed_s,
+            counters=self.counters,
+            delay=self.delay,
+            deadline_s=self.deadline_s,
+            total=self.total.summary(),
+            waiting=self.waiting.summary(),
+            compute=self.compute.summary(),
+            callback=self.callback.summary(),
+            interval=self.interval.summary(),
+            levels_in=finite(self.levels_in),
+            levels_out=finite(self.levels_out),
+            load=self.load,
+            notes=self.notes,
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -119,18 +119,18 @@ class StatsWriter(NotCopyable):
 
         total = new("total")
         interval = Interval(
-            statistics.elapsed_s,
-            span_s,
-            statistics.counters if before is None else statistics.counters.since(before.counters),
-            total.summary(),
-            new("waiting").summary(),
-            new("compute").summary(),
-            new("callback").summary(),
-            finite(self._levels_in),
-            finite(self._levels_out),
-            self._computed_s / span_s if span_s else 0.0,
-            statistics.delay.total_s,
-            tuple(note for note in statistics.notes if note not in earlier_notes),
+            at_s=statistics.elapsed_s,
+            span_s=span_s,
+            new=statistics.counters if before is None else statistics.counters.since(before.counters),
+            total=total.summary(),
+            waiting=new("waiting").summary(),
+            compute=new("compute").summary(),
+            callback=new("callback").summary(),
+            levels_in=finite(self._levels_in),
+            levels_out=finite(self._levels_out),
+            load=self._computed_s / span_s if span_s else 0.0,
+            delay_s=statistics.delay.total_s,
+            events=tuple(note for note in statistics.notes if note not in earlier_notes),
         )
         return IntervalLine(interval, replace(statistics.summary(), notes=()), HistogramLine.of(total))
 

@@ -1,20 +1,12 @@
 """The demos run, and say what they should."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.demos.scripts import run
 from tests.shared import shared
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "demos" / name), *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_denoise_blocks(tmp_path: Path) -> None:

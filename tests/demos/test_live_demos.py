@@ -13,7 +13,8 @@ import soundfile
 
 from bench.live.server import jack_server
 from streaming.builtin import model_path, noisy_path, voice_path
-from tests.demos.test_demos import ROOT, run
+from tests.demos.measurements import assert_measured
+from tests.demos.scripts import ROOT, run
 from tests.live.playing import JACK, demo_command, playing
 from tests.live.servers import found_here, had
 
@@ -95,14 +96,6 @@ def test_the_probe_notices_silence(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "let something sound while it runs" in result.stdout
     assert not result.stderr
-
-
-def assert_measured(report: str) -> None:
-    """What was measured is what was reported, and that is not nothing."""
-    reported = int(re.search(r"reported +(\d+) frames", report)[1])
-    measured = float(re.search(r"measured +([\d.]+) frames: agrees", report)[1])
-    assert reported > 100
-    assert measured == pytest.approx(reported, abs=0.5)
 
 
 def test_the_demos_on_jack() -> None:

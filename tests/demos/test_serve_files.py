@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.demos.test_demos import ROOT
+from tests.demos.scripts import ROOT
 
 FOLDER = ROOT / "demos" / "serve"
 USER = 10001

@@ -11,9 +11,9 @@ from pulse.onnx.write.model import to_onnx
 from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
 from pulse.runtimes.onnxruntime import RuntimeProgram
+from tests.invariants.backends import backends
 from tests.invariants.graphs import feeds, random_pulsed, shortest
 from tests.invariants.operator_cases import compared, fuzz
-from tests.invariants.test_fuzzed_pulsify import backends
 from tests.pulse.onnx.write.streams import notes_of, reopened
 
 

@@ -1,11 +1,17 @@
 """Families of operators: the same names in every folder that goes by them."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from pulse.onnx.operators import elementwise
+from pulse.onnx.rules import RULES
+from pulse.ops.elementwise import ELEMENTWISE
+from pulse.program.kernels.elementwise_microops import MICRO_OPS
+from tests.invariants.imports import import_graph, modules
+from tests.pulse.cases import families as cases
 from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +59,24 @@ FOLDERS: Mapping[str, frozenset[str]] = {
 }
 """Each folder that goes by families, and what all families in it are made of."""
 
+REGISTRARS: Mapping[str, frozenset[str]] = {
+    "pulse/onnx/operators": frozenset({"pulse.onnx.operators"}),
+    "pulse/tensorflow/operators": frozenset({"pulse.tensorflow.operators"}),
+    "pulse/tflite/operators": frozenset({"pulse.tflite.operators"}),
+    "pulse/nnef/operators": frozenset({"pulse.nnef.operators"}),
+    "pulse/program/lower": frozenset({"pulse.program.lower", "pulse.program.native.interleaved"}),
+    "pulse/program/kernels": frozenset({"pulse.program.kernels.families"}),
+}
+"""Each folder whose files register what they declare, and the modules that import them for that."""
+
+REGISTERS = frozenset(
+    {
+        *("onnx_op", "rule", "writes", "reads", "expands", "tensorflow_op", "tflite_op"),
+        *("lowers", "interleaves", "kernel", "named_kernel"),
+    }
+)
+"""The calls by which a file registers a function."""
+
 OF_GRAPHS = frozenset({"Const", "CountFaults", "Delay", "Source"})
 """Ops that graphs are made of, whatever the model."""
 
@@ -95,6 +119,57 @@ def test_files_bear_the_name_of_their_family(folder: str) -> None:
     assert not strange, (
         f"{folder}: {sorted(strange)}: a file is family.py or family_part.py, of the list above"
     )
+
+
+def registers(path: Path) -> bool:
+    """Whether a file registers a function: by a decorator, or by a call at its top."""
+    decorators = [
+        each
+        for node in tree_of(path).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        for each in node.decorator_list
+    ]
+    calls = [node.value for node in tree_of(path).body if isinstance(node, ast.Expr | ast.Assign)]
+    return bool(names_in(*decorators, *calls) & REGISTERS)
+
+
+def reachable(starts: Iterable[str], graph: Mapping[str, set[str]]) -> set[str]:
+    """Modules, and all that they import."""
+    reached: set[str] = set()
+    waiting = list(starts)
+    while waiting:
+        module = waiting.pop()
+        if module not in reached:
+            reached.add(module)
+            waiting += graph[module]
+    return reached
+
+
+@pytest.mark.parametrize("folder", REGISTRARS)
+def test_every_file_that_registers_is_imported(folder: str) -> None:
+    package = folder.replace("/", ".")
+    files = {
+        name: path
+        for name, path in modules(packages=("pulse",)).items()
+        if name.startswith(package) or name in REGISTRARS[folder]
+    }
+    registering = {name for name, path in files.items() if name not in REGISTRARS[folder] and registers(path)}
+    assert len(registering) >= 15
+    missing = registering - reachable(REGISTRARS[folder], import_graph(files))
+    assert not missing, (
+        f"import {sorted(missing)} in {sorted(REGISTRARS[folder])}: else nothing is registered"
+    )
+
+
+def test_every_file_of_cases_is_a_family_of_cases() -> None:
+    names = {path.stem for path in (ROOT / "tests/pulse/cases").glob("*.py")} - {"__init__"}
+    assert set(cases.FAMILIES) == names - FOLDERS["tests/pulse/cases"]
+
+
+def test_every_elementwise_function_has_a_kernel_an_onnx_operator_and_a_rule() -> None:
+    assert set(ELEMENTWISE) - {"sum", "mean"} <= set(MICRO_OPS), "sum and mean are chains of additions"
+    assert set(ELEMENTWISE) <= {*elementwise.NAMES, *elementwise.WITH_ATTRIBUTES, *elementwise.COMPOSED}
+    assert {*elementwise.PLAIN, *elementwise.WITH_PARAMS} <= set(RULES)
 
 
 def test_every_family_is_there() -> None:

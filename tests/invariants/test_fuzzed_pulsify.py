@@ -1,24 +1,9 @@
 """Any operator, any of its axes made the stream: a right answer or a clean refusal, never anything else."""
 
-import numpy as np
 import pytest
 
-from pulse.errors import CompileError
-from pulse.models import PulsedModel
-from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.program import Program
+from tests.invariants.backends import backends
 from tests.invariants.operator_cases import fuzz
-
-
-def backends(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
-    """Ours, as far as they have the kernels."""
-    programs: list[Program] = []
-    for backend in BACKENDS:
-        try:
-            programs.append(compile_model(model, backend))
-        except CompileError:
-            continue
-    return programs
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

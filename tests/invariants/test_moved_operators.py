@@ -12,10 +12,11 @@ from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.runtimes.onnxruntime import RuntimeProgram
+from tests.invariants.backends import backends
 from tests.invariants.fronts import FRONTS, Front
 from tests.invariants.moved_cases import Streaming, assignments, attempt, movable_cases, streaming
+from tests.invariants.moved_kinds import every_kind
 from tests.invariants.operator_cases import Runners
-from tests.invariants.test_fuzzed_pulsify import backends
 
 REFUSED = "the padding before the first frame depends on the length"
 """The one honest refusal: SAME padding, whose place depends on the remainder of a length that a front has changed."""
@@ -53,20 +54,6 @@ def every_case() -> Iterator[Streaming]:
         for axes in assignments(case[2]):
             found = streaming(case, axes)
             if found is not None:
-                yield found
-
-
-def every_kind() -> Iterator[Streaming]:
-    """One for each set of operators, number of streaming inputs, and axis counted from the end."""
-    seen: set[object] = set()
-    for case in movable_cases():
-        operators = frozenset(node.op_type for node in case[1].graph.node)
-        for axes in assignments(case[2]):
-            name, axis = next(iter(axes.items()))
-            kind = operators, len(axes), axis - case[2][name].ndim
-            found = streaming(case, axes) if kind not in seen else None
-            if found is not None:
-                seen.add(kind)
                 yield found
 
 

@@ -1,46 +1,15 @@
 """A broken file loads as a model or raises an error with a reason: no crash, no hang, no other file read."""
 
-import json
-import os
-import subprocess
-import sys
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.invariants import tflite_mutations
+from tests.invariants.harmless import assert_harmless
 from tests.invariants.hostile import write_all
 from tests.shared import shared
 
-ROOT = Path(__file__).parents[2]
-PEAK_MIB = 1024
-"""What a process may use at most; its limit is twice that."""
 TFLITE_FILES = 400
-
-
-def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
-    """What a worker tells of each file; fails with the file's name where the worker dies."""
-    command = [sys.executable, "-m", "tests.invariants.mutation_worker", *map(str, arguments)]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    last = told[-1] if told else {"begin": "the start"}
-    assert done.returncode == 0, f"died in {last}:\n{done.stderr[-5000:]}"
-    yield from (line for line in told if "end" in line)
-
-
-def assert_harmless(*arguments: object) -> Counter[str]:
-    """Every file of a worker; how far each went."""
-    stages: Counter[str] = Counter()
-    for told in outcomes(*arguments):
-        assert not told["failure"], f"{told['end']}:\n{told['failure']}"
-        assert not told["outside"], f"{told['end']} made it read {told['outside']}"
-        assert told["peak_mib"] < PEAK_MIB, f"{told['end']}: {told['peak_mib']} MiB"
-        stages[told["stage"]] += 1
-    return stages
 
 
 def test_files_changed_at_random() -> None:

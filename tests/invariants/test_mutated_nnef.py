@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.invariants.test_mutated_files import assert_harmless
+from tests.invariants.harmless import assert_harmless
 
 
 def test_archives_changed_at_random() -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.invariants.test_mutated_files import assert_harmless
+from tests.invariants.harmless import assert_harmless
 
 FILES = 300
 

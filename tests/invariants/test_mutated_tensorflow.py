@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.invariants.harmless import assert_harmless
 from tests.invariants.tensorflow_mutations import write_folders
-from tests.invariants.test_mutated_files import assert_harmless
 
 
 def test_graphs_changed_at_random() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bench.live.server import JackServer, jack_server
 from bench.page import laid_out
-from tests.demos.test_live_demos import assert_measured
+from tests.demos.measurements import assert_measured
 from tests.live.playing import JACK, demo_command, playing, pulse_command
 from tests.live.servers import found_here, had
 from tests.shared import shared

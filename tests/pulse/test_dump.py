@@ -13,7 +13,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape
 from tests.pulse.declutter.models import Small
-from tests.pulse.test_graph import Named, diamond
+from tests.pulse.small_graphs import Named, diamond
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "dump_conv.txt"
 

@@ -1,7 +1,5 @@
 """Graphs stay sound whatever is done to them."""
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -9,24 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from pulse.errors import PulseError
 from pulse.graph import Graph, InletId, OutletId
-
-
-@dataclass(frozen=True)
-class Named:
-    name: str
-
-    def detail(self) -> str:
-        return ""
-
-
-def diamond() -> Graph[str, Named]:
-    graph: Graph[str, Named] = Graph()
-    x = graph.inputs = graph.add("x", Named("source"), (), ["int"])
-    left = graph.add("left", Named("f"), x, ["int", "bool"])
-    right = graph.add("right", Named("g"), [left[0], x[0]], ["int"])
-    graph.add("end", Named("h"), [left[1], right[0], right[0]], ["int"])
-    graph.set_outputs([OutletId(3), OutletId(1, 1)], ["sum", "flag"])
-    return graph
+from tests.pulse.small_graphs import Named, diamond
 
 
 def test_add_keeps_successors() -> None:

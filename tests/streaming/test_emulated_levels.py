@@ -18,10 +18,10 @@ from streaming.builtin import model_path
 from streaming.libraries import build
 from streaming.warming import kernel_names
 from tests.invariants.moved_cases import loaded
+from tests.invariants.moved_kinds import every_kind
 from tests.invariants.operator_cases import compared
-from tests.invariants.test_moved_operators import every_kind
-from tests.pulse.program.native.test_lanes import MODELS, close, lane, pulses, recurrent
-from tests.pulse.program.test_weights import STACKS, stack
+from tests.pulse.program.native.lane_models import MODELS, close, lane, pulses, recurrent
+from tests.pulse.program.weight_models import STACKS, stack
 from tests.streaming.emulator import PROCESSORS, Emulator
 
 pytestmark = [

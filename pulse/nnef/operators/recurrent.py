@@ -11,22 +11,9 @@ from pulse.errors import WriteError
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
+from pulse.onnx.operators.recurrent import BY_LOWER_CASE, KINDS, ONNX_ACTIVATIONS
+from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, GATES, USUAL_ACTIVATIONS
 from pulse.support.record import record
-
-USUAL: Mapping[str, Sequence[str]] = {
-    "RNN": ("Tanh",),
-    "GRU": ("Sigmoid", "Tanh"),
-    "LSTM": ("Sigmoid", "Tanh", "Tanh"),
-}
-GATES: Mapping[str, int] = {"RNN": 1, "GRU": 3, "LSTM": 4}
-PARAMETERS: Mapping[str, Sequence[str]] = {
-    "Affine": ("alpha", "beta"),
-    "LeakyRelu": ("alpha",),
-    "ThresholdedRelu": ("alpha",),
-    "ScaledTanh": ("alpha", "beta"),
-    "HardSigmoid": ("alpha", "beta"),
-    "Elu": ("alpha",),
-}
 
 
 @record(eq=False)
@@ -64,11 +51,11 @@ class CellWriter:
     def activation(self, number: int, x: str) -> str:
         name, parameters = self.functions[number]
         if name == "Affine":
-            scaled = self.op("Mul", x, self.e.number(parameters.get("alpha", 1.0)))
-            return self.op("Add", scaled, self.e.number(parameters.get("beta", 0.0)))
+            scaled = self.op("Mul", x, self.e.number(parameters["alpha"]))
+            return self.op("Add", scaled, self.e.number(parameters["beta"]))
         if name == "ScaledTanh":
-            inner = self.op("Tanh", self.op("Mul", x, self.e.number(parameters.get("beta", 1.0))))
-            return self.op("Mul", inner, self.e.number(parameters.get("alpha", 1.0)))
+            inner = self.op("Tanh", self.op("Mul", x, self.e.number(parameters["beta"])))
+            return self.op("Mul", inner, self.e.number(parameters["alpha"]))
         return self.op(name, x, **parameters)
 
     def product(self, x: str, first: int, last: int) -> str:
@@ -87,10 +74,10 @@ class CellWriter:
         gates = self.apply(0, self.op("Add", self.part(x, 0, 2), self.product(h, 0, 2)))
         update, reset = self.part(gates, 0, 1), self.part(gates, 1, 2)
         if self.attributes.get("linear_before_reset"):
-            own = self.op("Mul", reset, self.product(h, 2, 3))
+            candidate = self.op("Mul", reset, self.product(h, 2, 3))
         else:
-            own = self.product(self.op("Mul", reset, h), 2, 3)
-        fresh = self.apply(1, self.op("Add", self.part(x, 2, 3), own))
+            candidate = self.product(self.op("Mul", reset, h), 2, 3)
+        fresh = self.apply(1, self.op("Add", self.part(x, 2, 3), candidate))
         rest = self.op("Sub", self.e.number(1), update)
         return self.op("Add", self.op("Mul", rest, fresh), self.op("Mul", update, h))
 
@@ -125,32 +112,47 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
             "give the model two layers, or inputs that are not padded"
         )
     x, w, r, bias, _, h, c, p = inputs
-    hidden, gates = int(attributes["hidden_size"]), GATES[kind]
-    batch = e.sizes(x)[1]
-    nodes = e.nodes
-    if bias:
-        halves = [
-            e.crop(nodes, e.squeeze(nodes, bias), half * gates * hidden, (half + 1) * gates * hidden)
-            for half in (0, 1)
-        ]
-    else:
-        halves = [e.constant(np.zeros(gates * hidden, np.float32))] * 2
-    functions = [each.decode() for each in attributes.get("activations", ())] or USUAL[kind]
+    hidden, rows = int(attributes["hidden_size"]), GATES[KINDS[kind]] * int(attributes["hidden_size"])
+    input_bias, recurrent_bias = _biases(e, bias, rows)
     cell = CellWriter(
-        e,
-        kind,
-        attributes,
-        hidden,
-        _with_parameters(functions, attributes),
-        e.turn(nodes, e.squeeze(nodes, r)),
-        halves[1],
-        e.squeeze(nodes, p) if p else None,
+        e=e,
+        kind=kind,
+        attributes=attributes,
+        hidden=hidden,
+        functions=_functions(kind, attributes),
+        recurrent=e.turn(e.nodes, e.squeeze(e.nodes, r)),
+        bias=recurrent_bias,
+        peepholes=e.squeeze(e.nodes, p) if p else None,
     )
-    product = e.node(nodes, "MatMul", (x, e.turn(nodes, e.squeeze(nodes, w))), "seen")
-    frames = e.node(nodes, "Add", (product, halves[0]), "frames")
+    product = e.node(e.nodes, "MatMul", (x, e.turn(e.nodes, e.squeeze(e.nodes, w))), "seen")
+    frames = e.node(e.nodes, "Add", (product, input_bias), "frames")
     starts = [h, c][: 2 if kind == "LSTM" else 1]
+    sequence, last = _scan(cell, frames, starts, e.sizes(x)[1], rows, direction == "reverse")
+    for name, value, axis in (
+        (outputs[0], sequence, 1),
+        *((out, value, 0) for out, value in zip(outputs[1:], last)),
+    ):
+        if name:
+            e.add("Unsqueeze", [value, e.integers([axis])], [name])
+
+
+def _biases(e: Expansion, bias: str, rows: int) -> list[str]:
+    """The biases of the input weights and of the recurrent weights."""
+    if not bias:
+        return [e.constant(np.zeros(rows, np.float32))] * 2
+    return [e.crop(e.nodes, e.squeeze(e.nodes, bias), half * rows, (half + 1) * rows) for half in (0, 1)]
+
+
+def _scan(
+    cell: CellWriter, frames: str, starts: Sequence[str], batch: int, rows: int, reverse: bool
+) -> tuple[str, list[str]]:
+    """Run a cell over all frames [T, B, rows]. Returns its outputs, and its last states.
+
+    starts  the initial states, empty where they are zeros
+    """
+    e, hidden = cell.e, cell.hidden
     begin = [
-        e.squeeze(nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
+        e.squeeze(e.nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
         for each in starts
     ]
     states = [e.name(f"state{number}") for number in range(len(begin))]
@@ -161,38 +163,33 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     body: GraphProto = helper.make_graph(
         cell.body,
         "cell",
-        [e.value(name, (batch, hidden)) for name in states] + [e.value(frame, (batch, gates * hidden))],
+        [e.value(name, (batch, hidden)) for name in states] + [e.value(frame, (batch, rows))],
         [e.value(name, (batch, hidden)) for name in (*after, shown)],
     )
-    back = int(direction == "reverse")
     last = [e.name(f"last{number}") for number in range(len(begin))]
-    directions = e.name("made")
+    sequence = e.name("made")
     e.add(
         "Scan",
         [*begin, frames],
-        [*last, directions],
+        [*last, sequence],
         body=body,
         num_scan_inputs=1,
-        scan_input_directions=[back],
-        scan_output_directions=[back],
+        scan_input_directions=[int(reverse)],
+        scan_output_directions=[int(reverse)],
     )
-    for name, value, axis in (
-        (outputs[0], directions, 1),
-        *((out, value, 0) for out, value in zip(outputs[1:], last)),
-    ):
-        if name:
-            e.add("Unsqueeze", [value, e.integers([axis])], [name])
+    return sequence, last
 
 
-def _with_parameters(
-    functions: Sequence[str], attributes: Mapping[str, Any]
-) -> tuple[tuple[str, Mapping[str, float]], ...]:
-    """Activations with their numbers, which the node has in one list for all."""
+def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
+    """Activations with their parameters: the node's, in one list for all of them, else the defaults."""
+    usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[KINDS[kind]]]
+    functions = [each.decode() for each in attributes.get("activations", ())] or usual
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []
     for function in functions:
-        parameters = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
-        named_functions.append((function, parameters))
+        defaults = ACTIVATION_DEFAULTS[BY_LOWER_CASE[function.lower()]]
+        given = {name: lists[name].pop(0) for name in defaults if lists[name]}
+        named_functions.append((function, {**defaults, **given}))
     return tuple(named_functions)
 
 

@@ -218,7 +218,16 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
     own = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
     inside = dict(zip(op.names, own)) | dict(zip(op.captured, w.inputs[count:]))
     names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs}
-    write_nodes(inner.graph, w.clock, graph, graph.order(), names, {}, graph.outputs, f"{w.name}.")
+    write_nodes(
+        writer=inner.graph,
+        clock=w.clock,
+        graph=graph,
+        order=graph.order(),
+        names=names,
+        wire_names={},
+        read_outside=graph.outputs,
+        prefix=f"{w.name}.",
+    )
     results = [
         value_info(
             inner.emit("Identity", [names[outlet]], f"iteration{slot}"),

@@ -10,6 +10,7 @@ from pulse.infer.relations import HasRank, Relation, SameRank, SameSize, SameTyp
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.elementwise import PLAIN, WITH_PARAMS
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -144,14 +145,8 @@ def conv_transpose(node: NodeContext) -> OutletId:
     return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given_inputs())
 
 
-ACTIVATIONS = {
-    "Relu": ("relu", ()),
-    "Tanh": ("tanh", ()),
-    "Sigmoid": ("sigmoid", ()),
-    "LeakyRelu": ("leaky_relu", (0.01,)),
-    "HardSigmoid": ("hard_sigmoid", (0.2, 0.5)),
-}
-"""Activation of a fused node -> row of the elementwise table, and its default parameters."""
+ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid")
+"""The activations of a fused node."""
 
 
 @onnx_op("com.microsoft::FusedConv")
@@ -170,9 +165,11 @@ def fused_conv(node: NodeContext) -> OutletId:
 def _activation(node: NodeContext, name: str) -> Op:
     if name not in ACTIVATIONS:
         raise node.error(f"activation {name!r} is not covered; use {', '.join(ACTIVATIONS)}")
-    kind, defaults = ACTIVATIONS[name]
+    if name in PLAIN:
+        return Elementwise(PLAIN[name])
+    kind, defaults = WITH_PARAMS[name]
     parameters = node.real_list("activation_params") if "activation_params" in node.attributes else ()
-    return Elementwise(kind, parameters[: len(defaults)] or defaults)
+    return Elementwise(kind, parameters[: len(defaults)] or tuple(defaults.values()))
 
 
 @rule("Conv", uniform=True)

@@ -46,7 +46,14 @@ def col2im(node: NodeContext) -> OutletId:
         lengths[axis] = image[axis]
         silent = silent_start(node.graph, node.input(0), blocks, block[axis])
         signals = overlap_add(
-            node, node.input(0), channels, block[axis], strides[axis], int(pads[axis][0]), image[axis], silent
+            node=node,
+            x=node.input(0),
+            channels=channels,
+            block=block[axis],
+            stride=strides[axis],
+            before=int(pads[axis][0]),
+            image=image[axis],
+            silent=silent,
         )
         return node.name_result(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [signals], "image"))
     extents = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]

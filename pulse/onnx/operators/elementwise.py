@@ -16,7 +16,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise import ELEMENTWISE, Cast, Elementwise
 
 SAME_NAME = (
     "Add Sub Mul Div Min Max Sum Mean PRelu Abs Neg Exp Log Sqrt Reciprocal Floor Ceil Round Sign Sin Cos Tan Asin "
@@ -64,7 +64,7 @@ def mod(node: NodeContext) -> OutletId:
 
 @onnx_op("Pow")
 def power(node: NodeContext) -> OutletId:
-    """X to the power of y, in the type of x; an integer to the power of a float in f64."""
+    """``x ** y``, in the type of x; an integer to the power of a float in f64."""
     x, y = node.given_inputs()
     own = node.fact(0).dtype
     if np.issubdtype(own, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
@@ -131,12 +131,12 @@ NAMES = {kind: op_type for op_type, kind in (PLAIN | BITWISE | {"Pow": "pow", "W
 WITH_ATTRIBUTES = {kind: (op_type, tuple(names)) for op_type, (kind, names) in WITH_PARAMS.items()}
 
 
-rule(
-    *("Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Erf"),
-    *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh"),
-    *("Relu", "LeakyRelu", "ThresholdedRelu", "Elu", "Celu", "Selu", "Mish", "Swish", "HardSwish"),
-    *("Sigmoid", "HardSigmoid", "Softplus", "Softsign"),
-)(same_type_and_shape)
+UNARY = [
+    op_type
+    for op_type, kind in PLAIN.items()
+    if ELEMENTWISE[kind].arity == 1 and ELEMENTWISE[kind].result == "same"
+]
+rule(*UNARY, *WITH_PARAMS)(same_type_and_shape)
 
 
 @writes(Elementwise)

@@ -65,14 +65,14 @@ def pool(node: NodeContext) -> list[OutletId]:
             for size, (before, after), span, stride in zip(sizes, pads, spans, strides)
         )
     op = Pool(
-        KINDS[node.op_type],
-        kernel,
-        strides,
-        dilations,
-        pads,
-        node.flag("count_include_pad"),
-        extra if any(more != 0 for more in extra) else (),
-        node.integer("p", 2),
+        kind=KINDS[node.op_type],
+        kernel=kernel,
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        count_include_pad=node.flag("count_include_pad"),
+        extra=extra if any(more != 0 for more in extra) else (),
+        p=node.integer("p", 2),
     )
     y = node.wire(op, [node.input(0)])
     if op.kind != "max" or not any(node.outputs[1:]):

@@ -14,20 +14,26 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.concat import Concat
 from pulse.ops.recurrent import Recurrent
-from pulse.ops.recurrent_cells import GATES, PARAMETERS, Activation, Cell, CellKind
+from pulse.ops.recurrent_cells import (
+    ACTIVATION_DEFAULTS,
+    GATES,
+    USUAL_ACTIVATIONS,
+    Activation,
+    Cell,
+    CellKind,
+)
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.wiring import wire
 
 KINDS: dict[str, CellKind] = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}
 
-DEFAULTS: dict[CellKind, tuple[str, ...]] = {
-    "rnn": ("tanh",),
-    "gru": ("sigmoid", "tanh"),
-    "lstm": ("sigmoid", "tanh", "tanh"),
-}
-
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+
+ONNX_ACTIVATIONS = {name: name.title().replace("_", "") for name in ACTIVATION_DEFAULTS}
+"""Activation -> its name in ONNX, such as LeakyRelu."""
+BY_LOWER_CASE = {spelling.lower(): name for name, spelling in ONNX_ACTIVATIONS.items()}
+"""Any spelling of ONNX, in lower case -> activation."""
 
 LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 
@@ -127,8 +133,8 @@ def _direction(node: NodeContext, slot: int, number: int, axis: int) -> OutletId
 
 def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
     """The cell of each direction."""
-    names = [name.lower() for name in node.text_list("activations", DEFAULTS[kind] * directions)]
-    per = len(DEFAULTS[kind])
+    names = node.text_list("activations", USUAL_ACTIVATIONS[kind] * directions)
+    per = len(USUAL_ACTIVATIONS[kind])
     if len(names) != per * directions:
         raise node.error(
             f"{len(names)} activations where {directions} directions of {per} each need {per * directions}"
@@ -139,13 +145,14 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
     )
     functions: list[Activation] = []
     for name in names:
-        if name not in PARAMETERS:
-            raise node.error(f"activation {name} is not one of {', '.join(PARAMETERS)}")
-        values = list(PARAMETERS[name])
+        function = BY_LOWER_CASE.get(name.lower())
+        if function is None:
+            raise node.error(f"activation {name} is not one of {', '.join(ONNX_ACTIVATIONS.values())}")
+        values = list(ACTIVATION_DEFAULTS[function].values())
         for place, parameters in enumerate((alphas, betas)[: len(values)]):
             if parameters:
                 values[place] = parameters.pop(0)
-        functions.append(Activation(name, *values))
+        functions.append(Activation(function, *values))
     clip = node.real("clip") if "clip" in node.attributes else None
     before, couples = node.flag("linear_before_reset"), node.flag("input_forget")
     return [

@@ -1,32 +1,18 @@
 """Writes recurrent layers: the ONNX operators, with the state as initial value and the next state as an output."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pulse.onnx.operators.recurrent import ONNX_ACTIVATIONS
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.ops.recurrent_cells import PARAMETERS, Activation
+from pulse.ops.recurrent_cells import USUAL_ACTIVATIONS, Activation
 from pulse.ops.scan import ScanAxis
 from pulse.support.record import record
-
-SPELLED: Mapping[str, str] = {
-    "sigmoid": "Sigmoid",
-    "tanh": "Tanh",
-    "relu": "Relu",
-    "affine": "Affine",
-    "leakyrelu": "LeakyRelu",
-    "thresholdedrelu": "ThresholdedRelu",
-    "scaledtanh": "ScaledTanh",
-    "hardsigmoid": "HardSigmoid",
-    "elu": "Elu",
-    "softsign": "Softsign",
-    "softplus": "Softplus",
-}
-USUAL = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
 
 
 @record(eq=False)
@@ -57,11 +43,11 @@ def _attributes(op: Recurrent) -> dict[str, Any]:
     attributes: dict[str, Any] = {"hidden_size": op.hidden}
     if op.reverse:
         attributes["direction"] = "reverse"
-    if cell.activations != tuple(Activation(name) for name in USUAL[cell.kind]):
-        attributes["activations"] = [SPELLED[function.name] for function in cell.activations]
-        counts = [len(PARAMETERS[function.name]) for function in cell.activations]
-        alphas = [f.alpha for f, count in zip(cell.activations, counts) if count > 0]
-        betas = [f.beta for f, count in zip(cell.activations, counts) if count > 1]
+    if cell.activations != tuple(Activation(name) for name in USUAL_ACTIVATIONS[cell.kind]):
+        attributes["activations"] = [ONNX_ACTIVATIONS[function.name] for function in cell.activations]
+        alphas, betas = (
+            [f.parameters[place] for f in cell.activations if len(f.parameters) > place] for place in (0, 1)
+        )
         attributes |= {"activation_alpha": alphas} if alphas else {}
         attributes |= {"activation_beta": betas} if betas else {}
     if cell.clip is not None:

@@ -193,5 +193,14 @@ def _body(w: NodeWriter, op: Scan, inside: Mapping[str, str]) -> list[str]:
     """Write the body's nodes, with existing wires as its inputs; return the names of its outputs."""
     graph = op.body.graph
     names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs if graph.label(outlet) in inside}
-    write_nodes(w.graph, w.clock, graph, graph.order(), names, {}, graph.outputs, f"{w.name}.")
+    write_nodes(
+        writer=w.graph,
+        clock=w.clock,
+        graph=graph,
+        order=graph.order(),
+        names=names,
+        wire_names={},
+        read_outside=graph.outputs,
+        prefix=f"{w.name}.",
+    )
     return [names[outlet] for outlet in graph.outputs]

@@ -81,7 +81,16 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     columns = node.wire(Transpose((2, 1, 0)), [columns], "columns")
     silent = silent_start(node.graph, node.input(2), TDim.of(width), block)
     first = int(rows.starts.min())
-    signal = overlap_add(node, columns, 1, block, rows.step, 0, x.shape[0] - first, silent)
+    signal = overlap_add(
+        node=node,
+        x=columns,
+        channels=1,
+        block=block,
+        stride=rows.step,
+        before=0,
+        image=x.shape[0] - first,
+        silent=silent,
+    )
     line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [signal], "lines")
     line = node.wire(Transpose((1, 0)), [line], "back")
     if first:

@@ -21,7 +21,7 @@ from pulse.infer.relations import (
 )
 from pulse.infer.shapes import SameCount
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues
+from pulse.onnx.clues import Clues, same_type_and_rank
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
@@ -259,11 +259,7 @@ def _is_size(size: Dim, copies: bool) -> bool:
     return size is not None and size != -1 and not (copies and size == 0)
 
 
-@rule("Tile", uniform=True)
-def infer_tile(clues: Clues) -> Iterator[Relation]:
-    """Repeated along each axis."""
-    yield SameType([clues.input(0), clues.output])
-    yield SameRank([clues.input(0), clues.output])
+rule("Tile", uniform=True)(same_type_and_rank)
 
 
 @writes(Reshape)

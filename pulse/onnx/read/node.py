@@ -81,15 +81,15 @@ class OnnxOp(ModelOp):
             return self._keep(target, wire, inputs)
         slots = self._slots(inputs)
         context = NodeContext(
-            self.type,
-            self.opset,
-            wire,
-            self.attributes,
-            slots,
-            self.outputs,
-            target.graph,
-            target.scope,
-            dict(zip(self.captures, inputs[len(inputs) - len(self.captures) :])),
+            op_type=self.type,
+            opset=self.opset,
+            wire_name=wire,
+            attributes=self.attributes,
+            inputs=slots,
+            outputs=self.outputs,
+            graph=target.graph,
+            scope=target.scope,
+            captures=dict(zip(self.captures, inputs[len(inputs) - len(self.captures) :])),
         )
         result = translator(context)
         outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)

@@ -148,16 +148,16 @@ class _Builder:
         bodies = [value for value in attributes.values() if isinstance(value, BodyGraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
         op = OnnxOp(
-            kind,
-            node.domain,
-            self._opsets.get(node.domain, 1),
-            title,
-            attributes,
-            tuple([next(places) if name else None for name in inputs]),
-            outputs,
-            _trace(node),
-            captures,
-            tuple([self._infos.get(name) for name in outputs if name]),
+            type=kind,
+            domain=node.domain,
+            opset=self._opsets.get(node.domain, 1),
+            title=title,
+            attributes=attributes,
+            slots=tuple([next(places) if name else None for name in inputs]),
+            outputs=outputs,
+            trace=_trace(node),
+            captures=captures,
+            stated=tuple([self._infos.get(name) for name in outputs if name]),
         )
         reads = [self._value(name, what) for name in (*names_read, *captures)]
         label = next((name for name in outputs if name), what)

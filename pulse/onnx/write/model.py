@@ -210,14 +210,16 @@ class _Export:
     def _notes(self, outputs: Sequence[str]) -> Notes:
         model = self._model
         return Notes(
-            model.symbol.name,
-            model.pulse,
-            tuple(_note(self._names[outlet], port) for port, outlet in zip(model.inputs, model.graph.inputs)),
-            tuple(_note(name, port) for name, port in zip(outputs, model.outputs)),
-            tuple(StateNote.of(pair.read, pair.write, pair.initial) for pair in self._graph.states),
-            self._clock.end,
-            tuple(AwaitedNote(note.frames, note.offset, str(note.length)) for note in model.waits()),
-            tuple(str(assumption) for assumption in model.typed.scope.assumptions),
+            symbol=model.symbol.name,
+            pulse=model.pulse,
+            inputs=tuple(
+                _note(self._names[outlet], port) for port, outlet in zip(model.inputs, model.graph.inputs)
+            ),
+            outputs=tuple(_note(name, port) for name, port in zip(outputs, model.outputs)),
+            states=tuple(StateNote.of(pair.read, pair.write, pair.initial) for pair in self._graph.states),
+            end=self._clock.end,
+            awaits=tuple(AwaitedNote(note.frames, note.offset, str(note.length)) for note in model.waits()),
+            assumptions=tuple(str(assumption) for assumption in model.typed.scope.assumptions),
         )
 
     def _check(self, proto: ModelProto) -> ModelProto:

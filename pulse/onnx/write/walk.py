@@ -63,7 +63,16 @@ def write_nodes(
         if isinstance(node.op, Const):
             names[OutletId(node_id)] = writer.constant(node.op.value, prefix + node.name)
             continue
-        outputs = _write(writer, clock, graph, node, names, wire_names, read_outside, prefix)
+        outputs = _write(
+            writer=writer,
+            clock=clock,
+            graph=graph,
+            node=node,
+            names=names,
+            wire_names=wire_names,
+            read_outside=read_outside,
+            prefix=prefix,
+        )
         names.update({OutletId(node_id, slot): name for slot, name in enumerate(outputs)})
 
 
@@ -79,15 +88,17 @@ def _write(
 ) -> Sequence[str]:
     outlets = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
     context = NodeWriter(
-        writer,
-        clock,
-        prefix + node.name,
-        node.op.name,
-        tuple(names[outlet] for outlet in node.inputs),
-        tuple(wire_names.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets),
-        tuple(graph.fact(outlet) for outlet in node.inputs),
-        tuple(outlet.fact for outlet in node.outputs),
-        tuple(bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in outlets),
+        graph=writer,
+        clock=clock,
+        name=prefix + node.name,
+        op_name=node.op.name,
+        inputs=tuple(names[outlet] for outlet in node.inputs),
+        outputs=tuple(
+            wire_names.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets
+        ),
+        reads=tuple(graph.fact(outlet) for outlet in node.inputs),
+        makes=tuple(outlet.fact for outlet in node.outputs),
+        used=tuple(bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in outlets),
     )
     try:
         outputs = WRITERS[type(node.op)](context, node.op)

@@ -99,7 +99,15 @@ def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
         raise LoadError(f"{record.name}: none of its inputs streams; compile the model again")
     sizes = record.mapping("sizes", int)
     return StoredInterface(
-        title, symbol, reading.pulse, inputs, outputs, scope.assumptions, waits, sizes, chunks
+        title=title,
+        symbol=symbol,
+        pulse=reading.pulse,
+        inputs=inputs,
+        outputs=outputs,
+        assumptions=scope.assumptions,
+        awaited=waits,
+        sizes=sizes,
+        chunks=chunks,
     )
 
 

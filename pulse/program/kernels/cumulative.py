@@ -6,8 +6,8 @@ from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.jit.span import Reach, run, table
-from pulse.program.kernels.dtypes import F32, F64, I64, width_of
+from pulse.jit.span import Reach, require, run, table
+from pulse.program.kernels.dtypes import F32, F64, I32, I64, width_of
 from pulse.program.kernels.time import stream_span
 
 
@@ -37,7 +37,8 @@ class CumSumRow(Instruction):
     reload: bool
 
     def reaches(self) -> Iterator[Reach]:
-        width = width_of(self.dtype) if self.dtype in (F32, F64, I64) else 4
+        require(self.dtype in (F32, F64, I64, I32), f"sums of elements of type {self.dtype}")
+        width = width_of(self.dtype)
         yield self.x, (run(self.T, self.step_x) + table(self.columns_x, self.M)) * width
         yield self.y, (run(self.T, self.step_y) + table(self.columns_y, self.M)) * width
         yield self.sums, run(self.M) * 8

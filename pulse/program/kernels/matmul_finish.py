@@ -22,7 +22,7 @@ STEPS = (
     "max",
     "min",
 )
-RELU, TANH, SIGMOID, LEAKY, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN = range(len(STEPS))
+RELU, TANH, SIGMOID, LEAKY_RELU, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN = range(len(STEPS))
 BY_COLUMN = ("prelu", "mul_round")
 """The steps whose operand has one number for each column."""
 GATES = (None, "tanh", "sigmoid")
@@ -31,12 +31,12 @@ GATES = (None, "tanh", "sigmoid")
 class FinishStep(RowFields):
     """A function applied to the values v of a row.
 
-    relu tanh sigmoid      of v
-    leaky_relu elu swish   of v, with the parameter
-    prelu                  with one slope for each column, the operand
-    mul_round              v times the operand, which has one number for each column, rounded to a whole number
-    max min                of v and the parameter
-    add                    v + operand[rows[m] + n]
+    ``relu tanh sigmoid``     of v
+    ``leaky_relu elu swish``  of v, with the parameter
+    ``prelu``                 with one slope for each column, the operand
+    ``mul_round``             v times the operand, which has one number for each column, rounded to a whole number
+    ``max min``               of v and the parameter
+    ``add``                   v + operand[rows[m] + n]
     """
 
     code: int
@@ -107,7 +107,7 @@ def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector
         return vmax(v, 0.0)
     if code == TANH:
         return vtanh(v)
-    if code == LEAKY:
+    if code == LEAKY_RELU:
         return vselect(vlt(v, 0.0), v * p, v)
     if code == ELU:
         return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)

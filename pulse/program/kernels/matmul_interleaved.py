@@ -18,7 +18,7 @@ from pulse.jit.span import NOTHING, Reach, run, table
 from pulse.program.kernels.matmul_finish import (
     ADD,
     ELU,
-    LEAKY,
+    LEAKY_RELU,
     MAX,
     MIN,
     MUL_ROUND,
@@ -211,7 +211,7 @@ def apply_step(v: Vector, code: int, p: float) -> Vector:
         return vmax(v, 0.0)
     if code == TANH:
         return vtanh(v)
-    if code == LEAKY:
+    if code == LEAKY_RELU:
         return vselect(vlt(v, 0.0), v * p, v)
     if code == ELU:
         return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)

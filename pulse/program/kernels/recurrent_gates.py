@@ -39,8 +39,9 @@ from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 Function: TypeAlias = tuple[int, float, float]
 """The code, alpha and beta of an activation."""
-ACTIVATIONS = {"sigmoid": 0, "tanh": 1, "relu": 2, "affine": 3, "hardsigmoid": 4, "leakyrelu": 5}
-SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID = range(5)
+NAMES = ("sigmoid", "tanh", "relu", "affine", "hard_sigmoid", "leaky_relu")
+ACTIVATIONS = {name: code for code, name in enumerate(NAMES)}
+SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID, LEAKY_RELU = range(len(NAMES))
 GROUP = 4  # the states that share one reading of the weights
 PAIR = 2 * LANES
 SUMS = 4 * GROUP * LANES  # floats: up to four gates of four states
@@ -82,7 +83,7 @@ def activate(v: Vector, function: Function, clip: float) -> Vector:
         return vfma(v, alpha, vsplat(beta))
     if code == HARD_SIGMOID:
         return vmin(vmax(vfma(v, alpha, vsplat(beta)), 0.0), 1.0)
-    return vselect(vlt(v, 0.0), v * alpha, v)
+    return vselect(vlt(v, 0.0), v * alpha, v)  # LEAKY_RELU
 
 
 @device

@@ -85,7 +85,18 @@ def convolve(cx: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Arr
     y = after.place(cx, sizes, order)
     bias = bias if after.bias is None else bias + after.bias
     for piece in pieces:
-        _emit_piece(cx, op, stored, bias, x, split, y, after, piece, unrounded is not None)
+        _emit_piece(
+            cx=cx,
+            op=op,
+            stored=stored,
+            bias=bias,
+            x=x,
+            split=split,
+            y=y,
+            after=after,
+            piece=piece,
+            rounds_rows=unrounded is not None,
+        )
     after.set_value(cx, y)
     return [y]
 
@@ -123,7 +134,17 @@ def _emit_piece(
     if is_depthwise(op, stored.codes.shape):
         table = codes.reshape(op.group, -1).T
         finish = after.steps_on(cx, y, rows)
-        emit_depthwise(cx, x, rows_x, taps, table, bias, y_piece, y_piece.offsets(axes), finish)
+        emit_depthwise(
+            cx=cx,
+            x=x,
+            rows_x=rows_x,
+            taps=taps,
+            table=table,
+            bias=bias,
+            y=y_piece,
+            rows_y=y_piece.offsets(axes),
+            finish=finish,
+        )
         return
     per_in, per_out = codes.shape[1], codes.shape[0] // op.group
     for group in range(op.group):
@@ -135,7 +156,19 @@ def _emit_piece(
         finish = after.steps_on(cx, y.part(1, own.start, own.stop), rows, own)
         places, matrix = (taps, matrix) if split is None else split.spread(taps, matrix)
         to = outside.offsets(axes)
-        emit_product(cx, inside, rows_x, places, matrix, bias[own], outside, to, scales, finish, rounds_rows)
+        emit_product(
+            cx=cx,
+            x=inside,
+            rows_x=rows_x,
+            taps=places,
+            matrix=matrix,
+            bias=bias[own],
+            y=outside,
+            rows_y=to,
+            scales=scales,
+            finish=finish,
+            rounds_rows=rounds_rows,
+        )
 
 
 def emit_depthwise(

@@ -87,7 +87,16 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
         after = find_finishing(cx, outlet, 1, gates=False)
     y = after.place(cx, sizes, order_y)
     bias = bias if after.bias is None else bias + after.bias
-    whole = _Transposed(op, stored, bias, x, split, y, [before for before, _ in reach], after)
+    whole = _Transposed(
+        op=op,
+        stored=stored,
+        bias=bias,
+        x=x,
+        split=split,
+        y=y,
+        border=[before for before, _ in reach],
+        after=after,
+    )
     if grouped_axis is not None and all(_are_adjacent(value, grouped_axis) for value in _tensors(y, after)):
         _neighbours_at_once(cx, whole, grouped_axis)
     else:
@@ -150,7 +159,17 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
     phase_weights = stored.codes[(slice(None), slice(None), *np.ix_(*phase_taps))]
     if is_depthwise(op, kernel):
         table = phase_weights.reshape(op.group, -1).T
-        emit_depthwise(cx, x, rows_x, taps, table, of.bias, y, rows(y), of.after.steps_on(cx, y, rows))
+        emit_depthwise(
+            cx=cx,
+            x=x,
+            rows_x=rows_x,
+            taps=taps,
+            table=table,
+            bias=of.bias,
+            y=y,
+            rows_y=rows(y),
+            finish=of.after.steps_on(cx, y, rows),
+        )
         return
     per_in, per_out = kernel[0] // op.group, kernel[1]
     for group in range(op.group):
@@ -161,7 +180,18 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
         outside = y.part(1, own.start, own.stop)
         scales, finish = stored.scales_of(own.start, per_out), of.after.steps_on(cx, outside, rows, own)
         places, matrix = of.spread(taps, matrix)
-        emit_product(cx, inside, rows_x, places, matrix, of.bias[own], outside, rows(outside), scales, finish)
+        emit_product(
+            cx=cx,
+            x=inside,
+            rows_x=rows_x,
+            taps=places,
+            matrix=matrix,
+            bias=of.bias[own],
+            y=outside,
+            rows_y=rows(outside),
+            scales=scales,
+            finish=finish,
+        )
 
 
 def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]) -> int | None:
@@ -212,7 +242,18 @@ def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
 
     finish = after.steps_on(cx, y, rows)
     places, matrix = of.spread(of.offsets(firsts), matrix)
-    emit_product(cx, x, rows_x, places, matrix, bias, y, rows(y), scales, finish)
+    emit_product(
+        cx=cx,
+        x=x,
+        rows_x=rows_x,
+        taps=places,
+        matrix=matrix,
+        bias=bias,
+        y=y,
+        rows_y=rows(y),
+        scales=scales,
+        finish=finish,
+    )
     for phase in range(of.y.shape[axis] % stride):
         at, begin = [0] * len(op.strides), [0] * len(op.strides)
         at[i], begin[i] = phase, of.y.shape[axis] // stride

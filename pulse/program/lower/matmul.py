@@ -42,7 +42,14 @@ def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, roun
     """Compute y[..., n] = sum_k x[..., k] matrix[k, n]."""
     last = len(x.shape) - 1
     return _matrix_product(
-        cx, outlet, x, stored.codes, stored.scales_of(), last, list(range(last)), rounds_rows
+        cx=cx,
+        outlet=outlet,
+        x=x,
+        matrix=stored.codes,
+        scales=stored.scales_of(),
+        columns=last,
+        rows=list(range(last)),
+        rounds_rows=rounds_rows,
     )
 
 
@@ -50,7 +57,16 @@ def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, r
     """Compute y[..., m, n] = sum_k matrix[m, k] x[..., k, n]; the rows of the product are the columns n."""
     rank = len(x.shape)
     rows = [*range(rank - 2), rank - 1]
-    return _matrix_product(cx, outlet, x, stored.codes.T, stored.scales_of(), rank - 2, rows, rounds_rows)
+    return _matrix_product(
+        cx=cx,
+        outlet=outlet,
+        x=x,
+        matrix=stored.codes.T,
+        scales=stored.scales_of(),
+        columns=rank - 2,
+        rows=rows,
+        rounds_rows=rounds_rows,
+    )
 
 
 def _matrix_product(
@@ -74,7 +90,19 @@ def _matrix_product(
 
     finish = after.steps_on(cx, y, rows_of)
     tap = np.zeros(1, np.int64)
-    emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish, rounds_rows)
+    emit_product(
+        cx=cx,
+        x=x,
+        rows_x=rows_of(x),
+        taps=tap,
+        matrix=matrix,
+        bias=bias,
+        y=y,
+        rows_y=rows_of(y),
+        scales=scales,
+        finish=finish,
+        rounds_rows=rounds_rows,
+    )
     after.set_value(cx, y)
     return y
 

@@ -75,6 +75,13 @@ def emit_product(
 ) -> None:
     """Emit one window product; ``matrix`` is [T*K, N], weights or their codes; adjacent taps are merged.
 
+    x            the operand of the windows
+    rows_x       [M], the element of x at which each row begins
+    taps         [T], the element of each tap, counted from the begin of the row; a tap is K elements
+    matrix       [T*K, N]
+    bias         [N]
+    y            the result
+    rows_y       [M], the element of y at which each row of N begins
     scales       [N], for int8 codes
     finish       the steps that follow, see ``Finishing.steps_on``
     rounds_rows  each tap of x is rounded to codes of int8, as are the weights
@@ -84,7 +91,17 @@ def emit_product(
     if basis is not None:
         depths: Array = np.arange(depth, dtype=np.int64)
         places: Array = np.add.outer(np.asarray(taps, np.int64), depths).ravel()
-        _emit_fourier(cx, basis, x, rows_x, places, y, rows_y, matrix.shape[1], finish)
+        _emit_fourier(
+            cx=cx,
+            basis=basis,
+            x=x,
+            rows_x=rows_x,
+            places=places,
+            y=y,
+            rows_y=rows_y,
+            columns=matrix.shape[1],
+            finish=finish,
+        )
         return
     if not rounds_rows and len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)

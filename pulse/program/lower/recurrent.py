@@ -99,7 +99,18 @@ def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
     y = cx.temporary((*x.shape[:2], len(w.codes)), x.dtype)
     matrix, tap, rows_x, rows_y = w.codes.T, np.zeros(1, np.int64), x.offsets([0, 1]), y.offsets([0, 1])
     rounds_rows = source is not None
-    emit_product(cx, x, rows_x, tap, matrix, bias, y, rows_y, w.scales_of(), rounds_rows=rounds_rows)
+    emit_product(
+        cx=cx,
+        x=x,
+        rows_x=rows_x,
+        taps=tap,
+        matrix=matrix,
+        bias=bias,
+        y=y,
+        rows_y=rows_y,
+        scales=w.scales_of(),
+        rounds_rows=rounds_rows,
+    )
     return y
 
 

@@ -108,15 +108,15 @@ def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:
     rows = rows[::-1].ravel() if op.reverse else rows.ravel()
     tap, matrix = np.zeros(1, np.int64), widen(w.codes).T
     emit_product(
-        cx,
-        x,
-        x.offsets([0, 1]),
-        tap,
-        matrix,
-        widen(bias),
-        y,
-        rows,
-        None if scales is None else widen(scales),
+        cx=cx,
+        x=x,
+        rows_x=x.offsets([0, 1]),
+        taps=tap,
+        matrix=matrix,
+        bias=widen(bias),
+        y=y,
+        rows_y=rows,
+        scales=None if scales is None else widen(scales),
     )
 
 

@@ -17,7 +17,7 @@ from pulse.jit.cpu_registers import flush_denormals, restore_denormals, tick_cou
 from pulse.jit.entries import Entry, entry
 from pulse.jit.fields import WORD
 from pulse.jit.foreign import c_function_at, c_signature
-from pulse.jit.lanes import LANE_WORDS, LaneMemories, lane_bases_at
+from pulse.jit.lanes import LANE_WORDS, lane_bases_at
 from pulse.jit.registry import device, kernel_of
 from pulse.program.table.table import Table, row_at, row_starts, segments_at
 
@@ -155,15 +155,3 @@ def run_python(table: Table, regions: Sequence[NDArray[np.uint8]]) -> None:
     for start in row_starts(table):
         row = table[start : start + int(table[start + 1])]
         kernel_of(int(row[0])).python(row, regions)
-
-
-def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
-    """Run several lanes as plain Python, each with its regions; kernels for lanes are used if available."""
-    words = [word for regions in lanes for word in (*regions, len(lanes))]
-    for start in row_starts(table):
-        row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))
-        if kernel.lanes is not None:
-            kernel.lanes.python(row, LaneMemories(words))
-            continue
-        for regions in lanes:
-            kernel.python(row, regions)

@@ -53,14 +53,14 @@ class ProfileRow:
     def join(self, other: "ProfileRow") -> "ProfileRow":
         """Return the sum of two rows."""
         return ProfileRow(
-            self.node,
-            self.op,
-            self.kernel,
-            self.seconds_per_step + other.seconds_per_step,
-            self.share + other.share,
-            self.cost + other.cost,
-            self.instructions + other.instructions,
-            max(self.parts, other.parts),
+            node=self.node,
+            op=self.op,
+            kernel=self.kernel,
+            seconds_per_step=self.seconds_per_step + other.seconds_per_step,
+            share=self.share + other.share,
+            cost=self.cost + other.cost,
+            instructions=self.instructions + other.instructions,
+            parts=max(self.parts, other.parts),
         )
 
 
@@ -118,7 +118,16 @@ def measure(
     seconds = np.maximum(np.median(ticks, axis=0) / each / rate - reading_s, 0.0)
     total = float(seconds.sum()) or 1.0
     rows_of_profile = [
-        ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total, row.cost, 1, count)
+        ProfileRow(
+            node=row.node,
+            op=row.op,
+            kernel=row.kernel,
+            seconds_per_step=float(time),
+            share=float(time) / total,
+            cost=row.cost,
+            instructions=1,
+            parts=count,
+        )
         for row, count, time in zip(notes, parts or [1] * rows, seconds)
     ]
     step_s = max(float(np.median(whole)) / each / rate - reading_s, 0.0)

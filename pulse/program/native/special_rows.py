@@ -101,7 +101,16 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
         for start in changed:
             program.table[start] = special[start]
     took_s = time.thread_time() - begin_s
-    return Specialisation(reason, used, len(changed), program.rows, before_s, after_s, took_s, nbytes)
+    return Specialisation(
+        reason=reason,
+        kernels=used,
+        rows=len(changed),
+        total=program.rows,
+        before_s=before_s,
+        after_s=after_s,
+        seconds=took_s,
+        nbytes=nbytes,
+    )
 
 
 def _hot_rows(program: NativeExecutable, trial: Trial, generic: Table) -> list[KernelRows]:

@@ -65,11 +65,6 @@ def row_starts(table: Table) -> Iterator[int]:
         start += int(table[start + 1])
 
 
-def row_count(table: Table) -> int:
-    """Return how many rows the table has."""
-    return sum(1 for _ in row_starts(table))
-
-
 def kernels_of(table: Table) -> Sequence[Kernel]:
     """Return the kernel of each row of an unlinked table."""
     return [kernel_of(int(table[start])) for start in row_starts(table)]

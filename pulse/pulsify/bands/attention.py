@@ -401,7 +401,16 @@ def _rewrite(
     q = patch.tap(product.inputs[0])
     k = _transpose(graph, patch, product.inputs[1], f"{name}.k")
     if attention.relative is not None and near is not None:
-        q, k = join_positions(graph, patch, attention.relative, near, band.back, q, k, name)
+        q, k = join_positions(
+            graph=graph,
+            patch=patch,
+            relative_scores=attention.relative,
+            near=near,
+            back=band.back,
+            q=q,
+            k=k,
+            name=name,
+        )
     values = graph.nodes[reader.node].inputs[0 if reader.flipped else 1]
     if not reader.flipped:
         patch.shunt(old, patch.wire(name, op, [q, k, patch.tap(values)])[0])

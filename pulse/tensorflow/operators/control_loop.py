@@ -1,6 +1,6 @@
 """Loops. One that counts, and takes and makes one element of a list in each iteration, is a scan over frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Function, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, graft, needs, uncast
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needs, uncast
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, known_value
 from pulse.wiring import wire
@@ -288,71 +288,65 @@ class _While:
 
     def _scan(self, iterations: TDim, parts: LoopParts) -> list[OutletId]:
         """A scan over the elements that the iterations take."""
-        node, body, graph = self._node, self._body, TypedGraph()
-        label = self._function.inputs
-        present: dict[OutletId, OutletId] = {}
-        x: list[OutletId] = []
-        frames: list[str] = []
-
-        def inner(name: str, fact: TypedFact) -> OutletId:
-            return graph.add(name, Source(fact), (), [fact])[0]
-
-        for place in parts.states:
-            fact = node.graph.fact(self._first[place])
-            present[parts.sources[place]] = inner(label[place], TypedFact(fact.dtype, fact.shape))
-        states = [graph.label(present[parts.sources[place]]) for place in parts.states]
-        first = [self._first[place] for place in parts.states]
-        for (
-            place,
-            outlet,
-        ) in parts.last.items():  # each iteration writes it, so its first value has no meaning
-            fact = body.graph.fact(outlet)
-            states.append(graph.label(inner(label[place], TypedFact(fact.dtype, fact.shape))))
-            zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
-            first.append(node.constant(zeros, f"first{place}"))
+        node, body, scanned = self._node, self._body, ScanBody()
+        self._add_states(scanned, parts)
         for outlet, (whole, start) in parts.read.items():
-            fact = body.graph.fact(outlet)
-            present[outlet] = inner(f"{body.graph.label(outlet)}.frame", TypedFact(fact.dtype, fact.shape))
-            frames.append(graph.label(present[outlet]))
-            x.append(self._run_through(whole, start, iterations))
+            inner = scanned.add_source(f"{body.graph.label(outlet)}.frame", body.graph.fact(outlet))
+            scanned.present[outlet] = inner
+            scanned.add_frames(inner, self._run_through(whole, start, iterations))
         targets = self._targets(parts)
-        inputs = needs(body, targets, present)
-        captures: list[OutletId] = []
-        names: list[str] = []
-        for place, source in parts.sources.items():
-            if source not in inputs or source in present:
-                continue
-            fact = node.graph.fact(self._first[place])
-            present[source] = inner(label[place], TypedFact(fact.dtype, fact.shape))
-            counter = self._counters.get(place)
-            if counter is None or self._constant[place]:
-                captures.append(self._first[place])
-                names.append(graph.label(present[source]))
-            else:
-                frames.append(graph.label(present[source]))
-                x.append(self._count(place, counter, iterations))
-        if not x:
-            given_fact = TypedFact(np.dtype(np.int64), ())
-            frames.append(graph.label(inner("iteration", given_fact)))
-            x.append(node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations"))
-        results = self._inside(graft(body, targets, graph, present), graph, parts)
+        self._add_captures(scanned, parts, needs(body, targets, scanned.present), iterations)
+        if not scanned.x:
+            counter = scanned.add_source("iteration", TypedFact(np.dtype(np.int64), ()))
+            numbers = node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations")
+            scanned.add_frames(counter, numbers)
+        graph = scanned.graph
+        results = self._inside(graft(body, targets, graph, scanned.present), graph, parts)
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
         graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
-        model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         scan = Scan(
-            model,
-            tuple(states),
-            tuple(frames),
-            tuple(names),
-            tuple(ScanAxis(0) for _ in x),
+            TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins),
+            tuple(scanned.states),
+            tuple(scanned.frames),
+            tuple(scanned.names),
+            tuple(ScanAxis(0) for _ in scanned.x),
             tuple(ScanAxis(0) for _ in parts.written),
         )
-        outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captures])
+        outlets = wire(node.graph, node.wire_name, scan, [*scanned.x, *scanned.first, *scanned.captures])
         stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
         values = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, stacks)}
         values |= dict(zip(parts.states, ends))
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)
+
+    def _add_states(self, scanned: ScanBody, parts: LoopParts) -> None:
+        """The states, then the last elements of lists: each iteration writes those, so their first values are zeros."""
+        node, label = self._node, self._function.inputs
+        for place in parts.states:
+            first = self._first[place]
+            inner = scanned.add_source(label[place], node.graph.fact(first))
+            scanned.present[parts.sources[place]] = inner
+            scanned.add_state(inner, first)
+        for place, outlet in parts.last.items():
+            fact = self._body.graph.fact(outlet)
+            zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+            scanned.add_state(scanned.add_source(label[place], fact), node.constant(zeros, f"first{place}"))
+
+    def _add_captures(
+        self, scanned: ScanBody, parts: LoopParts, inputs: Collection[OutletId], iterations: TDim
+    ) -> None:
+        """What else an iteration reads: values that stay, and counters, which are frames."""
+        for place, source in parts.sources.items():
+            if source not in inputs or source in scanned.present:
+                continue
+            first = self._first[place]
+            inner = scanned.add_source(self._function.inputs[place], self._node.graph.fact(first))
+            scanned.present[source] = inner
+            counter = self._counters.get(place)
+            if counter is None or self._constant[place]:
+                scanned.add_capture(inner, first)
+            else:
+                scanned.add_frames(inner, self._count(place, counter, iterations))
 
     def _inside(self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
         """The results of an iteration, states in the types that they began with, each a wire of its own."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pulse.dim import TDim
+from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.control_loop import UnsureError
 from pulse.ops.elementwise import Cast
@@ -30,6 +31,44 @@ class LoopParts:
     last: Mapping[int, OutletId]
     states: Sequence[int]
     read: Mapping[OutletId, tuple[OutletId, TDim]]
+
+
+class ScanBody:
+    """The body of a scan while it is made, and what the scan gives it.
+
+    graph     of an iteration
+    present   wires of the loop's body that are sources here already
+    states, first    the labels of states, and their first values outside
+    frames, x        the labels of what changes with the iteration, and the wires outside that have all of it
+    names, captures  the labels of what stays, and the wires outside
+    """
+
+    def __init__(self) -> None:
+        self.graph = TypedGraph()
+        self.present: dict[OutletId, OutletId] = {}
+        self.states: list[str] = []
+        self.first: list[OutletId] = []
+        self.frames: list[str] = []
+        self.x: list[OutletId] = []
+        self.names: list[str] = []
+        self.captures: list[OutletId] = []
+
+    def add_source(self, name: str, fact: TypedFact) -> OutletId:
+        """A source of the type and shape of a wire outside, without its value."""
+        plain = TypedFact(fact.dtype, fact.shape)
+        return self.graph.add(name, Source(plain), (), [plain])[0]
+
+    def add_state(self, inner: OutletId, first: OutletId) -> None:
+        self.states.append(self.graph.label(inner))
+        self.first.append(first)
+
+    def add_frames(self, inner: OutletId, x: OutletId) -> None:
+        self.frames.append(self.graph.label(inner))
+        self.x.append(x)
+
+    def add_capture(self, inner: OutletId, captured: OutletId) -> None:
+        self.names.append(self.graph.label(inner))
+        self.captures.append(captured)
 
 
 def graft(

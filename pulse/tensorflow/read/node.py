@@ -69,16 +69,16 @@ class TensorflowOp(ModelOp):
         ):
             raise LoadError(f"{wire} ({self.type}): complex numbers are not covered by this operator")
         context = TensorflowNode(
-            self.type,
-            1,
-            wire,
-            self.attributes,
-            tuple(inputs),
-            self.outputs,
-            target.graph,
-            target.scope,
-            {},
-            self.library,
+            op_type=self.type,
+            opset=1,
+            wire_name=wire,
+            attributes=self.attributes,
+            inputs=tuple(inputs),
+            outputs=self.outputs,
+            graph=target.graph,
+            scope=target.scope,
+            captures={},
+            library=self.library,
         )
         result = translator(context)
         outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)

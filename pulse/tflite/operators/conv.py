@@ -102,7 +102,16 @@ def convolve(
     offset = None if bias is None else bias.astype(np.float32)
     if node.has_codes:
         kernel, largest = kernel_of(node, 1, perm, True), largest_code(node.read(slot))
-        total = exact_sum(node, x, kernel, bias, int(isinstance(op, ConvTranspose)), largest, apply, CHANNELS)
+        total = exact_sum(
+            node=node,
+            x=x,
+            weights=kernel,
+            bias=bias,
+            output_axis=int(isinstance(op, ConvTranspose)),
+            largest=largest,
+            apply=apply,
+            spread=CHANNELS,
+        )
         factor = product_factor(node, node.quantization(slot), node.quantization(1))
         y = finish_sum(node, total, factor, CHANNELS, "codes")
     elif _meets_codes(node, slot):

@@ -31,7 +31,18 @@ def rfft2d(node: TfliteNode) -> OutletId:
 def _transform(node: TfliteNode, x: OutletId, axis: int, onesided: bool, name: str) -> OutletId:
     """The transform of one axis of real and imaginary parts."""
     title, attributes = f"{node.wire_name}.{name}", {"axis": axis, "onesided": int(onesided)}
-    return dft(NodeContext("DFT", OPSET, title, attributes, (x,), (title,), node.graph, node.scope))
+    return dft(
+        NodeContext(
+            op_type="DFT",
+            opset=OPSET,
+            wire_name=title,
+            attributes=attributes,
+            inputs=(x,),
+            outputs=(title,),
+            graph=node.graph,
+            scope=node.scope,
+        )
+    )
 
 
 def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> OutletId:

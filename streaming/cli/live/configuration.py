@@ -29,15 +29,15 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
     sounds = sound_output(program, live_inputs(program)[0], None) is not None
     plays = has_target or (sounds and options.speaker != SILENT)
     return Plan(
-        rate_hz,
-        None,
-        options.speaker if plays else None,
-        plays,
-        Channels.parse(request.sound.channel),
-        options.device_rate,
-        options.block,
-        _latency(options.latency),
-        _routes(program, request.sound.in_routes or (), options),
+        rate_hz=rate_hz,
+        input=None,
+        output=options.speaker if plays else None,
+        play=plays,
+        channels=Channels.parse(request.sound.channel),
+        device_rate_hz=options.device_rate,
+        block_frames=options.block,
+        latency=_latency(options.latency),
+        routes=_routes(program, request.sound.in_routes or (), options),
     )
 
 

@@ -39,18 +39,18 @@ def devices() -> tuple[Device, ...]:
     default_in, default_out = package.default.device
     return tuple(
         Device(
-            index,
-            info["name"],
-            apis[info["hostapi"]]["name"],
-            info["max_input_channels"],
-            info["max_output_channels"],
-            round(info["default_samplerate"]),
-            info["default_low_input_latency"],
-            info["default_high_input_latency"],
-            info["default_low_output_latency"],
-            info["default_high_output_latency"],
-            index == default_in,
-            index == default_out,
+            index=index,
+            name=info["name"],
+            host_api=apis[info["hostapi"]]["name"],
+            inputs=info["max_input_channels"],
+            outputs=info["max_output_channels"],
+            default_rate_hz=round(info["default_samplerate"]),
+            low_input_latency_s=info["default_low_input_latency"],
+            high_input_latency_s=info["default_high_input_latency"],
+            low_output_latency_s=info["default_low_output_latency"],
+            high_output_latency_s=info["default_high_output_latency"],
+            default_in=index == default_in,
+            default_out=index == default_out,
         )
         for index, info in enumerate(package.query_devices())
     )

@@ -89,18 +89,18 @@ class AudioSystem(NotCopyable):
     def _device(self, index: int, apis: Sequence[c.HostApiInfo], defaults: tuple[int, int]) -> Device:
         info: c.DeviceInfo = self.library.GetDeviceInfo(index).contents
         return Device(
-            index,
-            info.name.decode(errors="replace"),
-            apis[info.host_api].name.decode(errors="replace"),
-            info.inputs,
-            info.outputs,
-            round(info.rate_hz),
-            info.low_input_s,
-            info.high_input_s,
-            info.low_output_s,
-            info.high_output_s,
-            index == defaults[0],
-            index == defaults[1],
+            index=index,
+            name=info.name.decode(errors="replace"),
+            host_api=apis[info.host_api].name.decode(errors="replace"),
+            inputs=info.inputs,
+            outputs=info.outputs,
+            default_rate_hz=round(info.rate_hz),
+            low_input_latency_s=info.low_input_s,
+            high_input_latency_s=info.high_input_s,
+            low_output_latency_s=info.low_output_s,
+            high_output_latency_s=info.high_output_s,
+            default_in=index == defaults[0],
+            default_out=index == defaults[1],
         )
 
     def on_jack(self, spec: StreamSpec) -> bool:
@@ -158,8 +158,16 @@ class AudioSystem(NotCopyable):
             return None if code >= 0 else reason() or text
 
     def stop(self, handle: c_void_p, limit_s: float) -> bool:
-        """Stop the callbacks after the last block has been played. Returns whether the limit sufficed."""
-        return self._is_done(lambda: self.library.StopStream(handle), limit_s)
+        """Stop the callbacks after the last block has been played. Returns whether the limit sufficed.
+
+        PortAudio refuses to stop a stream that has ended by itself, and closing aborts one that still runs: only
+        ``close`` reads the code.
+        """
+        try:
+            self._call(lambda: self.library.StopStream(handle), limit_s)
+        except TimeoutError:
+            return False
+        return True
 
     def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
         """Close a stream, if that is safe. Returns whether it is closed."""
@@ -216,8 +224,8 @@ class AudioSystem(NotCopyable):
         return self.is_usable
 
     def _is_done(self, call: Callable[[], int], limit_s: float) -> bool:
+        """Whether a call of PortAudio succeeds within the limit."""
         try:
-            self._call(call, limit_s)
+            return self._call(call, limit_s) >= 0
         except TimeoutError:
             return False
-        return True

@@ -2,7 +2,7 @@
  * A client of `pulse serve`, for pages, workers and Node.js 22 or newer; docs/protocol.md describes the protocol.
  *
  *   import { PulseStream } from "./client.js";
- *   const stream = await PulseStream.open("ws://localhost:8765/v1/stream", {
+ *   const stream = await PulseStream.open("ws://localhost:8080/v1/stream", {
  *     model: "denoise",
  *     onframes: ({ name, first, values }) => console.log(name, first, values.length),
  *   });
@@ -16,9 +16,10 @@ const HEADER_BYTES = 24;
 const INPUT = 1, FINAL = 3;
 const EPOCHS = 65536;
 const PATH = "/v1/stream";
-const AGAIN = ["connection", "drain", "busy", "address"]; // errors after which another connection may go on
-const PAUSE_MS = 50; // between two attempts of a lost stream
-const ATTEMPT_MS = 10_000; // in which a server answers a hello
+const RETRYABLE_CODES = ["connection", "drain", "busy", "address"]; // errors after which another connection may go on
+const PAUSE_S = 0.05; // between two attempts of a lost stream
+const ANSWER_S = 10; // in which a server answers a hello
+const ATTEMPT_S = 2; // in which a server resumes a lost stream, before the next one is asked
 
 const ARRAYS = {
   f32: Float32Array, f64: Float64Array,
@@ -73,7 +74,7 @@ export class PulseStream {
    */
   static async open(url, options = {}) {
     const stream = new PulseStream(url, options);
-    stream._begin(await stream._first());
+    stream._begin(await stream._openFirst());
     return stream;
   }
 
@@ -88,7 +89,7 @@ export class PulseStream {
     this._waiting = { flushed: [], reset: [], pong: [], stats: [] };
     this._error = null;
     this._closed = this._flushing = this._ended = false;
-    this._resume = null; // the name under which another connection goes on
+    this._resumeName = null; // the name under which another connection goes on
     this._successors = [];
     this.connections = 1;
     this.ready = null;
@@ -110,9 +111,9 @@ export class PulseStream {
     const coded = this._isPcm(input) ? toPcm16(values) : values;
     const wanted = this._isPcm(input) ? Int16Array : ARRAYS[input.dtype];
     if (!(coded instanceof wanted)) throw new RangeError(`input ${input.name}: give a ${wanted.name}`);
-    const block = { first: this._sent[port], frames, values: this._resume === null ? coded : coded.slice() };
-    this._sent[port] += frames;
-    if (this._resume !== null) this._resend[port].push(block);
+    const block = { first: this._nextFirst[port], frames, values: this._resumeName === null ? coded : coded.slice() };
+    this._nextFirst[port] += frames;
+    if (this._resumeName !== null) this._resend[port].push(block);
     this._sendBlock(port, block);
   }
 
@@ -126,8 +127,8 @@ export class PulseStream {
   reset() {
     this.epoch += 1;
     this._flushing = this._ended = false;
-    this._sent.fill(0);
-    this._got.fill(0);
+    this._nextFirst.fill(0);
+    this._framesReceived.fill(0);
     this._resend = this.ready.inputs.map(() => []);
     this._forgot = false;
     return this._ask({ type: "reset" }, "reset");
@@ -155,22 +156,22 @@ export class PulseStream {
   // ---- Connections
 
   /** A connection to the first server that takes the stream. */
-  async _first() {
+  async _openFirst() {
     for (const [number, url] of this._urls.entries()) {
       try {
         return await this._try(url, { ...this._hello, follows: true });
       } catch (error) {
-        if (number + 1 === this._urls.length || !AGAIN.includes(error.code)) throw error;
+        if (number + 1 === this._urls.length || !RETRYABLE_CODES.includes(error.code)) throw error;
       }
     }
     throw new StreamError("hello", "no server", "give the address of one");
   }
 
   /** A stream of this server, or of those that it names. */
-  async _try(url, hello) {
+  async _try(url, hello, limitS = ANSWER_S) {
     let moved;
     try {
-      return await connect(url, hello);
+      return await connect(url, hello, limitS);
     } catch (error) {
       if (!error.moved) throw error;
       moved = error.moved;
@@ -178,9 +179,9 @@ export class PulseStream {
     const placed = { ...hello, follows: false, ...(hello.resume ? {} : { stream: moved.stream }) };
     for (const [number, each] of moved.urls.entries()) {
       try {
-        return await connect(each, placed);
+        return await connect(each, placed, limitS);
       } catch (error) {
-        if (number + 1 === moved.urls.length || ![...AGAIN, "hello"].includes(error.code)) throw error;
+        if (number + 1 === moved.urls.length || ![...RETRYABLE_CODES, "hello"].includes(error.code)) throw error;
       }
     }
     throw new StreamError("moved", `${url} names no server that has the stream`, "try again later");
@@ -189,11 +190,11 @@ export class PulseStream {
   _begin({ socket, ready }) {
     this.ready = ready;
     this.epoch = ready.epoch;
-    this._sent = ready.received.slice();
-    this._got = ready.sent.slice(); // of each streaming output, the next frame
+    this._nextFirst = ready.received.slice();
+    this._framesReceived = ready.sent.slice(); // of each streaming output, the next frame
     this._streaming = ready.outputs.filter(({ kind }) => kind !== "final").map(({ port }) => port);
     this._resend = ready.inputs.map(() => []); // blocks that no checkpoint has
-    this._safe = [];
+    this._saved = [];
     this._forgot = false;
     this._use(socket, ready);
   }
@@ -201,8 +202,8 @@ export class PulseStream {
   _use(socket, ready) {
     this._socket = socket;
     this._isLost = false;
-    this._resume = this._patience > 0 ? ready.resume ?? null : null;
-    this._confirms = this._resume !== null && ready.confirms === true;
+    this._resumeName = this._patience > 0 ? ready.resume ?? null : null;
+    this._confirms = this._resumeName !== null && ready.confirms === true;
     this._successors = ready.urls ?? [];
     socket.onmessage = ({ data }) => (typeof data === "string" ? this._text(JSON.parse(data)) : this._frames(data));
     socket.onclose = ({ code, reason }) => this._end(code, reason);
@@ -213,14 +214,14 @@ export class PulseStream {
     if (this._closed) return this._finish(null);
     const error = this._error ?? lost(code, reason);
     this._error = null;
-    if (this._resume === null || !AGAIN.includes(error.code)) return this._finish(error);
+    if (this._resumeName === null || !RETRYABLE_CODES.includes(error.code)) return this._finish(error);
     this._isLost = true;
     const found = await this._find().catch((refused) => refused);
     if (this._closed) {
       found.socket?.close(1000);
       return undefined;
     }
-    return found.socket ? this._goOn(found) : this._finish(found);
+    return found.socket ? this._continueOver(found) : this._finish(found);
   }
 
   /** A server that goes on; its successors in a fleet come first. */
@@ -229,17 +230,17 @@ export class PulseStream {
     let last = null;
     while (performance.now() < end && !this._closed) {
       for (const url of new Set([...this._successors.map(withPath), ...this._urls])) {
-        const hello = { ...this._hello, resume: this._resume, follows: !this._successors.map(withPath).includes(url) };
+        const hello = { ...this._hello, resume: this._resumeName, follows: !this._successors.map(withPath).includes(url) };
         try {
-          return await this._try(url, hello);
+          return await this._try(url, hello, ATTEMPT_S);
         } catch (error) {
           last = error;
         }
         if (last.code === "resume" && !this._forgot) { // under its name, from the first frame: the version stays
-          const again = await this._try(url, { ...hello, resume: undefined, stream: this._resume }).catch((error) => error);
+          const again = await this._try(url, { ...hello, resume: undefined, stream: this._resumeName }, ATTEMPT_S).catch((error) => error);
           if (again.socket) return again;
         }
-        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+        await new Promise((resolve) => setTimeout(resolve, 1000 * PAUSE_S));
       }
     }
     const within = `no server goes on within ${this._patience} s`;
@@ -247,7 +248,7 @@ export class PulseStream {
   }
 
   /** Send again what the server of another connection does not have. */
-  _goOn({ socket, ready }) {
+  _continueOver({ socket, ready }) {
     this._use(socket, ready);
     this.connections += 1;
     const behind = this.epoch - ready.epoch;
@@ -331,9 +332,9 @@ export class PulseStream {
   }
 
   _acknowledge(message) {
-    if (this._confirms && String(message.safe) !== String(this._safe)) {
-      this._safe = message.safe; // all outputs before this checkpoint are here
-      this._say({ type: "confirm", epoch: this.epoch, safe: this._safe });
+    if (this._confirms && String(message.safe) !== String(this._saved)) {
+      this._saved = message.safe; // all outputs before this checkpoint are here
+      this._say({ type: "confirm", epoch: this.epoch, safe: this._saved });
     }
     for (const [port, blocks] of this._resend.entries()) {
       while (blocks.length && blocks[0].first + blocks[0].frames <= message.safe[port]) {
@@ -353,15 +354,15 @@ export class PulseStream {
     const kind = view.getUint8(0) === FINAL ? "final" : output.kind, place = this._streaming.indexOf(port);
     let coded = new array(message, HEADER_BYTES), first = Number(view.getBigUint64(8, true)), frames = view.getUint32(4, true);
     if (kind !== "final") {
-      const had = this._got[place] - first; // came over the connection before
+      const had = this._framesReceived[place] - first; // came over the connection before
       if (had < 0) {
-        this._resume = null;
-        this._error = new StreamError("gap", `output ${output.name}: frames ${this._got[place]} to ${first - 1} are lost`, "begin a new stream");
+        this._resumeName = null;
+        this._error = new StreamError("gap", `output ${output.name}: frames ${this._framesReceived[place]} to ${first - 1} are lost`, "begin a new stream");
         this._socket.close(1000);
         return;
       }
       if (had >= frames) return;
-      this._got[place] = first + frames;
+      this._framesReceived[place] = first + frames;
       coded = had ? coded.slice(had * valuesInFrame(output)) : coded;
       first += had;
       frames -= had;
@@ -380,11 +381,11 @@ export class PulseStream {
 }
 
 /** A connection whose server is ready: its WebSocket, and what the server says. Rejects with a StreamError. */
-function connect(url, hello) {
+function connect(url, hello, limitS) {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(url, "pulse.v1");
     let refusal = null;
-    const timer = setTimeout(() => socket.close(), ATTEMPT_MS);
+    const timer = setTimeout(() => socket.close(), 1000 * limitS);
     socket.binaryType = "arraybuffer";
     socket.onopen = () => socket.send(JSON.stringify({ type: "hello", version: VERSION, ...hello }));
     socket.onmessage = ({ data }) => {

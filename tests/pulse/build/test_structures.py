@@ -61,20 +61,11 @@ from pulse.build import (
     Unsqueeze,
 )
 from pulse.errors import InputError, PulsifyError
+from tests.pulse.build.edges import edges
 
 
 def random(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-
-
-def edges(view: GraphView) -> set[tuple[str, int, str, int]]:
-    """Who reads what: the names and numbers of both ends, open inputs left out."""
-    return {
-        (wire.node.name, wire.slot, node.name, place)
-        for node in view
-        for place, wire in enumerate(node.inputs())
-        if wire is not None
-    }
 
 
 def block() -> tuple[object, ...]:

@@ -27,7 +27,7 @@ from pulse.build import (
     Sub,
     Tanh,
 )
-from tests.pulse.build.test_structures import edges
+from tests.pulse.build.edges import edges
 
 CHANNELS = 3
 SHAPE = f"1,{CHANNELS},T"

@@ -3,78 +3,18 @@
 import re
 from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 
-from tests.pulse.cases import (
-    attention,
-    attention_linear,
-    attention_rotary,
-    concat,
-    control,
-    conv,
-    conv_causal,
-    conv_columns,
-    cumulative,
-    elementwise,
-    elementwise_activation,
-    elementwise_bits,
-    gather,
-    matmul,
-    matmul_einsum,
-    norm,
-    pad,
-    pool,
-    quantize,
-    recurrent,
-    reduce,
-    resize,
-    scan,
-    scatter,
-    scatter_cache,
-    search,
-    shape,
-    shape_arithmetic,
-    shape_shuffle,
-    slice,
-    source,
-    spectral,
-)
 from tests.pulse.cases.build import Case
 
-FAMILIES: dict[str, ModuleType] = {
-    "elementwise": elementwise,
-    "elementwise_bits": elementwise_bits,
-    "conv": conv,
-    "pool": pool,
-    "shape": shape,
-    "slice": slice,
-    "concat": concat,
-    "gather": gather,
-    "pad": pad,
-    "source": source,
-    "shape_arithmetic": shape_arithmetic,
-    "matmul": matmul,
-    "reduce": reduce,
-    "norm": norm,
-    "recurrent": recurrent,
-    "cumulative": cumulative,
-    "scan": scan,
-    "spectral": spectral,
-    "resize": resize,
-    "shape_shuffle": shape_shuffle,
-    "search": search,
-    "attention": attention,
-    "scatter": scatter,
-    "matmul_einsum": matmul_einsum,
-    "quantize": quantize,
-    "control": control,
-    "conv_causal": conv_causal,
-    "attention_rotary": attention_rotary,
-    "attention_linear": attention_linear,
-    "scatter_cache": scatter_cache,
-    "conv_columns": conv_columns,
-    "elementwise_activation": elementwise_activation,
-}
+NAMES = (
+    "elementwise elementwise_bits conv pool shape slice concat gather pad source shape_arithmetic matmul "
+    "reduce norm recurrent cumulative scan spectral resize shape_shuffle search attention scatter "
+    "matmul_einsum quantize control conv_causal attention_rotary attention_linear scatter_cache "
+    "conv_columns elementwise_activation"
+)
+FAMILIES: dict[str, ModuleType] = {name: import_module(f"{__package__}.{name}") for name in NAMES.split()}
 """Plain models first: the table of operators is made of the first ones that have an operator."""
 
 

@@ -9,21 +9,11 @@ import pytest
 from pulse.errors import LoadError
 from pulse.infer.fact import InferenceFact
 from pulse.loading.format import read_onnx as load
-from pulse.models import Model
+from tests.pulse.infer.agreement import assert_agrees, known
 from tests.pulse.infer.random_models import Knowledge, Sketch, erased, file, random_sketch
 
 ORDERS = 50
 SEEDS = range(16)
-
-
-def known(model: Model) -> dict[str, InferenceFact]:
-    """What is inferred of each wire, by name."""
-    graph = model.infer().graph
-    names = {}
-    for node in graph.nodes:
-        for slot, outlet in enumerate(node.outputs):
-            names[f"{node.name}:{slot}"] = outlet.fact
-    return names
 
 
 @functools.cache
@@ -43,20 +33,6 @@ def amount(fact: InferenceFact) -> int:
     """How many things are known."""
     sizes = sum(dim is not None for dim in fact.dims)
     return (fact.dtype is not None) + sizes + (fact.rank is not None)
-
-
-def assert_agrees(less: dict[str, InferenceFact], more: dict[str, InferenceFact]) -> None:
-    """All that is known on the one side is known on the other; dims by name, as each model has symbols of its own."""
-    for name, fact in less.items():
-        whole = more[name]
-        told = f"{name}: {fact} against {whole}"
-        assert fact.dtype in (None, whole.dtype), told
-        assert fact.rank in (None, whole.rank) and len(fact.dims) <= len(whole.dims), told
-        assert all(dim is None or str(dim) == str(other) for dim, other in zip(fact.dims, whole.dims)), told
-        if fact.value is not None:
-            assert whole.value is not None, told
-            entries = zip(fact.value.ravel().tolist(), whole.value.ravel().tolist())
-            assert all(entry is None or str(entry) == str(other) for entry, other in entries), told
 
 
 @pytest.mark.parametrize("seed", SEEDS)

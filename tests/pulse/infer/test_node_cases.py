@@ -7,7 +7,7 @@ from onnx.backend.test.loader import load_model_tests
 from pulse.errors import PulseError
 from pulse.loading.format import read_onnx as load
 from pulse.onnx.rules import RULES
-from tests.pulse.infer.test_invariants import assert_agrees, known
+from tests.pulse.infer.agreement import assert_agrees, known
 
 
 @pytest.mark.slow

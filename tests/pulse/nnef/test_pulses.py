@@ -15,7 +15,7 @@ from pulse.interface import Port
 from pulse.models import TypedModel
 from pulse.runtimes.tract import has_tract
 from tests.pulse.nnef.folders import archive, graph
-from tests.pulse.nnef.test_write import BEYOND, STREAMS, conv, pulsed, recurrent
+from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, pulsed, recurrent
 
 
 def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:

@@ -9,28 +9,14 @@ from onnx import ModelProto, NodeProto
 
 import pulse
 from pulse.errors import CompileError, FactError, PulsifyError
-from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
+from tests.agreement import Expected
 from tests.pulse.cases import cumulative, recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
-from tests.pulse.onnx.reference import reference
+from tests.pulse.ops.streams import prove
 
 LENGTHS = (1, 2, 3, 7, 16)
-
-
-def prove(proto: ModelProto, feeds: Feeds, pulse_frames: int, delay: int | None = None) -> TypedModel:
-    """Both backends give what onnxruntime gives for the whole input, every frame and every state."""
-    typed = pulse.load(proto).analyse()
-    model = typed.declutter().pulsify(pulse=pulse_frames)
-    assert delay is None or model.outputs[0].delay == delay
-    names = [value.name for value in proto.graph.output]
-    wanted = dict(zip(names, reference(proto, feeds), strict=True))
-    for backend in BACKENDS:
-        got = stream_whole(compile_model(model, backend), feeds)
-        for name, expected in wanted.items():
-            np.testing.assert_allclose(got[name], expected, 1e-4, 1e-5, err_msg=f"{name}, {backend}")
-    return typed
 
 
 def symbolic() -> Iterator[tuple[str, ModelProto, Feeds]]:
@@ -52,15 +38,14 @@ def test_every_case_streams() -> None:
             assert "CumSum_1" in name and "sum from the end" in str(error), name
             reached["refused"] += 1
             continue
-        wanted = typed.run(feeds)
+        expected = Expected(typed, feeds)
         for backend in BACKENDS:
             try:
                 program = compile_model(pulsed, backend)
             except CompileError as error:
                 assert "activation" in str(error), name
                 continue
-            for output, got in stream_whole(program, feeds).items():
-                np.testing.assert_allclose(got, wanted[output], 1e-4, 1e-5, err_msg=f"{name} {backend}")
+            expected.require(stream_whole(program, feeds), (name, backend))
             reached[backend] += 1
     assert reached["refused"] == 4
     assert reached["numpy"] > 100 and reached["numba"] > 0.8 * reached["numpy"], reached

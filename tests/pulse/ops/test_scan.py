@@ -10,9 +10,10 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.lower.scan import MOST_INSTRUCTIONS
 from pulse.program.whole import stream_whole
+from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothed
-from tests.pulse.ops.test_recurrent import prove
+from tests.pulse.ops.streams import prove
 
 REFUSED = {"backward": "from the last frame to the first", "batch": "along the axis that it runs over"}
 """Cases that do not stream, by a part of their names, and why."""
@@ -29,13 +30,11 @@ def test_every_forward_case_streams() -> None:
             with pytest.raises(PulsifyError, match=refused[0]):
                 typed.pulsify()
             continue
-        wanted = typed.run(feeds)
+        expected = Expected(typed, feeds)
         for frames in (1, 3, 8):
             pulsed = typed.declutter().pulsify(pulse=frames)
             for backend in BACKENDS:
-                got = stream_whole(compile_model(pulsed, backend), feeds)
-                for output, expected in wanted.items():
-                    np.testing.assert_allclose(got[output], expected, 1e-5, 1e-6, err_msg=f"{name} {backend}")
+                expected.require(stream_whole(compile_model(pulsed, backend), feeds), (name, backend))
         ran += 1
     assert ran == 9
 
@@ -60,11 +59,10 @@ def test_after_a_convolution(pads: list[int], pulse_frames: int) -> None:
     for length in (1, 2, 5, 12):
         feeds = {"x": floats(length, 1, 2, length)}
         typed = pulse.load(model(nodes, feeds, constants, 16, {"x": 2}, "y last")).analyse()
-        wanted = typed.run(feeds)
+        expected = Expected(typed, feeds)
         pulsed = typed.declutter().pulsify(pulse=pulse_frames)
         for backend in BACKENDS:
-            for name, got in stream_whole(compile_model(pulsed, backend), feeds).items():
-                np.testing.assert_allclose(got, wanted[name], 1e-5, 1e-6, err_msg=f"{name} {backend}")
+            expected.require(stream_whole(compile_model(pulsed, backend), feeds), backend)
 
 
 def test_between_delays() -> None:

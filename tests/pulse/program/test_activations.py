@@ -18,7 +18,7 @@ from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.tolerance import Reference
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.program.test_weights import STACKS, recurrence, stack
+from tests.pulse.program.weight_models import STACKS, recurrence, stack
 
 
 def in_pulses(proto: onnx.ModelProto, frames: int) -> PulsedModel:

@@ -4,22 +4,15 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.facts import Array
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
 from pulse.program.kernels.spectral import fourier
 from pulse.program.lower.matmul_product import neighbours_from
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.program.dft_matrices import arranged
 from tests.pulse.program.kernels.rows import At, run_both
 
 LENGTHS = [64, 96, 100, 160, 320, 400, 512]
-
-
-def arranged(parts: Array, rows: str, columns: str) -> Array:
-    """[n, part, k, part] as a matrix, parts in turns or one after the other."""
-    n, p, k, q = parts.shape
-    axes = [*((0, 1) if rows == "turns" else (1, 0)), *((2, 3) if columns == "turns" else (3, 2))]
-    return np.ascontiguousarray(parts.transpose(axes).reshape(n * p, k * q).astype(np.float32))
 
 
 @pytest.mark.parametrize("length", LENGTHS)

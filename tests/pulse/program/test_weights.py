@@ -17,8 +17,10 @@ from pulse.program.program import Program
 from pulse.program.weights import SMALLEST_BYTES, as_halves, from_bf16, store, to_bf16
 from pulse.program.whole import run_whole
 from pulse.proof.signals import feeds_of
+from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.static_models import run_as_python
+from tests.pulse.program.weight_models import STACKS, recurrence, stack
 
 FORMS = ("bf16", "int8")
 ANY = from_dtype(np.dtype(np.float32), allow_subnormal=True)
@@ -103,65 +105,6 @@ def test_int8_refuses_values_beyond_its_range() -> None:
         pulse.stream(proto, weights="int4")
 
 
-def recurrent_weights(op: str, features: int, hidden: int) -> dict[str, Array]:
-    rows = {"RNN": 1, "GRU": 3, "LSTM": 4}[op] * hidden
-    return {
-        "w": floats((op, "w"), 1, rows, features) * np.float32(features**-0.5),
-        "r": floats((op, "r"), 1, rows, hidden) * np.float32(0.5 * hidden**-0.5),
-        "b": floats((op, "b"), 1, 2 * rows) * np.float32(0.1),
-    }
-
-
-def stack(name: str, bad: float | None = None) -> onnx.ModelProto:
-    """A small model whose large matrices are above the limit, and some below it."""
-    feeds = {"x": floats("x", 1, 40, 24)}
-    consts: dict[str, Array] = {}
-    if name == "conv":  # strides, groups, depthwise, and both ways to transpose a convolution
-        consts = {
-            "k0": floats("k0", 48, 40, 3) * np.float32(0.1),
-            "k1": floats("k1", 96, 24, 4) * np.float32(0.1),
-            "k2": floats("k2", 96, 1, 3),
-            "k3": floats("k3", 96, 36, 4) * np.float32(0.1),
-            "k4": floats("k4", 36, 17, 3) * np.float32(0.1),
-            "k5": floats("k5", 34, 17, 2) * np.float32(0.1),
-            "bias": floats("bias", 48),
-        }
-        consts["k0"][0, 0, 0] = consts["k0"][0, 0, 0] if bad is None else bad
-        nodes = [
-            node("Conv", "x k0 bias", "a", pads=[2, 0]),
-            node("Conv", "a k1", "b", strides=[2], group=2, pads=[2, 0]),
-            node("Conv", "b k2", "c", group=96),
-            node("ConvTranspose", "c k3", "d", strides=[2]),
-            node("ConvTranspose", "d k4", "e", group=1),
-            node("Relu", "e", "y"),
-        ]
-        del consts["k5"]
-        return model(nodes, feeds, consts, stream={"x": 2})
-    if name == "matmul":  # the matrix on either side
-        consts = {
-            "w0": floats("w0", 50, 40) * np.float32(0.15),
-            "w1": floats("w1", 50, 70) * np.float32(0.15),
-        }
-        nodes = [
-            node("MatMul", "w0 x", "a"),
-            node("Tanh", "a", "b"),
-            node("Transpose", "b", "c", perm=[0, 2, 1]),
-            node("MatMul", "c w1", "y"),
-        ]
-        return model(nodes, feeds, consts, stream={"x": 2})
-    op, _, form = name.partition("_")
-    attributes = {"linear_before_reset": int(form != "reset")} if op == "GRU" else {}
-    consts = recurrent_weights(op, 40, 37)
-    nodes = [
-        node("Transpose", "x", "frames", perm=[2, 0, 1]),
-        node(op, "frames w r b", "y h", hidden_size=37, **attributes),
-    ]
-    return model(nodes, feeds, consts, stream={"x": 2}, outputs="y h")
-
-
-STACKS = ("conv", "matmul", "GRU", "GRU_reset", "LSTM", "RNN")
-
-
 def streamed(program: Program, length: int) -> dict[str, Array]:
     feeds = feeds_of(program.model, length, seed=length)
     return run_whole(program.spawn(), feeds, np.nan)[0]
@@ -192,10 +135,8 @@ def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str
             program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
             for length in (17, 40):
                 feeds = feeds_of(program.model, length, seed=length)
-                wanted = offline.run(feeds)
-                got = run_whole(program.spawn(), feeds, np.nan)[0]
-                for output, array in wanted.items():
-                    np.testing.assert_allclose(got[output], array, 1e-4, 1e-5, err_msg=f"{output} {backend}")
+                results = run_whole(program.spawn(), feeds, np.nan)[0]
+                Expected(offline, feeds).require(results, (length, backend))
 
 
 def halved(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -219,9 +160,7 @@ def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
     assert program.weights.size < 0.7 * full.weights.size
     assert any(row.kernel.endswith("_f16") for row in program.instructions)
     feeds = feeds_of(program.model, 33, seed=3)
-    got, wanted = run_whole(program.spawn(), feeds, np.nan)[0], offline.run(feeds)
-    for output, array in wanted.items():
-        np.testing.assert_allclose(got[output], array, 1e-4, 1e-5)
+    Expected(offline, feeds).require(run_whole(program.spawn(), feeds, np.nan)[0])
     assert all(error.largest == 0 for error in rounding_errors(program.model, "bf16"))
     feed = {port.name: floats("feed", *port.shape) for port in program.inputs}
     compiled = program.spawn().step(feed)
@@ -281,37 +220,6 @@ def test_memory_shrinks_and_the_error_is_small_and_told(name: str) -> None:
             assert error.output in {port.name for port in model.outputs}
             assert floors[form] < error.snr_db < 80 and 0 < error.largest < 0.2
     assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3
-
-
-def recurrence() -> onnx.ModelProto:
-    """``h = tanh(h @ w + x)`` as a Scan; a scan inside of it multiplies with the same matrix once more."""
-
-    def info(*names: str) -> list[onnx.ValueInfoProto]:
-        return [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64]) for name in names]
-
-    inner = onnx.helper.make_graph(
-        [node("MatMul", "g w", "grown"), node("Tanh", "grown", "after"), node("Identity", "after", "seen")],
-        "inner",
-        info("g", "one"),
-        info("after", "seen"),
-    )
-    rows = node("Scan", "mixed single", "again many", body=inner, num_scan_inputs=1)
-    body = onnx.helper.make_graph(
-        [
-            node("MatMul", "h w", "grown1"),
-            node("Add", "grown1 frame", "mixed"),
-            node("Unsqueeze", "frame front", "single"),
-            rows,
-            node("Tanh", "again", "next"),
-            node("Identity", "next", "out"),
-        ],
-        "body",
-        info("h", "frame"),
-        info("next", "out"),
-    )
-    scan = node("Scan", "zeros x", "last y", body=body, num_scan_inputs=1)
-    constants = {"w": floats("w", 64, 64) / 8, "zeros": np.zeros(64, np.float32), "front": np.array([0])}
-    return model([scan], {"x": floats("x", 9, 64)}, constants, stream={"x": 0})
 
 
 @pytest.mark.parametrize("frames", [1, 3])

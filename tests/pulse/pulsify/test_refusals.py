@@ -168,7 +168,7 @@ def test_the_advice_on_symbols_works() -> None:
     )
     with pytest.raises(PulseError, match=r"2 symbols \(C, T\)"):
         pulse.load(proto).analyse().pulsify()
-    with pytest.raises(PulsifyError, match=r'"3,2,T"|"1,2,T"'):
+    with pytest.raises(PulsifyError, match=r'other symbols beside T: C; .*inputs=\{"x": "1,2,T"\}'):
         pulse.load(proto).analyse().pulsify(symbol="T")
     fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
     assert fixed.outputs[0].shape == (3, 2, 4)
@@ -183,7 +183,7 @@ def test_the_advice_on_symbols_works() -> None:
 def test_outputs_that_do_not_stream_at_all() -> None:
     """A model of constants has no stream."""
     s = Sketch(x="1,2,T")
-    with pytest.raises(PulsifyError, match=r"no input streams over T|no output depends on the stream"):
+    with pytest.raises(PulsifyError, match="no input streams over T"):
         pulsify(s.model(s.constant(np.ones(3, np.float32))))
 
 

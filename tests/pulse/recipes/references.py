@@ -9,7 +9,7 @@ import onnxruntime
 import pulse
 from pulse import front
 from tests.pulse.chunks.models import Array
-from tests.pulse.front.test_tensorflow import cepstrum, powers
+from tests.pulse.front.tensorflow_spectra import cepstrum, powers
 from tests.pulse.tflite.litert import calls, scales
 from tests.shared import shared
 

@@ -3,18 +3,13 @@
 import csv
 
 import numpy as np
-import onnx
 import pytest
 import soundfile
 
 from tests.pulse.chunks import models
+from tests.streaming.cli.chunk_files import saved
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, write_sound
-
-
-def saved(name, model):
-    onnx.save(model, f"{name}.onnx")
-    return f"{name}.onnx"
 
 
 def test_sound_through_a_cached_filter():

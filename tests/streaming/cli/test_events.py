@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 
 from streaming.events import Segments
-from tests.streaming.cli.test_sound import LIMIT_S, command, piped
+from tests.streaming.cli.pipes import LIMIT_S, command, piped
 from tests.streaming.command import features, pulse, refused, report, save, voice, write_sound
 from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole

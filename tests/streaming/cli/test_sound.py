@@ -11,10 +11,10 @@ import soundfile
 from onnx import helper
 
 from streaming.builtin import model_path
+from tests.streaming.cli.pipes import LIMIT_S, command, piped
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, save, tone, voice, write_sound
 
-LIMIT_S = 120
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
@@ -25,32 +25,6 @@ def same(path="same.onnx"):
 
 def noise(samples, channels=1, peak=0.9):
     return np.random.default_rng(samples).uniform(-peak, peak, (samples, channels)).astype(np.float32)
-
-
-def command(*arguments, **how):
-    """The command as a process of its own, with pipes."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "from streaming.cli import main; main()",
-            "run",
-            *arguments,
-            "--backend",
-            "numpy",
-        ],
-        bufsize=0,
-        **pipes | how,
-    )
-
-
-def piped(data, *arguments, code=0, **how):
-    """What the command gives for bytes on standard input: output, and messages."""
-    process = command(*arguments, **how)
-    out, told = process.communicate(data, LIMIT_S)
-    assert process.returncode == code, told
-    return out, (told or b"").decode()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pulse.support.wording import spell, use_spelling
 from streaming.cli.commands import app
 from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models
-from tests.streaming.cli.test_chunks import saved
+from tests.streaming.cli.chunk_files import saved
 from tests.streaming.command import RUNNER, refused
 from tests.streaming.command import folder as folder
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pulse.errors import InputError, PulseError
 from streaming.executor import Executor, ExecutorError
+from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,
@@ -153,11 +154,17 @@ async def test_sources_are_paced_by_who_takes_the_outputs():
             asked += 1
             yield noise(1, 3)
 
-    async with Executor(program, depth=4) as executor, executor.stream(source()) as stream:
-        await anext(stream)
-        for _ in range(30):
-            await anyio.sleep(0.001)
-        assert asked <= 4 + 4 + 1
+    engine = HeldEngine()
+    async with Executor(program, depth=4, engine=engine) as executor, executor.stream(source()) as stream:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anext, stream)
+            while not engine.waiting:
+                await anyio.lowlevel.checkpoint()
+            engine.run(1)
+        for _ in range(100):  # the engine runs whatever it is given; nobody takes the outputs
+            engine.run(4)
+            await anyio.lowlevel.checkpoint()
+        assert 4 <= asked <= 4 + 4 + 1
         statistics = executor.statistics()
         assert statistics.frames_in_flight <= 3 * 5
         assert_balanced(statistics)

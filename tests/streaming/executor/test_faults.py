@@ -1,27 +1,14 @@
 """Values for which a node has no result end their stream, and no other; what came before is given."""
 
-import functools
-
 import numpy as np
 import pytest
 
 from pulse.errors import FaultError
-from pulse.ops.gather import Gather
 from streaming.executor import Executor
+from tests.streaming.executor.faulty_models import PULSE, ROWS, lookup
 from tests.streaming.executor.streams import assert_balanced, joined
-from tests.streaming.models import Sketch, program
 
-ROWS, PULSE = 8, 4
 pytestmark = pytest.mark.anyio
-
-
-@functools.cache
-def lookup(backend):
-    """Of i [T]: y [T], the row of a table."""
-    sketch = Sketch()
-    i = sketch.source("i", "T,i64")
-    typed = sketch.finish(y=sketch.wire("the", Gather(0), sketch.constant("rows", np.arange(ROWS)), i))
-    return program(typed, PULSE, backend)
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])

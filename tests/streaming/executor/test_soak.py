@@ -121,10 +121,9 @@ def resident_mib():
 
 
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_a_short_life(policy):
+async def test_a_short_life_leaves_nothing_behind(policy):
     with nothing_left():
-        ends = await live(policy, "numba", 0.2, seed=1)
-    assert sum(ends.values()) > 3
+        await live(policy, "numba", 0.2, seed=1)
 
 
 @pytest.mark.slow

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import Holder
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
+from streaming.fleet.worker import FleetWorker
+from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+from streaming.session import Session
 from tests.streaming.executor.streams import joined, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
-from tests.streaming.serve.servers import Running  # skips without the extra serve
 
-from streaming.fleet.worker import FleetWorker  # isort: skip
-from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings  # isort: skip
-from streaming.session import Session  # isort: skip
-
-__all__ = ["Running"]
 KEEP_S = 60.0
 
 

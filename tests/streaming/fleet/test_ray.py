@@ -86,7 +86,7 @@ async def speak(fleet, at_half, version="1", count=3):
             if number == BLOCKS // 2:
                 await anyio.to_thread.run_sync(at_half, *serving(fleet, workers))
         outputs = await stream.flush()
-        connections, name = stream.connections, StreamName.of_text(stream.resume)
+        connections, name = stream.connections, StreamName.of_text(stream.resume_name)
     session = Session(compiled(model_path(), pulse=160))
     first = session.push(x)["denoised"].copy()
     expected = np.concatenate([first, session.flush()["denoised"]], 1)

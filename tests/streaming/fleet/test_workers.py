@@ -40,7 +40,7 @@ async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three):
     seen = set()
     for _ in range(12):
         async with connect(three.urls[0], patience_s=5) as stream:
-            best = ranking(StreamName.of_text(stream.resume).key, three.workers)[0]
+            best = ranking(StreamName.of_text(stream.resume_name).key, three.workers)[0]
             assert three.worker_of(stream) == best
             seen.add(best)
             for block in blocks:
@@ -89,7 +89,7 @@ async def test_a_holder_that_is_lost_is_passed_over():
     blocks, expected = blocks_of(60, 41)
     with fleet("abcd", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
         async with connect(found.urls, patience_s=10) as stream:
-            name = stream.resume
+            name = stream.resume_name
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 15:
@@ -131,7 +131,7 @@ async def test_streams_keep_their_version(wait_s):
     workers = [("o1", "a", old), ("o2", "b", old)]
     with fleet("ab", *workers) as found:
         async with connect(found.urls, patience_s=10) as stream:
-            assert StreamName.of_text(stream.resume).version == "old"
+            assert StreamName.of_text(stream.resume_name).version == "old"
             found.add("n1", "a", new)
             found.tell(deployments={"old": small_deployment("old", weight=0.0), "new": new})
             for number, block in enumerate(blocks):

@@ -18,8 +18,8 @@ from streaming.client import connect
 from tests.streaming.chromium import browser, require_browser
 from tests.streaming.fleet.local import blocks_of, fleet, small_deployment
 from tests.streaming.serve.browser import Page
+from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.servers import Running, running
-from tests.streaming.serve.test_resume import cut_all
 
 pytestmark = pytest.mark.slow
 require_browser()

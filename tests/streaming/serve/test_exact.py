@@ -5,15 +5,11 @@ import numpy as np
 import pytest
 
 from streaming.client import connect
-from streaming.session import Session
 from tests.streaming.executor.streams import MODELS, assert_same, joined, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.offline_outputs import expected
 
 pytestmark = pytest.mark.anyio
-
-
-def fixed(program):
-    return [port for port in program.inputs if not port.streams]
 
 
 def inputs_of(program, frames, seed):
@@ -28,12 +24,6 @@ def inputs_of(program, frames, seed):
         ]
         found[port.name] = (0.3 * rng.standard_normal(shape)).astype(port.dtype)
     return found
-
-
-def expected(program, inputs):
-    session = Session(program, {port.name: np.full(port.shape, 1.5, port.dtype) for port in fixed(program)})
-    first = session.push(inputs)
-    return joined([first, session.flush()], program)
 
 
 def pieces(inputs, program, count, seed):

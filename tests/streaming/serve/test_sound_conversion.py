@@ -56,7 +56,7 @@ async def test_the_server_resamples_both_ways(denoiser, rate_hz):
                 await stream.send(part)
             found = (await stream.flush())["denoised"][0]
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-            assert stream.taken == [x.size]
+            assert stream.stepped == [x.size]
             await stream.reset()
 
 

@@ -16,7 +16,7 @@ from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
 from tests.streaming.executor.streams import ready
 from tests.streaming.serve.conftest import PULSE
-from tests.streaming.serve.test_exact import expected
+from tests.streaming.serve.offline_outputs import expected
 
 MODEL = "filtered"
 

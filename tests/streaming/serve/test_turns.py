@@ -6,22 +6,21 @@ import time
 import numpy as np
 import pytest
 
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+from streaming.protocol.frames import HEADER, unpack_header
+from streaming.protocol.messages import Hello
+from streaming.serve.hosted_model import HostedModel
+from streaming.serve.lanes.loop_pacing import LoopPacing
+from streaming.serve.lanes.stream import Block
+from streaming.serve.lanes.worker import LaneWorker
+from streaming.serve.settings import ModelSettings
+from streaming.session import Session
+from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
+from tests.streaming.executor.faulty_models import ROWS, lookup
 from tests.streaming.executor.streams import noise, ready
-from tests.streaming.executor.test_faults import PULSE as FAULTY_PULSE
-from tests.streaming.executor.test_faults import ROWS, lookup
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
-from tests.streaming.serve.servers import running  # skips without the extra serve
 
-from streaming.serve.hosted_model import HostedModel  # isort: skip
-from streaming.serve.lanes.stream import Block  # isort: skip
-from streaming.serve.lanes.worker import LaneWorker  # isort: skip
-from streaming.serve.lanes.loop_pacing import LoopPacing  # isort: skip
-from streaming.serve.settings import ModelSettings  # isort: skip
-from streaming.session import Session  # isort: skip
-from streaming.protocol.frames import HEADER, unpack_header  # isort: skip
-from streaming.protocol.messages import Hello  # isort: skip
-
-__all__ = ["running"]
 LANES = 4
 
 

@@ -7,7 +7,7 @@ from pulse.errors import PulsifyError
 from pulse.ops.elementwise import Elementwise
 from pulse.runtimes.onnx_check import check
 from pulse.runtimes.onnxruntime import runner
-from tests.pulse.onnx.write.test_model import causal, chain
+from tests.pulse.onnx.write.small_models import causal, chain
 
 
 def test_equal() -> None:

@@ -9,12 +9,9 @@ import pytest
 from onnx import defs
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
-import pulse
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array, TypedFact
-from pulse.graph import Graph
-from pulse.models import PulsedModel, TypedModel
 from pulse.onnx.metadata import Notes, StateNote
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
@@ -23,12 +20,10 @@ from pulse.ops.elementwise import ELEMENTWISE, Elementwise
 from pulse.ops.norm import LayerNorm
 from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.reduce import Reduce
-from pulse.ops.source import Source
 from pulse.ops.spectral import Dft
 from pulse.runtimes.onnxruntime import RuntimeProgram
-from pulse.typed import TypedGraph, constant
-from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.onnx.write.small_models import causal, chain
 from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
 
 
@@ -44,28 +39,6 @@ class Unwritten(Op):
     def relation(self, inputs: list[TypedFact], axes: list[int | None]) -> Relation:  # type: ignore[override]
         assert axes[0] is not None
         return Pointwise((axes[0],))
-
-
-def chain(*ops: tuple[Op, list[Array]], shape: tuple[int, ...] = (4, 2)) -> TypedModel:
-    """Ops over x [T, shape...], one after the other, each with constants of its own."""
-    scope = SymbolScope()
-    fact = TypedFact(np.dtype(np.float32), (TDim.of(scope.symbol("T")), *map(TDim.of, shape)))
-    graph: TypedGraph = Graph()
-    graph.inputs = graph.add("x", Source(fact), (), [fact])
-    (outlet,) = graph.inputs
-    for number, (op, values) in enumerate(ops):
-        reads = [constant(graph, f"c{number}", value) for value in values]
-        outlet = wire(graph, f"y{number}", op, [outlet, *reads])[0]
-    graph.set_outputs([outlet], ["y"])
-    return TypedModel(graph, scope, "chain")
-
-
-def causal() -> PulsedModel:
-    """A convolution over past frames."""
-    weight = {"w": floats("w", 2, 2, 3)}
-    conv = node("Conv", "x w", pads=[2, 0])
-    source = model([conv], {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2})
-    return pulse.load(source).analyse().declutter().pulsify(pulse=2)
 
 
 @cache

@@ -23,7 +23,7 @@ from tests.pulse.cases.build import floats
 from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.programs import FORMS, MODELS, program
 from tests.pulse.program.static_models import fixed, static_model
-from tests.pulse.program.test_weights import STACKS, stack
+from tests.pulse.program.weight_models import STACKS, stack
 
 EACH = 12
 """By default one of so many cases of a family is run as plain Python."""

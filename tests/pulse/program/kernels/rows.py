@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pulse.jit.pointer import real_bits
 from pulse.jit.registry import Kernel
 from pulse.program.machine import machine
-from pulse.program.table.table import TableBuilder, link, row_count
+from pulse.program.table.table import TableBuilder, kernels_of, link
 
 Array = NDArray[Any]
 GUARD = 64
@@ -69,7 +69,7 @@ def run_row(kernel: Kernel, arrays: Sequence[Array], *args: "At | float | int", 
     else:
         linked = link(table)
         bases = np.array([region.ctypes.data for region in regions], np.int64)
-        machine.run(linked.ctypes.data, row_count(table), bases.ctypes.data)
+        machine.run(linked.ctypes.data, len(kernels_of(table)), bases.ctypes.data)
     memory.check_guards()
     return [memory.read(n) for n in range(len(arrays))]
 

@@ -7,6 +7,7 @@ import pytest
 
 from pulse.jit.pointer import real_bits
 from pulse.jit.simd import LANES
+from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import GATES
@@ -25,9 +26,9 @@ from pulse.program.kernels.spectral import fourier
 from pulse.program.kernels.spectral_interleaved import angles_last, interleaved_fourier
 from pulse.program.lower.matmul_product import neighbours_from
 from pulse.support.bounds import FAR
+from tests.pulse.program.dft_matrices import arranged
 from tests.pulse.program.kernels.interleaved_rows import RNG, compared, floats, same
 from tests.pulse.program.kernels.rows import At, run_both
-from tests.pulse.program.test_dft_basis import arranged, dft_matrix
 
 
 @pytest.mark.parametrize(("B", "M", "K", "N"), [(1, 1, 1, 1), (2, 5, 3, 6), (1, 4, 8, 4), (3, 2, 9, 7)])

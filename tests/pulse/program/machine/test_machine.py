@@ -19,7 +19,7 @@ from pulse.jit.registry import (
 )
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.program.machine import machine
-from pulse.program.table.table import TableBuilder, kernels_of, link, row_count
+from pulse.program.table.table import TableBuilder, kernels_of, link
 from tests.pulse.jit.assembly import llvm_code
 
 
@@ -112,7 +112,7 @@ def regions(*sizes):
 
 
 def run(table, memory, profiled=False):
-    linked, rows = link(table), row_count(table)
+    linked, rows = link(table), len(kernels_of(table))
     bases = np.array([region.ctypes.data for region in memory], np.int64)
     if profiled:
         ticks = np.zeros(rows, np.int64)

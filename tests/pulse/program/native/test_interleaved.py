@@ -12,6 +12,7 @@ import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.jit.registry import KERNELS
+from pulse.ops.spectral import dft_matrix
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.kernels.copy import Copy, Fill
@@ -29,7 +30,6 @@ from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import smoothed
-from tests.pulse.program.test_dft_basis import dft_matrix
 
 LANES = 16
 CHANNELS, BINS = 4, 6

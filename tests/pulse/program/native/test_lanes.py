@@ -3,62 +3,19 @@
 import copy
 
 import numpy as np
-import onnx
 import pytest
 
-import pulse
-from bench.models import tcn
 from pulse.errors import InputError
-from pulse.facts import Array
 from pulse.jit.registry import KERNELS
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
 from pulse.program.kernels import matmul_product_lanes, recurrent_lanes
-from pulse.program.machine.machine import run_lanes_python
 from pulse.program.native import lanes as native_lanes
 from pulse.program.native.lanes import group_size
 from pulse.program.program import Program
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
-from tests.pulse.cases.build import floats, model, node
-from tests.pulse.cases.recurrent import weights
-
-HIDDEN, FEATURES = 21, 5
-MODELS = ["tcn", "GRU", "GRU_reset", "LSTM", "RNN"]
-
-
-def recurrent(name: str) -> onnx.ModelProto:
-    """A convolution that looks one frame ahead, a recurrent layer over it, its last state."""
-    op, _, form = name.partition("_")
-    attributes = {"linear_before_reset": int(form != "reset")} if op == "GRU" else {}
-    constants = weights(op, 1, HIDDEN, FEATURES) | {"k": floats("k", FEATURES, FEATURES, 3)}
-    nodes = [
-        node("Conv", "x k", "seen", pads=[1, 1]),
-        node("Transpose", "seen", "frames", perm=[2, 0, 1]),
-        node(op, "frames w r b", "y h", hidden_size=HIDDEN, **attributes),
-    ]
-    feeds = {"x": floats("x", 1, FEATURES, 9)}
-    return model(nodes, feeds, constants, stream={"x": 2}, outputs="y h")
-
-
-def program(name: str, pulse_frames: int, backend: str = "numba") -> Program:
-    proto = tcn() if name == "tcn" else recurrent(name)
-    return pulse.stream(proto, pulse=pulse_frames, backend=backend)
-
-
-def pulses(program: Program, seed: int, count: int) -> list[Array]:
-    (port,) = program.inputs
-    return list(floats(("pulse", seed), count, *port.shape))
-
-
-def close(got: dict[str, Array], wanted: dict[str, Array]) -> None:
-    assert got.keys() == wanted.keys()
-    for name, array in wanted.items():
-        np.testing.assert_allclose(got[name], array, rtol=1e-4, atol=2e-5, err_msg=name)
-
-
-def lane(result: dict[str, Array], i: int) -> dict[str, Array]:
-    return {name: array[i] for name, array in result.items()}
+from tests.pulse.program.native.lane_models import MODELS, close, lane, program, pulses, run_lanes_python
 
 
 def alone_and_together(program: Program, count: int) -> tuple[Lanes, list[State]]:

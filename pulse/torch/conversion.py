@@ -1,0 +1,157 @@
+"""Conversion: a PyTorch module on its way to a model, step by step."""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from pulse.errors import FactError, LoadError
+from pulse.models import Model, TypedModel
+from pulse.tolerance import offline
+from pulse.torch.advice import describe_branches
+from pulse.torch.arguments import ModuleCall
+from pulse.torch.axes import Axes, describe_time, find_time
+from pulse.torch.comparison import Comparison
+from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, run_example
+from pulse.torch.length_inputs import describe_lengths, follow_lengths
+from pulse.torch.lengths import Lengths
+from pulse.torch.module import ModuleOracle, computing_in, samples, tensors
+from pulse.torch.preservation import ModuleState
+from pulse.torch.silence import silence_exporter
+from pulse.torch.states import (
+    BUFFERS,
+    StateLeaf,
+    find_buffers,
+    find_states,
+    name_results,
+    require_equal_calls,
+    with_buffers,
+)
+
+
+class Conversion:
+    """What is known of a module so far. The steps run in the order in which they stand here.
+
+    torch   the package
+    module  what is called; a step may wrap it, so that its call has other arguments
+    call    how it is called
+    title   its name in messages
+    state   restores its buffers before each run
+    dtype   the type of floats to compute in; None: the module's own
+    states  of ``from_torch``
+    """
+
+    def __init__(
+        self,
+        torch: Any,
+        module: Any,
+        call: ModuleCall,
+        title: str,
+        state: ModuleState,
+        dtype: Any,
+        states: Mapping[str, Any] | None,
+    ) -> None:
+        self.module, self.call = module, call
+        self._torch, self._title, self._state, self._dtype, self._states = torch, title, state, dtype, states
+        with self._quiet():
+            self._run_example()
+        state.begin()
+        self.state_leaves = self._find_states()
+        """The parameters that are states, and the outputs that are their next values."""
+        self._own = {each.parameter for each in self.state_leaves}
+
+    def follow_lengths(self, finds_time: bool) -> list[str]:
+        """Take the inputs that are lengths from the sizes of others. Returns notes for the user.
+
+        finds_time  whether the axis of time is not given
+        """
+        with self._quiet():
+            self.module, self.call, lengths_of = follow_lengths(
+                self._torch, self.module, self.call, self._time_of if finds_time else None
+            )
+            if lengths_of:
+                self._run_example()
+                self.state_leaves = self._find_states()
+        return describe_lengths(lengths_of)
+
+    def find_time(self) -> list[str]:
+        """Find the axis of time, if the lengths have not told it. Returns notes for the user."""
+        if not self.call.axes:
+            with silence_exporter():
+                self.call = replace(self.call, axes=self._time_of(self.module, self.call))
+        return [describe_time(self.call.axes)] if self.call.axes else []
+
+    def keep_buffers(self) -> None:
+        """Make states of the buffers that a call assigns; with an axis of time, there are no states but given ones."""
+        if self.call.axes and self._states is None:
+            self.state_leaves = []
+            return
+        with self._quiet():
+            buffers = find_buffers(self._torch, self.module, self.call, self._state.begin, self._title)
+            if buffers:
+                self.module, self.call = with_buffers(self._torch, self.module, self.call, buffers)
+                self._run_example()
+                self.state_leaves += find_states(
+                    self._torch, self.call, self._result, self._title, {BUFFERS: 1}
+                )
+
+    def export(self, opset: int | None) -> Export:
+        """Run PyTorch's exporter. Raises LoadError."""
+        torch, leaves = self._torch, self.state_leaves
+        outputs = name_results(torch, self._result, leaves) if leaves else name_outputs(torch, self._result)
+        self._state.begin()
+        with self._quiet():
+            return export(
+                ExportRequest(torch, self.module, self.call, opset, self._title, outputs, self._state)
+            )
+
+    def compare(self, model: Model, onnx_export: Export, lengths: Sequence[Lengths] | None) -> list[str]:
+        """Run the module and its model, at the length of the example and others. Returns notes. Raises LoadError."""
+        with silence_exporter():
+            typed = self._analyse(model, onnx_export.branches)
+            examples = samples(self._torch, self.call, list(typed.inputs), self._title)
+            oracle, precise = (
+                ModuleOracle(
+                    self._torch, self.module, self.call, self._state.begin, list(typed.outputs), dtype
+                )
+                for dtype in (self._dtype, self._torch.float64)
+            )
+            comparison = Comparison(
+                self._title,
+                oracle,
+                offline(typed),
+                examples,
+                self.call.list_axes(),
+                precise=precise,
+                bind=typed.bind,
+                branches=onnx_export.branches,
+            )
+            notes = comparison.require_equal(lengths, onnx_export.trims)
+            if model.variables:
+                require_equal_calls(self._title, oracle, typed, examples, model.variables)
+        return notes
+
+    def _analyse(self, model: Model, branches: Sequence[str]) -> TypedModel:
+        """The typed model. Raises FactError, LoadError: with the conditions on lengths that the example has decided."""
+        try:
+            return model.analyse()
+        except (FactError, LoadError) as error:
+            if not branches:
+                raise
+            raise type(error)(f"{self._title}: {error}; {describe_branches(branches)}") from error
+
+    @contextmanager
+    def _quiet(self) -> Generator[None]:
+        """Without prints of PyTorch, in the type of the conversion."""
+        with silence_exporter(), computing_in(self._torch, self.module, self._dtype):
+            yield
+
+    def _run_example(self) -> None:
+        self._result = run_example(self._torch, self.module, self.call, self._title)
+
+    def _find_states(self) -> list[StateLeaf]:
+        return find_states(self._torch, self.call, self._result, self._title, self._states)
+
+    def _time_of(self, module: Any, call: ModuleCall) -> Axes:
+        oracle = ModuleOracle(self._torch, module, call, self._state.begin, [], self._dtype)
+        return find_time(self._title, oracle, tensors(self._torch, call, self._own))

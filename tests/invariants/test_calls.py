@@ -1,0 +1,51 @@
+"""Calls with many arguments give them by name."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sources import modules_in, name_of, nodes_in, tree_of
+
+MOST = 7
+"""The positional arguments that a reader still counts."""
+INSTRUCTIONS = ("pulse/jit/", "pulse/program/kernels/")
+"""Folders whose calls become machine code, which has no keywords."""
+ANY_NUMBER = {"rule", "_add", "load_program", "_start", "spread", "pack"}
+"""Functions that take any number of arguments, or are compiled."""
+
+
+def long_calls(tree: ast.Module) -> Iterator[str]:
+    """The functions that are called with more than ``MOST`` positional arguments."""
+    for node in nodes_in(tree):
+        if isinstance(node, ast.Call) and len(node.args) > MOST:
+            if any(isinstance(each, ast.Starred) for each in node.args):
+                continue  # as many as a sequence has
+            name = ast.unparse(node.func)
+            if name.rpartition(".")[2] not in ANY_NUMBER:
+                yield name
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("f(1, 2, 3, 4, 5, 6, 7)", []),
+        ("f(1, 2, 3, 4, 5, 6, 7, 8)", ["f"]),
+        ("a.f(1, 2, 3, 4, 5, 6, 7, 8)", ["a.f"]),
+        ("f(1, b=2, c=3, d=4, e=5, f=6, g=7, h=8)", []),
+        ("f(1, 2, 3, 4, 5, 6, 7, *more)", []),
+        ("struct.pack(1, 2, 3, 4, 5, 6, 7, 8)", []),
+    ],
+)
+def test_long_calls_are_found(text: str, names: list[str]) -> None:
+    assert list(long_calls(ast.parse(text))) == names
+
+
+def test_calls_with_many_arguments_give_them_by_name() -> None:
+    wrong = [
+        f"{name_of(path)}: {name}"
+        for path in modules_in("pulse", "streaming", "bench")
+        if not name_of(path).startswith((*INSTRUCTIONS, "bench/torch_codes/"))
+        for name in long_calls(tree_of(path))
+    ]
+    assert not wrong, f"give the arguments by name, or join those that belong together in a record: {wrong}"

@@ -1,0 +1,28 @@
+"""What inference must find, and what it may leave open."""
+
+from pulse.infer.fact import InferenceFact
+from pulse.models import Model
+
+
+def known(model: Model) -> dict[str, InferenceFact]:
+    """What is inferred of each wire, by name."""
+    graph = model.infer().graph
+    names = {}
+    for node in graph.nodes:
+        for slot, outlet in enumerate(node.outputs):
+            names[f"{node.name}:{slot}"] = outlet.fact
+    return names
+
+
+def assert_agrees(less: dict[str, InferenceFact], more: dict[str, InferenceFact]) -> None:
+    """All that is known on the one side is known on the other; dims by name, as each model has symbols of its own."""
+    for name, fact in less.items():
+        whole = more[name]
+        told = f"{name}: {fact} against {whole}"
+        assert fact.dtype in (None, whole.dtype), told
+        assert fact.rank in (None, whole.rank) and len(fact.dims) <= len(whole.dims), told
+        assert all(dim is None or str(dim) == str(other) for dim, other in zip(fact.dims, whole.dims)), told
+        if fact.value is not None:
+            assert whole.value is not None, told
+            entries = zip(fact.value.ravel().tolist(), whole.value.ravel().tolist())
+            assert all(entry is None or str(entry) == str(other) for entry, other in entries), told

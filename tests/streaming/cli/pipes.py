@@ -1,0 +1,34 @@
+"""Commands that read from a pipe and write to one."""
+
+import subprocess
+import sys
+
+from tests.streaming.command import folder as folder
+
+LIMIT_S = 120
+
+
+def command(*arguments, **how):
+    """The command as a process of its own, with pipes."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from streaming.cli import main; main()",
+            "run",
+            *arguments,
+            "--backend",
+            "numpy",
+        ],
+        bufsize=0,
+        **pipes | how,
+    )
+
+
+def piped(data, *arguments, code=0, **how):
+    """What the command gives for bytes on standard input: output, and messages."""
+    process = command(*arguments, **how)
+    out, told = process.communicate(data, LIMIT_S)
+    assert process.returncode == code, told
+    return out, (told or b"").decode()
