@@ -90,9 +90,11 @@ def mix_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
         vstore(dst, 2 * j + LANES, vmix_second(a, b))
         j += LANES
     rest = count - j
-    a, b = vload_part(src, j, rest), vload_part(other, j, rest)
-    vstore_part(dst, 2 * j, 2 * rest, vmix_first(a, b))
-    vstore_part(dst, 2 * j + LANES, max(2 * rest - LANES, 0), vmix_second(a, b))
+    if rest > 0:
+        a, b = vload_part(src, j, rest), vload_part(other, j, rest)
+        vstore_part(dst, 2 * j, 2 * rest, vmix_first(a, b))
+        if 2 * rest > LANES:
+            vstore_part(dst, 2 * j + LANES, 2 * rest - LANES, vmix_second(a, b))
 
 
 @device
