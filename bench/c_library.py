@@ -12,6 +12,7 @@ from pulse.ops.clock import frames_at
 
 OK, ENDED = 0, 1
 NULL, MEMORY, ALIGNMENT, STREAM, SNAPSHOT, LENGTH, REST, FAULT, WEIGHTS = range(-1, -10, -1)
+"""The codes that functions of a library return, as its header has them."""
 
 
 class CPort(ctypes.Structure):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.live.keys import key_presses
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.stats.summary import LiveReport
+from streaming.terminal_keys import key_presses
 from streaming.warming import LIVE, compile_in_parallel
 
 

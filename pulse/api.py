@@ -35,18 +35,20 @@ def stream(
     A model that its author made streaming, taking a chunk and states and giving new states, runs as it is, chunk by
     chunk.
 
-    source   whatever ``pulse.load`` takes; what it gives, where more is to be said of the model
-    pulse    frames of the symbol for each step; the smallest possible if none is given
-    align    delay the earlier outputs so that all belong to the same moment
+    source       whatever ``pulse.load`` takes; its result, if more has to be said of the model
+    pulse        frames of the symbol for each step; by default the smallest number possible
+    align        delay the earlier outputs so that all belong to the same moment
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
-    weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
-             quarter. What fits into 16 bits as it is takes a half in any case
-    prepare  as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
+    backend      ``numba``: compiled kernels; ``numpy``: the same ops in Python, slow, the reference; or the name of a
+                 program of several backends, see ``pulse.program.backends``
+    weights      how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
+                 quarter. What fits into 16 bits as it is takes a half in any case
+    prepare      as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
+    threads      the number of threads that share a long step, see ``Program.with_threads``
     activations  ``int8``, with weights of ``int8``: what these are multiplied by is rounded too, row by row, and
-             products are sums of whole numbers: faster, and less exact; see ``pulse.accuracy``
-    threads  among how many a long step is shared, see ``Program.with_threads``
-    specialise  compile machine code for the shapes of this program, see ``Program.specialise``; takes seconds, once
-    Raises   PulseError
+                 products are sums of whole numbers: faster, and less exact; see ``pulse.accuracy``
+    specialise   compile machine code for the shapes of this program, see ``Program.specialise``; takes seconds, once
+    Raises       PulseError
     """
     with fewer_collections():
         program = load(source).compile(pulse, align, max_context, backend, weights, prepare, activations)
@@ -73,9 +75,11 @@ def verify(
 
     source   as in ``stream``, or an ``nn.Module`` of PyTorch, which goes through ``from_torch``. A model of chunks is
              compared with its author's loop, one in pulses with what it keeps of the model before
+    pulse    as in ``stream``
     lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
+    backend  the backend to prove, besides numpy
     max_context, prepare  as in ``stream``
-    seed     of the inputs
+    seed     the seed of the random inputs
     long     try longer streams, and every signal on them, whatever it takes
     example  of a module: what its ``forward`` takes
     twin     of a module: its author's own streaming, a new stream. It is called with a pulse of each input, a tensor,

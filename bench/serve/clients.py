@@ -15,9 +15,6 @@ import numpy as np
 
 from streaming.protocol.frames import HEADER, INPUT, OUTPUT
 
-JOIN_S = 0.004
-"""Between the first blocks of two clients."""
-
 
 @dataclass
 class Client:

@@ -31,12 +31,12 @@ def ELU(alpha: float = 1.0, name: str = "") -> Node:
 
 
 def HardSwish(name: str = "") -> Node:
-    """X times min(max(x/6 + 1/2, 0), 1)."""
+    """``x min(max(x/6 + 1/2, 0), 1)``."""
     return make_node("HardSwish", ["x"], name)
 
 
 def GELU(approximate: str = "none", name: str = "") -> Node:
-    """X Φ(x); ``approximate="tanh"`` takes the usual approximation of Φ."""
+    """``x Φ(x)``; ``approximate="tanh"`` takes the usual approximation of Φ."""
     return make_node("Gelu", ["x"], name, approximate=approximate)
 
 
@@ -63,12 +63,12 @@ def PReLU(nb_channels: int, rank: int, name: str = "", *, slope: Any = None) -> 
 
 
 def Identity(name: str = "") -> Node:
-    """X itself."""
+    """The input itself."""
     return make_node("Identity", ["x"], name)
 
 
 def Dropout(probability: float = 0.5, name: str = "", *, training: bool = False) -> Node:
-    """X itself, as in inference. Raises InputError: training, which pulse does not do."""
+    """The input itself, as in inference. Raises InputError: training, which pulse does not do."""
     if training:
         raise InputError(
             f"{name or 'dropout'} (Dropout): pulse runs models and does not train them; leave training out"
@@ -82,27 +82,27 @@ def Dropout(probability: float = 0.5, name: str = "", *, training: bool = False)
 
 
 def Add(name: str = "") -> Node:
-    """A + b, sizes of 1 repeated."""
+    """``a + b``, sizes of 1 repeated."""
     return make_node("Add", ["a", "b"], name)
 
 
 def Sub(name: str = "") -> Node:
-    """A - b, sizes of 1 repeated."""
+    """``a - b``, sizes of 1 repeated."""
     return make_node("Sub", ["a", "b"], name)
 
 
 def Mul(name: str = "") -> Node:
-    """A b, sizes of 1 repeated."""
+    """``a b``, sizes of 1 repeated."""
     return make_node("Mul", ["a", "b"], name)
 
 
 def Div(name: str = "") -> Node:
-    """A / b, sizes of 1 repeated."""
+    """``a / b``, sizes of 1 repeated."""
     return make_node("Div", ["a", "b"], name)
 
 
 def Pow(name: str = "") -> Node:
-    """A to the power of b, sizes of 1 repeated."""
+    """``a ** b``, sizes of 1 repeated."""
     return make_node("Pow", ["a", "b"], name)
 
 
@@ -161,7 +161,7 @@ def BatchNorm1D(
     mean: Any = None,
     variance: Any = None,
 ) -> Node:
-    """Scale (x - mean) / sqrt(variance + epsilon) + shift of x [N, C] or [N, C, X], a number for each channel.
+    """``scale (x - mean) / sqrt(variance + epsilon) + shift`` of x [N, C] or [N, C, X], a number for each channel.
 
     By default the scales and variances are 1, the shifts and means 0. Raises InputError: arrays that are not [C]
     """
@@ -199,7 +199,7 @@ def BatchNorm3D(
 def LayerNorm(
     shape: Sequence[int], epsilon: float = 1e-5, name: str = "", *, scale: Any = None, shift: Any = None
 ) -> Node:
-    """Scale (x - mean) / sqrt(variance + epsilon) + shift over the last axes, which have this shape."""
+    """``scale (x - mean) / sqrt(variance + epsilon) + shift`` over the last axes, which have this shape."""
     where = f"{name or 'layernormalization'} (LayerNormalization)"
     ones, zeros = np.ones(shape, np.float32), np.zeros(shape, np.float32)
     parameters = [

@@ -51,14 +51,24 @@ def kaldi_fbank(
              ``snip_edges``; bins = num_mel_bins, one more with ``use_energy``
     Delay    a frame is ready with its last sample; without ``snip_edges`` the last frames wait for the end
 
+    num_mel_bins  bands of the mel scale
+    sample_rate   in Hz
     frame_length, frame_shift  in ms
     low_freq, high_freq  in Hz; a high_freq of 0 or less counts from half of the sample rate
-    window   of ``WINDOWS``
-    dither   0: random numbers cannot be repeated
-    use_energy  the energy of the frame in front (behind with ``htk_compat``), of at least ``energy_floor``; before
-             preemphasis and window with ``raw_energy``
-    scale    the samples are multiplied with it: Kaldi takes those of 16 bits, -32768 … 32767; 1 if they are so already
-    Raises   InputError
+    window        of ``WINDOWS``; ``blackman_coeff`` is the middle coefficient of ``blackman``
+    preemphasis   each sample less this times the one before, inside of the frame; 0: none
+    remove_dc_offset  subtract the mean of each frame
+    snip_edges    only frames that lie in the sound; else the sound is mirrored at its ends
+    round_to_power_of_two  the length of the transform; else it is the frame's
+    dither        0: random numbers cannot be repeated
+    use_energy    the energy of the frame in front (behind with ``htk_compat``), of at least ``energy_floor``; before
+                  preemphasis and window with ``raw_energy``
+    use_log_fbank  the logarithm of the bands
+    use_power     bands of the squares of magnitudes; else of the magnitudes
+    scale         the samples are multiplied with it: Kaldi takes those of 16 bits, -32768 … 32767; 1 if they are so
+                  already
+    shape         the shape of x
+    Raises        InputError
     """
     where = "kaldi_fbank"
     frames = _Frames(

@@ -70,10 +70,10 @@ def mask(
 ) -> TypedModel:
     """A spectrum times a mask.
 
-    real     the mask is a factor for each bin
-    ratio    the same, limited to 0 … 1
-    complex  the mask is a complex number for each bin
-    polar    the mask is a complex number whose magnitude goes through tanh (DCCRN's E)
+    ``real``     the mask is a factor for each bin
+    ``ratio``    the same, limited to 0 … 1
+    ``complex``  the mask is a complex number for each bin
+    ``polar``    the mask is a complex number whose magnitude goes through tanh (DCCRN's E)
 
     Inputs   x [...], complex numbers whose parts are the halves of ``axis``; mask: of a complex one the shape of x, of
              a real one that of x without the axis
@@ -118,8 +118,8 @@ def compress(
 ) -> TypedModel:
     """Power-law compression: raise magnitudes to ``exponent``, and keep phases and signs.
 
-    complex  re and im times ``(re² + im² + epsilon)^((exponent - 1)/2)``; 0 if both are 0
-    real     ``sign(x) * (|x| + epsilon)^exponent``, for example of magnitudes
+    ``complex``  re and im times ``(re² + im² + epsilon)^((exponent - 1)/2)``; 0 if both are 0
+    ``real``     ``sign(x) * (|x| + epsilon)^exponent``, for example of magnitudes
 
     Input    x [...]; of complex numbers the first half of ``axis`` are real parts, the second half imaginary ones
     Output   compressed, as x

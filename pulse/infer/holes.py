@@ -41,7 +41,7 @@ class Holes:
     def fill(self, wire: OutletId, fact: InferenceFact, is_list: bool) -> TypedFact | None:
         """A fact with a hole for each unknown size; None if type or rank are unknown.
 
-        listed   unknown entries of its value become holes as well, if it can be a list of dims
+        is_list  unknown entries of its value become holes as well, if it can be a list of dims
         """
         if fact.dtype is None or fact.rank is None:
             return None

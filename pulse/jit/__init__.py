@@ -46,8 +46,9 @@ An instruction is declared once, and its kernel is a plain Python function that 
 - No allocation, arrays, exceptions or prints: code that may raise is refused at compilation, including a range whose
   step is a variable, and an int to the power of an int.
 - ``math`` functions call libm: slow in a loop.
-- Sums may be reordered and products contracted (FASTMATH); NaN and infinities keep their meaning, and divisions are
-  not replaced: divide once and multiply if that is enough.
+- LLVM may reorder sums while numba optimises; that order is then fixed for every form of the kernel (decision 26).
+  Write ``vfma`` for a fused product. NaN and infinities keep their meaning, and divisions are not replaced: divide once
+  and multiply if that is enough.
 
 Test a kernel twice. As Python: ``axpy.python(row, regions)`` or ``machine.run_python(table, regions)`` with uint8
 numpy regions; access outside of a region, or beyond the declared count of an operand, raises IndexError, and a write to

@@ -135,8 +135,8 @@ class Window:
     The input is first extended by ``ends``. Output frame j is frame ``j + skip`` of the concatenated groups.
     ``op`` maps the ``needs(groups)`` frames of some groups to ``groups * up`` frames, and is given no others;
     without an op, span, stride and up are 1. ``axis`` is the stream axis of the output, ``source`` the input that
-    streams. ``op`` ignores the first ``blank`` frames of a span. ``trimmed`` is an equal window, perhaps with less
-    delay.
+    streams. ``op`` ignores the first ``blank`` frames of a span. ``trimmed`` is an equivalent window without the
+    taps that are zero; it is used if it has less delay.
     """
 
     axis: int

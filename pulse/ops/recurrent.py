@@ -42,15 +42,21 @@ class Recurrent(Op):
     lengths: tuple[int, ...] | None = None
     optional: tuple[str, ...] = ()
 
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        frames, batch, features = inputs[0].shape
-        rows = GATES[self.cell.kind] * self.hidden
-        steps = frames * batch * self.hidden * CELL_STEPS[self.cell.kind]
-        return Work(frames * batch * rows * (features + self.hidden), steps)
-
     @property
     def name(self) -> str:
         return self.cell.kind
+
+    def optional_slot(self, name: str) -> int | None:
+        """The index of input h, c or p; None if it is omitted."""
+        return 4 + self.optional.index(name) if name in self.optional else None
+
+    def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
+        if slot not in (1, 2):
+            return None
+        return UnitLayout(inputs[slot].sizes, (1,), RowLayout(0, 2) if slot == 1 else RowLayout(None))
+
+    def with_rounded_state(self) -> "Recurrent":
+        return replace(self, cell=replace(self.cell, rounds_rows=True))
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, w, r, b = inputs[:4]
@@ -70,18 +76,6 @@ class Recurrent(Op):
             raise FactError(f"{len(self.lengths)} lengths for a batch of {batch}")
         last = TypedFact(x.dtype, (batch, hidden))
         return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.states]
-
-    def optional_slot(self, name: str) -> int | None:
-        """The index of input h, c or p; None if it is omitted."""
-        return 4 + self.optional.index(name) if name in self.optional else None
-
-    def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
-        if slot not in (1, 2):
-            return None
-        return UnitLayout(inputs[slot].sizes, (1,), RowLayout(0, 2) if slot == 1 else RowLayout(None))
-
-    def with_rounded_state(self) -> "Recurrent":
-        return replace(self, cell=replace(self.cell, rounds_rows=True))
 
     def begin(self, inputs: Sequence[Array]) -> list[Wide]:
         """The state before the first frame."""
@@ -167,6 +161,12 @@ class Recurrent(Op):
         if self.lengths is not None:
             return Whole("its sequence_lens are constant", "leave sequence_lens out")
         return Pointwise((1, *(0,) * self.cell.states))
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        frames, batch, features = inputs[0].shape
+        rows = GATES[self.cell.kind] * self.hidden
+        steps = frames * batch * self.hidden * CELL_STEPS[self.cell.kind]
+        return Work(frames * batch * rows * (features + self.hidden), steps)
 
     def detail(self) -> str:
         words = [f"hidden {self.hidden}", "reverse" if self.reverse else "forward"]

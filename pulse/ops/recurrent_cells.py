@@ -16,9 +16,10 @@ CellKind: TypeAlias = Literal["rnn", "gru", "lstm"]
 
 GATES: Mapping[CellKind, int] = {"rnn": 1, "gru": 3, "lstm": 4}
 """How many gates a cell has; in the order of ONNX: gru z r h, lstm i o f c."""
-CELL_STEPS: Mapping[CellKind, int] = {"rnn": 3, "gru": 14, "lstm": 17}
-"""Operations per element of the state: two additions and an activation per gate; of a gru one product with the reset
-gate, then 1 - z, two products and a sum; of an lstm two products, a sum, tanh and a product. Peepholes come on top."""
+CELL_STEPS: Mapping[CellKind, int] = {"rnn": 1 * 3, "gru": 3 * 3 + 5, "lstm": 4 * 3 + 5}
+"""Operations per element of the state: for each gate two additions and an activation, and for the new state of a gru a
+product with the reset gate, 1 - z, two products and a sum; of an lstm two products, a sum, tanh and a product.
+Peepholes come on top."""
 CELL_CALLS = 6
 """Calls of numpy for each frame of a layer."""
 

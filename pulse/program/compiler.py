@@ -8,7 +8,6 @@ from pulse.graph import OutletId
 from pulse.ops.op import Op
 from pulse.program.activations import check_activations, with_rounded_rows
 from pulse.program.backends import conv_kernels as conv_kernels
-from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import Compute, Implementation, has_preferred, register
 from pulse.program.program import Program
@@ -45,11 +44,9 @@ def compile_model(
     Raises    CompileError: an op has no kernel; the backend, the form of weights or of activations is unknown;
               or no product takes rows of int8
     """
-    if check_activations(activations, weights) == "int8":
-        program = compile_model(with_rounded_rows(model), backend, fetches, weights, prepare)
-        assert isinstance(program, CompiledProgram)
-        program.activations, program.unrounded = activations, model
-        return program
+    unrounded = model if check_activations(activations, weights) == "int8" else None
+    if unrounded is not None:
+        model = with_rounded_rows(unrounded)
     backends = (*BACKENDS, *FURTHER)
     if backend not in backends:
         raise CompileError(f"no backend {backend!r}; choose {', '.join(backends[:-1])} or {backends[-1]}")
@@ -60,13 +57,13 @@ def compile_model(
         def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, Compute]) -> Program:
             if name in FURTHER:
                 return FURTHER[name](part, weights)
-            return _compile(name, part, (), weights, prepare, computes)
+            return _compile(name, part, (), weights, prepare, computes, None)
 
         from pulse.program.backends.mixed import MixedProgram
 
-        return MixedProgram(model, backend, choice_of, compile_part, fetches or (), weights)
+        return MixedProgram(model, backend, choice_of, compile_part, fetches or (), weights, unrounded)
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
-    return _compile(backend, model, fetches or (), weights, prepare, computes)
+    return _compile(backend, model, fetches or (), weights, prepare, computes, unrounded)
 
 
 def _has_preferred(backend: str) -> bool:
@@ -80,14 +77,15 @@ def _compile(
     weights: str,
     prepare: Prepare | None,
     computes: Mapping[int, Compute],
+    unrounded: PulsedNetwork | None,
 ) -> Program:
     if backend == "numpy":
         from pulse.program.backends.reference import ReferenceProgram
 
-        return ReferenceProgram(model, fetches, weights, computes=computes)
+        return ReferenceProgram(model, fetches, weights, computes=computes, unrounded=unrounded)
     from pulse.program.backends.native_program import NativeProgram
 
-    return NativeProgram(model, fetches, weights, prepare)
+    return NativeProgram(model, fetches, weights, prepare, unrounded)
 
 
 def _without_kernel(op: Op, facts: Sequence[TypedFact]) -> str:

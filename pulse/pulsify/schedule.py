@@ -8,9 +8,10 @@ window      group*up + skip, where ``group = ceil((source + span - stride) / str
             the op sees the frames of whole groups, which may begin and end inside of a pulse
 ends        source - before; frames outside of the input are replaced by constants
 cumulative  the maximum of its inputs, and at least the lag of their length if a state is read
-banded      keys + ahead, where ``keys`` is the maximum of the offsets of keys and values, that of queries less
-            ``ahead``, and -ahead
-ends, edge or reflect: the smallest offset at which each new frame is in a pulse that already has its source
+banded      m + ahead, where m is the largest of: the offsets of keys and values; the offset of queries less ``ahead``;
+            ``-ahead``; with ``ahead > 0``, the lag of the length
+mirrored    (ends of mode edge, reflect or symmetric) the smallest offset at which each new frame is in a pulse that
+            already has its source
 """
 
 from collections.abc import Sequence

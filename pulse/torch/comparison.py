@@ -171,6 +171,9 @@ class Comparison:
                 try:
                     references = [self.precise(feeds), expected]
                 except InputError:
+                    self.precise = (
+                        None  # the module does not run in f64: it is compared in its own dtypes only
+                    )
                     continue
                 if first_difference(references[0], outputs, {}, runs) is None:
                     return True

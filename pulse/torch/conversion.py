@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from pulse.errors import FactError
+from pulse.errors import FactError, LoadError
 from pulse.models import Model, TypedModel
 from pulse.tolerance import offline
 from pulse.torch.advice import describe_branches
@@ -132,13 +132,13 @@ class Conversion:
         return notes
 
     def _analyse(self, model: Model, branches: Sequence[str]) -> TypedModel:
-        """The typed model. Raises FactError, with the conditions on lengths that the example has decided."""
+        """The typed model. Raises FactError, LoadError: with the conditions on lengths that the example has decided."""
         try:
             return model.analyse()
-        except FactError as error:
+        except (FactError, LoadError) as error:
             if not branches:
                 raise
-            raise FactError(f"{self._title}: {error}; {describe_branches(branches)}") from error
+            raise type(error)(f"{self._title}: {error}; {describe_branches(branches)}") from error
 
     @contextmanager
     def _quiet(self) -> Generator[None]:

@@ -160,24 +160,23 @@ def _export(request: ExportRequest) -> Export:
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.fill(torch, {})
     if positional and isinstance(positional[-1], dict):
-        no_names: dict[
-            str, Any
-        ] = {}  # after a dict as the last argument, which would be taken for named arguments
+        # PyTorch would take a dict as the last argument for the named arguments
+        no_names: dict[str, Any] = {}
         positional = (*positional, no_names)
     loops = Loops(torch)
-    try:
-        with (
-            keep_recurrent_layers(torch),
-            keep_sizes(torch, module, loops),
-            keep_whole_numbers(torch, module, request.run, state.begin),
-            keep_small_constants(),
-            keep_named_axes(torch),
-            replace_functions(torch, module, loops) as functions,
-            keep_no_buffers(torch, module),
-            keep_layer_stack(),
-            _export_calls(torch, module),
-            note_branches(torch) as branches,
-        ):
+    with (
+        keep_recurrent_layers(torch),
+        keep_sizes(torch, module, loops),
+        keep_whole_numbers(torch, module, request.run, state.begin),
+        keep_small_constants(),
+        keep_named_axes(torch),
+        replace_functions(torch, module, loops) as functions,
+        keep_no_buffers(torch, module),
+        keep_layer_stack(),
+        _export_calls(torch, module),
+        note_branches(torch) as branches,
+    ):
+        with _failures_as_load_errors(call, request.title):
             onnx_program = torch.onnx.export(
                 module,
                 positional,
@@ -189,12 +188,9 @@ def _export(request: ExportRequest) -> Export:
                 verbose=False,
                 optimize=False,
             )
-            roll_loops(onnx_program, loops.every, request.title)
+        roll_loops(onnx_program, loops.every, request.title)
+        with _failures_as_load_errors(call, request.title):
             onnx_program.optimize()
-    except LoadError:
-        raise
-    except Exception as error:
-        raise LoadError(_failure(error, call, request.title)) from error
     tensors = take_weights(onnx_program, state)
     proto = cast("ModelProto", onnx_program.model_proto)
     _mend_squeezes(proto)
@@ -207,21 +203,18 @@ def _trace(request: ExportRequest) -> Export:
     file = io.BytesIO()
     positional, named = call.fill(torch, {})
     names = [name for name, leaf in call.leaves(torch).items() if leaf is not None]
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            torch.onnx.export(
-                request.module,
-                positional,
-                file,
-                kwargs=named or None,
-                input_names=names,
-                dynamic_axes=call.axes,
-                opset_version=request.opset,
-                dynamo=False,
-            )
-    except Exception as error:
-        raise LoadError(_failure(error, call, request.title)) from error
+    with _failures_as_load_errors(call, request.title), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.onnx.export(
+            request.module,
+            positional,
+            file,
+            kwargs=named or None,
+            input_names=names,
+            dynamic_axes=call.axes,
+            opset_version=request.opset,
+            dynamo=False,
+        )
     notes = [
         "onnxscript is not installed, so the older exporter was used; pip install onnxscript for the newer one, which "
         "also notices loops over time that are written for the example's length alone"
@@ -232,6 +225,17 @@ def _trace(request: ExportRequest) -> Export:
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
     return Export(ModelProto.FromString(file.getvalue()), notes, False, {}, [])
+
+
+@contextlib.contextmanager
+def _failures_as_load_errors(call: ModuleCall, title: str) -> Generator[None]:
+    """Raise LoadError in place of any error of PyTorch's exporter, which promises none."""
+    try:
+        yield
+    except LoadError:
+        raise
+    except Exception as error:
+        raise LoadError(_failure(error, call, title)) from error
 
 
 def _failure(error: BaseException, call: ModuleCall, title: str) -> str:

@@ -47,9 +47,10 @@ def prove_module(
 ) -> "ProofReport":
     """Prove the model that ``from_torch`` makes of a module, which also compares both at other lengths.
 
+    module, example, dynamic, states  as in ``from_torch``
     twin    its frames, joined, must be the first ones that the module gives for the whole input. Of a module that takes
             chunks and states it is the module itself, called chunk by chunk
-    dynamic, states  as in ``from_torch``
+    pulse, lengths, backend, max_context, prepare, seed, long  as in ``pulse.verify``
     Raises  as ``from_torch``; DivergenceError: the twin differs
     """
     if example is None:

@@ -55,9 +55,14 @@ def write_web(
 ) -> None:
     """Write the module, the JavaScript and, for a model that takes sound, a page with a microphone.
 
-    shell   the object of the C source
-    needs   functions of libm that the kernels call
-    Raises  CompileError: it cannot be linked, or needs a function that browsers do not have
+    deployed   the program as C: its files as text and numbers
+    toolchain  the compiler and linker for WebAssembly
+    compiled   the objects of the kernels
+    shell      the object of the C source
+    needs      functions of libm that the kernels call
+    work       a folder for files that are not kept
+    result     the folder to write
+    Raises     CompileError: it cannot be linked, or needs a function that browsers do not have
     """
     if missing := [
         name for name in needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS

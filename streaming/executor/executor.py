@@ -18,12 +18,12 @@ from streaming.executor.engine import Engine
 from streaming.executor.engines import engine_for
 from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import CLOSED, Flow
-from streaming.executor.policy import Policy
 from streaming.executor.sinks import sink_of
 from streaming.executor.sources import SoundSource, blocks_of, source_of
 from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import Block, StreamSteps
+from streaming.policies import Policy
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Executor(NotCopyable):
 
     program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
     policy        what to do when a source is faster than the engine: ``wait``, ``drop_oldest``,
-                  ``silence_then_catch_up`` or ``abort``; see ``streaming.executor.policy``
+                  ``silence_then_catch_up`` or ``abort``; see ``streaming.policies``
     depth         pulses of each stream that may be in flight, including outputs that have not been taken
     constants     the inputs that do not stream, by name, for all streams
     realtime      the real-time settings that the engine's thread requests; None for none

@@ -10,9 +10,9 @@ import anyio.lowlevel
 
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Slots
-from streaming.executor.policy import Policy
 from streaming.executor.statistics import StreamCounters
 from streaming.executor.stream_steps import Block, Outputs, StreamSteps
+from streaming.policies import Policy
 
 CLOSED = "the executor has been closed; what was under way is counted as discarded"
 

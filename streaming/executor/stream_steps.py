@@ -10,10 +10,10 @@ from pulse.program.streams.state import State
 from streaming.errors import ExecutorError
 from streaming.executor.engine import Slots
 from streaming.executor.in_flight import Arrival, InFlight
-from streaming.executor.policy import Policy
 from streaming.executor.statistics import StreamCounters
 from streaming.input_blocks import InputBlocks
 from streaming.output_trim import OutputTrim
+from streaming.policies import Policy
 
 Block = Array | Mapping[str, Array]
 Outputs = dict[str, Array]

@@ -32,7 +32,7 @@ class FleetStatus:
     """The status of a fleet at one moment.
 
     wanted    version -> number of workers wanted
-    short     version -> number of workers for which no node has CPUs
+    shortage  version -> number of workers for which no node has CPUs
     leaving   workers and nodes to be emptied
     problems  the latest problems, as text
     lost      the number of workers that ended by themselves since the control started

@@ -46,7 +46,7 @@ class Stop:
 class FleetPlan:
     """The actions to carry out.
 
-    short  version -> number of workers for which no node has CPUs
+    shortage  version -> number of workers for which no node has CPUs
     """
 
     actions: tuple[Start | Drain | Stop, ...]

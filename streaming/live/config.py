@@ -5,25 +5,11 @@ from pulse.support.record import record
 from pulse.support.wording import spell
 from streaming.native import control_block as cb
 from streaming.native.filters import QUALITIES
+from streaming.policies import DEVICE_POLICIES
 from streaming.sound.channels import Channels
 
 LONGEST_BLOCK_S = 10
 ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}
-POLICIES = {
-    "wait": cb.WAIT,
-    "drop_oldest": cb.DROP_OLDEST,
-    "silence_then_catch_up": cb.SILENCE_THEN_CATCH_UP,
-    "abort": cb.ABORT,
-}
-"""What to do when no output is ready in time; in each case the device plays silence.
-
-``streaming.executor.policy`` has policies of the same names for sources that can wait.
-
-wait                   late sound is played late: nothing is lost, but the delay is longer from then on
-drop_oldest            pulses whose sound would be too late are not computed; the delay does not change
-silence_then_catch_up  all pulses are computed, late sound is not played; the delay does not change
-abort                  the run ends with an error
-"""
 
 
 @record
@@ -87,7 +73,7 @@ class EngineConfig:
 
     engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which needs no
                     headroom if a pulse takes far less time than a block
-    policy          one of ``POLICIES``
+    policy          one of ``streaming.policies.DEVICE_POLICIES``
     headroom_s      the time a worker may take to respond, rounded up to whole blocks; 5 ms if None
     quality         resampling quality: ``low``, ``medium`` or ``high``
     output          the name of the output to play; the first that is sound if None
@@ -108,7 +94,7 @@ class EngineConfig:
     def __post_init__(self) -> None:
         for name, value, choices in (
             ("engine", self.engine, ENGINES),
-            ("policy", self.policy, POLICIES),
+            ("policy", self.policy, DEVICE_POLICIES),
             ("quality", self.quality, QUALITIES),
         ):
             if value not in choices:

@@ -11,11 +11,7 @@ from streaming.sound.channels import Samples
 class DeviceCall:
     """Calls the callback of a stream request, without the GIL.
 
-    captured  a block [frames, channels_in], or the number of frames if there is no input
-    flags     PortAudio's flags
-    times_s   capture time of the first sample, present time, playback time of the first sample; None: unknown
-    returns   the sound to play [frames, channels_out], and the callback's return value
-    Raises   InputError: a wrong number of channels
+    request  the stream whose callback is called
     """
 
     def __init__(self, request: StreamRequest) -> None:
@@ -25,6 +21,14 @@ class DeviceCall:
     def __call__(
         self, captured: Samples | int, flags: int = 0, times_s: tuple[float, float, float] | None = None
     ) -> tuple[Samples, int]:
+        """Call it with one block.
+
+        captured  a block [frames, channels_in], or the number of frames if there is no input
+        flags     PortAudio's flags
+        times_s   capture time of the first sample, present time, playback time of the first sample; None: unknown
+        returns   the sound to play [frames, channels_out], and the callback's return value
+        Raises    InputError: a wrong number of channels
+        """
         request = self._request
         block = None if isinstance(captured, int) else np.ascontiguousarray(captured, np.float32)
         frames = captured if isinstance(captured, int) else len(captured)

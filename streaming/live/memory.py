@@ -10,7 +10,7 @@ from pulse.jit.structs import S
 from pulse.program.table.memory import align
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
-from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
+from streaming.live.config import ENGINES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
 from streaming.live.schedule import Schedule
@@ -19,6 +19,7 @@ from streaming.native.drift import Drift
 from streaming.native.histogram import Histogram
 from streaming.native.mixing import MIX
 from streaming.native.pipeline import pump, run_pulse
+from streaming.policies import DEVICE_POLICIES
 
 RING_S = 4.0
 """The seconds of sound that the ring on either side holds."""
@@ -109,7 +110,7 @@ class PipelineMemory(NotCopyable):
         config, engine_config, control = self._config, self._engine_config, self.control_block
         control.virtual_clock = int(engine_config.virtual_clock)
         control.engine = ENGINES[engine_config.engine]
-        control.policy = POLICIES[engine_config.policy]
+        control.policy = DEVICE_POLICIES[engine_config.policy]
         control.wake = -1
         control.in_channels = config.channels_in
         control.out_channels = config.channels_out

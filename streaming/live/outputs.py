@@ -14,7 +14,6 @@ class Outputs:
     """Valid frames of every output, in order, from the records of a pipeline.
 
     pipeline  a pipeline with ``EngineConfig.records`` set
-    lost      pulses whose outputs were not taken in time
 
     After states are loaded, all frames are from the new ones; the last frames of the old ones never arrive.
     """

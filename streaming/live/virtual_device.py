@@ -26,7 +26,7 @@ class VirtualDevice:
     present            False: it is unplugged, is not found, and does not call
     stalled            True: it does not call, and reports nothing
     hangs              True: it cannot be stopped within any limit
-    inside             True: its last call has not returned either
+    in_callback        True: its last call has not returned either
     refuses            why it cannot be opened; None if it can
     """
 

@@ -21,7 +21,7 @@ from streaming.serve.status import status_dict, status_page
 
 PAGE = Path(__file__).parent / "page"
 POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src 'self' blob:; "
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob:; "
     "connect-src 'self' ws: wss:; frame-ancestors 'none'"
 )
@@ -70,7 +70,11 @@ def make_app(service: Service) -> Starlette:
 
     routes = [
         Route("/", _file(PAGE / "index.html")),
-        Route("/client.js", _file(PAGE / "client.js")),
+        *(
+            Route(f"/{path.name}", _file(path))
+            for path in sorted(PAGE.iterdir())
+            if path.suffix in (".js", ".css")
+        ),
         Route("/example.flac", _file(noisy_path())),
         Route("/v1/models", guard(models)),
         Route("/health", health),

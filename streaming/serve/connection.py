@@ -1,4 +1,8 @@
-"""Connection: one WebSocket and its stream. It only converts bytes to blocks and answers to bytes; workers compute."""
+"""Connection: one WebSocket and its stream.
+
+It converts bytes to blocks and answers to bytes, holds a client back that sends too fast, saves checkpoints and resumes
+from them. Workers compute.
+"""
 
 import asyncio
 import time
@@ -47,10 +51,10 @@ def flatten_errors(error: BaseException) -> Iterator[BaseException]:
 class Connection(NotCopyable):
     """Serves one client, from its WebSocket's first byte to the last.
 
-    token   the token in the headers; None if there is none
-    counts  the server's counts, which this adds to
+    token        the token in the headers; None if there is none
+    counts       the server's counts, which this adds to
     checkpoints  the store for the stream's checkpoints
-    placement  the placement of streams in a fleet
+    placement    the placement of streams in a fleet
     """
 
     why_not = "it is an open connection"

@@ -39,10 +39,10 @@ logger = logging.getLogger("pulse.serve")
 class Service(NotCopyable):
     """A server without its sockets.
 
-    counts  counts of events: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
+    counts     counts of events: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
     store      stores checkpoints, in place of the folder of the settings
     placement  the placement of streams in a fleet; None for a single server
-    Raises  InputError: a model that cannot be served
+    Raises     InputError: a model that cannot be served
     """
 
     why_not = "it has threads"

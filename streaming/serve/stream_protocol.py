@@ -28,7 +28,7 @@ EXTENSION = "pulse.stream"
 """The key of the protocol in the scope of a WebSocket."""
 BINARY, TEXT = 0x82, 0x81
 """The first bytes of frames that are whole messages."""
-CONTINUATION, CONTROL = 0, 8
+CONTROL = 8
 MASKED, LONG, LONGER = 0x80, 126, 127
 MASK_BYTES = 4
 Take = Callable[[bytes | str], None]

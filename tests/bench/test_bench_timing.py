@@ -30,7 +30,7 @@ def test_percentiles_are_in_microseconds():
     assert timing.Percentiles.of([1000, 2000, 3000]).p50_us == 2.0
 
 
-def test_fed_cycles_through_the_pulses():
+def test_a_stepper_cycles_through_the_pulses():
     seen = []
     stepper = timing.make_stepper(seen.append, [1, 2])
     for _ in range(3):

@@ -25,10 +25,10 @@ LAYERS: Mapping[str, str] = {
     "pulse": "pulse: costs extend torch deploy formats api __init__",
     "sessions": "streaming: errors protocol atomic_files partial_file snapshot reblocking input_blocks output_trim "
     "session __init__",
-    "sound": "streaming: latency native terminal progress warming specialisation libraries sound builtin events "
-    "routing",
+    "sound": "streaming: latency native terminal terminal_keys progress warming specialisation libraries sound "
+    "builtin events routing",
     "devices": "streaming: realtime stats hosts",
-    "live": "streaming: live executor",
+    "live": "streaming: policies live executor",
     "reports": "streaming: reports deploy",
     "serving": "streaming: serve client",
     "fleets": "streaming: fleet",

@@ -32,9 +32,8 @@ ALLOWED = {
     "pulse.client": {"streaming"},  # a name of streaming.client, which nothing in pulse imports
     "pulse.jit.compiled": {"threading"},  # a lock: two threads may ask for one function at once
     "pulse.jit.events": {"threading"},  # a lock: one thread may set an event that another one closes
-    "pulse.torch": {
-        "threading"
-    },  # a lock: PyTorch's exporter changes the process, so one export runs at a time
+    # a lock: PyTorch's exporter changes the process, so one export runs at a time
+    "pulse.torch": {"threading"},
     "pulse.torch.silence": {"threading"},  # which thread asks: others are heard during an export
     "pulse.program.machine.team": {"threading"},  # the threads that share long steps
     "pulse.program.native.special_rows": {"time"},  # after which nothing more is compiled

@@ -30,10 +30,10 @@ FRAMES = 1
 def linear_attention(node: NodeContext) -> list[OutletId]:
     """The state S [B, heads, dk, dv] of each frame, and queries times it; computed in f32 at least.
 
-    linear       S = S + k v
-    gated        S = exp(g) S + k v
-    delta        S = S + beta k (v - k S)
-    gated_delta  S = exp(g) S + beta k (v - k exp(g) S)
+    ``linear``       S = S + k v
+    ``gated``        S = exp(g) S + k v
+    ``delta``        S = S + beta k (v - k S)
+    ``gated_delta``  S = exp(g) S + beta k (v - k exp(g) S)
     """
     rule = node.text("update_rule", "gated_delta")
     if rule not in RULES:

@@ -11,9 +11,8 @@ from pulse.ops.op import unify
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
 
-ACTIVATIONS = {"none": None, "silu": Elementwise("swish", (1.0,)), "swish": Elementwise("swish", (1.0,))}
-
-
+SILU = Elementwise("swish", (1.0,))
+ACTIVATIONS = {"none": None, "silu": SILU, "swish": SILU}
 UNSET = {"ndim": 1, "channels_last": 0, "state_window": 0, "state_update_capacity": 0, "state_length": 0}
 """Attributes of onnxruntime's operator -> their required values."""
 

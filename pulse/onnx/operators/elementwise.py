@@ -64,7 +64,7 @@ def mod(node: NodeContext) -> OutletId:
 
 @onnx_op("Pow")
 def power(node: NodeContext) -> OutletId:
-    """X to the power of y, in the type of x; an integer to the power of a float in f64."""
+    """``x ** y``, in the type of x; an integer to the power of a float in f64."""
     x, y = node.given_inputs()
     own = node.fact(0).dtype
     if np.issubdtype(own, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):

@@ -28,12 +28,17 @@ class PlacedNode:
 
 
 class CompiledProgram(Program):
-    """A program and the pulsed model from which it was compiled, ``network``."""
+    """A program and the pulsed model from which it was compiled, ``network``.
 
-    def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
-        super().__init__(model, check_form(form))
-        self.network = self.unrounded = model
-        """``unrounded``: the model with activations of f32; another than ``network`` if that rounds them."""
+    unrounded  the model with activations of f32, if ``model`` rounds them to int8; by default it does not
+    """
+
+    def __init__(
+        self, model: PulsedNetwork, form: str = "f32", unrounded: PulsedNetwork | None = None
+    ) -> None:
+        super().__init__(model, check_form(form), "f32" if unrounded is None else "int8")
+        self.network = model
+        self.unrounded = model if unrounded is None else unrounded
 
     @cached_property
     def choices(self) -> Mapping[int, ImplementationChoice]:

@@ -40,8 +40,9 @@ class MixedProgram(CompiledProgram):
         compile: Compile,
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
+        unrounded: PulsedNetwork | None = None,
     ) -> None:
-        super().__init__(model, form)
+        super().__init__(model, form, unrounded)
         self._default = backend
         self.fetches = tuple(fetches)
         self.parts: list[tuple[BackendGroup, Program]] = []

@@ -45,8 +45,9 @@ class NativeProgram(NativeStreams, CompiledProgram):
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
         prepare: Callable[[Sequence[str]], None] | None = None,
+        unrounded: PulsedNetwork | None = None,
     ) -> None:
-        super().__init__(model, form)
+        super().__init__(model, form, unrounded)
         step = lower_step(
             model.graph,
             registers=model.registers,

@@ -40,8 +40,9 @@ class ReferenceProgram(CompiledProgram):
         form: str = "f32",
         arithmetic: Arithmetic = NATIVE,
         computes: Mapping[int, Compute] | None = None,
+        unrounded: PulsedNetwork | None = None,
     ) -> None:
-        super().__init__(model, form)
+        super().__init__(model, form, unrounded)
         self.arithmetic = arithmetic
         self.computes = dict(computes or {})
         self.fetches = tuple(fetches)
@@ -142,9 +143,8 @@ class ReferenceState(State):
             return op.eval(inputs, {})
         compute = self._program.computes.get(node_id)
         checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
-        values, _ = replace_all_failing(
-            checks, inputs
-        )  # counters are nodes themselves; most of these values do not belong to the stream
+        # faults are counted by nodes of their own; most of these values do not belong to the stream
+        values, _ = replace_all_failing(checks, inputs)
         if compute is not None:
             return compute(op, values)
         return self._with_bodies(node_id, lambda: op.eval(values, {}))

@@ -43,8 +43,8 @@ LARGEST_BYTE = 1 << 47
 class StoredProgram(NativeStreams):
     """A program from a file: checked rows over memory-mapped weights.
 
-    source  the file, or its bytes
-    proof   the proof that was made at compilation; None if there was none
+    container  the file, or its bytes
+    proof      the proof that was made at compilation; None if there was none
     """
 
     def __init__(self, container: Container) -> None:
@@ -57,8 +57,7 @@ class StoredProgram(NativeStreams):
                 "model again with pulse compile"
             )
         model = read_interface(record, container.header.get("chunks"))
-        super().__init__(model, record.text("form"))
-        self.activations = record.text("activations")
+        super().__init__(model, record.text("form"), record.text("activations"))
         self.name = container.name
         self.metadata: dict[str, str] = record.mapping("metadata", str)
         self.detected = tuple((each[0], each[1]) for each in _pairs(record))

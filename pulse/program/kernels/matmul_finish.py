@@ -31,12 +31,12 @@ GATES = (None, "tanh", "sigmoid")
 class FinishStep(RowFields):
     """A function applied to the values v of a row.
 
-    relu tanh sigmoid      of v
-    leaky_relu elu swish   of v, with the parameter
-    prelu                  with one slope for each column, the operand
-    mul_round              v times the operand, which has one number for each column, rounded to a whole number
-    max min                of v and the parameter
-    add                    v + operand[rows[m] + n]
+    ``relu tanh sigmoid``     of v
+    ``leaky_relu elu swish``  of v, with the parameter
+    ``prelu``                 with one slope for each column, the operand
+    ``mul_round``             v times the operand, which has one number for each column, rounded to a whole number
+    ``max min``               of v and the parameter
+    ``add``                   v + operand[rows[m] + n]
     """
 
     code: int

@@ -41,9 +41,7 @@ def gru_row(
     digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
         z, r, own = three_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n), digits)
-        finish_gru(
-            x, old, bias, y, n, H, z, r, own, f, g, clip
-        )  # fmt: skip
+        finish_gru(x, old, bias, y, n, H, z, r, own, f, g, clip)
 
 
 @device
@@ -95,14 +93,9 @@ def gru(row: Gru) -> None:
             new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 3 * H, min(GROUP, B - b)
             old, old_step = (new + back, step) if i > start else (h + b * H, H)
             if rows > 1:
-                gru_rows(
-                    x_t, old, w, scales, bias, new, H, rows, old_step, step, sums,
-                    f, g, clip,
-                )  # fmt: skip
+                gru_rows(x_t, old, w, scales, bias, new, H, rows, old_step, step, sums, f, g, clip)
             else:
-                gru_row(
-                    x_t, old, w, scales, bias, new, H, f, g, clip, memory
-                )  # fmt: skip
+                gru_row(x_t, old, w, scales, bias, new, H, f, g, clip, memory)
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
 

@@ -99,15 +99,8 @@ def two_units(
 @kernel
 def interleaved_gru(row: InterleavedGru) -> None:
     """Compute sequence by sequence, frame by frame."""
-    y, h, x, w, bias, f, g = (
-        row.y,
-        row.h,
-        row.x,
-        row.W,
-        row.bias,
-        load_activation(row.f),
-        load_activation(row.g),
-    )
+    y, h, x, w, bias = row.y, row.h, row.x, row.W, row.bias
+    f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
     frame, step, clip = row.frame, row.step, row.clip
     for b in range(B):

@@ -74,6 +74,13 @@ def emit_product(
 ) -> None:
     """Emit one window product; ``matrix`` is [T*K, N], weights or their codes; adjacent taps are merged.
 
+    x            the operand of the windows
+    rows_x       [M], the element of x at which each row begins
+    taps         [T], the element of each tap, counted from the begin of the row; a tap is K elements
+    matrix       [T*K, N]
+    bias         [N]
+    y            the result
+    rows_y       [M], the element of y at which each row of N begins
     scales       [N], for int8 codes
     finish       the steps that follow, see ``Finishing.steps_on``
     rounds_rows  each tap of x is rounded to codes of int8, as are the weights

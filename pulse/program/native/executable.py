@@ -152,9 +152,8 @@ def _word(memory: Array, offset: int) -> "memoryview[int]":
 class NativeState(State):
     """One stream: its memory and its scratch."""
 
-    pulses_worth_a_mark = (
-        32  # a pulse moves most of the memory, so a copy costs little compared with 32 pulses
-    )
+    pulses_worth_a_mark = 32
+    """A pulse moves most of the memory, so a copy costs little compared with 32 pulses."""
 
     def __init__(
         self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array
@@ -204,6 +203,20 @@ class NativeState(State):
             self.changing = True
             self._run_machine(*self.call)
             return {to: result.copy()}
+        self._run_pulse(feed)
+        results: dict[str, Array] = {}
+        for name, place in self._outputs:
+            results[name] = place.copy()
+        return results
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        self._run_pulse(feed)
+        for name, place in self._outputs:
+            outputs[name][...] = place
+        return outputs
+
+    def _run_pulse(self, feed: Feed) -> None:
+        """Run the machine once; its outputs stay in memory until the next pulse."""
         for name, place in self._inputs:
             array = feed.get(name)
             place[...] = self.constants[name] if array is None else array  # each pulse writes all of it
@@ -211,22 +224,6 @@ class NativeState(State):
         self._run_machine(*self.call)
         if self._fetched:
             self.fetched = [place.copy() for place in self._fetched]
-        results: dict[str, Array] = {}
-        for name, place in self._outputs:
-            results[name] = place.copy()
-        return results
-
-    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
-        for name, place in self._inputs:
-            array = feed.get(name)
-            place[...] = self.constants[name] if array is None else array
-        self.changing = True
-        self._run_machine(*self.call)
-        if self._fetched:
-            self.fetched = [place.copy() for place in self._fetched]
-        for name, place in self._outputs:
-            outputs[name][...] = place
-        return outputs
 
     @cached_property
     def _array_step(self) -> ArrayStep | None:

@@ -21,11 +21,11 @@ class Executable(ABC):
     threads: int = 1
     """The number of threads that may share a step of a stream."""
 
-    def __init__(self, model: Interface, form: str = "f32") -> None:
+    def __init__(self, model: Interface, form: str = "f32", activations: str = "f32") -> None:
         self.model = model
         self.form = form
         """The form of stored weights: ``f32``, ``bf16`` or ``int8``."""
-        self.activations = "f32"
+        self.activations = activations
         """``int8`` if the operands of int8 weights are rounded too, else ``f32``."""
         self.inputs = model.inputs
         self.outputs = model.outputs

@@ -18,7 +18,6 @@ from streaming.cli.live.configuration import (
 )
 from streaming.cli.live.display import KeyCommand
 from streaming.cli.live.frames import FramesWriter
-from streaming.cli.live.keys import key_presses
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.live.view import LiveView
 from streaming.cli.options import ReportOptions
@@ -32,6 +31,7 @@ from streaming.reports.opened_model import OpenedModel
 from streaming.stats.statistics import LiveStatistics
 from streaming.stats.summary import LiveReport
 from streaming.stats.writer import StatsWriter
+from streaming.terminal_keys import key_presses
 
 LOOK_S = 0.1
 KEYS = {"m": "mute", "b": "bypass", "r": "reset", "q": "quit"}

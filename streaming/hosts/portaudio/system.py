@@ -158,8 +158,16 @@ class AudioSystem(NotCopyable):
             return None if code >= 0 else reason() or text
 
     def stop(self, handle: c_void_p, limit_s: float) -> bool:
-        """Stop the callbacks after the last block has been played. Returns whether the limit sufficed."""
-        return self._is_done(lambda: self.library.StopStream(handle), limit_s)
+        """Stop the callbacks after the last block has been played. Returns whether the limit sufficed.
+
+        PortAudio refuses to stop a stream that has ended by itself, and closing aborts one that still runs: only
+        ``close`` reads the code.
+        """
+        try:
+            self._call(lambda: self.library.StopStream(handle), limit_s)
+        except TimeoutError:
+            return False
+        return True
 
     def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
         """Close a stream, if that is safe. Returns whether it is closed."""
@@ -216,8 +224,8 @@ class AudioSystem(NotCopyable):
         return self.is_usable
 
     def _is_done(self, call: Callable[[], int], limit_s: float) -> bool:
+        """Whether a call of PortAudio succeeds within the limit."""
         try:
-            self._call(call, limit_s)
+            return self._call(call, limit_s) >= 0
         except TimeoutError:
             return False
-        return True

@@ -41,12 +41,12 @@ class Flush(NamedTuple):
 class Answer(NamedTuple):
     """The messages of a lane for its connection.
 
-    messages  messages to send, in order
-    epoch     the epoch to which they belong
-    pulses    pulses stepped so far in the epoch
-    step      the step of the pulses; None if there are none
-    error     an error that ends the stream after the messages
-    closed    whether the lane is free
+    messages    messages to send, in order
+    epoch       the epoch to which they belong
+    pulses      pulses stepped so far in the epoch
+    step        the step of the pulses; None if there are none
+    error       an error that ends the stream after the messages
+    closed      whether the lane is free
     checkpoint  a checkpoint at this point
     """
 
@@ -130,14 +130,13 @@ class LaneStream(NotCopyable):
     def prepare(self) -> Answer | None:
         """Read the inbox until a pulse is complete. Returns an answer that is due earlier; then call it again."""
         if self.orders:
-            order = self.orders.popleft()
-            return (
-                self._restore()
-                if order == "restore"
-                else self._reset()
-                if order == "reset"
-                else self._close()
-            )
+            match self.orders.popleft():
+                case "restore":
+                    return self._restore()
+                case "reset":
+                    return self._reset()
+                case "close":
+                    return self._close()
         while self.inbox and not self.waiting_pulses:
             item = self.inbox.popleft()
             if item.epoch != self._epoch or self._over:

@@ -27,8 +27,8 @@ class Step(NamedTuple):
 class TurnResults:
     """The results of a turn, encoded for all lanes at once.
 
-    rounds  the results of each step: output name -> [places, …]. A stream has the same place in all steps; streams with
-            more pulses come first
+    steps  the results of each step: output name -> [places, …]. A stream has the same place in all steps; streams with
+           more pulses come first
     """
 
     def __init__(self, steps: Sequence[Mapping[str, Array]]) -> None:

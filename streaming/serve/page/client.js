@@ -2,7 +2,7 @@
  * A client of `pulse serve`, for pages, workers and Node.js 22 or newer; docs/protocol.md describes the protocol.
  *
  *   import { PulseStream } from "./client.js";
- *   const stream = await PulseStream.open("ws://localhost:8765/v1/stream", {
+ *   const stream = await PulseStream.open("ws://localhost:8080/v1/stream", {
  *     model: "denoise",
  *     onframes: ({ name, first, values }) => console.log(name, first, values.length),
  *   });

@@ -16,13 +16,17 @@ from pulse.ops.clock import Clock
 from pulse.ops.time import Delay
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Range
+from pulse.oracle import oracle_of
 from pulse.program import lowering
 from pulse.program.lower import time as time_lowering
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
-from pulse.proof.trials import short_lengths
+from pulse.proof.locating import first_divergence
+from pulse.proof.signals import feeds_of
+from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.wiring import StreamWire, Wiring
+from pulse.tolerance import Reference
 from tests.pulse.models import Sketch
 
 
@@ -59,6 +63,16 @@ def test_lengths_that_offline_refuses_are_skipped_and_told() -> None:
     assert (report.lengths, report.skipped, report.equal) == ((4, 11), (1, 3), True)
     with pytest.raises(PulsifyError, match=r"none of the lengths \[1, 2\]; give lengths"):
         verify(typed, 4, lengths=[1, 2])
+
+
+def test_a_difference_that_does_not_come_again_is_reported() -> None:
+    """The tolerance is partly drawn at random, so a second look may find nothing: the proof ends with a report."""
+    pulsed = small().declutter().pulsify(pulse=4)
+    feeds = feeds_of(pulsed, 9, "noise", (0, 0), {})
+    program, reference = pulsed.compile(backend="numpy"), Reference(oracle_of(pulsed), feeds)
+    divergence = first_divergence(program, feeds, reference, Trial(9, "noise"))
+    assert divergence.frame is None
+    assert "at the limit of the tolerance" in str(divergence)
 
 
 def ones(self: Wiring, stream: StreamWire, frames: int) -> Array:

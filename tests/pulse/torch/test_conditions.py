@@ -78,3 +78,23 @@ def test_a_condition_on_the_length_is_named_where_lengths_differ() -> None:
     line = r"decided these conditions for all lengths: test_conditions.py line \d+ \(if frames % 4 == 0:\); compute"
     with pytest.raises(LoadError, match=line):
         pulse.from_torch(Aligned(), torch.randn(1, 2, 40), {"x": {2: "T"}})
+
+
+class Cropped(torch.nn.Module):
+    """Padded only where the length needs it, there and back by a stride, and as long as before."""
+
+    def forward(self, x: Any) -> Any:
+        frames = x.shape[-1]
+        if frames % 4:
+            x = torch.nn.functional.pad(x, (0, 4 - frames % 4))
+        y = torch.nn.functional.conv1d(x, torch.ones(2, 2, 4), stride=4)
+        y = torch.nn.functional.conv_transpose1d(y, torch.ones(2, 2, 8), stride=4)
+        return y[..., 2 : 2 + frames].reshape(1, 2, -1, frames)
+
+
+def test_a_condition_on_the_length_is_named_where_a_size_is_not_known() -> None:
+    line = (
+        r"decided these conditions for all lengths: test_conditions.py line \d+ \(if frames % 4:\); compute"
+    )
+    with pytest.raises(LoadError, match=line):
+        pulse.from_torch(Cropped(), torch.randn(1, 2, 40), {"x": {2: "T"}})

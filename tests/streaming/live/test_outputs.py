@@ -13,7 +13,7 @@ from pulse.errors import InputError, PulseError
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from streaming import Session
-from streaming.live.config import POLICIES
+from streaming.policies import DEVICE_POLICIES
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -142,7 +142,7 @@ def test_a_limit(frames):
 
 
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
-@pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "abort"])
+@pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
 def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
     """All that was accepted is in the outputs, however much of it waits, and though nobody plays any more."""
     made, block = ready(filtered, pulse_frames), 500

@@ -6,8 +6,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import PulseError
-from streaming.live.config import ENGINES, POLICIES
+from streaming.live.config import ENGINES
 from streaming.live.virtual import VirtualDevice
+from streaming.policies import DEVICE_POLICIES
 from tests.streaming.live.runs import BLOCK, RATE, check_books, fields, late_by, ready, running, runs
 
 GOING_ON = ("wait", "drop_oldest", "silence_then_catch_up")
@@ -205,4 +206,4 @@ def test_resampled_sound_is_back_where_it_was():
 
 
 def test_policies_are_known():
-    assert {*GOING_ON, "abort"} == {*POLICIES}
+    assert {*GOING_ON, "abort"} == {*DEVICE_POLICIES}

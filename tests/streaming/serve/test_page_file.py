@@ -1,4 +1,4 @@
-"""The page as a file: nothing is from elsewhere, and what its script looks for is there. Slow tests run it."""
+"""The page as files: nothing is from elsewhere, and what its scripts look for is there. Slow tests run it."""
 
 import re
 
@@ -6,8 +6,10 @@ from tests.documents.pages import ROOT
 from tests.documents.tags import tags_of
 
 PAGE = ROOT / "streaming" / "serve" / "page" / "index.html"
-TEXT = PAGE.read_text("utf-8")
-ELEMENTS = tags_of(TEXT)
+FILES = {path.name: path.read_text("utf-8") for path in sorted(PAGE.parent.iterdir())}
+TEXT = "\n".join(text for name, text in FILES.items() if name != "client.js")
+ELEMENTS = tags_of(FILES["index.html"])
+IMPORT = re.compile(r'from "\./([\w.]+)"|new URL\("([\w-]+\.js)", base\)')
 NAMESPACE = "http://www.w3.org/2000/svg"
 
 
@@ -15,9 +17,9 @@ def test_nothing_comes_from_elsewhere() -> None:
     addresses = set(re.findall(r"(?:https?|wss?):?//[^\s'\"`)]+", TEXT))
     assert addresses <= {NAMESPACE}
     loaded = {values[name] for _, values in ELEMENTS for name in ("src", "href") if name in values}
-    assert all(address.startswith("data:") for address in loaded)
-    assert set(re.findall(r'from "([^"]+)"', TEXT)) == {"./client.js"}
-    assert (PAGE.parent / "client.js").is_file()
+    files = {address for address in loaded if not address.startswith("data:")}
+    files |= {name for names in IMPORT.findall(TEXT) for name in names if name}
+    assert files == set(FILES) - {"index.html"}
 
 
 def test_the_page_has_the_elements_of_the_script() -> None:

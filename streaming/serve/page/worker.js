@@ -1,0 +1,135 @@
+// In a worker, so that drawing never holds up the sound: between the audio thread and the server, or the model itself.
+let stream = null, wire = null, played, timer = 0;
+const MOST_SECONDS = 5; // of sound that may wait for the network
+const PATIENCE_S = 10; // for a server that goes on after a lost connection, if it keeps checkpoints
+
+const tell = (message) => self.postMessage(message);
+const fail = ({ code, message, hint }) => tell({ failed: { code, message, hint: hint ?? "" } });
+
+/** The model itself, as WebAssembly: what a PulseStream does, without a server. */
+class LocalStream {
+  static async open(folder, token, ports, { onframes }) {
+    const { Model } = await import(new URL("worklet.js", folder).href);
+    const answer = await fetch(new URL("module.wasm", folder), token ? { headers: { Authorization: `Bearer ${token}` } } : {});
+    if (!answer.ok) throw new Error(`module.wasm: the server answers with status ${answer.status}`);
+    return new LocalStream(new Model(await WebAssembly.compile(await answer.arrayBuffer())), ports, onframes);
+  }
+
+  constructor(model, ports, onframes) {
+    this.ready = ports;
+    this.model = model;
+    this.onframes = onframes;
+    this.pulse = model.inputs[0].frames;
+    this.waiting = new Float32Array(0);
+    this.sent = ports.outputs.map(() => 0);
+    this.bufferedBytes = 0;
+  }
+
+  send(samples) {
+    const joined = new Float32Array(this.waiting.length + samples.length);
+    joined.set(this.waiting);
+    joined.set(samples, this.waiting.length);
+    let at = 0;
+    for (; at + this.pulse <= joined.length; at += this.pulse) {
+      const began = performance.now(), results = this.model.step([joined.subarray(at, at + this.pulse)]);
+      this.give(results, (performance.now() - began) * 1000);
+    }
+    this.waiting = joined.slice(at);
+  }
+
+  give(results, step_us) {
+    for (const { name, first, count, data } of results) {
+      const output = this.ready.outputs.find((each) => each.name === name);
+      const place = this.ready.outputs.indexOf(output), port = this.model.outputs.find((each) => each.name === name);
+      if (port.axis < 0 || !count) continue;
+      const values = framesOf(data, port.dims, port.axis, first, count);
+      this.onframes({ name, port: output.port, kind: output.kind, first: this.sent[place], frames: count, values, queue_us: 0, step_us });
+      this.sent[place] += count;
+    }
+  }
+
+  async flush() {
+    for (const results of this.model.flush([this.waiting], [this.waiting.length])) this.give(results, 0);
+    return { sent: this.sent };
+  }
+
+  async ping() {
+    return 0;
+  }
+
+  close() {}
+}
+
+/** Some frames of an array, one after the other: time, which is any of its axes, becomes the first. */
+function framesOf(data, dims, axis, first, count) {
+  const inner = dims.slice(axis + 1).reduce((a, b) => a * b, 1), outer = dims.slice(0, axis).reduce((a, b) => a * b, 1);
+  const result = new data.constructor(count * outer * inner);
+  let at = 0;
+  for (let frame = first; frame < first + count; frame++) {
+    for (let o = 0; o < outer; o++) {
+      for (let i = 0; i < inner; i++) result[at++] = data[(o * dims[axis] + frame) * inner + i];
+    }
+  }
+  return result;
+}
+
+async function open({ client, url, hello, folder, token, ports, output, port }) {
+  wire = port;
+  const early = [];
+  wire.onmessage = ({ data }) => (stream ? take(data) : early.push(data));
+  if (folder) {
+    stream = await LocalStream.open(folder, token, ports, { onframes: give });
+  } else {
+    const { PulseStream } = await import(client);
+    stream = await PulseStream.open(url, {
+      ...hello,
+      patience: PATIENCE_S,
+      onframes: give,
+      onevent: (event) => tell({ event }),
+      onclose: (error) => { clearInterval(timer); if (error) fail(error); },
+    });
+  }
+  played = output;
+  tell({ ready: true });
+  for (const data of early) take(data);
+  measure();
+  timer = setInterval(measure, 1000);
+}
+
+async function measure() {
+  const took = await stream.ping().catch(() => null); // the end of the connection is told by onclose
+  if (took !== null) tell({ network_ms: took });
+}
+
+async function take({ samples, finish }) {
+  try {
+    if (samples?.length) stream.send(samples);
+    if (stream.bufferedBytes > MOST_SECONDS * 4 * stream.ready.inputs[0].rate) {
+      stream.close();
+      fail({ code: "network", message: "The network is slower than the sound.", hint: "Try another network, or the model in the page." });
+    }
+    if (finish) {
+      const { sent } = await stream.flush();
+      wire.postMessage({ total: played === undefined ? 0 : sent[played] });
+      tell({ flushed: true });
+    }
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function give({ port, kind, name, first, frames, values, queue_us, step_us }) {
+  if (port === played) {
+    wire.postMessage({ first, samples: values }, [values.buffer]);
+  } else {
+    tell({ frames: { name, kind, first, frames, values } });
+    const { rate } = stream.ready.outputs.find((output) => output.port === port);
+    if (rate && played === undefined) wire.postMessage({ arrived: first / rate });
+  }
+  tell({ times: { queue_us, step_us } });
+}
+
+self.onmessage = ({ data }) => {
+  if (data.open) open({ ...data.open, port: data.port }).catch(fail);
+  if (data.close) { clearInterval(timer); stream?.close(); self.close(); }
+};
