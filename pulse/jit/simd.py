@@ -163,11 +163,6 @@ def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
     return Vector(np.concatenate([p.elements[p.span(place, width)] for place in places]))
 
 
-def vload_twos(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Eight groups of 2 float32 elements, ``step`` apart, from ``p[i]``; after n groups, the last is repeated."""
-    return _chunks(p, i, step, n, 2)
-
-
 def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
     """Four groups of 4 float32 elements, ``step`` apart, from ``p[i]``; after n groups, the last is repeated."""
     return _chunks(p, i, step, n, 4)
@@ -223,6 +218,21 @@ def vadd_pairs(a: Value, b: Value) -> Vector:
     return Vector(pairs[::2] + pairs[1::2])
 
 
+def vevens(a: Value, b: Value) -> Vector:
+    """Every second lane: a0, a2 … a14, then b0, b2 … b14."""
+    return Vector(np.concatenate([_lanes(a), _lanes(b)])[::2])
+
+
+def vmix_first(a: Value, b: Value) -> Vector:
+    """The first eight lanes of both in turns: a0, b0, a1, b1 … a7, b7."""
+    return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[:LANES])
+
+
+def vmix_second(a: Value, b: Value) -> Vector:
+    """The other eight lanes of both in turns: a8, b8 … a15, b15."""
+    return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[LANES:])
+
+
 def vsplat(x: float) -> Vector:
     """``x`` in every lane."""
     return Vector(_lanes(x))
@@ -262,6 +272,13 @@ def vfma(a: Value, b: Value, c: Value) -> Vector:
     """``a * b + c``, rounded once."""
     wide = _lanes(a).astype(np.float64) * _lanes(b) + _lanes(c)
     return Vector(wide.astype(np.float32))
+
+
+def vfma_half(a: Value, b: Value, c: Value) -> Vector:
+    """``vfma`` of the first eight lanes, in half a register; the others hold anything."""
+    half = vfma(a, b, c)
+    half.values[LANES // 2 :] = np.nan
+    return half
 
 
 def vmin(a: Value, b: Value) -> Vector:
@@ -380,6 +397,23 @@ def vfrombits(v: Vector) -> Vector:
 def vnonzero(v: Vector) -> Vector:
     """Mask of the int lanes that are not 0."""
     return Vector(_ints(v) != 0)
+
+
+BIASED = 12583039.0
+"""``vproduct_biased`` of zero: 1.5 * 2**23 + 127."""
+
+
+def vproduct_biased(a: Value, b: Value) -> Vector:
+    """``a * b`` rounded to a whole number n, as ``BIASED + n``; any value if n is beyond 2**21, infinite or NaN.
+
+    b must not be 1: LLVM would then reorder the sum and leave out the rounding.
+    """
+    return Vector(np.rint(_lanes(a) * _lanes(b)) + np.float32(BIASED))
+
+
+def vexp2_biased(v: Value) -> Vector:
+    """2**n of ``BIASED + n``, n in -126…127; beyond them any value."""
+    return vfrombits(vbits(v) << 23)
 
 
 def vexp2i(v: Value) -> Vector:

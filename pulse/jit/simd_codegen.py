@@ -187,15 +187,20 @@ def _round(builder, v, towards: str | None):
     return builder.select(builder.fcmp_ordered("<", size, limit), whole, v)
 
 
-for _function, _name, _towards in (
-    (simd.vfloor, "floor", "<"),
-    (simd.vceil, "ceil", ">"),
-    (simd.vround, "rint", None),
-):
+def _round_towards(builder, v, name: str, towards: str | None):
+    return (
+        call(builder, f"llvm.{name}.v16f32", FLOATS_LL, v) if has_rounding() else _round(builder, v, towards)
+    )
+
+
+@lowers(simd.vround, FLOATS, FLOATS)
+def _nearest(builder, v):
+    return _round_towards(builder, v, "rint", None)
+
+
+for _function, _name, _towards in ((simd.vfloor, "floor", "<"), (simd.vceil, "ceil", ">")):
     lowers(_function, FLOATS, FLOATS)(
-        lambda builder, v, name=f"llvm.{_name}.v16f32", towards=_towards: (
-            call(builder, name, FLOATS_LL, v) if has_rounding() else _round(builder, v, towards)
-        )
+        lambda builder, v, name=_name, towards=_towards: _round_towards(builder, v, name, towards)
     )
 
 
@@ -204,6 +209,19 @@ def _fma(builder, a, b, c):
     if not has_fma():
         return builder.fadd(builder.fmul(a, b), c)
     return call(builder, "llvm.fma.v16f32", FLOATS_LL, a, b, c)
+
+
+@lowers(simd.vfma_half, FLOATS, FLOATS, FLOATS, FLOATS)
+def _fma_half(builder, a, b, c):
+    half = LANES // 2
+    lanes = ir.Constant(ir.VectorType(INT32, half), list(range(half)))
+    a, b, c = (builder.shuffle_vector(v, v, lanes) for v in (a, b, c))
+    if has_fma():
+        sums = call(builder, f"llvm.fma.v{half}f32", ir.VectorType(FLOAT32, half), a, b, c)
+    else:
+        sums = builder.fadd(builder.fmul(a, b), c)
+    anything = ir.Constant(sums.type, ir.Undefined)
+    return builder.shuffle_vector(sums, anything, constant(INTS_LL, list(range(LANES))))
 
 
 def extreme(builder, a, b, comparison: str):
@@ -273,6 +291,19 @@ def _add_pairs(builder, a, b):
     return builder.fadd(left, right)
 
 
+@lowers(simd.vevens, FLOATS, FLOATS, FLOATS)
+def _evens(builder, a, b):
+    return builder.shuffle_vector(a, b, constant(INTS_LL, list(range(0, 2 * LANES, 2))))
+
+
+for _function, _first in ((simd.vmix_first, 0), (simd.vmix_second, LANES // 2)):
+    lowers(_function, FLOATS, FLOATS, FLOATS)(
+        lambda builder, a, b, first=_first: builder.shuffle_vector(
+            a, b, constant(INTS_LL, [first + lane // 2 + lane % 2 * LANES for lane in range(LANES)])
+        )
+    )
+
+
 def across(builder, v, combine: Callable):
     """Reduce 16 lanes to one by halves."""
     width = LANES
@@ -322,6 +353,20 @@ def _bits(builder, v):
 @lowers(simd.vfrombits, FLOATS, INTS)
 def _frombits(builder, v):
     return builder.bitcast(v, FLOATS_LL)
+
+
+@lowers(simd.vproduct_biased, FLOATS, FLOATS, FLOATS)
+def _product_biased(builder, a, b):
+    """One fused product rounds; LLVM may reorder sums that are not one, so these round first."""
+    bias = constant(FLOATS_LL, simd.BIASED)
+    if has_fma():
+        return _fma(builder, a, b, bias)
+    return builder.fadd(_nearest(builder, builder.fmul(a, b)), bias)
+
+
+@lowers(simd.vexp2_biased, FLOATS, FLOATS)
+def _exp2_biased(builder, v):
+    return _frombits(builder, builder.shl(_bits(builder, v), constant(INTS_LL, 23)))
 
 
 @lowers(simd.vexp2i, FLOATS, FLOATS)

@@ -138,7 +138,7 @@ def spread(builder, p, i, width: int):
     return builder.shuffle_vector(few, few, constant(INTS_LL, [i * width // LANES for i in range(LANES)]))
 
 
-for _function, _width in ((simd.vload_twos, 2), (simd.vload_fours, 4), (simd.vload_eights, 8)):
+for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
     lowers(_function, FLOATS, FLOAT_POINTER, types.int64, types.int64, types.int64)(
         lambda builder, p, i, step, n, width=_width: chunks(builder, p, i, step, n, width)
     )

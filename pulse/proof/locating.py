@@ -40,7 +40,12 @@ def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial
         "the limit of the tolerance, part of which is drawn at random"
     )
     return Divergence(
-        "the stream", "output", trial.length, trial.signal, program.backend, None, 0.0, 0.0, 0.0, reason
+        wire="the stream",
+        op="output",
+        length=trial.length,
+        signal=trial.signal,
+        backend=program.backend,
+        reason=reason,
     )
 
 

@@ -7,7 +7,7 @@ from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import TILE, as_f32, as_i16, as_i32, as_i64, fill_bytes, move_bytes, opaque, transpose_tile
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.simd import LANES, vload, vload_part, vmix_first, vmix_second, vsplat, vstore, vstore_part
 from pulse.jit.span import Reach, require_size, run
 
 COPY_LOOPS = 6
@@ -81,6 +81,23 @@ def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: in
 
 
 @device
+def mix_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
+    """``dst[2*j + i] = src[i*step + j]``, i < 2, j < count, of f32 pointers."""
+    j, other = 0, src + step
+    while j + LANES <= count:
+        a, b = vload(src, j), vload(other, j)
+        vstore(dst, 2 * j, vmix_first(a, b))
+        vstore(dst, 2 * j + LANES, vmix_second(a, b))
+        j += LANES
+    rest = count - j
+    if rest > 0:
+        a, b = vload_part(src, j, rest), vload_part(other, j, rest)
+        vstore_part(dst, 2 * j, 2 * rest, vmix_first(a, b))
+        if 2 * rest > LANES:
+            vstore_part(dst, 2 * j + LANES, 2 * rest - LANES, vmix_second(a, b))
+
+
+@device
 def copy_elements(
     src: Pointer, dst: Pointer, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
 ) -> None:
@@ -106,6 +123,8 @@ def copy_plane(
     if size == 4:
         if a0 == 1 and b1 == 1 and rows >= TILE and columns >= TILE:
             transpose(as_f32(src), as_f32(dst), rows, columns, a1, b0)
+        elif rows == 2 and a1 == 1 and b1 == 2 and b0 == 1:
+            mix_runs(as_f32(src), as_f32(dst), columns, a0)
         elif a1 == 0 and b1 == 1:
             repeat_rows(as_f32(src), as_f32(dst), rows, columns, a0, b0)
         else:

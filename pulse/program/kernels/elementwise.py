@@ -8,7 +8,17 @@ from pulse.jit.instruction import Instruction, Operand, RowFields, many, reads, 
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.simd import (
+    LANES,
+    vevens,
+    vload,
+    vload_part,
+    vmix_first,
+    vmix_second,
+    vsplat,
+    vstore,
+    vstore_part,
+)
 from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
@@ -152,7 +162,10 @@ def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) ->
             vstore(d, i, v)
             i += LANES
     else:
-        for j in range(count):
+        while step == 2 and i + LANES < count:
+            vstore(d, i, vevens(vload(p, 2 * i), vload(p, 2 * i + LANES)))
+            i += LANES
+        for j in range(i, count):
             d[j] = p[j * step]
 
 
@@ -183,10 +196,17 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
     step2, step3 = part.step2, part.step3
     if step2 == step3 * columns:  # the rows form one row, or all elements are the same
         load_row(part, start, step3, rows * columns, d)
-    elif step3 == 1 and columns == LANES and part.dtype == F32:
+    elif step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
         for r in range(rows):
-            vstore(d, r * LANES, vload(p, r * step2))
+            for i in range(0, columns, LANES):
+                vstore(d, r * columns + i, vload_part(p, r * step2 + i, columns - i))
+    elif step2 == 1 and step3 == 0 and columns == 2 and part.dtype == F32:
+        p = as_f32(part.tensor) + start
+        for r in range(0, rows, LANES):
+            v = vload_part(p, r, rows - r)
+            vstore(d, 2 * r, vmix_first(v, v))
+            vstore(d, 2 * r + LANES, vmix_second(v, v))
     else:
         for r in range(rows):
             load_row(part, start + r * step2, step3, columns, d + r * columns)
@@ -196,10 +216,11 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
 def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Pointer) -> None:
     """Store a register to rows of an operand."""
     step2, step3 = part.step2, part.step3
-    if step3 == 1 and columns == LANES and part.dtype == F32:
+    if step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
         for i in range(rows):
-            vstore(p, i * step2, vload(r, i * LANES))
+            for j in range(0, columns, LANES):
+                vstore_part(p, i * step2 + j, columns - j, vload(r, i * columns + j))
         return
     for i in range(rows):
         store_row(part, start + i * step2, step3, columns, r + i * columns)

@@ -31,7 +31,7 @@ from pulse.program.kernels.matmul_finish import (
     GateFinish,
     gate_half,
 )
-from pulse.program.kernels.matmul_product import PANEL
+from pulse.program.kernels.matmul_product_blocks import panel_width
 from pulse.program.kernels.matmul_windows import ProductRows
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
@@ -41,13 +41,12 @@ COLUMNS = 4
 
 def interleaved_weights(packed: NDArray[np.float32], rows: int, columns: int) -> NDArray[np.float32]:
     """Repack the weights of ``pack_product`` as [ceil(columns / 4), rows, 4], padded by zeros."""
-    matrix, at = np.zeros((rows, columns), np.float32), 0
-    for first in range(0, columns, PANEL):
-        count = min(PANEL, columns - first)
-        width = LANES if count <= LANES else PANEL
-        panel = packed[at : at + rows * width].reshape(rows, width)
-        matrix[:, first : first + count] = panel[:, :count]
-        at += rows * width
+    matrix, first = np.zeros((rows, columns), np.float32), 0
+    while first < columns:
+        width = panel_width(columns - first)
+        panel = packed[first * rows : (first + width) * rows].reshape(rows, width)
+        matrix[:, first : first + width] = panel[:, : columns - first]
+        first += width
     return tile(matrix)
 
 

@@ -4,273 +4,34 @@ The sums are f32 in every form. Each kernel has one form of weights; their code 
 """
 
 from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pulse.jit.byte_dots import has_byte_dots
 from pulse.jit.cut import Cut
 from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
-    LANES,
-    Vector,
-    in_pairs,
-    vfma,
-    vload,
-    vload_first,
-    vload_part,
-    vload_second,
-    vsplat,
-    vstore_part,
-    vzero,
-)
+from pulse.jit.simd import LANES, vload_part, vstore_part
 from pulse.jit.span import Reach, run
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of_taps, sum_taps, sum_taps_wide
 from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
+from pulse.program.kernels.matmul_product_blocks import (
+    HALF,
+    PANEL,
+    eight_rows_narrow,
+    eight_rows_of_8,
+    four_rows_narrow,
+    four_rows_wide,
+    initial_sum,
+    one_row_narrow,
+    one_row_wide,
+    panel_width,
+    two_rows_wide,
+)
+from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
 
-PANEL = 2 * LANES  # the columns of a panel of packed weights; the last may be half as wide
 ROWS = 8  # the most rows of a block
-
-
-def pack_product(w: NDArray[Any]) -> NDArray[Any]:
-    """Pack weights [R, N] of any type in the order that ``product`` reads: panels of 32 columns, each row by row.
-
-    A last panel of up to 16 columns is 16 wide; missing columns are zeros. Rows of 32 columns are ``in_pairs``.
-    """
-    rows, columns = w.shape
-    panels: list[NDArray[Any]] = []
-    for first in range(0, columns, PANEL):
-        part = w[:, first : first + PANEL]
-        panel = np.zeros((rows, LANES if part.shape[1] <= LANES else PANEL), w.dtype)
-        panel[:, : part.shape[1]] = part
-        panels.append((in_pairs(panel) if panel.shape[1] == PANEL else panel).ravel())
-    return np.concatenate(panels) if panels else np.zeros(0, w.dtype)
-
-
-@device
-def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
-    """Return the initial sum: the bias, plus the value in y if it accumulates."""
-    if accumulate:
-        return bias + vload_part(y, 0, rest)
-    return bias
-
-
-@device
-def one_row_wide(
-    x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply one row with a panel of 32 columns, of which ``rest`` are stored."""
-    first0 = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
-    first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
-    low, high = begin_sum(first0, scales), begin_sum(first1, scales)
-    low1, high1, low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    for t in range(T):
-        p = x + taps[t]
-        k = 0
-        while k + 4 <= K:
-            a, b, c, d = vsplat(p[k]), vsplat(p[k + 1]), vsplat(p[k + 2]), vsplat(p[k + 3])
-            low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
-            low1, high1 = vfma(b, vload_first(w, 32), low1), vfma(b, vload_second(w, 32), high1)
-            low2, high2 = vfma(c, vload_first(w, 64), low2), vfma(c, vload_second(w, 64), high2)
-            low3, high3 = vfma(d, vload_first(w, 96), low3), vfma(d, vload_second(w, 96), high3)
-            w = w + 4 * PANEL
-            k += 4
-        for _ in range(K & 3):
-            a = vsplat(p[k])
-            low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
-            w = w + PANEL
-            k += 1
-    low = end_sum((low + low1) + (low2 + low3), first0, scales, 0, rest)
-    high = end_sum((high + high1) + (high2 + high3), first1, scales, LANES, rest - LANES)
-    vstore_part(y, 0, rest, low)
-    vstore_part(y + LANES, 0, rest - LANES, high)
-
-
-@device
-def one_row_narrow(
-    x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply one row with a panel of 16 columns, of which ``rest`` are stored."""
-    first = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
-    sum0 = begin_sum(first, scales)
-    sum1, sum2, sum3 = vzero(), vzero(), vzero()
-    for t in range(T):
-        p = x + taps[t]
-        k = 0
-        while k + 4 <= K:
-            sum0 = vfma(p[k], vload(w, 0), sum0)
-            sum1 = vfma(p[k + 1], vload(w, 16), sum1)
-            sum2 = vfma(p[k + 2], vload(w, 32), sum2)
-            sum3 = vfma(p[k + 3], vload(w, 48), sum3)
-            w = w + 4 * LANES
-            k += 4
-        for _ in range(K & 3):
-            sum0 = vfma(p[k], vload(w, 0), sum0)
-            w = w + LANES
-            k += 1
-    total = end_sum((sum0 + sum1) + (sum2 + sum3), first, scales, 0, rest)
-    vstore_part(y, 0, rest, total)
-
-
-@device
-def four_rows_wide(
-    x0: Pointer,
-    x1: Pointer,
-    x2: Pointer,
-    x3: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y0: Pointer,
-    y1: Pointer,
-    y2: Pointer,
-    y3: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply four rows with a panel of 32 columns, of which ``rest`` are stored."""
-    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
-    left2, right2 = initial_sum(low, y2, rest, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
-    left3, right3 = initial_sum(low, y3, rest, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
-    low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
-    low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
-    low2, high2 = begin_sum(left2, scales), begin_sum(right2, scales)
-    low3, high3 = begin_sum(left3, scales), begin_sum(right3, scales)
-    for t in range(T):
-        tap = taps[t]
-        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
-        for k in range(K):
-            left, right = vload_first(w, 0), vload_second(w, 0)
-            a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p2[k]), vsplat(p3[k])
-            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
-            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
-            low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
-            low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
-            w = w + PANEL
-    vstore_part(y0, 0, rest, end_sum(low0, left0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(low1, left1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(low2, left2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(low3, left3, scales, 0, rest))
-    vstore_part(y0 + LANES, 0, more, end_sum(high0, right0, scales, LANES, more))
-    vstore_part(y1 + LANES, 0, more, end_sum(high1, right1, scales, LANES, more))
-    vstore_part(y2 + LANES, 0, more, end_sum(high2, right2, scales, LANES, more))
-    vstore_part(y3 + LANES, 0, more, end_sum(high3, right3, scales, LANES, more))
-
-
-@device
-def four_rows_narrow(
-    x0: Pointer,
-    x1: Pointer,
-    x2: Pointer,
-    x3: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y0: Pointer,
-    y1: Pointer,
-    y2: Pointer,
-    y3: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply four rows with a panel of 16 columns, of which ``rest`` are stored."""
-    b = vload_part(bias, 0, rest)
-    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
-    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
-    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
-    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
-    for t in range(T):
-        tap = taps[t]
-        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
-        for k in range(K):
-            column = vload(w, 0)
-            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
-            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
-            w = w + LANES
-    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
-
-
-@device
-def eight_rows_narrow(
-    x: Pointer,
-    rows_x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    rows_y: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply eight rows with a panel of 16 columns: enough independent sums to keep the adders busy."""
-    b = vload_part(bias, 0, rest)
-    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
-    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
-    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
-    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
-    first4, first5 = initial_sum(b, y4, rest, accumulate), initial_sum(b, y5, rest, accumulate)
-    first6, first7 = initial_sum(b, y6, rest, accumulate), initial_sum(b, y7, rest, accumulate)
-    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
-    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
-    sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
-    sum6, sum7 = begin_sum(first6, scales), begin_sum(first7, scales)
-    for t in range(T):
-        p = x + taps[t]
-        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
-        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
-        for k in range(K):
-            column = vload(w, 0)
-            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
-            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
-            sum4, sum5 = vfma(p4[k], column, sum4), vfma(p5[k], column, sum5)
-            sum6, sum7 = vfma(p6[k], column, sum6), vfma(p7[k], column, sum7)
-            w = w + LANES
-    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
-    vstore_part(y4, 0, rest, end_sum(sum4, first4, scales, 0, rest))
-    vstore_part(y5, 0, rest, end_sum(sum5, first5, scales, 0, rest))
-    vstore_part(y6, 0, rest, end_sum(sum6, first6, scales, 0, rest))
-    vstore_part(y7, 0, rest, end_sum(sum7, first7, scales, 0, rest))
 
 
 @device
@@ -293,7 +54,7 @@ def digit_row(
         w, b, s, here, rest = weights + n * T * K, bias + n, offset_scales(scales, n), y + n, N - n
         if digits[1] > 0:
             first = initial_sum(vload_part(b, 0, rest), here, rest, accumulate)
-            if rest > LANES:
+            if panel_width(rest) > LANES:
                 more = rest - LANES
                 second = initial_sum(vload_part(b + LANES, 0, more), here + LANES, more, accumulate)
                 low, high = sum_taps_wide(digits, x, taps, T, K, w)
@@ -302,11 +63,11 @@ def digit_row(
             else:
                 low = sum_taps(digits, x, taps, T, K, w)
                 vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
-        elif rest > LANES:
+        elif panel_width(rest) > LANES:
             one_row_wide(x, taps, T, K, w, b, s, here, rest, accumulate)
         else:
             one_row_narrow(x, taps, T, K, w, b, s, here, rest, accumulate)
-        n += PANEL
+        n += panel_width(rest)
 
 
 @device
@@ -386,27 +147,35 @@ def product(row: Product) -> None:
     if n == 0:
         n = one_row_panels(row, scales)
     while n < N:
-        w, s, rest = weights + n * T * K, offset_scales(scales, n), N - n
-        m = 0
-        while m + 8 <= M and rest <= LANES:
-            eight_rows_narrow(x, rows_x + m, taps, T, K, w, bias + n, s, y + n, rows_y + m, rest, accumulate)
+        w, s, rest, m = weights + n * T * K, offset_scales(scales, n), N - n, 0
+        width = panel_width(rest)
+        while m + 8 <= M and width == LANES:
+            own_x, own_y = rows_x + m, rows_y + m
+            if rest > HALF:
+                eight_rows_narrow(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
+            else:
+                eight_rows_of_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
             m += 8
         while m + 3 <= M:
             last = min(m + 3, M - 1)  # the last block of three computes its third row twice
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[last]
             y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[last]
             y0, y1, y2, y3 = y0 + n, y1 + n, y2 + n, y3 + n
-            if rest > LANES:
+            if width > LANES:
                 four_rows_wide(x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate)
             else:
                 four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate)
             m += 4
+        if m + 2 == M and width > LANES:
+            x0, x1, y0, y1 = x + rows_x[m], x + rows_x[m + 1], y + rows_y[m] + n, y + rows_y[m + 1] + n
+            two_rows_wide(x0, x1, taps, T, K, w, bias + n, s, y0, y1, rest, accumulate)
+            m += 2
         while m < M:
             x0, y0 = x + rows_x[m], y + rows_y[m] + n
-            if rest > LANES:
+            if width > LANES:
                 one_row_wide(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
             else:
                 one_row_narrow(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
             m += 1
-        n += PANEL
+        n += width
     finish(row.finish, y, rows_y, M, N)

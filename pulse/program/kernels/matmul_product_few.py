@@ -1,7 +1,7 @@
 """Products of sliding windows with weights of few columns: several inputs side by side in a vector.
 
-With 8 columns, a vector of 16 lanes would be half empty. Here it holds the same 8 columns for two inputs, 4 columns for
-four inputs, and so on; the partial sums of a column are added at the end.
+With 4 columns, a vector of 16 lanes would be nearly empty. Here it holds the same 4 columns for four inputs, 2
+columns for eight of them, or one for 16; the sums of a column are added up at the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,6 @@ from pulse.jit.simd import (
     vload_eights,
     vload_fours,
     vload_part,
-    vload_twos,
     vstore,
     vstore_part,
     vzero,
@@ -30,10 +29,11 @@ from pulse.jit.simd import (
 from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_product import PackedProduct, initial_sum
+from pulse.program.kernels.matmul_product import PackedProduct
+from pulse.program.kernels.matmul_product_blocks import initial_sum
 from pulse.program.kernels.matmul_scales import begin_sum, end_sum
 
-WIDTHS = (1, 2, 4, 8)
+WIDTHS = (1, 2, 4)
 """The columns of a vector."""
 ROWS = 8
 """The rows of a block."""
@@ -61,7 +61,7 @@ def few_width(M: int, K: int, N: int) -> int | None:
 
 
 class ProductFew(PackedProduct):
-    """A ``Product`` of up to ``width`` columns: 1, 2, 4 or 8. W is from ``pack_few``.
+    """A ``Product`` of up to ``width`` columns: 1, 2 or 4. W is from ``pack_few``.
 
     K is a multiple of 16 / width.
     """
@@ -124,26 +124,16 @@ def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..
                 k += inputs
         sum0, sum1 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
         sum2, sum3 = vadd_pairs(sum4, sum5), vadd_pairs(sum6, sum7)
-        if inputs >= 4:
-            sum0, sum1 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
+        sum0, sum1 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
         if inputs >= 8:
             sum0 = vadd_pairs(sum0, sum1)
         if inputs == 16:
             sum0 = vadd_pairs(sum0, sum0)
         vstore_part(y, 0, LANES if inputs < 16 else ROWS, sum0 + first)
-        if inputs <= 4:
+        if inputs == 4:
             vstore(y, LANES, sum1 + first)
-        if inputs == 2:
-            vstore(y, 2 * LANES, sum2 + first)
-            vstore(y, 3 * LANES, sum3 + first)
 
     return block
-
-
-@device
-def two_inputs(p: Pointer, k: int) -> Vector:
-    """Load two inputs, repeated eight times."""
-    return vload_twos(p, k, 0, 8)
 
 
 @device
@@ -164,8 +154,11 @@ def all_inputs(p: Pointer, k: int) -> Vector:
     return vload(p, k)
 
 
-eight_columns, four_columns = block_of(2, two_inputs), block_of(4, four_inputs)
-two_columns, one_column = block_of(8, eight_inputs), block_of(16, all_inputs)
+four_columns, two_columns, one_column = (
+    block_of(4, four_inputs),
+    block_of(8, eight_inputs),
+    block_of(16, all_inputs),
+)
 
 
 @device
@@ -193,9 +186,7 @@ def product_few(row: ProductFew) -> None:
         first, target = vzero(), sums
         if direct:
             first, target = vload(repeated, 0), y + rows_y[m]
-        if width == 8:
-            eight_columns(x, own, rows, taps, T, K, w, first, target)
-        elif width == 4:
+        if width == 4:
             four_columns(x, own, rows, taps, T, K, w, first, target)
         elif width == 2:
             two_columns(x, own, rows, taps, T, K, w, first, target)

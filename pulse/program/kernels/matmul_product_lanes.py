@@ -5,15 +5,15 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, lanes_of
 from pulse.jit.simd import LANES, Vector, vfma, vload_first, vload_part, vload_second, vsplat, vstore_part
 from pulse.program.kernels.matmul_finish import finish
-from pulse.program.kernels.matmul_product import (
+from pulse.program.kernels.matmul_product import Product, product
+from pulse.program.kernels.matmul_product_blocks import (
     PANEL,
-    Product,
     four_rows_narrow,
     four_rows_wide,
     initial_sum,
     one_row_narrow,
     one_row_wide,
-    product,
+    panel_width,
 )
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 
@@ -105,9 +105,10 @@ def product_lanes(row: Product) -> None:
     n = 0
     while n < N:
         w, b, s, rest = weights + n * T * K, bias + n, offset_scales(scales, n), N - n
+        width = panel_width(rest)
         for m in range(M):
             at_x, at_y, l = rows_x[m], rows_y[m] + n, 0
-            while EIGHT and rest > LANES and l + 4 < L:
+            while EIGHT and width > LANES and l + 4 < L:
                 eight_lanes_wide(row, l, at_x, at_y, taps, T, K, w, b, s, rest, accumulate)
                 l += 8
             while l + 1 < L:
@@ -115,17 +116,17 @@ def product_lanes(row: Product) -> None:
                 x2, x3 = lane_x(row, l + 2, at_x), lane_x(row, l + 3, at_x)
                 y0, y1 = lane_y(row, l, at_y), lane_y(row, l + 1, at_y)
                 y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
-                if rest > LANES:
+                if width > LANES:
                     four_rows_wide(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 else:
                     four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 l += 4
             if l < L:
                 x0, y0 = lane_x(row, l, at_x), lane_y(row, l, at_y)
-                if rest > LANES:
+                if width > LANES:
                     one_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
                 else:
                     one_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
-        n += PANEL
+        n += width
     for l in range(L):
         finish(lane(row, l).finish, lane(row, l).y, rows_y, M, N)

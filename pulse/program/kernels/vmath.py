@@ -7,10 +7,12 @@ be 0.
 
 from pulse.jit.registry import device
 from pulse.jit.simd import (
+    BIASED,
     Vector,
     vabs,
     vbits,
     veq,
+    vexp2_biased,
     vexp2i,
     vexponent,
     vfloor,
@@ -23,6 +25,7 @@ from pulse.jit.simd import (
     vmin,
     vne,
     vnonzero,
+    vproduct_biased,
     vround,
     vselect,
     vsplat,
@@ -41,11 +44,10 @@ HALF_PI_1, HALF_PI_2, HALF_PI_3 = 1.5707963705062866, -4.371138828673793e-08, -1
 @device
 def exp_fraction(r: Vector) -> Vector:
     """Return exp(r) - 1 for |r| <= ln(2)/2."""
-    p = vfma(r, 0.00138825163, 0.00836654714)
-    p = vfma(p, r, 0.0416672007)
-    p = vfma(p, r, 0.166665434)
-    p = vfma(p, r, 0.499999981)
-    return vfma(p * r, r, r)
+    square = r * r
+    upper, lower = vfma(r, 0.00836654714, 0.0416672007), vfma(r, 0.166665434, 0.499999981)
+    p = vfma(vfma(square, 0.00138825163, upper), square, lower)
+    return vfma(p, square, r)
 
 
 @device
@@ -74,9 +76,8 @@ def vexpm1(x: Vector) -> Vector:
 def vexpm1_negative(x: Vector) -> Vector:
     """e**x - 1 for x <= 0, and NaN for NaN; 1.0 ulp. Undefined for x > 0."""
     x = vmax(x, -30.0)
-    n = vround(x * LOG2_E)
-    p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
-    scale = vexp2i(n)
+    n = vproduct_biased(x, LOG2_E)
+    p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
     return vfma(p, scale, scale - 1.0)
 
 
@@ -162,17 +163,20 @@ def vsoftplus(x: Vector) -> Vector:
 def vtanh(x: Vector) -> Vector:
     """The hyperbolic tangent; 2.5 ulp. Never beyond -1 and 1."""
     x = vmin(vmax(x, -10.0), 10.0) * 2.0
-    n = vround(x * LOG2_E)
-    p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
-    scale = vexp2i(n)
+    n = vproduct_biased(x, LOG2_E)
+    p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
     t = vfma(p, scale, scale - 1.0)
     return t / (t + 2.0)
 
 
 @device
 def vsigmoid(x: Vector) -> Vector:
-    """1 / (1 + e**-x); 2.3 ulp."""
-    return 1.0 / (vexp(-x) + 1.0)
+    """1 / (1 + e**-x); 2.3 ulp. 0 if it would be denormal."""
+    y = vmax(-x, LEAST_EXPONENT)
+    n = vproduct_biased(y, LOG2_E)
+    whole, scale = n - BIASED, vexp2_biased(n)
+    p = exp_fraction(vfma(whole, -LN2_LOW, vfma(whole, -LN2_HIGH, y)))
+    return vselect(vlt(x, LEAST_EXPONENT), vsplat(0.0), 1.0 / vfma(p, scale, scale + 1.0))
 
 
 @device

@@ -14,7 +14,8 @@ from pulse.facts import Array
 from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
 from pulse.program.kernels.matmul_codes import ProductOfCodes, pack_codes
 from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
-from pulse.program.kernels.matmul_product import Product, pack_product
+from pulse.program.kernels.matmul_product import Product
+from pulse.program.kernels.matmul_product_blocks import pack_product
 from pulse.program.kernels.matmul_product_few import ProductFew, few_width, pack_few
 from pulse.program.kernels.spectral import Fourier
 from pulse.program.lowering import Lowering, PulsedNode

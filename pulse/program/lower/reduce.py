@@ -1,5 +1,6 @@
 """Reductions."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +25,11 @@ BEFORE: dict[str, tuple[str, float]] = {
 AFTER: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp": "log"}
 
 KINDS = {"max": MAX, "min": MIN, "prod": PROD}
+
+ELEMENTWISE = {SUM: "add", MAX: "max", MIN: "min", PROD: "mul"}
+
+FEW = 4
+"""The longest rows whose elements are the operands of elementwise functions."""
 
 
 @lowers(Reduce)
@@ -113,6 +119,10 @@ def _reduce(
         )
         return result
     source, step, count = _one_axis(cx, x, axes)
+    if 1 < count <= FEW:
+        steps = [source.strides[axis] for axis in kept_axes]
+        _combine(cx, [source.view(shape, steps, k * step) for k in range(count)], kind, scale, y)
+        return result
     cx.emit(
         kernels.ReduceRows(
             x=source,
@@ -127,6 +137,17 @@ def _reduce(
         )
     )
     return result
+
+
+def _combine(cx: Lowering, parts: Sequence[Value], kind: int, scale: float, y: Value) -> None:
+    """Emit a reduction of a few tensors as a chain, whose vectors hold elements of many rows."""
+    chain = Chain()
+    total, *others = [chain.load(part) for part in parts]
+    for other in others:
+        total = chain.apply(ELEMENTWISE[kind], (total, other))
+    if scale != 1.0:
+        chain.apply("mulc", (total,), (scale,))
+    store_chain(cx, chain, y)
 
 
 def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:

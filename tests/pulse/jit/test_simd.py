@@ -17,10 +17,13 @@ from pulse.jit.simd import (
     vceil,
     vdiv,
     veq,
+    vevens,
+    vexp2_biased,
     vexp2i,
     vexponent,
     vfloor,
     vfma,
+    vfma_half,
     vfrombits,
     vge,
     vgt,
@@ -32,17 +35,19 @@ from pulse.jit.simd import (
     vload_fours,
     vload_part,
     vload_second,
-    vload_twos,
     vlt,
     vmantissa,
     vmax,
     vmax_across,
     vmin,
     vmin_across,
+    vmix_first,
+    vmix_second,
     vmul,
     vne,
     vneg,
     vnonzero,
+    vproduct_biased,
     vround,
     vselect,
     vsplat,
@@ -148,6 +153,8 @@ def infra_bits(row: Floats):
     vstore(z, 112, vexponent(a))
     vstore(z, 128, vmantissa(a))
     z[144] = vsum(a)
+    vstore(z, 160, vproduct_biased(a, 0.6) - simd.BIASED)
+    vstore(z, 176, vexp2_biased(vproduct_biased(a, 0.6)))
 
 
 @kernel
@@ -165,13 +172,16 @@ def infra_chunks(row: Part):
     vstore(z, 16, vload_eights(x, 2, 9, n))
     vstore(z, 32, vturn_fours(vload(x, 0)))
     vstore(z, 48, vturn_eights(vload(x, 0)))
-    vstore(z, 64, vload_twos(x, 1, 2, n))
+    vstore(z, 64, vevens(vload(x, 0), vload(x, 4)))
     vstore(z, 80, vadd_pairs(vload(x, 0), vload(x, 4)))
     vstore(z, 96, vspread_twos(x, n))
     vstore(z, 112, vspread_fours(x, n))
     vstore(z, 128, vturn_by_two(vload(x, 0)))
     vstore(z, 144, vturn_by_four(vload(x, 0)))
     vstore(z, 160, vturn_by_eight(vload(x, 0)))
+    vstore(z, 176, vmix_first(vload(x, 1), vload(x, 4)))
+    vstore(z, 192, vmix_second(vload(x, 1), vload(x, 4)))
+    vstore_part(z, 208, 8, vfma_half(vload(x, 1), vload(x, 2), vload(x, 3)))
 
 
 def _halves(row: Halves):
@@ -258,7 +268,7 @@ def test_choice_propagates_nan(turn):
 
 def test_bit_operations_equal_numpy():
     x = np.array([1, -1, 2, 3, -4, 5.75, -6.5, 7, 100.5, -90, 11, -12.25, 1.5, 14, -125, 126], F)
-    for z in outputs(infra_bits, x, 160):
+    for z in outputs(infra_bits, x, 192):
         whole = x.astype(np.int32)
         np.testing.assert_array_equal(z[:16], whole)
         np.testing.assert_array_equal(z[16:32], (9 * whole - 5) ^ 3)
@@ -271,6 +281,9 @@ def test_bit_operations_equal_numpy():
         np.testing.assert_array_equal(z[112:128], exponent - 1)
         np.testing.assert_array_equal(z[128:144], mantissa * 2)
         np.testing.assert_allclose(z[144], x.sum(), rtol=1e-6)
+        whole = np.rint(x * F(0.6))
+        np.testing.assert_array_equal(z[160:176], whole)
+        np.testing.assert_array_equal(z[176:192], np.exp2(whole))
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 15, 16, 40])
@@ -284,19 +297,20 @@ def test_part_touches_only_its_lanes(n):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_chunks_and_turns(n):
     x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
-    for z in outputs(infra_chunks, x, 176, n):
+    for z in outputs(infra_chunks, x, 216, n):
         fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]
         np.testing.assert_array_equal(z[:16], np.concatenate([x[1 + 5 * m :][:4] for m in fours]))
         np.testing.assert_array_equal(z[16:32], np.concatenate([x[2 + 9 * m :][:8] for m in eights]))
         np.testing.assert_array_equal(z[32:48], [4 * (i // 4) + (i + 1) % 4 for i in range(16)])
         np.testing.assert_array_equal(z[48:64], [8 * (i // 8) + (i + 1) % 8 for i in range(16)])
-        twos = [min(m, n - 1) for m in range(8)]
-        np.testing.assert_array_equal(z[64:80], np.concatenate([x[1 + 2 * m :][:2] for m in twos]))
+        np.testing.assert_array_equal(z[64:80], [*range(0, 16, 2), *range(4, 20, 2)])
         np.testing.assert_array_equal(z[80:96], [*range(1, 32, 4), *range(9, 40, 4)])
         np.testing.assert_array_equal(z[96:112], np.repeat(x[n : n + 2], 8))
         np.testing.assert_array_equal(z[112:128], np.repeat(x[n : n + 4], 4))
         for at, by in ((128, 2), (144, 4), (160, 8)):
             np.testing.assert_array_equal(z[at : at + 16], [(i + by) % 16 for i in range(16)])
+        np.testing.assert_array_equal(z[176:208], np.stack([x[1:17], x[4:20]], 1).ravel())
+        np.testing.assert_array_equal(z[208:216], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
 
 
 def test_part_load_reads_nothing_past_the_end_of_a_page():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.matmul_digits import LONGEST
-from pulse.program.kernels.matmul_product import pack_product, product
+from pulse.program.kernels.matmul_product import product
+from pulse.program.kernels.matmul_product_blocks import pack_product
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)

@@ -221,6 +221,29 @@ def test_chain_reads_any_strides(shape, python):
         )
 
 
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 33, 257, 300])
+def test_chain_reads_every_second_element_and_no_further(count):
+    x = np.arange(2 * count - 1, dtype=np.float32)
+    y = np.zeros(count, np.float32)
+    for got in run_chain(chain, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
+        np.testing.assert_array_equal(got, 2 * x[::2])
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (16, 2), (37, 2), (130, 2), (64, 5), (9, 20), (2, 40)])
+def test_chain_reads_short_rows_and_repeats_elements(shape):
+    rows, columns = shape
+    x, z = np.arange(rows * 7 * columns, dtype=np.float32), np.arange(rows, dtype=np.float32)
+    every_seventh, y = (
+        x.reshape(rows, 7 * columns)[:, 3 : 3 + columns],
+        np.full((rows, columns + 3), 9, np.float32),
+    )
+    for got in run_chain(
+        chain, [x, z], [every_seventh, z[:, None]], y, y[:, :columns], [("add", 8, 0, 1, 0, 0.0, 0.0)]
+    ):
+        np.testing.assert_array_equal(got.reshape(y.shape)[:, :columns], every_seventh + z[:, None])
+        assert (got.reshape(y.shape)[:, columns:] == 9).all()
+
+
 def seen_as(got, base, view):
     """The same view, of another array laid out as the base."""
     offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // base.itemsize

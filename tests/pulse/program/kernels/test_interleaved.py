@@ -13,7 +13,8 @@ from pulse.program.kernels.conv_depthwise import depthwise
 from pulse.program.kernels.conv_interleaved import interleaved_depthwise
 from pulse.program.kernels.matmul_finish import STEPS
 from pulse.program.kernels.matmul_interleaved import COLUMNS, interleaved_product, interleaved_weights
-from pulse.program.kernels.matmul_product import pack_product, product
+from pulse.program.kernels.matmul_product import product
+from pulse.program.kernels.matmul_product_blocks import pack_product
 from pulse.program.kernels.norm import layernorm_rows
 from pulse.program.kernels.norm_interleaved import interleaved_layernorm
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates

@@ -13,7 +13,8 @@ from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import GATES
 from pulse.program.kernels.matmul_interleaved import COLUMNS, interleaved_product, interleaved_weights
 from pulse.program.kernels.matmul_interleaved_batches import interleaved_matmul
-from pulse.program.kernels.matmul_product import pack_product, product
+from pulse.program.kernels.matmul_product import product
+from pulse.program.kernels.matmul_product_blocks import pack_product
 from pulse.program.kernels.norm import softmax_rows
 from pulse.program.kernels.norm_interleaved import interleaved_softmax
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates

@@ -1,0 +1,381 @@
+"""Blocks of a product: some rows times one panel of packed weights."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
+from pulse.jit.simd import (
+    LANES,
+    Vector,
+    in_pairs,
+    vfma,
+    vfma_half,
+    vload,
+    vload_first,
+    vload_part,
+    vload_second,
+    vsplat,
+    vstore_part,
+    vzero,
+)
+from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum
+
+HALF, PANEL = LANES // 2, 2 * LANES
+
+
+@device
+def panel_width(columns: int) -> int:
+    """The width of the next panel of packed weights: 32, or 16 if one or one and a half of these are enough."""
+    return PANEL if columns > LANES + HALF else LANES
+
+
+def pack_product(w: NDArray[Any]) -> NDArray[Any]:
+    """Pack weights [R, N] of any type in the order that ``product`` reads: panels of columns, each row by row.
+
+    The panels are 32 columns wide; the last ones as ``panel_width`` says. Missing columns are zeros. Rows of 32
+    columns are ``in_pairs``.
+    """
+    rows, columns = w.shape
+    panels: list[NDArray[Any]] = []
+    first = 0
+    while first < columns:
+        width = panel_width(columns - first)
+        part = w[:, first : first + width]
+        panel = np.zeros((rows, width), w.dtype)
+        panel[:, : part.shape[1]] = part
+        panels.append((in_pairs(panel) if width == PANEL else panel).ravel())
+        first += width
+    return np.concatenate(panels) if panels else np.zeros(0, w.dtype)
+
+
+@device
+def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
+    """Return the initial sum: the bias, plus the value in y if it accumulates."""
+    if accumulate:
+        return bias + vload_part(y, 0, rest)
+    return bias
+
+
+@device
+def one_row_wide(
+    x: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply one row with a panel of 32 columns, of which ``rest`` are stored."""
+    first0 = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
+    first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
+    low, high = begin_sum(first0, scales), begin_sum(first1, scales)
+    low1, high1, low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    for t in range(T):
+        p = x + taps[t]
+        k = 0
+        while k + 4 <= K:
+            a, b, c, d = vsplat(p[k]), vsplat(p[k + 1]), vsplat(p[k + 2]), vsplat(p[k + 3])
+            low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
+            low1, high1 = vfma(b, vload_first(w, 32), low1), vfma(b, vload_second(w, 32), high1)
+            low2, high2 = vfma(c, vload_first(w, 64), low2), vfma(c, vload_second(w, 64), high2)
+            low3, high3 = vfma(d, vload_first(w, 96), low3), vfma(d, vload_second(w, 96), high3)
+            w = w + 4 * PANEL
+            k += 4
+        for _ in range(K & 3):
+            a = vsplat(p[k])
+            low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
+            w = w + PANEL
+            k += 1
+    low = end_sum((low + low1) + (low2 + low3), first0, scales, 0, rest)
+    high = end_sum((high + high1) + (high2 + high3), first1, scales, LANES, rest - LANES)
+    vstore_part(y, 0, rest, low)
+    vstore_part(y + LANES, 0, rest - LANES, high)
+
+
+@device
+def one_row_narrow(
+    x: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply one row with a panel of 16 columns, of which ``rest`` are stored."""
+    first = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
+    sum0 = begin_sum(first, scales)
+    sum1, sum2, sum3 = vzero(), vzero(), vzero()
+    for t in range(T):
+        p = x + taps[t]
+        k = 0
+        while k + 4 <= K:
+            sum0 = vfma(p[k], vload(w, 0), sum0)
+            sum1 = vfma(p[k + 1], vload(w, 16), sum1)
+            sum2 = vfma(p[k + 2], vload(w, 32), sum2)
+            sum3 = vfma(p[k + 3], vload(w, 48), sum3)
+            w = w + 4 * LANES
+            k += 4
+        for _ in range(K & 3):
+            sum0 = vfma(p[k], vload(w, 0), sum0)
+            w = w + LANES
+            k += 1
+    total = end_sum((sum0 + sum1) + (sum2 + sum3), first, scales, 0, rest)
+    vstore_part(y, 0, rest, total)
+
+
+@device
+def two_rows_wide(
+    x0: Pointer,
+    x1: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y0: Pointer,
+    y1: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply two rows with a panel of 32 columns, of which ``rest`` are stored."""
+    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
+    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
+    low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
+    low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero()
+    for t in range(T):
+        tap = taps[t]
+        p0, p1, k = x0 + tap, x1 + tap, 0
+        while k + 2 <= K:
+            left, right = vload_first(w, 0), vload_second(w, 0)
+            a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p0[k + 1]), vsplat(p1[k + 1])
+            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
+            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
+            left, right = vload_first(w, PANEL), vload_second(w, PANEL)
+            low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
+            low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
+            w = w + 2 * PANEL
+            k += 2
+        if k < K:
+            left, right = vload_first(w, 0), vload_second(w, 0)
+            a, b = vsplat(p0[k]), vsplat(p1[k])
+            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
+            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
+            w = w + PANEL
+    vstore_part(y0, 0, rest, end_sum(low0 + low2, left0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(low1 + low3, left1, scales, 0, rest))
+    vstore_part(y0 + LANES, 0, more, end_sum(high0 + high2, right0, scales, LANES, more))
+    vstore_part(y1 + LANES, 0, more, end_sum(high1 + high3, right1, scales, LANES, more))
+
+
+@device
+def four_rows_wide(
+    x0: Pointer,
+    x1: Pointer,
+    x2: Pointer,
+    x3: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y0: Pointer,
+    y1: Pointer,
+    y2: Pointer,
+    y3: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply four rows with a panel of 32 columns, of which ``rest`` are stored."""
+    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
+    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    left2, right2 = initial_sum(low, y2, rest, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
+    left3, right3 = initial_sum(low, y3, rest, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
+    low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
+    low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
+    low2, high2 = begin_sum(left2, scales), begin_sum(right2, scales)
+    low3, high3 = begin_sum(left3, scales), begin_sum(right3, scales)
+    for t in range(T):
+        tap = taps[t]
+        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
+        for k in range(K):
+            left, right = vload_first(w, 0), vload_second(w, 0)
+            a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p2[k]), vsplat(p3[k])
+            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
+            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
+            low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
+            low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
+            w = w + PANEL
+    vstore_part(y0, 0, rest, end_sum(low0, left0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(low1, left1, scales, 0, rest))
+    vstore_part(y2, 0, rest, end_sum(low2, left2, scales, 0, rest))
+    vstore_part(y3, 0, rest, end_sum(low3, left3, scales, 0, rest))
+    vstore_part(y0 + LANES, 0, more, end_sum(high0, right0, scales, LANES, more))
+    vstore_part(y1 + LANES, 0, more, end_sum(high1, right1, scales, LANES, more))
+    vstore_part(y2 + LANES, 0, more, end_sum(high2, right2, scales, LANES, more))
+    vstore_part(y3 + LANES, 0, more, end_sum(high3, right3, scales, LANES, more))
+
+
+@device
+def four_rows_narrow(
+    x0: Pointer,
+    x1: Pointer,
+    x2: Pointer,
+    x3: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y0: Pointer,
+    y1: Pointer,
+    y2: Pointer,
+    y3: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply four rows with a panel of 16 columns, of which ``rest`` are stored."""
+    b = vload_part(bias, 0, rest)
+    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
+    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
+    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
+    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
+    for t in range(T):
+        tap = taps[t]
+        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
+        for k in range(K):
+            column = vload(w, 0)
+            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
+            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
+            w = w + LANES
+    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
+    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
+    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
+
+
+@device
+def eight_rows_narrow(
+    x: Pointer,
+    rows_x: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y: Pointer,
+    rows_y: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply eight rows with a panel of 16 columns: enough independent sums to keep the adders busy."""
+    b = vload_part(bias, 0, rest)
+    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
+    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
+    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
+    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
+    first4, first5 = initial_sum(b, y4, rest, accumulate), initial_sum(b, y5, rest, accumulate)
+    first6, first7 = initial_sum(b, y6, rest, accumulate), initial_sum(b, y7, rest, accumulate)
+    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
+    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
+    sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
+    sum6, sum7 = begin_sum(first6, scales), begin_sum(first7, scales)
+    for t in range(T):
+        p = x + taps[t]
+        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
+        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
+        for k in range(K):
+            column = vload(w, 0)
+            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
+            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
+            sum4, sum5 = vfma(p4[k], column, sum4), vfma(p5[k], column, sum5)
+            sum6, sum7 = vfma(p6[k], column, sum6), vfma(p7[k], column, sum7)
+            w = w + LANES
+    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
+    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
+    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
+    vstore_part(y4, 0, rest, end_sum(sum4, first4, scales, 0, rest))
+    vstore_part(y5, 0, rest, end_sum(sum5, first5, scales, 0, rest))
+    vstore_part(y6, 0, rest, end_sum(sum6, first6, scales, 0, rest))
+    vstore_part(y7, 0, rest, end_sum(sum7, first7, scales, 0, rest))
+
+
+@device
+def eight_rows_of_8(
+    x: Pointer,
+    rows_x: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y: Pointer,
+    rows_y: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply eight rows with a panel of up to 8 columns, in half registers; two sums a row hide the latency."""
+    b = vload_part(bias, 0, rest)
+    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
+    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
+    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
+    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
+    first4, first5 = initial_sum(b, y4, rest, accumulate), initial_sum(b, y5, rest, accumulate)
+    first6, first7 = initial_sum(b, y6, rest, accumulate), initial_sum(b, y7, rest, accumulate)
+    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
+    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
+    sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
+    sum6, sum7 = begin_sum(first6, scales), begin_sum(first7, scales)
+    more0, more1, more2, more3 = vzero(), vzero(), vzero(), vzero()
+    more4, more5, more6, more7 = vzero(), vzero(), vzero(), vzero()
+    for t in range(T):
+        p = x + taps[t]
+        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
+        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
+        k = 0
+        while k + 2 <= K:
+            column, after = vload(w, 0), vload(w, LANES)
+            sum0, sum1 = vfma_half(p0[k], column, sum0), vfma_half(p1[k], column, sum1)
+            sum2, sum3 = vfma_half(p2[k], column, sum2), vfma_half(p3[k], column, sum3)
+            sum4, sum5 = vfma_half(p4[k], column, sum4), vfma_half(p5[k], column, sum5)
+            sum6, sum7 = vfma_half(p6[k], column, sum6), vfma_half(p7[k], column, sum7)
+            more0, more1 = vfma_half(p0[k + 1], after, more0), vfma_half(p1[k + 1], after, more1)
+            more2, more3 = vfma_half(p2[k + 1], after, more2), vfma_half(p3[k + 1], after, more3)
+            more4, more5 = vfma_half(p4[k + 1], after, more4), vfma_half(p5[k + 1], after, more5)
+            more6, more7 = vfma_half(p6[k + 1], after, more6), vfma_half(p7[k + 1], after, more7)
+            w = w + 2 * LANES
+            k += 2
+        if k < K:
+            column = vload(w, 0)
+            sum0, sum1 = vfma_half(p0[k], column, sum0), vfma_half(p1[k], column, sum1)
+            sum2, sum3 = vfma_half(p2[k], column, sum2), vfma_half(p3[k], column, sum3)
+            sum4, sum5 = vfma_half(p4[k], column, sum4), vfma_half(p5[k], column, sum5)
+            sum6, sum7 = vfma_half(p6[k], column, sum6), vfma_half(p7[k], column, sum7)
+            w = w + LANES
+    vstore_part(y0, 0, rest, end_sum(sum0 + more0, first0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(sum1 + more1, first1, scales, 0, rest))
+    vstore_part(y2, 0, rest, end_sum(sum2 + more2, first2, scales, 0, rest))
+    vstore_part(y3, 0, rest, end_sum(sum3 + more3, first3, scales, 0, rest))
+    vstore_part(y4, 0, rest, end_sum(sum4 + more4, first4, scales, 0, rest))
+    vstore_part(y5, 0, rest, end_sum(sum5 + more5, first5, scales, 0, rest))
+    vstore_part(y6, 0, rest, end_sum(sum6 + more6, first6, scales, 0, rest))
+    vstore_part(y7, 0, rest, end_sum(sum7 + more7, first7, scales, 0, rest))
