@@ -1,6 +1,6 @@
 """pulse run: a file, or live audio, through a model."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -102,7 +102,7 @@ def run(
 
 
 @contextmanager
-def beside_run(program: "Program") -> Iterator[None]:
+def beside_run(program: "Program") -> Generator[None]:
     """Compile special rows during a run, and say on stderr what they have brought. Raises InputError."""
     from streaming.specialisation import BackgroundSpecialisation
 
