@@ -115,7 +115,7 @@ def emit_product(
         first, matrix = (
             parts[:, inputs].reshape(-1, columns) for inputs in (slice(whole), slice(whole, None))
         )
-        own = {**fields, "K": whole, "finish": NO_FINISH if matrix.size else finish}
+        own: dict[str, Any] = {**fields, "K": whole, "finish": NO_FINISH if matrix.size else finish}
         cx.emit(ProductFew(W=cx.constant(pack_few(first, width)), width=width, **own))
         if not matrix.size:
             return
