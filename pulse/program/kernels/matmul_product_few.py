@@ -38,6 +38,8 @@ WIDTHS = (1, 2, 4)
 ROWS = 8
 """The rows of a block."""
 MOST_SUMS = ROWS * WIDTHS[-1]
+CALL, AGAIN = 100, 10
+"""What a second product costs beside its products, by itself and for each row, in vectors that are multiplied."""
 
 
 def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
@@ -51,13 +53,23 @@ def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
     return packed.reshape(-1)
 
 
-def few_width(M: int, K: int, N: int) -> int | None:
-    """Return the vector width with which ``product_few`` has the least work; None if ``product`` has less."""
+def few_columns(M: int, T: int, K: int, N: int) -> tuple[int, int] | None:
+    """Return the vector width, and how many of the K inputs of a tap, ``product_few`` should take.
+
+    ``product`` adds the other inputs. None if ``product`` alone has less work, in vectors that are multiplied.
+    """
+    least, best = M * T * K, None
     for width in WIDTHS:
         inputs = LANES // width
-        if 0 < N <= width and K > 0 and K % inputs == 0:
-            return width if M * inputs > -(-M // ROWS) * ROWS else None
-    return None
+        whole = K - K % inputs
+        if not (0 < N <= width and whole):
+            continue
+        work = -(-M // ROWS) * ROWS * T * whole // inputs
+        if whole < K:
+            work += M * (T * (K - whole) + AGAIN) + CALL
+        if work < least:
+            least, best = work, (width, whole)
+    return best
 
 
 class ProductFew(PackedProduct):

@@ -16,7 +16,7 @@ from pulse.program.kernels.matmul_codes import ProductOfCodes, pack_codes
 from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
 from pulse.program.kernels.matmul_product import Product
 from pulse.program.kernels.matmul_product_blocks import pack_product
-from pulse.program.kernels.matmul_product_few import ProductFew, few_width, pack_few
+from pulse.program.kernels.matmul_product_few import ProductFew, few_columns, pack_few
 from pulse.program.kernels.spectral import Fourier
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
@@ -125,11 +125,24 @@ def emit_product(
         codes = pack_codes(matrix.astype(np.int8, copy=False), len(taps))
         cx.emit(ProductOfCodes(W=cx.constant(codes), **fields))
         return
-    width = few_width(len(rows_x), depth, columns)
-    if width is None:
-        cx.emit(Product(W=cx.constant(pack_product(np.ascontiguousarray(matrix))), **fields))
-    else:
-        cx.emit(ProductFew(W=cx.constant(pack_few(matrix, width)), width=width, **fields))
+    few = few_columns(len(rows_x), len(taps), depth, columns)
+    if few is not None:
+        width, whole = few
+        parts = matrix.reshape(len(taps), depth, columns)
+        first, matrix = (
+            parts[:, inputs].reshape(-1, columns) for inputs in (slice(whole), slice(whole, None))
+        )
+        own: dict[str, Any] = {**fields, "K": whole, "finish": NO_FINISH if matrix.size else finish}
+        cx.emit(ProductFew(W=cx.constant(pack_few(first, width)), width=width, **own))
+        if not matrix.size:
+            return
+        fields |= {
+            "bias": cx.constant(np.zeros_like(bias)),
+            "taps": cx.table(np.asarray(taps) + whole),
+            "K": depth - whole,
+            "accumulate": True,
+        }
+    cx.emit(Product(W=cx.constant(pack_product(np.ascontiguousarray(matrix))), **fields))
 
 
 def _emit_fourier(

@@ -153,3 +153,13 @@ def test_every_channel_transposed_by_itself(pads: list[int], dilation: int, fram
     given = {"w": floats("w", 16, 1, 2, 3), "b": floats("b", 16)}
     found = kernels([made, node("Relu", "t")], floats("x", 1, 16, FRAMES, 80), 2, given, frames)
     assert "depthwise" in found and not {"product", "product_few"} & {*found} and "chain" not in found
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int, frames: int) -> None:
+    """Of 37 taps, 36 or 32 fill whole vectors; a product adds the others, and only then the activation follows."""
+    given = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
+    nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
+    found = kernels(nodes, floats("x", 1, 1, FRAMES, 60), 2, given, frames)
+    assert found.count("product_few") == found.count("product") == 1 and "chain" not in found

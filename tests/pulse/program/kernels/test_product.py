@@ -9,7 +9,7 @@ from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import STEPS
 from pulse.program.kernels.matmul_product import product
 from pulse.program.kernels.matmul_product_blocks import PANEL, pack_product
-from pulse.program.kernels.matmul_product_few import WIDTHS, few_width, pack_few, product_few
+from pulse.program.kernels.matmul_product_few import WIDTHS, few_columns, pack_few, product_few
 from pulse.program.weights import Stored, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
@@ -112,15 +112,16 @@ def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense,
 
 
 @pytest.mark.parametrize(
-    ("M", "K", "N", "width"),
+    ("M", "K", "N", "chosen"),
     [
-        (8, 16, 4, 4), (2, 16, 4, None), (3, 16, 4, 4), (8, 16, 8, None),
-        (1, 16, 1, 1), (1, 8, 1, None), (2, 8, 1, 2), (8, 7, 1, None),
-        (8, 12, 3, 4), (8, 6, 3, None), (8, 16, 9, None), (8, 0, 1, None), (8, 16, 0, None), (0, 16, 1, None),
+        (8, 16, 4, (4, 16)), (2, 16, 4, None), (3, 16, 4, (4, 16)), (8, 16, 8, None),
+        (1, 16, 1, (1, 16)), (1, 8, 1, None), (2, 8, 1, (2, 8)), (8, 7, 1, None),
+        (8, 12, 3, (4, 12)), (8, 6, 3, None), (8, 16, 9, None), (8, 0, 1, None), (8, 16, 0, None),
+        (0, 16, 1, None), (8, 24, 1, (2, 24)), (8, 343, 1, (1, 336)), (8, 17, 1, None), (216, 10, 1, None),
     ],
 )  # fmt: skip
-def test_few_columns_where_they_are_less_to_multiply(M, K, N, width):
-    assert few_width(M, K, N) == width
+def test_few_columns_where_they_are_less_to_multiply(M, K, N, chosen):
+    assert few_columns(M, 1, K, N) == chosen
 
 
 def test_few_columns_keep_infinities_and_nan():
