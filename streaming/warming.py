@@ -30,7 +30,7 @@ from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
 from streaming.native import callback as callback
 from streaming.native import gate as gate
-from streaming.native import pipeline as pipeline
+from streaming.native import pulse_loop as pulse_loop
 from streaming.native import positions as positions
 from streaming.native import slots as slots
 from streaming.progress import Progress, progress

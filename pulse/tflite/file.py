@@ -105,7 +105,7 @@ class Subgraph:
 
 
 @record
-class Signature:
+class SubgraphSignature:
     """Names for the inputs and outputs of a subgraph."""
 
     key: str
@@ -119,7 +119,7 @@ class TfliteFile:
     """A whole file."""
 
     subgraphs: Sequence[Subgraph]
-    signatures: Sequence[Signature]
+    signatures: Sequence[SubgraphSignature]
 
 
 @cache
@@ -312,7 +312,7 @@ class _Parser:
             options_by_name |= _fields(options)
         return options_by_name
 
-    def _signature(self, signature: Any, graphs: Sequence[Subgraph]) -> Signature:
+    def _signature(self, signature: Any, graphs: Sequence[Subgraph]) -> SubgraphSignature:
         key, number = _text(signature.SignatureKey()), int(signature.SubgraphIndex())
         if number >= len(graphs):
             raise self.error(f"signature {key} is of subgraph {number}, and there are {len(graphs)}")
@@ -325,7 +325,7 @@ class _Parser:
                 raise self.error(f"signature {key} does not fit the ports of {graph.name}")
             return names
 
-        return Signature(
+        return SubgraphSignature(
             key,
             number,
             read_names(signature.InputsLength(), signature.Inputs, graph.inputs),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
-from pulse.torch.loops import DOMAIN, STEPS, Loop
+from pulse.torch.loops import DOMAIN, STEPS, FrameLoop
 
 LOOP_HELP = (
     "a loop over time is exported if each step does the same with a frame of this step and with what the step before "
@@ -22,7 +22,7 @@ class _NoScanError(Exception):
     """The steps of a loop are not alike; the message says why."""
 
 
-def roll_loops(program: Any, loops: Sequence[Loop], title: str) -> None:
+def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
     """Replace the marked steps of all loops with Scans. Raises LoadError: a loop is no scan."""
     if not loops:
         return
@@ -47,7 +47,7 @@ def roll_loops(program: Any, loops: Sequence[Loop], title: str) -> None:
         )
 
 
-def _roll(graph: Any, loop: Loop) -> None:
+def _roll(graph: Any, loop: FrameLoop) -> None:
     stores = _number(graph, loop, "Store")
     for node in stores:
         _skip_copies(graph, node)
@@ -61,7 +61,7 @@ def _roll(graph: Any, loop: Loop) -> None:
     body.finish(stacks, scanned)
 
 
-def _number(graph: Any, loop: Loop, kind: str) -> list[Any]:
+def _number(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
     return [
         node
         for node in graph
@@ -98,7 +98,7 @@ def _join_stores(stores: Sequence[Any]) -> list[Any]:
 class _Body:
     """The body of a Scan, built from the first step; all steps must be alike."""
 
-    def __init__(self, graph: Any, loop: Loop) -> None:
+    def __init__(self, graph: Any, loop: FrameLoop) -> None:
         import onnx_ir
 
         self._ir = onnx_ir
@@ -327,7 +327,7 @@ class _Body:
         return kept
 
 
-def _levels(graph: Any, loop: Loop) -> dict[int, int]:
+def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
     """The last step whose frames a value depends on, by the value's identity; joined frames belong to no step."""
     levels: dict[int, int] = {}
     for node in graph:

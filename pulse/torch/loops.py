@@ -20,17 +20,17 @@ _MARK = "_pulse_loop_step"
 class LoopStep(WholeNumber):
     """The number of a step of a loop: an integer with the loop it belongs to."""
 
-    loop: "Loop"
+    loop: "FrameLoop"
 
     @classmethod
-    def of(cls, loop: "Loop", number: int) -> "LoopStep":
+    def of(cls, loop: "FrameLoop", number: int) -> "LoopStep":
         """A step."""
         step = cls(number)
         step.loop = loop
         return step
 
 
-class Loop(NamedTuple):
+class FrameLoop(NamedTuple):
     """A loop over frames.
 
     number  the index of the loop among all loops
@@ -43,21 +43,21 @@ class Loop(NamedTuple):
     origin: str
 
 
-class Loops:
+class FrameLoops:
     """The loops of an export."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._unbound: dict[str, Loop] = {}
-        self.every: list[Loop] = []
+        self._unbound: dict[str, FrameLoop] = {}
+        self.every: list[FrameLoop] = []
 
     def _known_true(self, condition: Any) -> bool:
         shapes = import_module("torch.fx.experimental.symbolic_shapes")
         return shapes.statically_known_true(condition)
 
-    def begin(self, frames: Any) -> Loop:
+    def begin(self, frames: Any) -> FrameLoop:
         """A new loop over this number of frames."""
-        loop = Loop(len(self.every), frames, _origin())
+        loop = FrameLoop(len(self.every), frames, _origin())
         self.every.append(loop)
         return loop
 
@@ -136,7 +136,7 @@ class Loops:
         behind = ... in entries[:place]
         return x.dim() - (len(entries) - place) if behind else place
 
-    def _frame(self, loop: Loop, x: Any, axis: int, number: int) -> Any:
+    def _frame(self, loop: FrameLoop, x: Any, axis: int, number: int) -> Any:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
         attributes = {"axis": axis, "step": +number, "loop": loop.number}
@@ -149,7 +149,7 @@ class Loops:
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
-        loop = self._unbound.setdefault(str(frames), Loop(len(self.every), frames, _origin()))
+        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.every), frames, _origin()))
         if loop not in self.every:
             self.every.append(loop)
         return tuple(self._frame(loop, x, dim, number) for number in range(STEPS))
@@ -178,7 +178,7 @@ class Loops:
             self._end(step.loop)
         return True
 
-    def _end(self, loop: Loop) -> None:
+    def _end(self, loop: FrameLoop) -> None:
         """Frames that are unbound from here on belong to another loop."""
         self._unbound = {key: each for key, each in self._unbound.items() if each is not loop}
 

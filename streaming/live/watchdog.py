@@ -8,7 +8,7 @@ from pulse.support.wording import spell
 from streaming.errors import DeviceError
 from streaming.live.control import Control
 from streaming.live.pipeline import Pipeline
-from streaming.live.plan import Streams
+from streaming.live.plan import PlannedDevices
 from streaming.native.control_block import LIMIT_REACHED, WAS_LATE
 
 PERIOD_S = 0.1
@@ -37,7 +37,7 @@ class Watchdog:
     def __init__(
         self,
         pipeline: Pipeline,
-        streams: Streams,
+        streams: PlannedDevices,
         control: Control,
         reconnect: str | None,
         now_s: Callable[[], float],

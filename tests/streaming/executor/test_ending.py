@@ -12,7 +12,7 @@ import pytest
 
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.thread_engine import ThreadSlots
-from streaming.executor.worker import EngineThread
+from streaming.executor.engine_thread import EngineThread
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
