@@ -18,7 +18,7 @@ from pulse.tflite.verify import verify
 Floats: TypeAlias = NDArray[np.float32]
 Integers: TypeAlias = NDArray[np.int64]
 
-TYPES: Mapping[str, DType] = {
+TENSOR_TYPES: Mapping[str, DType] = {
     "FLOAT32": DTYPES["f32"],
     "FLOAT16": DTYPES["f16"],
     "FLOAT64": DTYPES["f64"],
@@ -72,7 +72,7 @@ class Tensor:
     @property
     def dtype(self) -> DType | None:
         """The type of its elements; None of handles and text."""
-        return TYPES.get(self.kind)
+        return TENSOR_TYPES.get(self.kind)
 
     @property
     def has_codes(self) -> bool:
@@ -254,7 +254,7 @@ class _Parser:
             return None
         if kind in ("INT4", "UINT4"):
             raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not covered")
-        dtype = TYPES.get(kind)
+        dtype = TENSOR_TYPES.get(kind)
         if dtype is None:
             return None
         size = math.prod(shape)

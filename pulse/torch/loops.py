@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from pulse.torch.whole_numbers import WholeNumber
 
-STEPS = 8
+EXPORTED_STEPS = 8
 """Steps of a loop that are exported."""
-DOMAIN = "pulse.loops"
+LOOP_DOMAIN = "pulse.loops"
 """The domain of the marks: ``Frame`` is one frame, ``Stack`` joins frames, ``Store`` writes one to a tensor."""
 _MARK = "_pulse_loop_step"
 
@@ -64,7 +64,7 @@ class FrameLoops:
     def steps(self, frames: Any) -> list[LoopStep]:
         """The numbers of the steps of a new loop that are exported."""
         loop = self.begin(frames)
-        return [LoopStep.of(loop, number) for number in range(STEPS)]
+        return [LoopStep.of(loop, number) for number in range(EXPORTED_STEPS)]
 
     def number_of(self, frames: Any, number: int) -> int:
         """The number of a step that takes these frames: that of their loop, if they are the frames of that number."""
@@ -140,7 +140,7 @@ class FrameLoops:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
         attributes = {"axis": axis, "step": +number, "loop": loop.number}
-        frame = self._torch.onnx.ops.symbolic(f"{DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape)
+        frame = self._torch.onnx.ops.symbolic(f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape)
         setattr(frame, _MARK, (loop.number, +number))
         return frame
 
@@ -152,7 +152,7 @@ class FrameLoops:
         loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.every), frames, _origin()))
         if loop not in self.every:
             self.every.append(loop)
-        return tuple(self._frame(loop, x, dim, number) for number in range(STEPS))
+        return tuple(self._frame(loop, x, dim, number) for number in range(EXPORTED_STEPS))
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
@@ -167,14 +167,14 @@ class FrameLoops:
         frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
         attributes = {"axis": axis, "step": +step, "loop": step.loop.number}
         written = self._torch.onnx.ops.symbolic(
-            f"{DOMAIN}::Store",
+            f"{LOOP_DOMAIN}::Store",
             [y, value.to(y.dtype).expand(frame_shape)],
             attributes,
             dtype=y.dtype,
             shape=list(y.shape),
         )
         y.copy_(written)
-        if +step == STEPS - 1:
+        if +step == EXPORTED_STEPS - 1:
             self._end(step.loop)
         return True
 
@@ -184,12 +184,12 @@ class FrameLoops:
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
         """Join the frames of all steps, if there is one of each."""
-        if not isinstance(tensors, list | tuple) or len(tensors) != STEPS:
+        if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
             return None
         marks: list[Any] = [getattr(each, _MARK, None) for each in tensors]
         if None in marks or len({number for number, _ in marks}) > 1:
             return None
-        if [step for _, step in marks] != list(range(STEPS)):
+        if [step for _, step in marks] != list(range(EXPORTED_STEPS)):
             return None
         loop, first = self.every[marks[0][0]], tensors[0]
         dim = dim if axis is None else axis
@@ -202,7 +202,7 @@ class FrameLoops:
         attributes = {"axis": dim, "loop": loop.number, "new": int(name == "stack")}
         self._end(loop)
         return self._torch.onnx.ops.symbolic(
-            f"{DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
+            f"{LOOP_DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
         )
 
 

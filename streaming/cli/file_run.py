@@ -16,9 +16,9 @@ from streaming.progress import progress
 from streaming.reports.file_report import FileReport, builtin_snr_db
 from streaming.reports.opened_model import OpenedModel
 from streaming.routing import is_playable, sound_inputs
-from streaming.sound.sound_stream import stream_arrays, stream_sound
 from streaming.sound.frames import read_arrays
 from streaming.sound.output_files import OutputRoute
+from streaming.sound.sound_stream import stream_arrays, stream_sound
 from streaming.sound.source import is_stream
 from streaming.sound.target import OUTPUT_NAMES, Target
 from streaming.sound.wav_stream import StreamFormat

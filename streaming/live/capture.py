@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.jit.events import NativeEvent
 from pulse.support.not_copyable import NotCopyable
-from streaming.hosts.host import Endpoint, Host, DeviceStream, StreamRequest
+from streaming.hosts.host import DeviceStream, Endpoint, Host, StreamRequest
 from streaming.live.memory import ring_frames
 from streaming.live.watchdog import TEARDOWN_S, stall_s
 from streaming.native import positions

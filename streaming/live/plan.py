@@ -4,7 +4,7 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.record import record
 from streaming.errors import DeviceError
-from streaming.hosts.host import Endpoint, Finished, Host, DeviceStream, StreamRequest
+from streaming.hosts.host import DeviceStream, Endpoint, Finished, Host, StreamRequest
 from streaming.live.config import StreamConfig
 from streaming.live.input_routing import route_inputs
 from streaming.live.pipeline import Pipeline

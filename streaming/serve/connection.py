@@ -16,7 +16,7 @@ import anyio.to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from pulse.support.not_copyable import NotCopyable
-from streaming.protocol import SUBPROTOCOL, VERSION
+from streaming.protocol import PROTOCOL_VERSION, SUBPROTOCOL
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 from streaming.serve.admission import Admission
@@ -200,7 +200,7 @@ class Connection(NotCopyable):
     def _ready(self, stream: OpenStream) -> Message:
         return {
             "type": "ready",
-            "version": VERSION,
+            "version": PROTOCOL_VERSION,
             "stream": self.id,
             **stream.as_dict(),
             **({"resume": self._stream_name, "confirms": True} if self._stream_name else {}),

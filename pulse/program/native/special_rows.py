@@ -123,7 +123,9 @@ def _hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: Table) ->
     return sorted((rows for rows in timed if rows.share >= LEAST_SHARE), key=lambda rows: -rows.share)
 
 
-def _take_back_slow_rows(trial: SpecialTrial, generic: Table, special: Table, hot: Sequence[KernelRows]) -> None:
+def _take_back_slow_rows(
+    trial: SpecialTrial, generic: Table, special: Table, hot: Sequence[KernelRows]
+) -> None:
     """Restore the generic rows of kernels that gain nothing."""
     before, after = trial.row_ticks([generic, special])
     for rows in hot:

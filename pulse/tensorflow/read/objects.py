@@ -22,7 +22,11 @@ _VALUE = "VARIABLE_VALUE"
 
 
 def captured_values(
-    nodes: Sequence[GraphNode], objects: Proto, checkpoint: CheckpointTensors, values: Mapping[str, Array], what: str
+    nodes: Sequence[GraphNode],
+    objects: Proto,
+    checkpoint: CheckpointTensors,
+    values: Mapping[str, Array],
+    what: str,
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint, for the variables that calls capture and that ``values`` lacks.
 

@@ -17,7 +17,11 @@ _NUMBERS = ("Identity", "IdentityN", "Cast")
 
 
 def restored_values(
-    nodes: Sequence[GraphNode], library: FunctionLibrary, saver: Proto, checkpoint: CheckpointTensors, what: str
+    nodes: Sequence[GraphNode],
+    library: FunctionLibrary,
+    saver: Proto,
+    checkpoint: CheckpointTensors,
+    what: str,
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint.
 

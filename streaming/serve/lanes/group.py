@@ -14,7 +14,7 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.latency import Latency
 from streaming.serve.lanes.session import LaneSession
 from streaming.serve.lanes.stream import Answer, LaneStream
-from streaming.serve.lanes.turn import TurnTimes, TurnResults
+from streaming.serve.lanes.turn import TurnResults, TurnTimes
 
 MOST_LANES = 128
 """The lanes of a group. Pulses arrive at any time: in a large group, enough arrive to share a step while one waits."""

@@ -13,7 +13,7 @@ from streaming.protocol.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.session import LaneSession
-from streaming.serve.lanes.turn import TurnTimes, TurnResults
+from streaming.serve.lanes.turn import TurnResults, TurnTimes
 from streaming.serve.sound_conversion import Coded, SoundConversion
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
@@ -273,7 +273,9 @@ class LaneStream(NotCopyable):
             messages.append(pack_frames(header, port.encode(array, self._format)))
         return messages
 
-    def _coded_messages(self, port: StreamPort, coded: Iterable[Coded], step: TurnTimes | None) -> list[bytes]:
+    def _coded_messages(
+        self, port: StreamPort, coded: Iterable[Coded], step: TurnTimes | None
+    ) -> list[bytes]:
         epoch, times = self._epoch % EPOCHS, _microseconds(step)
         return [
             pack_frames(Header(OUTPUT, port.number, epoch, count, first, *times), values)
