@@ -8,6 +8,7 @@ from pulse.nnef.syntax import Name
 
 if TYPE_CHECKING:
     from pulse.nnef.read.node import NodeReader, Wire
+    from pulse.nnef.write.node import OperationWriter
 
 Writer: TypeAlias = "Callable[[OperationWriter], Name | Sequence[Name | None]]"
 Reader: TypeAlias = "Callable[[NodeReader], Wire | Sequence[Wire]]"

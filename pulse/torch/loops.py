@@ -140,7 +140,9 @@ class FrameLoops:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
         attributes = {"axis": axis, "step": +number, "loop": loop.number}
-        frame = self._torch.onnx.ops.symbolic(f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape)
+        frame = self._torch.onnx.ops.symbolic(
+            f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape
+        )
         setattr(frame, _MARK, (loop.number, +number))
         return frame
 
