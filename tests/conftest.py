@@ -51,7 +51,7 @@ def distributes_all(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """With ``-n auto``, one worker more than processors: tests that wait leave a seventh of two workers' time unused."""
+    """With ``-n auto``, one worker more than processors: tests that wait leave a seventh of the time of two unused."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
