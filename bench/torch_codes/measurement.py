@@ -22,7 +22,8 @@ from bench.torch_codes.author import MOST_PULSES, author_copy, least_delay, run_
 from bench.torch_codes.code import Code, Given
 from pulse.errors import FaultError, InputError, PulseError, PulseWarning
 from pulse.facts import Array
-from pulse.models import Model, PulsedModel, TypedModel
+from pulse.loading.loaded import Loaded
+from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 
@@ -142,7 +143,7 @@ def _stream(subject: Given, outcome: Outcome) -> None:
     _compare_author(subject, outcome, pulsed, feeds, next(iter(streamed.values())))
 
 
-def _stream_chunks(subject: Given, outcome: Outcome, model: Model, begin: float) -> None:
+def _stream_chunks(subject: Given, outcome: Outcome, model: Loaded, begin: float) -> None:
     """Stream a module of chunks; its reference is the author's own calls, chunk by chunk. ``begin``: of the export."""
     if subject.twin is None:
         raise InputError("a module of chunks is compared with its author's calls: give its twin")

@@ -1,4 +1,3 @@
-# pyright: basic
 """Caches of torchaudio's Emformer at their full size; the author slices off what is not filled yet."""
 
 import contextlib
@@ -19,8 +18,8 @@ def keep_full_caches(torch: Any, module: Any) -> Generator[None]:
     ``Emformer.infer`` cuts its caches to the number of past frames, the value of a tensor: no size of an export.
     torchaudio is not imported.
     """
-    kind = getattr(sys.modules.get(_FILE), _LAYER, None)
-    layers = [] if kind is None else [each for each in module.modules() if isinstance(each, kind)]
+    kind: Any = getattr(sys.modules.get(_FILE), _LAYER, None)
+    layers: list[Any] = [] if kind is None else [each for each in module.modules() if isinstance(each, kind)]
     for layer in layers:
         setattr(layer, _METHOD, partial(_attend, torch, layer))
     try:

@@ -27,6 +27,14 @@ def module_of(left: int, right: int, memory: int) -> Any:
     ).eval()
 
 
+def first_states(module: Any, batch: int) -> list[list[Any]]:
+    """The states of a new stream: zeros."""
+    frames = SEGMENT + module.right_context_length
+    with torch.no_grad():
+        _, _, states = module.infer(torch.zeros(batch, frames, 8), torch.full((batch,), frames), None)
+    return [[torch.zeros_like(each) for each in layer] for layer in states]
+
+
 def export(module: Any, batch: int, states: Any) -> Any:
     frames = SEGMENT + module.right_context_length
     example = {
@@ -41,7 +49,8 @@ def call_in_chunks(module: Any, x: Any) -> Array:
     """The author's calls: the stream follows zeros as long as the right context."""
     right = module.right_context_length
     x = torch.cat([x.new_zeros(x.shape[0], right, 8), x], 1)
-    states, frames = None, []
+    states: Any = None
+    frames: list[Any] = []
     with torch.no_grad():
         for begin in range(0, CHUNKS * SEGMENT, SEGMENT):
             chunk = x[:, begin : begin + SEGMENT + right]
@@ -58,7 +67,7 @@ def test_streams_as_the_author_calls_it(left: int, right: int, memory: int, batc
     module = module_of(left, right, memory)
     before = {name: value.clone() for name, value in module.state_dict().items()}
     attributes = [set(vars(layer)) for layer in module.emformer_layers]
-    states = [layer._init_state(batch, None) for layer in module.emformer_layers]
+    states = first_states(module, batch)
     model = export(module, batch, states)
     assert [set(vars(layer)) for layer in module.emformer_layers] == attributes
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
@@ -84,7 +93,7 @@ def test_a_stream_goes_on_from_the_states_of_the_example() -> None:
 def test_chunks_with_padding_are_refused() -> None:
     """Their frames would move within the caches."""
     module = module_of(6, 1, 0)
-    states = [layer._init_state(1, None) for layer in module.emformer_layers]
+    states = first_states(module, 1)
     example = {"input": torch.randn(1, SEGMENT + 1, 8), "lengths": torch.tensor([3]), "states": states}
     with pytest.raises(LoadError, match="lengths must be the length of the chunk"):
         pulse.from_torch(module, example, method="infer", dynamic={})
