@@ -25,6 +25,7 @@ from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
 from pulse.program.machine import team as team
 from pulse.program.machine.array_step import STEPPING
+from pulse.program.machine.team import core_count
 from pulse.support.plugins import load_plugins
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
@@ -112,7 +113,7 @@ def warm(
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be there next time")
     missing = [name for name in names if not is_kept(name)]
-    count = min(jobs or processors(), len(missing))
+    count = min(jobs or core_count(), len(missing))
     seconds_of: dict[str, float] = {}
     if missing and (reason := why_not_kept()):
         raise CompileError(_reason_not_kept(missing[0], reason))
@@ -153,8 +154,8 @@ def compile_in_parallel(*entries: str) -> Prepare:
 def _each(missing: Sequence[str]) -> Generator[str]:
     """Yield each name when it is compiled and on the disk, or at least in this process."""
     ahead = dict.fromkeys(missing)
-    if len(missing) > FEW and processors() > 1 and is_python() and not why_not_kept():
-        with closing(_compile_all(missing, min(processors(), len(missing)))) as each:
+    if len(missing) > FEW and core_count() > 1 and is_python() and not why_not_kept():
+        with closing(_compile_all(missing, min(core_count(), len(missing)))) as each:
             for one in each:
                 if one.unkept:
                     break
@@ -249,11 +250,6 @@ def serve() -> None:
         except CompileError as error:
             values = {"error": str(error)}
         print(json.dumps(values), file=answers, flush=True)
-
-
-def processors() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def is_python() -> bool:
