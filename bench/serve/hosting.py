@@ -10,7 +10,7 @@ import anyio
 
 from bench.serve.onnxruntime_lanes import OnnxRuntimeProgram
 from pulse.api import load
-from pulse.program.machine.team import core_count
+from pulse.support.cores import core_count
 from streaming.builtin import model_path
 from streaming.reports.opened_model import OpenedModel
 from streaming.serve.running import loop_options

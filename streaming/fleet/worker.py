@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import anyio
 
 from pulse.errors import InputError
-from pulse.program.machine.team import core_count
+from pulse.support.cores import core_count
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.fleet.deployment import Deployment

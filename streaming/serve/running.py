@@ -8,7 +8,7 @@ from ipaddress import ip_address
 import anyio
 
 from pulse.errors import InputError
-from pulse.program.machine.team import core_count
+from pulse.support.cores import core_count
 from streaming.serve.logs import log_to_stderr
 from streaming.serve.server import Server, listen, url_of
 from streaming.serve.service import HostedProgram, Service

@@ -169,7 +169,7 @@ def test_every_file_of_cases_is_a_family_of_cases() -> None:
 def test_every_elementwise_function_has_a_kernel_an_onnx_operator_and_a_rule() -> None:
     assert set(ELEMENTWISE) - {"sum", "mean"} <= set(MICRO_OPS), "sum and mean are chains of additions"
     assert set(ELEMENTWISE) <= {*elementwise.NAMES, *elementwise.WITH_ATTRIBUTES, *elementwise.COMPOSED}
-    assert {*elementwise.PLAIN, *elementwise.WITH_PARAMS} <= set(RULES)
+    assert {*elementwise.PLAIN_KINDS, *elementwise.WITH_PARAMS} <= set(RULES)
 
 
 def test_every_family_is_there() -> None:

@@ -23,7 +23,7 @@ SAME_NAME = (
     "Acos Atan Sinh Cosh Asinh Acosh Atanh Erf Relu Sigmoid Tanh Softplus Softsign Mish And Or Xor Not IsNaN Equal "
     "Greater Less"
 )
-PLAIN = {name: name.lower() for name in SAME_NAME.split()} | {
+PLAIN_KINDS = {name: name.lower() for name in SAME_NAME.split()} | {
     "HardSwish": "hard_swish",
     "GreaterOrEqual": "greater_equal",
     "LessOrEqual": "less_equal",
@@ -42,10 +42,10 @@ WITH_PARAMS: dict[str, tuple[str, dict[str, float]]] = {
 """ONNX operator -> row, and its attributes with their defaults, in the order of the row's parameters."""
 
 
-@onnx_op(*PLAIN)
+@onnx_op(*PLAIN_KINDS)
 def plain(node: NodeContext) -> OutletId:
     """A row of the table."""
-    return node.wire(Elementwise(PLAIN[node.op_type]), node.given_inputs())
+    return node.wire(Elementwise(PLAIN_KINDS[node.op_type]), node.given_inputs())
 
 
 @onnx_op(*WITH_PARAMS)
@@ -126,14 +126,16 @@ def infer_comparison(clues: Clues) -> Iterator[Relation]:
     yield Broadcasting(clues.output, clues.given_inputs())
 
 
-NAMES = {kind: op_type for op_type, kind in (PLAIN | BITWISE | {"Pow": "pow", "Where": "where"}).items()}
+NAMES = {
+    kind: op_type for op_type, kind in (PLAIN_KINDS | BITWISE | {"Pow": "pow", "Where": "where"}).items()
+}
 
 WITH_ATTRIBUTES = {kind: (op_type, tuple(names)) for op_type, (kind, names) in WITH_PARAMS.items()}
 
 
 UNARY = [
     op_type
-    for op_type, kind in PLAIN.items()
+    for op_type, kind in PLAIN_KINDS.items()
     if ELEMENTWISE[kind].arity == 1 and ELEMENTWISE[kind].result == "same"
 ]
 rule(*UNARY, *WITH_PARAMS)(same_type_and_shape)
