@@ -148,7 +148,7 @@ async def test_streams_keep_their_version(resumes):
                         await until(found.has_saved, first)
                     found.workers[first].drain()
                     await until(found.has_streams, other)
-            assert found.workers[other].status().streams == 1
+            await until(lambda: found.workers[other].status().streams == 1)
             async with connect(found.urls, patience_s=5) as another:
                 assert found.worker_of(another) == "n1"
             assert_equal(await stream.flush(), expected)
