@@ -38,7 +38,7 @@ def _attend(
     mems: Any,
     state: list[Any] | None,
 ) -> tuple[Any, Any, list[Any]]:
-    """The result of the layer's attention in ``infer``: Shi et al., "Emformer", 2021, section 3.
+    """The result of the layer's attention in ``infer`` (Shi et al., "Emformer", 2021).
 
     utterance      frames [U, B, D]
     lengths        [B] valid frames; all of them
