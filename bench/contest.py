@@ -78,7 +78,7 @@ class Contest:
     best: dict[str, Form]
 
     def steppers(self) -> dict[str, Callable[[], object]]:
-        """One for each runtime, this project last."""
+        """Make one for each runtime, this project last."""
         peers = {name: form.peer for name, form in self.best.items()}
         return {
             name: make_stepper(peer.step, self.pulses) for name, peer in peers.items() if peer is not None

@@ -66,8 +66,8 @@ LANES = """`python -m bench.streams` measures these: streams of one model that s
 how many of them one core runs in real time, with a pulse every *ms a pulse*. *times* is the time of separate states
 divided by that of lanes. *least us* is the roofline of the call, divided by the number of lanes: nothing that reads
 these bytes and computes these multiply-adds is faster on this machine. *streams a watt* divides the streams of one core
-by the power of the whole processor while the lanes step, as its energy counters tell it; *not told* where a machine has
-none that this user may read.
+by the power of the whole processor while the lanes step, as its energy counters show it; *unknown* where a
+machine has none that this user may read.
 """
 
 START = """`python -m bench.start` measures these: processes of their own, which take turns; the median of each. *ms* is

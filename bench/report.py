@@ -105,7 +105,7 @@ LANES_COLUMNS = (
     "streams, separate",
     "streams a watt",
 )
-NOT_TOLD = "This machine does not tell its power."
+NOT_TOLD = "The power of this machine is unknown."
 
 
 def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
@@ -113,7 +113,7 @@ def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
     for row in rows:
         lanes, us = (str(row.lanes), f"{row.pulse_ms:g}"), (f"{row.us_per_stream:.2f}", f"{row.alone_us:.2f}")
         streams = f"{row.streams_per_core:,.0f}", f"{row.alone_per_core:,.0f}"
-        per_watt = "not told" if row.streams_per_watt is None else f"{row.streams_per_watt:,.0f}"
+        per_watt = "unknown" if row.streams_per_watt is None else f"{row.streams_per_watt:,.0f}"
         yield [row.title, *lanes, *us, str(row.times), f"{row.least_us:.2f}", *streams, per_watt]
 
 

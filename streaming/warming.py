@@ -36,6 +36,7 @@ from streaming.native import slots as slots
 from streaming.progress import Progress, progress
 
 DEAREST = 5
+"""How many of the slowest compilations the report lists."""
 FEW = 2
 """The most functions for which starting processes is not worthwhile."""
 MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
@@ -193,7 +194,7 @@ def _compile_all(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
     with ExitStack() as pipes, ThreadPoolExecutor(jobs) as threads, ExitStack() as processes:
         for _ in range(jobs):
             process = pipes.enter_context(begin_process())
-            processes.callback(process.kill)  # by then it waits for a name, or its work is not wanted
+            processes.callback(process.kill)  # it is idle by then, or cancelled
             free.put(process)
         futures = [threads.submit(compile_one, name) for name in others]
         try:

@@ -26,8 +26,8 @@ def infer_facts(
 ) -> Facts:
     """Infer all facts of the wires of some nodes, from the facts of the graph and from claims about wires.
 
-    It goes in rounds: each node around which something is new speaks, of the facts as the round found them, and what
-    all of them said is taken in at once. So the order of the nodes has no effect, nor has doing it again.
+    It runs in rounds: each node with a changed wire states facts, derived from the facts at the start of the round, and
+    all statements are merged at the end. So neither the order of the nodes nor a repetition changes the result.
     Raises LoadError if facts contradict each other, naming the node and both.
     """
     with scope.trial():

@@ -32,20 +32,18 @@ PadMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
 
 
 class Op:
-    """One operation; immutable, so several nodes may share it.
-
-    ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic;
-    ``positional`` that it can make a stream out of inputs that do not stream; ``folds`` that it is computed before
-    running where all that it reads is known; ``iterates`` that it runs a body or a cell for each of many iterations;
-    ``copies`` that it computes nothing: the elements of its outputs are those
-    of its inputs, or known before.
-    """
+    """One operation; immutable, so several nodes may share it."""
 
     symbolic: ClassVar[bool] = False
+    """Whether ``eval`` also works on tensors of TDim, which folds shape arithmetic."""
     positional: ClassVar[bool] = False
+    """Whether it can make a stream out of inputs that do not stream."""
     folds: ClassVar[bool] = True
+    """Whether it is computed before running if all its inputs are known."""
     iterates: ClassVar[bool] = False
+    """Whether it runs a body or a cell in each of many iterations."""
     copies: ClassVar[bool] = False
+    """Whether it computes nothing: the elements of its outputs are those of its inputs, or known before."""
 
     @property
     def name(self) -> str:

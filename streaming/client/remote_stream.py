@@ -170,7 +170,7 @@ class RemoteStream(NotCopyable):
 
     async def _confirm(self, epoch: int, saved: list[int]) -> None:
         """Tell the server that all outputs before a checkpoint are here."""
-        with suppress(ClientError):  # of a connection that has ended, which its reader tells
+        with suppress(ClientError):  # the reader reports a connection that has ended
             await self._socket.send(write_message({"type": "confirm", "epoch": epoch, "safe": saved}))
 
     async def cut(self) -> None:

@@ -346,7 +346,7 @@ class Connection(NotCopyable):
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
         """Load the checkpoint from which a stream continues. Raises ProtocolError."""
         if hello.resume is None:
-            self._generation = 0 if hello.stream is None else 1  # the stream may have begun before
+            self._generation = 0 if hello.stream is None else 1  # a named stream may have an older checkpoint
             return None
         if self._checkpoints is None:
             raise ProtocolError("resume", "this server keeps no checkpoints", "begin a new stream")

@@ -88,7 +88,7 @@ def test_the_page_has_all_figures(found):
     assert "**2.00 (1.90..2.10)**" in text
     assert "least: arithmetic, 5 kB, 2.0 M multiply-adds" in text
     assert "does not stream" in text
-    assert "| net | 64 | 10 | 1.50 | 13.50 | 9.00 (8.00..10.00) | 0.50 | 6,666 | 740 | not told |" in text
+    assert "| net | 64 | 10 | 1.50 | 13.50 | 9.00 (8.00..10.00) | 0.50 | 6,666 | 740 | unknown |" in text
     assert "| 2 MiB | 50 |" in text
     assert "| Session.push | 1.50 | 1.25 |" in text
     assert "| net | pulse | 4 | 32.0 | 8.00 | 16.0 | 2.0 |" in text
@@ -185,7 +185,7 @@ def test_power_is_read_from_counters_that_begin_again(tmp_path):
 def test_streams_a_watt(found):
     (row,) = found.lanes
     assert row.streams_per_watt is None
-    assert [line[-1] for line in report.lanes_lines(found.lanes)] == ["not told"]
+    assert [line[-1] for line in report.lanes_lines(found.lanes)] == ["unknown"]
     told = replace(found, lanes=[replace(row, watts=60.6)])
     assert [line[-1] for line in report.lanes_lines(told.lanes)] == ["110"]
 

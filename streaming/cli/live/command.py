@@ -111,7 +111,7 @@ class _LiveRun:
             self._errors.append(error)
         host_problem = None if self._host is None else self._host.problem
         if host_problem is not None:
-            # raised at the end of the run, which it has not ended
+            # the host raises it only at the end of the run
             self._errors = [error for error in self._errors if error is not host_problem]
             self._problems.append(host_problem)
         if self.frames is not None:

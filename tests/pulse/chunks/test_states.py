@@ -89,7 +89,7 @@ def test_shapes_tell_states_where_names_do_not() -> None:
         (
             {"mic": [1, 64], "far": [1, 64]},
             {"out": [1, 64], "echo": [1, 64]},
-            'far: may be a state or a stream.*states={"far": "echo"}.*states={}. where',
+            'far: may be a state or a stream.*states={"far": "echo"}.*states={}. if there are none',
         ),
         (
             {"x": [1, 64], "p": [2, 3, 4], "q": [2, 3, 4]},

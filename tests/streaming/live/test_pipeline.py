@@ -1,4 +1,4 @@
-"""What is played is what the model makes of what was heard, bit by bit, as late as was said; the records too."""
+"""The output is the model's result for the input, bit by bit, after the reported delay; so are the records."""
 
 import numpy as np
 import onnxruntime
