@@ -1,7 +1,7 @@
 """Elementwise functions: one table, a row for each.
 
 A row has all that is known of a function but its kernel: its numpy form (the oracle), its names in each format, and
-its laws. Readers, writers, inference and rewrites take their tables from it. Kernels mirror it by name in
+its properties. Readers, writers, inference and rewrites take their tables from it. Kernels mirror it by name in
 ``pulse/program/kernels/elementwise_microops.py``.
 """
 

@@ -158,7 +158,8 @@ def _exponential(w: NodeWriter, scale: float, divisor: float, gain: float) -> Na
 
 @writes("Elu")
 def write_elu(w: NodeWriter) -> Name:
-    return _exponential(w, *_params(w), 1, 1)
+    (alpha,) = _params(w)
+    return _exponential(w, alpha, 1, 1)
 
 
 @writes("Selu")
@@ -223,7 +224,8 @@ def write_thresholded(w: NodeWriter) -> Name:
 
 @writes("HardSigmoid")
 def write_hard_sigmoid(w: NodeWriter) -> Name:
-    return _hard_sigmoid(w, *_params(w), "")
+    alpha, beta = _params(w)
+    return _hard_sigmoid(w, alpha, beta, "")
 
 
 def _hard_sigmoid(w: NodeWriter, alpha: float, beta: float, suffix: str) -> Name:
