@@ -15,7 +15,7 @@ from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Op, numbers_if_constant
 from pulse.typed import TypedGraph
 
-LARGEST = 64
+MOST_SIZES = 64
 """The most elements of a tensor of sizes."""
 
 
@@ -69,7 +69,7 @@ def _compute(op: Op, inputs: Sequence[Array]) -> Array | None:
 
 
 def _is_small(fact: TypedFact) -> bool:
-    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= LARGEST
+    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MOST_SIZES
 
 
 def _each(function: Callable[..., Any], *operands: Array) -> Array:

@@ -127,7 +127,7 @@ class BackgroundSpecialisation(NotCopyable):
         self.outcome = outcome
 
 
-def serve() -> None:
+def serve_requests() -> None:
     """Run the process: a pickled program on stdin, its ``Specialisation`` or an error as JSON on stdout."""
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

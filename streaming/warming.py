@@ -25,13 +25,14 @@ from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
 from pulse.program.machine import team as team
 from pulse.program.machine.array_step import STEPPING
+from pulse.support.cores import core_count
 from pulse.support.plugins import load_plugins
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
 from streaming.native import callback as callback
 from streaming.native import gate as gate
-from streaming.native import pipeline as pipeline
 from streaming.native import positions as positions
+from streaming.native import pulse_loop as pulse_loop
 from streaming.native import slots as slots
 from streaming.progress import Progress, progress
 
@@ -113,7 +114,7 @@ def warm(
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be there next time")
     missing = [name for name in names if not is_kept(name)]
-    count = min(jobs or processors(), len(missing))
+    count = min(jobs or core_count(), len(missing))
     seconds_of: dict[str, float] = {}
     if missing and (reason := why_not_kept()):
         raise CompileError(_reason_not_kept(missing[0], reason))
@@ -144,18 +145,21 @@ def compile_in_parallel(*entries: str) -> Prepare:
         if not missing:
             return
         warn_if_nothing_is_kept()
-        with progress("compiling kernels, once on this machine") as advance, closing(_each(missing)) as each:
+        with (
+            progress("compiling kernels, once on this machine") as advance,
+            closing(_compile_each(missing)) as each,
+        ):
             for done, _ in enumerate(each, 1):
                 advance(done, len(missing))
 
     return prepare
 
 
-def _each(missing: Sequence[str]) -> Generator[str]:
+def _compile_each(missing: Sequence[str]) -> Generator[str]:
     """Yield each name when it is compiled and on the disk, or at least in this process."""
     ahead = dict.fromkeys(missing)
-    if len(missing) > FEW and processors() > 1 and is_python() and not why_not_kept():
-        with closing(_compile_all(missing, min(processors(), len(missing)))) as each:
+    if len(missing) > FEW and core_count() > 1 and is_python() and not why_not_kept():
+        with closing(_compile_all(missing, min(core_count(), len(missing)))) as each:
             for one in each:
                 if one.unkept:
                     break
@@ -177,7 +181,7 @@ class _Compiled:
 
 def _compile_all(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
     """Yield each result when it is compiled."""
-    here = [name for name in missing if _place(name) == "__main__"]  # no other process has it
+    here = [name for name in missing if _module_of(name) == "__main__"]  # no other process has it
     yield from map(_compile, here)
     others = [name for name in missing if name not in here]
     if not others:
@@ -206,13 +210,13 @@ def _compile_all(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
 
 
 def begin_process() -> "subprocess.Popen[bytes]":
-    """Start a process in ``serve``."""
+    """Start a process in ``serve_requests``."""
     return python_process(__name__)
 
 
 def python_process(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
-    """Start a process in ``serve`` of a module, with the paths and the kernel folder of this one."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import serve; serve()"
+    """Start a process in ``serve_requests`` of a module, with the paths and the kernel folder of this one."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import serve_requests; serve_requests()"
     command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code, *arguments]
     environment = {**os.environ, "PULSE_CACHE": str(cache_location().path)}
     return subprocess.Popen(
@@ -224,7 +228,7 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
     """Let a process compile the function of that name. Raises CompileError."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(BrokenPipeError):
-        process.stdin.write(f"{_place(name)} {name}\n".encode())
+        process.stdin.write(f"{_module_of(name)} {name}\n".encode())
     answer = process.stdout.readline()
     if not answer:
         raise CompileError(
@@ -236,25 +240,20 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
     return _Compiled(**values)
 
 
-def serve() -> None:
+def serve_requests() -> None:
     """Run the loop of a compiling process: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the parent reports it
     warnings.simplefilter("ignore", PulseWarning)  # the parent looks at the same files
     load_plugins(GROUP)
     answers, sys.stdout = sys.stdout, sys.stderr
     for request in sys.stdin:
-        place, _, name = request.rstrip("\n").partition(" ")
+        module, _, name = request.rstrip("\n").partition(" ")
         try:
-            import_module(place)
+            import_module(module)
             values = asdict(_compile(name))
         except CompileError as error:
             values = {"error": str(error)}
         print(json.dumps(values), file=answers, flush=True)
-
-
-def processors() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def is_python() -> bool:
@@ -278,7 +277,7 @@ def function_of(name: str) -> CompiledFunction:
     return KERNELS[name] if name in KERNELS else ENTRIES[name]
 
 
-def _place(name: str) -> str:
+def _module_of(name: str) -> str:
     """The module that declares the function of a name."""
     return function_of(name).function.__module__
 

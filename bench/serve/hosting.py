@@ -10,9 +10,10 @@ import anyio
 
 from bench.serve.onnxruntime_lanes import OnnxRuntimeProgram
 from pulse.api import load
+from pulse.support.cores import core_count
 from streaming.builtin import model_path
 from streaming.reports.opened_model import OpenedModel
-from streaming.serve.running import core_count, loop_options
+from streaming.serve.running import loop_options
 from streaming.serve.server import Server, listen
 from streaming.serve.service import Service
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings

@@ -10,7 +10,7 @@ from pulse.build.operators import Place, make_node
 from pulse.build.structure import Sequential
 from pulse.build.weights import constant_parameter, parameter
 from pulse.errors import InputError
-from pulse.ops.recurrent_cells import GATES, CellKind
+from pulse.ops.recurrent_cells import GATE_COUNTS, CellKind
 
 # elementwise
 
@@ -244,7 +244,7 @@ def _recurrent(
     cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[kind]  # pyright: ignore[reportAssignmentType]
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InputError(f"{where}: direction {direction!r} is none of forward, reverse, bidirectional")
-    ways, rows = 2 if direction == "bidirectional" else 1, GATES[cell] * hidden_channels
+    ways, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
     places: list[Place] = [
         "x",
         parameter("weight", weight, [ways, rows, in_channels], hidden_channels, seed, where),

@@ -7,7 +7,7 @@ from pulse.build.nodes import Node
 from pulse.build.operators import as_list, make_node
 
 
-class Pool(Protocol):
+class PoolFunction(Protocol):
     """A function that makes a pool of a number of axes."""
 
     def __call__(
@@ -23,7 +23,7 @@ class Pool(Protocol):
     ) -> Node: ...
 
 
-def _pool(kind: str, rank: int) -> Pool:
+def _pool(kind: str, rank: int) -> PoolFunction:
     def make(
         kernel_dims: Sizes,
         name: str = "",

@@ -20,7 +20,7 @@ from pulse.support.record import record
 
 
 @record
-class Piece:
+class InitialBytes:
     """Bytes of the initial state that are not all zero, and their position."""
 
     to: int
@@ -111,7 +111,7 @@ class Deployed:
         return rows_of
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[InitialBytes]:
         """The first state without its zeros."""
         state = self.program.initial
         lines = np.zeros(-(-state.size // ALIGNMENT) * ALIGNMENT, np.uint8)
@@ -123,7 +123,7 @@ class Deployed:
             else []
         )
         spans = [(int(run[0]) * ALIGNMENT, (int(run[-1]) + 1) * ALIGNMENT) for run in runs]
-        return [Piece(start, state[start:stop]) for start, stop in spans]
+        return [InitialBytes(start, state[start:stop]) for start, stop in spans]
 
     @property
     def memory_bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from pulse.deploy.deployed import Deployed
 from pulse.deploy.texts import fill
-from pulse.deploy.vector import Vector
+from pulse.deploy.vector import TestVector
 from pulse.facts import dtype_name, shape_text
 from pulse.interface import Port
 from pulse.support.printable import printable
@@ -16,7 +16,7 @@ UNJUDGED = (
 )
 
 
-def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: Vector) -> str:
+def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: TestVector) -> str:
     """Describe the folder, the ports, the delays, and their use; ``needs`` are functions of libm."""
     program = model.program
     rounded = "" if program.activations == "f32" else f", activations of {program.activations}"

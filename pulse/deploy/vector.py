@@ -30,7 +30,7 @@ RUNS = 6
 
 
 @record
-class Vector:
+class TestVector:
     """A short stream.
 
     length    frames of the symbol
@@ -46,7 +46,7 @@ class Vector:
     judged: bool
 
 
-def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, seed: int = 0) -> Vector:
+def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, seed: int = 0) -> TestVector:
     """A stream of noise.
 
     offline  the model of the program, and what whole inputs should give; None: what the program itself gives is
@@ -84,7 +84,7 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, 
         parts += _rest(program, feeds, steps)
     counts = [_valid_count(port, model, length) for port in program.outputs]
     parts.append(np.array(counts, "<i8").tobytes())
-    return Vector(length, steps, pulses, b"".join(parts), offline is not None)
+    return TestVector(length, steps, pulses, b"".join(parts), offline is not None)
 
 
 def _length(program: Program) -> int:

@@ -4,9 +4,9 @@ import re
 
 RESERVED = ("min", "max", "broadcast")
 """The functions of expressions."""
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+SYMBOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
 def quote(name: str) -> str:
     """The name as written in an expression: backquoted if it is no plain identifier."""
-    return name if NAME.fullmatch(name) and name not in RESERVED else f"`{name}`"
+    return name if SYMBOL_NAME.fullmatch(name) and name not in RESERVED else f"`{name}`"

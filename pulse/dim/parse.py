@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from pulse.dim.canonical import broadcast, dim_max, dim_min, eq, ge, gt
-from pulse.dim.names import NAME, RESERVED
+from pulse.dim.names import RESERVED, SYMBOL_NAME
 from pulse.dim.tdim import DimScope, Symbol, TDim
 from pulse.errors import DimError
 
@@ -22,7 +22,7 @@ RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
 MOST_NESTED = 64
 """The most nested brackets, calls and signs; no dim that a person writes has as many."""
 MOST_DIGITS = 18
-TOKEN = re.compile(rf"\s*(\d+|{NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
+TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
 
 def parse(text: str, scope: DimScope) -> TDim:
@@ -107,7 +107,7 @@ class _Reader:
             return TDim.of(int(self.advance()))
         if self.token in FUNCTIONS:
             return self.call(FUNCTIONS[self.advance()])
-        if self.token.startswith("`") or NAME.fullmatch(self.token):
+        if self.token.startswith("`") or SYMBOL_NAME.fullmatch(self.token):
             return TDim.of(self.symbol(self.advance()))
         raise self.fault("a number, a symbol or '('")
 

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count, flag, number
 from pulse.front.spectra import raise_power, square
-from pulse.front.transforms import LONGEST, forward_matrix
+from pulse.front.transforms import MOST_SAMPLES, forward_matrix
 from pulse.front.triangles import MOST_BANDS, cosines, kaldi_triangles, require_band
 from pulse.front.windows import window_values
 from pulse.graph import OutletId
@@ -283,10 +283,10 @@ class _Frames:
 def _samples(where: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
     number(where, name, milliseconds, 0, 1e6, above=True)
     samples = int(rate_hz * 0.001 * milliseconds)
-    if not least <= samples <= LONGEST:
+    if not least <= samples <= MOST_SAMPLES:
         raise InputError(
             f"{where}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least} and at "
-            f"most {LONGEST}"
+            f"most {MOST_SAMPLES}"
         )
     return samples
 

@@ -9,7 +9,7 @@ from pulse.front.layouts import REAL, gather_real, place_real
 from pulse.front.logarithms import decibels, floored_log
 from pulse.front.options import choice, count, number
 from pulse.front.spectra import raise_power, square
-from pulse.front.transforms import LONGEST, Normalized, draft_spectrum
+from pulse.front.transforms import MOST_SAMPLES, Normalized, draft_spectrum
 from pulse.front.triangles import MOST_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
 from pulse.graph import OutletId
@@ -238,7 +238,7 @@ def _bands(
 ) -> tuple[Draft, OutletId]:
     """The draft, and the bands [B, frames, n_mels]."""
     number(where, "power", power, 0, above=True)
-    count(where, "n_fft", n_fft, 2, LONGEST)
+    count(where, "n_fft", n_fft, 2, MOST_SAMPLES)
     size = count(where, "win_length", n_fft if win_length is None else win_length)
     mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
     draft, y = draft_spectrum(

@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count, flag
-from pulse.front.statistics import FORMS, read_statistics
+from pulse.front.statistics import STATISTICS_FORMS, read_statistics
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import no_pads
@@ -46,7 +46,7 @@ def cmvn(
     Raises   InputError
     """
     where = "cmvn"
-    choice(where, "form", form, FORMS)
+    choice(where, "form", form, STATISTICS_FORMS)
     flag(where, "norm_vars", norm_vars)
     draft = Draft(where, {"x": shape})
     x = draft["x"]

@@ -22,7 +22,7 @@ from pulse.ops.spectral import dft_matrix, half_to_real
 
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 
-LONGEST = 1 << 13
+MOST_SAMPLES = 1 << 13
 """The most samples of a transform."""
 NORMS = ("backward", "ortho", "forward")
 SMALLEST_OVERLAP = 1e-11
@@ -240,7 +240,7 @@ def istft(
 
 
 def _check_size(where: str, name: str, n: object) -> None:
-    count(where, name, n, 2, LONGEST)
+    count(where, name, n, 2, MOST_SAMPLES)
 
 
 def _norm(where: str, norm: str, n: int) -> float:

@@ -22,7 +22,7 @@ from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, 
 from pulse.onnx.metadata import AwaitedNote, Notes, PortNote, StateNote
 
 FRAGMENT = "tract_core_properties"
-DELAY, SYMBOL, FRAMES = "pulse.delay", "pulse.streaming_symbol", "pulse.frames"
+DELAY_PROPERTY, SYMBOL_PROPERTY, FRAMES_PROPERTY = "pulse.delay", "pulse.streaming_symbol", "pulse.frames"
 INPUT_AXES, OUTPUT_AXES = "pulse.input_axes", "pulse.output_axes"
 
 Properties: TypeAlias = Mapping[str, "list[int | str]"]
@@ -34,11 +34,11 @@ def properties_fragment(notes: Notes, inputs: Sequence[str], outputs: Sequence[s
     inputs, outputs  the identifiers of the file, in the order of the properties; then that of the end, if any
     """
     entries: dict[str, Sequence[int] | Sequence[str]] = {
-        DELAY: [note.delay for note in notes.outputs],
+        DELAY_PROPERTY: [note.delay for note in notes.outputs],
         INPUT_AXES: [-1 if note.axis is None else note.axis for note in notes.inputs],
         OUTPUT_AXES: [-1 if note.axis is None else note.axis for note in notes.outputs],
-        SYMBOL: [notes.symbol],
-        FRAMES: [notes.pulse],
+        SYMBOL_PROPERTY: [notes.symbol],
+        FRAMES_PROPERTY: [notes.pulse],
         "pulse.input_delay": [note.delay for note in notes.inputs],
         "pulse.input_rates": [note.rate for note in notes.inputs],
         "pulse.input_lengths": [note.length for note in notes.inputs],
@@ -126,10 +126,10 @@ def notes_of(
     awaits = zip(*(column(f"pulse.await_{name}", counts) for name in ("frames", "offsets", "lengths")))
     try:
         return Notes(
-            symbol=str(column(SYMBOL, 1)[0]),
-            pulse=int(column(FRAMES, 1)[0]),
+            symbol=str(column(SYMBOL_PROPERTY, 1)[0]),
+            pulse=int(column(FRAMES_PROPERTY, 1)[0]),
             inputs=ports(sound_names, "input", "pulse.input_delay"),
-            outputs=ports(outputs, "output", DELAY),
+            outputs=ports(outputs, "output", DELAY_PROPERTY),
             states=tuple(states),
             end=None if end is None else str(end[0]),
             awaits=tuple(

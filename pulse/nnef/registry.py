@@ -8,9 +8,9 @@ from pulse.nnef.syntax import Name
 
 if TYPE_CHECKING:
     from pulse.nnef.read.node import NodeReader, Wire
-    from pulse.nnef.write.node import NodeWriter
+    from pulse.nnef.write.node import OperationWriter
 
-Writer: TypeAlias = "Callable[[NodeWriter], Name | Sequence[Name | None]]"
+Writer: TypeAlias = "Callable[[OperationWriter], Name | Sequence[Name | None]]"
 Reader: TypeAlias = "Callable[[NodeReader], Wire | Sequence[Wire]]"
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -20,7 +20,7 @@ Result = Literal["same", "bool"]
 
 
 @record
-class Names:
+class OperatorNames:
     """The operators that are a function, of the same inputs in the same order; empty where a format has none.
 
     onnx        in ONNX: read, inferred and written as such
@@ -37,7 +37,7 @@ class Names:
     params: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-NO_NAMES = Names()
+NO_NAMES = OperatorNames()
 
 
 @record
@@ -59,7 +59,7 @@ class Row:
 
     arity: int
     run: Callable[..., Any]
-    names: Names = NO_NAMES
+    names: OperatorNames = NO_NAMES
     result: Result = "same"
     symbolic: Callable[..., Any] | None = None
     ratio: Callable[..., Ratio] | None = None
@@ -143,7 +143,7 @@ OnRatios = Callable[..., Ratio]
 
 def unary(
     run: Unary,
-    names: Names = NO_NAMES,
+    names: OperatorNames = NO_NAMES,
     result: Result = "same",
     *,
     symbolic: Unary | None = None,
@@ -155,7 +155,8 @@ def unary(
 
 
 def parametric(
-    run: Callable[[Array, float], Array] | Callable[[Array, float, float], Array], names: Names = NO_NAMES
+    run: Callable[[Array, float], Array] | Callable[[Array, float, float], Array],
+    names: OperatorNames = NO_NAMES,
 ) -> Row:
     """A function of one tensor and one or two numbers."""
     return Row(1, run, names)
@@ -163,7 +164,7 @@ def parametric(
 
 def binary(
     run: Binary,
-    names: Names = NO_NAMES,
+    names: OperatorNames = NO_NAMES,
     result: Result = "same",
     *,
     symbolic: Binary | None = None,
@@ -180,7 +181,7 @@ def binary(
 
 def variadic(
     run: Callable[..., Array],
-    names: Names = NO_NAMES,
+    names: OperatorNames = NO_NAMES,
     *,
     symbolic: Callable[..., Array] | None = None,
     ratio: OnRatios | None = None,
@@ -191,22 +192,30 @@ def variadic(
 
 ELEMENTWISE: dict[str, Row] = {
     "add": binary(
-        np.add, Names("Add", "add", "Add AddV2", "ADD"), symbolic=np.add, ratio=Ratio.__add__, neutral=0
+        np.add,
+        OperatorNames("Add", "add", "Add AddV2", "ADD"),
+        symbolic=np.add,
+        ratio=Ratio.__add__,
+        neutral=0,
     ),
     "sub": binary(
         np.subtract,
-        Names("Sub", "sub", "Sub", "SUB"),
+        OperatorNames("Sub", "sub", "Sub", "SUB"),
         symbolic=np.subtract,
         ratio=Ratio.__sub__,
         neutral=0,
         neutral_at=(1,),
     ),
     "mul": binary(
-        np.multiply, Names("Mul", "mul", "", "MUL"), symbolic=np.multiply, ratio=Ratio.__mul__, neutral=1
+        np.multiply,
+        OperatorNames("Mul", "mul", "", "MUL"),
+        symbolic=np.multiply,
+        ratio=Ratio.__mul__,
+        neutral=1,
     ),
     "div": binary(
         _divide,
-        Names("Div", "div", "Div RealDiv TruncateDiv", "DIV"),
+        OperatorNames("Div", "div", "Div RealDiv TruncateDiv", "DIV"),
         symbolic=_symbolic_divide,
         ratio=Ratio.__truediv__,
         neutral=1,
@@ -214,124 +223,137 @@ ELEMENTWISE: dict[str, Row] = {
     ),
     "pow": binary(
         lambda x, y: np.power(x, y).astype(x.dtype),
-        Names("Pow", "pow", "Pow", "POW"),
+        OperatorNames("Pow", "pow", "Pow", "POW"),
         neutral=1,
         neutral_at=(1,),
         typed_by=(0, 1),
     ),
-    "mod": binary(np.mod, Names(tensorflow="FloorMod"), symbolic=np.mod),
-    "fmod": binary(np.fmod, Names(tensorflow="Mod TruncateMod")),
+    "mod": binary(np.mod, OperatorNames(tensorflow="FloorMod"), symbolic=np.mod),
+    "fmod": binary(np.fmod, OperatorNames(tensorflow="Mod TruncateMod")),
     "min": variadic(
         _fold(np.minimum),
-        Names("Min", "min", "Minimum", "MINIMUM"),
+        OperatorNames("Min", "min", "Minimum", "MINIMUM"),
         symbolic=_pairwise(dim_min),
         ratio=Ratio.minimum,
     ),
     "max": variadic(
         _fold(np.maximum),
-        Names("Max", "max", "Maximum", "MAXIMUM"),
+        OperatorNames("Max", "max", "Maximum", "MAXIMUM"),
         symbolic=_pairwise(dim_max),
         ratio=Ratio.maximum,
     ),
-    "sum": variadic(_fold(np.add), Names("Sum", tensorflow="AddN"), symbolic=_fold(np.add)),
-    "mean": variadic(lambda *xs: _fold(np.add)(*xs) / len(xs), Names("Mean")),
+    "sum": variadic(_fold(np.add), OperatorNames("Sum", tensorflow="AddN"), symbolic=_fold(np.add)),
+    "mean": variadic(lambda *xs: _fold(np.add)(*xs) / len(xs), OperatorNames("Mean")),
     "mul_round": binary(lambda x, y: np.rint(x * y)),
-    "prelu": binary(lambda x, slope: np.where(x < 0, x * slope, x), Names("PRelu")),
-    "abs": unary(np.abs, Names("Abs", "abs", "Abs"), idempotent=True),
-    "neg": unary(np.negative, Names("Neg", "neg", "Neg", "NEG"), symbolic=np.negative, ratio=Ratio.__neg__),
-    "exp": unary(np.exp, Names("Exp", "exp", "", "EXP")),
-    "log": unary(np.log, Names("Log", "log", "Log", "LOG")),
-    "sqrt": unary(np.sqrt, Names("Sqrt", "sqrt", "Sqrt")),
-    "reciprocal": unary(lambda x: 1 / x, Names("Reciprocal", "rcp", "Reciprocal Inv")),
-    "floor": unary(np.floor, Names("Floor", "floor", "Floor", "FLOOR"), ratio=Ratio.floor, idempotent=True),
-    "ceil": unary(np.ceil, Names("Ceil", "ceil", "Ceil", "CEIL"), ratio=Ratio.ceil, idempotent=True),
+    "prelu": binary(lambda x, slope: np.where(x < 0, x * slope, x), OperatorNames("PRelu")),
+    "abs": unary(np.abs, OperatorNames("Abs", "abs", "Abs"), idempotent=True),
+    "neg": unary(
+        np.negative, OperatorNames("Neg", "neg", "Neg", "NEG"), symbolic=np.negative, ratio=Ratio.__neg__
+    ),
+    "exp": unary(np.exp, OperatorNames("Exp", "exp", "", "EXP")),
+    "log": unary(np.log, OperatorNames("Log", "log", "Log", "LOG")),
+    "sqrt": unary(np.sqrt, OperatorNames("Sqrt", "sqrt", "Sqrt")),
+    "reciprocal": unary(lambda x: 1 / x, OperatorNames("Reciprocal", "rcp", "Reciprocal Inv")),
+    "floor": unary(
+        np.floor, OperatorNames("Floor", "floor", "Floor", "FLOOR"), ratio=Ratio.floor, idempotent=True
+    ),
+    "ceil": unary(np.ceil, OperatorNames("Ceil", "ceil", "Ceil", "CEIL"), ratio=Ratio.ceil, idempotent=True),
     "round": unary(
         np.rint,
-        Names("Round", "tract_core_round_even", "Round Rint", "ROUND"),
+        OperatorNames("Round", "tract_core_round_even", "Round Rint", "ROUND"),
         ratio=Ratio.round,
         idempotent=True,
     ),
-    "sign": unary(np.sign, Names("Sign", "sign", "Sign", "SIGN"), idempotent=True),
-    "sin": unary(np.sin, Names("Sin", "sin", "Sin", "SIN")),
-    "cos": unary(np.cos, Names("Cos", "cos", "Cos", "COS")),
-    "tan": unary(np.tan, Names("Tan", "tan", "Tan")),
-    "asin": unary(np.arcsin, Names("Asin", "asin", "Asin")),
-    "acos": unary(np.arccos, Names("Acos", "acos", "Acos")),
-    "atan": unary(np.arctan, Names("Atan", "atan", "Atan")),
-    "sinh": unary(np.sinh, Names("Sinh", "sinh", "Sinh")),
-    "cosh": unary(np.cosh, Names("Cosh", "cosh", "Cosh")),
-    "asinh": unary(np.arcsinh, Names("Asinh", "asinh", "Asinh")),
-    "acosh": unary(np.arccosh, Names("Acosh", "acosh", "Acosh")),
-    "atanh": unary(np.arctanh, Names("Atanh", "atanh", "Atanh")),
-    "erf": unary(_erf_like, Names("Erf", "tract_core_erf", "Erf")),
-    "relu": unary(lambda x: np.maximum(x, 0), Names("Relu", "relu", "Relu"), idempotent=True),
+    "sign": unary(np.sign, OperatorNames("Sign", "sign", "Sign", "SIGN"), idempotent=True),
+    "sin": unary(np.sin, OperatorNames("Sin", "sin", "Sin", "SIN")),
+    "cos": unary(np.cos, OperatorNames("Cos", "cos", "Cos", "COS")),
+    "tan": unary(np.tan, OperatorNames("Tan", "tan", "Tan")),
+    "asin": unary(np.arcsin, OperatorNames("Asin", "asin", "Asin")),
+    "acos": unary(np.arccos, OperatorNames("Acos", "acos", "Acos")),
+    "atan": unary(np.arctan, OperatorNames("Atan", "atan", "Atan")),
+    "sinh": unary(np.sinh, OperatorNames("Sinh", "sinh", "Sinh")),
+    "cosh": unary(np.cosh, OperatorNames("Cosh", "cosh", "Cosh")),
+    "asinh": unary(np.arcsinh, OperatorNames("Asinh", "asinh", "Asinh")),
+    "acosh": unary(np.arccosh, OperatorNames("Acosh", "acosh", "Acosh")),
+    "atanh": unary(np.arctanh, OperatorNames("Atanh", "atanh", "Atanh")),
+    "erf": unary(_erf_like, OperatorNames("Erf", "tract_core_erf", "Erf")),
+    "relu": unary(lambda x: np.maximum(x, 0), OperatorNames("Relu", "relu", "Relu"), idempotent=True),
     "leaky_relu": parametric(
-        lambda x, alpha: np.where(x < 0, x * alpha, x), Names("LeakyRelu", params={"alpha": 0.01})
+        lambda x, alpha: np.where(x < 0, x * alpha, x), OperatorNames("LeakyRelu", params={"alpha": 0.01})
     ),
     "thresholded_relu": parametric(
-        lambda x, alpha: np.where(x > alpha, x, 0), Names("ThresholdedRelu", params={"alpha": 1.0})
+        lambda x, alpha: np.where(x > alpha, x, 0), OperatorNames("ThresholdedRelu", params={"alpha": 1.0})
     ),
     "elu": parametric(
         lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
-        Names("Elu", tensorflow="Elu", params={"alpha": 1.0}),
+        OperatorNames("Elu", tensorflow="Elu", params={"alpha": 1.0}),
     ),
     "celu": parametric(
         lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a)),
-        Names("Celu", params={"alpha": 1.0}),
+        OperatorNames("Celu", params={"alpha": 1.0}),
     ),
     "selu": parametric(
         lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
-        Names(
+        OperatorNames(
             "Selu",
             tensorflow="Selu",
             params={"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
         ),
     ),
     "gelu": parametric(_gelu),
-    "sigmoid": unary(_sigmoid, Names("Sigmoid", "sigmoid", "Sigmoid", "LOGISTIC")),
+    "sigmoid": unary(_sigmoid, OperatorNames("Sigmoid", "sigmoid", "Sigmoid", "LOGISTIC")),
     "hard_sigmoid": parametric(
         lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
-        Names("HardSigmoid", params={"alpha": 0.2, "beta": 0.5}),
+        OperatorNames("HardSigmoid", params={"alpha": 0.2, "beta": 0.5}),
     ),
     "hard_swish": unary(
-        lambda x: x * np.clip(x / 6 + 0.5, 0, 1), Names("HardSwish", "tract_core_hard_swish")
+        lambda x: x * np.clip(x / 6 + 0.5, 0, 1), OperatorNames("HardSwish", "tract_core_hard_swish")
     ),
-    "swish": parametric(lambda x, alpha: x * _sigmoid(alpha * x), Names("Swish", params={"alpha": 1.0})),
-    "tanh": unary(np.tanh, Names("Tanh", "tanh", "Tanh", "TANH")),
-    "softplus": unary(_softplus, Names("Softplus", "softplus", "Softplus")),
-    "softsign": unary(lambda x: x / (1 + np.abs(x)), Names("Softsign", tensorflow="Softsign")),
-    "mish": unary(lambda x: x * np.tanh(_softplus(x)), Names("Mish")),
-    "and": binary(np.logical_and, Names("And", "and", "LogicalAnd", "LOGICAL_AND"), "bool", neutral=1),
-    "or": binary(np.logical_or, Names("Or", "or", "LogicalOr", "LOGICAL_OR"), "bool", neutral=0),
-    "xor": binary(np.logical_xor, Names("Xor", "tract_core_xor", "LogicalXor"), "bool"),
-    "not": unary(np.logical_not, Names("Not", "not", "LogicalNot", "LOGICAL_NOT"), "bool"),
-    "bitwise_and": binary(np.bitwise_and, Names("BitwiseAnd", tensorflow="BitwiseAnd")),
-    "bitwise_or": binary(np.bitwise_or, Names("BitwiseOr", tensorflow="BitwiseOr")),
-    "bitwise_xor": binary(np.bitwise_xor, Names("BitwiseXor", tensorflow="BitwiseXor", tflite="BITWISE_XOR")),
-    "bitwise_not": unary(np.bitwise_not, Names("BitwiseNot", tensorflow="Invert")),
+    "swish": parametric(
+        lambda x, alpha: x * _sigmoid(alpha * x), OperatorNames("Swish", params={"alpha": 1.0})
+    ),
+    "tanh": unary(np.tanh, OperatorNames("Tanh", "tanh", "Tanh", "TANH")),
+    "softplus": unary(_softplus, OperatorNames("Softplus", "softplus", "Softplus")),
+    "softsign": unary(lambda x: x / (1 + np.abs(x)), OperatorNames("Softsign", tensorflow="Softsign")),
+    "mish": unary(lambda x: x * np.tanh(_softplus(x)), OperatorNames("Mish")),
+    "and": binary(
+        np.logical_and, OperatorNames("And", "and", "LogicalAnd", "LOGICAL_AND"), "bool", neutral=1
+    ),
+    "or": binary(np.logical_or, OperatorNames("Or", "or", "LogicalOr", "LOGICAL_OR"), "bool", neutral=0),
+    "xor": binary(np.logical_xor, OperatorNames("Xor", "tract_core_xor", "LogicalXor"), "bool"),
+    "not": unary(np.logical_not, OperatorNames("Not", "not", "LogicalNot", "LOGICAL_NOT"), "bool"),
+    "bitwise_and": binary(np.bitwise_and, OperatorNames("BitwiseAnd", tensorflow="BitwiseAnd")),
+    "bitwise_or": binary(np.bitwise_or, OperatorNames("BitwiseOr", tensorflow="BitwiseOr")),
+    "bitwise_xor": binary(
+        np.bitwise_xor, OperatorNames("BitwiseXor", tensorflow="BitwiseXor", tflite="BITWISE_XOR")
+    ),
+    "bitwise_not": unary(np.bitwise_not, OperatorNames("BitwiseNot", tensorflow="Invert")),
     "shift_left": binary(np.left_shift),
-    "shift_right": binary(np.right_shift, Names(tflite="RIGHT_SHIFT")),
-    "isnan": unary(np.isnan, Names("IsNaN", "tract_core_is_nan", "IsNan"), "bool"),
+    "shift_right": binary(np.right_shift, OperatorNames(tflite="RIGHT_SHIFT")),
+    "isnan": unary(np.isnan, OperatorNames("IsNaN", "tract_core_is_nan", "IsNan"), "bool"),
     "equal": binary(
-        np.equal, Names("Equal", "eq", "Equal", "EQUAL"), "bool", symbolic=_compare_proven("prove_eq")
+        np.equal, OperatorNames("Equal", "eq", "Equal", "EQUAL"), "bool", symbolic=_compare_proven("prove_eq")
     ),
     "greater": binary(
-        np.greater, Names("Greater", "gt", "Greater", "GREATER"), "bool", symbolic=_compare_proven("prove_gt")
+        np.greater,
+        OperatorNames("Greater", "gt", "Greater", "GREATER"),
+        "bool",
+        symbolic=_compare_proven("prove_gt"),
     ),
     "greater_equal": binary(
         np.greater_equal,
-        Names("GreaterOrEqual", "ge", "GreaterEqual", "GREATER_EQUAL"),
+        OperatorNames("GreaterOrEqual", "ge", "GreaterEqual", "GREATER_EQUAL"),
         "bool",
         symbolic=_compare_proven("prove_ge"),
     ),
     "less": binary(
-        np.less, Names("Less", "lt", "Less", "LESS"), "bool", symbolic=_compare_proven("prove_lt")
+        np.less, OperatorNames("Less", "lt", "Less", "LESS"), "bool", symbolic=_compare_proven("prove_lt")
     ),
     "less_equal": binary(
         np.less_equal,
-        Names("LessOrEqual", "le", "LessEqual", "LESS_EQUAL"),
+        OperatorNames("LessOrEqual", "le", "LessEqual", "LESS_EQUAL"),
         "bool",
         symbolic=_compare_proven("prove_le"),
     ),
-    "where": Row(3, np.where, Names("Where", "select"), symbolic=_symbolic_where, typed_by=(1, None)),
+    "where": Row(3, np.where, OperatorNames("Where", "select"), symbolic=_symbolic_where, typed_by=(1, None)),
 }

@@ -10,7 +10,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, PulsedFact, TypedFact
 from pulse.ops.clock import Clock
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
-from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATES, Cell, Wide
+from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATE_COUNTS, Cell, Wide
 from pulse.ops.stateful import Carried
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds
@@ -63,7 +63,7 @@ class Recurrent(Op):
         if x.rank != 3:
             raise FactError(f"the input must be [frames, batch, features], got {x}")
         time, batch, features = x.shape
-        rows, hidden = TDim.of(GATES[self.cell.kind] * self.hidden), TDim.of(self.hidden)
+        rows, hidden = TDim.of(GATE_COUNTS[self.cell.kind] * self.hidden), TDim.of(self.hidden)
         shapes = {"w": (rows, features), "r": (rows, hidden), "b": (rows * 2,)}
         shapes |= {"h": (batch, hidden), "c": (batch, hidden), "p": (hidden * 3,)}
         for name, fact in zip(("w", "r", "b", *self.optional), (w, r, b, *inputs[4:]), strict=True):
@@ -164,7 +164,7 @@ class Recurrent(Op):
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         frames, batch, features = inputs[0].shape
-        rows = GATES[self.cell.kind] * self.hidden
+        rows = GATE_COUNTS[self.cell.kind] * self.hidden
         steps = frames * batch * self.hidden * CELL_STEPS[self.cell.kind]
         return Work(frames * batch * rows * (features + self.hidden), steps)
 

@@ -14,7 +14,7 @@ from pulse.support.record import record
 Wide: TypeAlias = NDArray[np.float64]
 CellKind: TypeAlias = Literal["rnn", "gru", "lstm"]
 
-GATES: Mapping[CellKind, int] = {"rnn": 1, "gru": 3, "lstm": 4}
+GATE_COUNTS: Mapping[CellKind, int] = {"rnn": 1, "gru": 3, "lstm": 4}
 """How many gates a cell has; in the order of ONNX: gru z r h, lstm i o f c."""
 CELL_STEPS: Mapping[CellKind, int] = {"rnn": 1 * 3, "gru": 3 * 3 + 5, "lstm": 4 * 3 + 5}
 """Operations per element of the state: for each gate two additions and an activation, and for the new state of a gru a

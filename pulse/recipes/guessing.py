@@ -25,7 +25,7 @@ MICRO_BANDS = 40
 """Bands of the front end of models that take codes."""
 STACKED = {7: 6}
 """The number of stacked frames -> the step from one stack to the next, if not 1."""
-BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
+USUAL_BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 """Samples of usual frames."""
 RATE_HZ = 16_000
 
@@ -200,7 +200,7 @@ def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> 
 
 def _blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """Frames of samples, and output frames of equal size if there are any."""
-    if len(input_axes.sizes) != 1 or input_axes.time or input_axes.sizes[0] not in BLOCKS:
+    if len(input_axes.sizes) != 1 or input_axes.time or input_axes.sizes[0] not in USUAL_BLOCKS:
         return None
     return frames_of(input_axes.sizes[0], output_axes == input_axes, hop)
 

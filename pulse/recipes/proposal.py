@@ -18,7 +18,7 @@ from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.framing import called_on_frames
-from pulse.recipes.guessing import BLOCKS, Guess, guess_recipe, is_sound
+from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe, is_sound
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages
 from pulse.recipes.rates import KEY, growth
 from pulse.recipes.reading import parse_recipe
@@ -170,7 +170,7 @@ def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str
             f"for those of the call before; its author knows, and whether leading samples of {output} are to be "
             f"dropped, as in delay = {toml_text({output: sizes[1]})}"
         )
-    elif sizes[0] == sizes[1] and sizes[0] in BLOCKS:
+    elif sizes[0] == sizes[1] and sizes[0] in USUAL_BLOCKS:
         notes.append(
             f"a call takes {sizes[0]} samples of {name} and gives as many: all of them are taken for new ones; if "
             f"calls take overlapping frames, say how far one is from the next, as in --hop {sizes[0] // 4}"

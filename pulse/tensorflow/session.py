@@ -19,7 +19,7 @@ from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_n
 from pulse.tensorflow.partial_run import PartialRun
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.building import NEXT, SILENT, Request, build_model, prepare_graph
-from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import VARIABLES, Variables
 from pulse.tensorflow.read.file import Contents, decode
 from pulse.tensorflow.read.flat import FlatGraph
@@ -244,7 +244,7 @@ class Session:
             return dict(source)
         path = Path(source)
         if path.with_name(f"{path.name}.index").is_file():
-            checkpoint = Checkpoint(path)
+            checkpoint = CheckpointTensors(path)
             return {name: checkpoint.tensor(name) for name in self._variable_names() if name in checkpoint}
         try:
             with np.load(path, allow_pickle=False) as arrays:

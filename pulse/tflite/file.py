@@ -18,7 +18,7 @@ from pulse.tflite.verify import verify
 Floats: TypeAlias = NDArray[np.float32]
 Integers: TypeAlias = NDArray[np.int64]
 
-TYPES: Mapping[str, DType] = {
+TENSOR_TYPES: Mapping[str, DType] = {
     "FLOAT32": DTYPES["f32"],
     "FLOAT16": DTYPES["f16"],
     "FLOAT64": DTYPES["f64"],
@@ -72,7 +72,7 @@ class Tensor:
     @property
     def dtype(self) -> DType | None:
         """The type of its elements; None of handles and text."""
-        return TYPES.get(self.kind)
+        return TENSOR_TYPES.get(self.kind)
 
     @property
     def has_codes(self) -> bool:
@@ -105,7 +105,7 @@ class Subgraph:
 
 
 @record
-class Signature:
+class SubgraphSignature:
     """Names for the inputs and outputs of a subgraph."""
 
     key: str
@@ -119,7 +119,7 @@ class TfliteFile:
     """A whole file."""
 
     subgraphs: Sequence[Subgraph]
-    signatures: Sequence[Signature]
+    signatures: Sequence[SubgraphSignature]
 
 
 @cache
@@ -254,7 +254,7 @@ class _Parser:
             return None
         if kind in ("INT4", "UINT4"):
             raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not covered")
-        dtype = TYPES.get(kind)
+        dtype = TENSOR_TYPES.get(kind)
         if dtype is None:
             return None
         size = math.prod(shape)
@@ -312,7 +312,7 @@ class _Parser:
             options_by_name |= _fields(options)
         return options_by_name
 
-    def _signature(self, signature: Any, graphs: Sequence[Subgraph]) -> Signature:
+    def _signature(self, signature: Any, graphs: Sequence[Subgraph]) -> SubgraphSignature:
         key, number = _text(signature.SignatureKey()), int(signature.SubgraphIndex())
         if number >= len(graphs):
             raise self.error(f"signature {key} is of subgraph {number}, and there are {len(graphs)}")
@@ -325,7 +325,7 @@ class _Parser:
                 raise self.error(f"signature {key} does not fit the ports of {graph.name}")
             return names
 
-        return Signature(
+        return SubgraphSignature(
             key,
             number,
             read_names(signature.InputsLength(), signature.Inputs, graph.inputs),

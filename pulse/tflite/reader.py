@@ -18,7 +18,7 @@ from pulse.onnx.read.inputs import input_facts
 from pulse.support.budget import current_spending
 from pulse.support.wording import spell
 from pulse.tflite.dilation import merge_dilation
-from pulse.tflite.file import Operator, Signature, Subgraph, Tensor, TfliteFile, parse
+from pulse.tflite.file import Operator, Subgraph, SubgraphSignature, Tensor, TfliteFile, parse
 from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, subtract_zero
 from pulse.tflite.registry import STATES
@@ -44,7 +44,7 @@ def read(
     return builder.model(facts, *names)
 
 
-def _choose(signatures: Sequence[Signature], key: str | None, title: str) -> Signature | None:
+def _choose(signatures: Sequence[SubgraphSignature], key: str | None, title: str) -> SubgraphSignature | None:
     """The signature of a key, or the first one; warns if the file has others."""
     keys = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
@@ -63,7 +63,7 @@ def _choose(signatures: Sequence[Signature], key: str | None, title: str) -> Sig
 
 
 def _port_names(
-    graph: Subgraph, signature: Signature | None, title: str
+    graph: Subgraph, signature: SubgraphSignature | None, title: str
 ) -> tuple[Mapping[int, str], Mapping[int, str]]:
     """Names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
     none: Mapping[int, str] = {}

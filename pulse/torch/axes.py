@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.torch.comparison import Run
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
-from pulse.torch.lengths import LEAST, variations
+from pulse.torch.lengths import LEAST_LENGTH, variations
 
 SYMBOL = "T"
 MOST_TRIALS = 16
@@ -41,7 +41,7 @@ def find_time(title: str, module: Run, examples: Mapping[str, Array]) -> Axes:
         (name, axis)
         for name, value in examples.items()
         for axis in range(value.ndim)
-        if value.shape[axis] >= LEAST
+        if value.shape[axis] >= LEAST_LENGTH
     ]
     alone: list[Axes] = [{name: {axis: SYMBOL}} for name, axis in axes]
     for choices in (alone, list(_together(examples, axes))):

@@ -17,7 +17,7 @@ from pulse.torch.branches import note_branches
 from pulse.torch.functions import replace_functions
 from pulse.torch.layer_stack import keep_layer_stack
 from pulse.torch.loop_scans import roll_loops
-from pulse.torch.loops import Loops
+from pulse.torch.loops import FrameLoops
 from pulse.torch.named_axes import keep_named_axes
 from pulse.torch.new_buffers import keep_no_buffers
 from pulse.torch.preservation import ModuleState, refill_dict
@@ -163,7 +163,7 @@ def _export(request: ExportRequest) -> Export:
         # PyTorch would take a dict as the last argument for the named arguments
         no_names: dict[str, Any] = {}
         positional = (*positional, no_names)
-    loops = Loops(torch)
+    loops = FrameLoops(torch)
     with (
         keep_recurrent_layers(torch),
         keep_sizes(torch, module, loops),

@@ -8,12 +8,12 @@ from pulse.torch.conditions import KnownConditions
 from pulse.torch.distances import pairwise_distances
 from pulse.torch.interpolation import every_other, interpolate_linearly
 from pulse.torch.inverse_transform import inverse_transform
-from pulse.torch.loops import Loops
+from pulse.torch.loops import FrameLoops
 from pulse.torch.running_results import RUNNING, running_result
 from pulse.torch.windows import pool_maxima, strided_windows
 
 
-def replace_functions(torch: Any, module: Any, loops: Loops) -> Any:
+def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
     """A context in which functions that the exporter writes wrongly, or not at all, are composed of others.
 
     Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors

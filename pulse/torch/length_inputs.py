@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import Axes
-from pulse.torch.lengths import LEAST
+from pulse.torch.lengths import LEAST_LENGTH
 
 Places: TypeAlias = dict[str, tuple[str, int]]
 """Each input that is a length -> the input and the axis that it is the length of."""
@@ -65,7 +65,11 @@ def _is_length(torch: Any, value: Any) -> bool:
     if not torch.is_tensor(value) or value.dim() > 1 or not value.numel():
         return False
     first = value.reshape(-1)[0]
-    return value.dtype in (torch.int64, torch.int32) and int(first) >= LEAST and bool((value == first).all())
+    return (
+        value.dtype in (torch.int64, torch.int32)
+        and int(first) >= LEAST_LENGTH
+        and bool((value == first).all())
+    )
 
 
 def with_lengths(torch: Any, module: Any, call: ModuleCall, places: Places) -> tuple[Any, ModuleCall]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
-from pulse.torch.loops import DOMAIN, STEPS, Loop
+from pulse.torch.loops import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 
 LOOP_HELP = (
     "a loop over time is exported if each step does the same with a frame of this step and with what the step before "
@@ -22,7 +22,7 @@ class _NoScanError(Exception):
     """The steps of a loop are not alike; the message says why."""
 
 
-def roll_loops(program: Any, loops: Sequence[Loop], title: str) -> None:
+def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
     """Replace the marked steps of all loops with Scans. Raises LoadError: a loop is no scan."""
     if not loops:
         return
@@ -39,7 +39,7 @@ def roll_loops(program: Any, loops: Sequence[Loop], title: str) -> None:
 
     RemoveUnusedNodesPass()(program.model)
     TopologicalSortPass()(program.model)
-    left = {int(node.attributes["loop"].value) for node in graph if node.domain == DOMAIN}
+    left = {int(node.attributes["loop"].value) for node in graph if node.domain == LOOP_DOMAIN}
     for number in sorted(left):
         raise LoadError(
             f"{title}: the loop over frames in {loops[number].origin} cannot be exported for every length: what its "
@@ -47,7 +47,7 @@ def roll_loops(program: Any, loops: Sequence[Loop], title: str) -> None:
         )
 
 
-def _roll(graph: Any, loop: Loop) -> None:
+def _roll(graph: Any, loop: FrameLoop) -> None:
     stores = _number(graph, loop, "Store")
     for node in stores:
         _skip_copies(graph, node)
@@ -61,11 +61,13 @@ def _roll(graph: Any, loop: Loop) -> None:
     body.finish(stacks, scanned)
 
 
-def _number(graph: Any, loop: Loop, kind: str) -> list[Any]:
+def _number(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
     return [
         node
         for node in graph
-        if node.domain == DOMAIN and node.op_type == kind and node.attributes["loop"].value == loop.number
+        if node.domain == LOOP_DOMAIN
+        and node.op_type == kind
+        and node.attributes["loop"].value == loop.number
     ]
 
 
@@ -75,7 +77,7 @@ def _frames_of(node: Any) -> tuple[Any, ...]:
         return tuple(node.inputs)
     frames: list[Any] = []
     each = node
-    for step in range(STEPS - 1, -1, -1):
+    for step in range(EXPORTED_STEPS - 1, -1, -1):
         if each is None or each.op_type != "Store" or each.attributes["step"].value != step:
             raise _NoScanError("its steps do not write one frame each")
         frames.insert(0, each.inputs[1])
@@ -92,13 +94,13 @@ def _skip_copies(graph: Any, node: Any) -> None:
 
 def _join_stores(stores: Sequence[Any]) -> list[Any]:
     """The last Store of each chain."""
-    return [node for node in stores if node.attributes["step"].value == STEPS - 1]
+    return [node for node in stores if node.attributes["step"].value == EXPORTED_STEPS - 1]
 
 
 class _Body:
     """The body of a Scan, built from the first step; all steps must be alike."""
 
-    def __init__(self, graph: Any, loop: Loop) -> None:
+    def __init__(self, graph: Any, loop: FrameLoop) -> None:
         import onnx_ir
 
         self._ir = onnx_ir
@@ -166,7 +168,7 @@ class _Body:
 
     def _frame(self, values: tuple[Any, ...]) -> Any:
         nodes = [value.producer() for value in values]
-        if any(node is None or node.domain != DOMAIN or node.op_type != "Frame" for node in nodes):
+        if any(node is None or node.domain != LOOP_DOMAIN or node.op_type != "Frame" for node in nodes):
             return None
         x, axis = nodes[0].inputs[0], nodes[0].attributes["axis"].value
         alike = all(node.inputs[0] is x and node.attributes["axis"].value == axis for node in nodes)
@@ -310,9 +312,15 @@ class _Body:
         kept: list[tuple[Any, int]] = []
         for values, inner in list(self._known.values()):
             value = values[-1]
-            behind = any(id(user) not in self._steps and user.domain != DOMAIN for user, _ in value.uses())
+            behind = any(
+                id(user) not in self._steps and user.domain != LOOP_DOMAIN for user, _ in value.uses()
+            )
             is_output = any(value is output for output in self._graph.outputs)
-            if len(values) < STEPS or self._levels.get(id(value)) != STEPS - 1 or not (behind or is_output):
+            if (
+                len(values) < EXPORTED_STEPS
+                or self._levels.get(id(value)) != EXPORTED_STEPS - 1
+                or not (behind or is_output)
+            ):
                 continue
             sizes = list(value.shape)
             if not all(isinstance(size, int) for size in sizes):
@@ -327,11 +335,11 @@ class _Body:
         return kept
 
 
-def _levels(graph: Any, loop: Loop) -> dict[int, int]:
+def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
     """The last step whose frames a value depends on, by the value's identity; joined frames belong to no step."""
     levels: dict[int, int] = {}
     for node in graph:
-        if node.domain == DOMAIN and node.attributes["loop"].value == loop.number:
+        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.number:
             if node.op_type == "Frame":
                 levels[id(node.outputs[0])] = node.attributes["step"].value
             continue

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from pulse.torch.whole_numbers import WholeNumber
 
-STEPS = 8
+EXPORTED_STEPS = 8
 """Steps of a loop that are exported."""
-DOMAIN = "pulse.loops"
+LOOP_DOMAIN = "pulse.loops"
 """The domain of the marks: ``Frame`` is one frame, ``Stack`` joins frames, ``Store`` writes one to a tensor."""
 _MARK = "_pulse_loop_step"
 
@@ -20,17 +20,17 @@ _MARK = "_pulse_loop_step"
 class LoopStep(WholeNumber):
     """The number of a step of a loop: an integer with the loop it belongs to."""
 
-    loop: "Loop"
+    loop: "FrameLoop"
 
     @classmethod
-    def of(cls, loop: "Loop", number: int) -> "LoopStep":
+    def of(cls, loop: "FrameLoop", number: int) -> "LoopStep":
         """A step."""
         step = cls(number)
         step.loop = loop
         return step
 
 
-class Loop(NamedTuple):
+class FrameLoop(NamedTuple):
     """A loop over frames.
 
     number  the index of the loop among all loops
@@ -43,28 +43,28 @@ class Loop(NamedTuple):
     origin: str
 
 
-class Loops:
+class FrameLoops:
     """The loops of an export."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._unbound: dict[str, Loop] = {}
-        self.every: list[Loop] = []
+        self._unbound: dict[str, FrameLoop] = {}
+        self.every: list[FrameLoop] = []
 
     def _known_true(self, condition: Any) -> bool:
         shapes = import_module("torch.fx.experimental.symbolic_shapes")
         return shapes.statically_known_true(condition)
 
-    def begin(self, frames: Any) -> Loop:
+    def begin(self, frames: Any) -> FrameLoop:
         """A new loop over this number of frames."""
-        loop = Loop(len(self.every), frames, _origin())
+        loop = FrameLoop(len(self.every), frames, _origin())
         self.every.append(loop)
         return loop
 
     def steps(self, frames: Any) -> list[LoopStep]:
         """The numbers of the steps of a new loop that are exported."""
         loop = self.begin(frames)
-        return [LoopStep.of(loop, number) for number in range(STEPS)]
+        return [LoopStep.of(loop, number) for number in range(EXPORTED_STEPS)]
 
     def number_of(self, frames: Any, number: int) -> int:
         """The number of a step that takes these frames: that of their loop, if they are the frames of that number."""
@@ -136,11 +136,13 @@ class Loops:
         behind = ... in entries[:place]
         return x.dim() - (len(entries) - place) if behind else place
 
-    def _frame(self, loop: Loop, x: Any, axis: int, number: int) -> Any:
+    def _frame(self, loop: FrameLoop, x: Any, axis: int, number: int) -> Any:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
         attributes = {"axis": axis, "step": +number, "loop": loop.number}
-        frame = self._torch.onnx.ops.symbolic(f"{DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape)
+        frame = self._torch.onnx.ops.symbolic(
+            f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape
+        )
         setattr(frame, _MARK, (loop.number, +number))
         return frame
 
@@ -149,10 +151,10 @@ class Loops:
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
-        loop = self._unbound.setdefault(str(frames), Loop(len(self.every), frames, _origin()))
+        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.every), frames, _origin()))
         if loop not in self.every:
             self.every.append(loop)
-        return tuple(self._frame(loop, x, dim, number) for number in range(STEPS))
+        return tuple(self._frame(loop, x, dim, number) for number in range(EXPORTED_STEPS))
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
@@ -167,29 +169,29 @@ class Loops:
         frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
         attributes = {"axis": axis, "step": +step, "loop": step.loop.number}
         written = self._torch.onnx.ops.symbolic(
-            f"{DOMAIN}::Store",
+            f"{LOOP_DOMAIN}::Store",
             [y, value.to(y.dtype).expand(frame_shape)],
             attributes,
             dtype=y.dtype,
             shape=list(y.shape),
         )
         y.copy_(written)
-        if +step == STEPS - 1:
+        if +step == EXPORTED_STEPS - 1:
             self._end(step.loop)
         return True
 
-    def _end(self, loop: Loop) -> None:
+    def _end(self, loop: FrameLoop) -> None:
         """Frames that are unbound from here on belong to another loop."""
         self._unbound = {key: each for key, each in self._unbound.items() if each is not loop}
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
         """Join the frames of all steps, if there is one of each."""
-        if not isinstance(tensors, list | tuple) or len(tensors) != STEPS:
+        if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
             return None
         marks: list[Any] = [getattr(each, _MARK, None) for each in tensors]
         if None in marks or len({number for number, _ in marks}) > 1:
             return None
-        if [step for _, step in marks] != list(range(STEPS)):
+        if [step for _, step in marks] != list(range(EXPORTED_STEPS)):
             return None
         loop, first = self.every[marks[0][0]], tensors[0]
         dim = dim if axis is None else axis
@@ -202,7 +204,7 @@ class Loops:
         attributes = {"axis": dim, "loop": loop.number, "new": int(name == "stack")}
         self._end(loop)
         return self._torch.onnx.ops.symbolic(
-            f"{DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
+            f"{LOOP_DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
         )
 
 

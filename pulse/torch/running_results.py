@@ -4,13 +4,13 @@
 import math
 from typing import Any
 
-from pulse.torch.loops import Loops
+from pulse.torch.loops import FrameLoops
 
 RUNNING = ("cumprod", "logcumsumexp", "cummax", "cummin")
 """The names of PyTorch's functions."""
 
 
-def running_result(torch: Any, loops: Loops, name: str, x: Any, dim: int, dtype: Any = None) -> Any:
+def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, dtype: Any = None) -> Any:
     """The result of ``cumprod``, ``logcumsumexp``, ``cummax`` or ``cummin`` of frames; None for other arguments.
 
     ONNX has no such operators: each is a loop whose state is the result so far.
@@ -39,7 +39,7 @@ def _log_of_sum(torch: Any, x: Any, y: Any) -> Any:
     return torch.maximum(x, y) + torch.log1p(torch.exp(-distance))
 
 
-def _extreme(torch: Any, loops: Loops, greatest: bool, x: Any, dim: int, shape: list[Any]) -> Any:
+def _extreme(torch: Any, loops: FrameLoops, greatest: bool, x: Any, dim: int, shape: list[Any]) -> Any:
     """The extreme so far and the place of its last occurrence."""
     if x.is_floating_point():
         least, most = -math.inf, math.inf

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Generator
 from typing import Any
 
-from pulse.torch.loops import Loops
+from pulse.torch.loops import FrameLoops
 from pulse.torch.silence import OwnThread
 
 OWN = "torch"
@@ -15,7 +15,7 @@ OWN = "torch"
 
 
 @contextlib.contextmanager
-def keep_sizes(torch: Any, module: Any, loops: Loops) -> Generator[None]:
+def keep_sizes(torch: Any, module: Any, loops: FrameLoops) -> Generator[None]:
     """While this lasts, ``int``, ``len``, ``range``, ``enumerate`` and quotients of sizes keep them symbolic.
 
     Python lets these functions return only numbers, so an export that passes through them fixes the length: they are
@@ -115,7 +115,7 @@ def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
     return length
 
 
-def _symbolic_range(torch: Any, owner: OwnThread, loops: Loops) -> Any:
+def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
     def steps(*arguments: Any) -> Any:
         """``range`` that keeps sizes symbolic if it has the same number of steps for every length.
 
@@ -143,7 +143,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: Loops) -> Any:
     return steps
 
 
-def _step_numbers(owner: OwnThread, loops: Loops) -> Any:
+def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
     def numbers(values: Any, start: int = 0) -> Any:
         """``enumerate`` whose numbers are the steps of a loop where the values are its frames."""
         for number, value in builtins.enumerate(values, start):

@@ -24,7 +24,7 @@ def bench(
     weights: options.Weights = None,
     activations: options.Activations = None,
     threads: options.Threads = 1,
-    every: Annotated[
+    details: Annotated[
         bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
     ] = False,
     shown: ReportOptions,
@@ -45,5 +45,5 @@ def bench(
         opened, model_options.pulse, backend, weights, threads=threads, activations=activations
     )
     with progress(f"{rounds} rounds of {steps} steps") as advance:
-        benchmark = measure_steps(opened, program, steps, rounds, every, advance)
+        benchmark = measure_steps(opened, program, steps, rounds, details, advance)
     shown.print(benchmark)

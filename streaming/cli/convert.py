@@ -62,7 +62,7 @@ def convert(
     """
     from pulse.errors import InputError
     from streaming.cli.model import open_model
-    from streaming.reports.conversion import Conversion
+    from streaming.reports.conversion import ConversionReport
     from streaming.reports.exporting import export, is_nnef
     from streaming.reports.exporting_offline import export_offline
     from streaming.reports.triton import export_triton
@@ -81,6 +81,6 @@ def convert(
         report = export(opened, pulsed, output, opset, proof.choice() if check else None)
     if triton is not None:
         report = export_triton(opened, pulsed, triton, opset, proof.choice() if check else None)
-    shown.print(Conversion(opened, pulsed, report))
+    shown.print(ConversionReport(opened, pulsed, report))
     if report is not None and report.proof is not None:
         require_proof(report.proof, f"; {output or triton} is not written (--no-check writes it unproved)")

@@ -13,12 +13,12 @@ from streaming.cli.run_request import RunRequest, find_output
 from streaming.cli.sounds import open_sounds
 from streaming.cli.standard_output import take_stdout
 from streaming.progress import progress
-from streaming.reports.file_run import FileReport, builtin_snr_db
+from streaming.reports.file_report import FileReport, builtin_snr_db
 from streaming.reports.opened_model import OpenedModel
 from streaming.routing import is_playable, sound_inputs
-from streaming.sound.file_run import stream_arrays, stream_sound
 from streaming.sound.frames import read_arrays
 from streaming.sound.output_files import OutputRoute
+from streaming.sound.sound_stream import stream_arrays, stream_sound
 from streaming.sound.source import is_stream
 from streaming.sound.target import OUTPUT_NAMES, Target
 from streaming.sound.wav_stream import StreamFormat

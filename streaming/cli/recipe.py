@@ -62,7 +62,7 @@ def recipe(
       pulse recipe first.onnx second.onnx                two models in a row, such as DTLN's
       pulse recipe model.toml --embed whole.onnx         the model of a recipe, with the recipe inside
     """
-    from streaming.cli.recipes import describe_models, embed_in, refuse_bad_use, write_recipe
+    from streaming.cli.recipe_files import describe_models, embed_in, refuse_bad_use, write_recipe
     from streaming.terminal import write_text
 
     refuse_bad_use(models, output, embed)

@@ -10,7 +10,7 @@ from pulse.oracle import oracle_of
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.rounding import round_offline
 from pulse.program.program import Program
-from streaming.deploy.library import Library, build_library
+from streaming.deploy.library import BuiltLibrary, build_library
 from streaming.reports.opened_model import OpenedModel
 
 
@@ -37,7 +37,7 @@ def build_model(
     checks: bool,
     plugins: tuple[str, ...] = (),
     external_weights: bool = False,
-) -> Library:
+) -> BuiltLibrary:
     """Build the library of a program; the offline model, if it is known, judges its test vector.
 
     external_weights  whether the weights are a file beside the library

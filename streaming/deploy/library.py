@@ -10,7 +10,7 @@ from typing import Any
 from pulse.deploy.deployed import Deployed
 from pulse.deploy.readme import readme
 from pulse.deploy.texts import fill, header, source
-from pulse.deploy.vector import Vector
+from pulse.deploy.vector import TestVector
 from pulse.errors import CompileError, WriteError
 from pulse.jit.levels import Level
 from pulse.support.record import record
@@ -26,7 +26,7 @@ ABI = "__"
 
 
 @record
-class Library(Report):
+class BuiltLibrary(Report):
     """A library that was written.
 
     deployed   the model, prepared for C
@@ -45,7 +45,7 @@ class Library(Report):
     folder: Path
     sizes: Mapping[str, int]
     needs: tuple[str, ...]
-    vector: Vector
+    vector: TestVector
     outcome: str
 
     def sections(self) -> list[Section]:
@@ -80,11 +80,11 @@ class Library(Report):
 def build_library(
     deployed: Deployed,
     target: Level,
-    vector: Vector,
+    vector: TestVector,
     folder: Path,
     checks: bool = True,
     plugins: tuple[str, ...] = (),
-) -> Library:
+) -> BuiltLibrary:
     """Build the library of a program in a folder, which is made if it is missing.
 
     checks  run the test vector, if this machine has the processor
@@ -123,7 +123,7 @@ def build_library(
             if path.is_file()
         }
         _move(result, folder)
-    return Library(
+    return BuiltLibrary(
         deployed=deployed,
         target=target,
         toolchain=toolchain,
@@ -157,7 +157,7 @@ def _link(
 
 
 def _write_texts(
-    deployed: Deployed, target: Level, needs: tuple[str, ...], vector: Vector, result: Path
+    deployed: Deployed, target: Level, needs: tuple[str, ...], vector: TestVector, result: Path
 ) -> None:
     more = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
     (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, more))

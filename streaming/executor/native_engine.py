@@ -16,7 +16,7 @@ from pulse.program.streams.state import State
 from pulse.program.table.memory import aligned_bytes
 from pulse.support.not_copyable import NotCopyable
 from streaming.executor.engine import Result
-from streaming.executor.worker import EngineThread
+from streaming.executor.engine_thread import EngineThread
 from streaming.native import slots
 from streaming.realtime import Realtime, RealtimeSetting
 

@@ -11,7 +11,7 @@ from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.support.not_copyable import NotCopyable
 from streaming.executor.engine import Result
-from streaming.executor.worker import EngineThread
+from streaming.executor.engine_thread import EngineThread
 from streaming.realtime import Realtime, RealtimeSetting
 
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.plan import Node
+from streaming.fleet.plan import Machine
 
 
 @record
@@ -21,15 +21,15 @@ class Lost:
 class Cluster(Protocol):
     """Machines and the members that run on them: workers and holders, by name."""
 
-    def nodes(self) -> Sequence[Node]:
+    def nodes(self) -> Sequence[Machine]:
         """The machines present now."""
         ...
 
-    def start_worker(self, name: str, node: Node, deployment: Deployment) -> None:
+    def start_worker(self, name: str, node: Machine, deployment: Deployment) -> None:
         """Start a worker; returns at once."""
         ...
 
-    def start_holder(self, name: str, node: Node) -> None:
+    def start_holder(self, name: str, node: Machine) -> None:
         """Start a holder of checkpoints; returns at once."""
         ...
 

@@ -11,7 +11,7 @@ from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import Drain, FleetPlan, Node, Observed, Start, make_plan
+from streaming.fleet.plan import Drain, FleetPlan, Machine, Observed, Start, make_plan
 from streaming.fleet.scaling import Load, Scaling
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import WorkerStatus
@@ -39,7 +39,7 @@ class FleetStatus:
     """
 
     table: FleetTable
-    nodes: tuple[Node, ...]
+    nodes: tuple[Machine, ...]
     workers: dict[str, WorkerStatus]
     holders: dict[str, HolderStatus]
     wanted: dict[str, int]
@@ -72,7 +72,7 @@ class FleetControl(NotCopyable):
         self._failed_s: dict[str, float] = {}
         self._statuses: dict[str, WorkerStatus] = {}
         self._holder_statuses: dict[str, HolderStatus] = {}
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, Machine] = {}
         self._wanted_workers: dict[str, int] = {}
         self._plan = FleetPlan((), {})
         self._problems = deque[str](maxlen=PROBLEMS)

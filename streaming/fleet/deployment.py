@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from streaming.fleet.stream_name import VERSION
+from streaming.fleet.stream_name import VERSION_NAME
 from streaming.serve.settings import ServerSettings, read_table
 
 
@@ -40,7 +40,7 @@ class Deployment:
     moved_per_s: float = 50.0
 
     def __post_init__(self) -> None:
-        if not VERSION.fullmatch(self.version):
+        if not VERSION_NAME.fullmatch(self.version):
             raise InputError(f"version {self.version!r}: up to 32 letters, digits, - and _")
         if not 1 <= self.least <= self.most:
             raise InputError(f"least = {self.least}, most = {self.most}: there must be 1 <= least <= most")

@@ -9,7 +9,7 @@ from streaming.fleet.table import WorkerEntry
 
 
 @record
-class Node:
+class Machine:
     """A machine of the cluster.
 
     cpus  the total CPUs that Ray counts for it
@@ -62,7 +62,7 @@ class Observed:
     wanted   version -> number of workers wanted
     """
 
-    nodes: Sequence[Node]
+    nodes: Sequence[Machine]
     workers: Sequence[WorkerEntry]
     streams: Mapping[str, int]
     leaving: Set[str]

@@ -12,7 +12,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from streaming.fleet.cluster import Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import Holder, HolderStatus, Saved
-from streaming.fleet.plan import Node
+from streaming.fleet.plan import Machine
 from streaming.fleet.table import FleetTable
 from streaming.fleet.worker import FleetWorker, Opener, WorkerStatus
 from streaming.serve.logs import log_to_stderr
@@ -170,22 +170,22 @@ class RayCluster:
         self._actors = Actors(namespace)
         self._begins: dict[str, Any] = {}
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[Machine]:
         """The machines present now."""
         return [
-            Node(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0.0))
+            Machine(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0.0))
             for each in ray.nodes()
             if each["Alive"]
         ]
 
-    def start_worker(self, name: str, node: Node, deployment: Deployment) -> None:
+    def start_worker(self, name: str, node: Machine, deployment: Deployment) -> None:
         """Start a worker; returns at once."""
         actor = self._start(
             WorkerActor, name, node, deployment.cpus, CALLS, name, node.id, node.address, self._namespace
         )
         self._begins[name] = actor.begin.remote(deployment, self._opener)
 
-    def start_holder(self, name: str, node: Node) -> None:
+    def start_holder(self, name: str, node: Machine) -> None:
         """Start a holder; returns at once."""
         self._start(HolderActor, name, node, 0, 1, self._keep_s, HOLDER_BYTES)
 
@@ -218,7 +218,7 @@ class RayCluster:
                 except RayError as error:
                     answers[name] = Lost(str(getattr(error, "cause", None) or error))
 
-    def _start(self, kind: type, name: str, node: Node, cpus: float, calls: int, *arguments: Any) -> Any:
+    def _start(self, kind: type, name: str, node: Machine, cpus: float, calls: int, *arguments: Any) -> Any:
         actor = (
             ray.remote(kind)
             .options(

@@ -6,8 +6,8 @@ import secrets
 from pulse.support.record import record
 from streaming.protocol.errors import ProtocolError
 
-VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-NAME = re.compile(rf"([0-9a-f]{{32}})\.({VERSION.pattern})")
+VERSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+STREAM_NAME = re.compile(rf"([0-9a-f]{{32}})\.({VERSION_NAME.pattern})")
 
 
 @record
@@ -29,7 +29,7 @@ class StreamName:
     @classmethod
     def of_text(cls, text: str) -> "StreamName":
         """Parse a name. Raises ProtocolError: not a name of a stream."""
-        match = NAME.fullmatch(text)
+        match = STREAM_NAME.fullmatch(text)
         if match is None:
             raise ProtocolError("resume", "no stream of this fleet has such a name", "begin a new stream")
         return cls(match[1], match[2])

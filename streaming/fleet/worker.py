@@ -8,13 +8,14 @@ from concurrent.futures import Future
 import anyio
 
 from pulse.errors import InputError
+from pulse.support.cores import core_count
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.membership import Membership
 from streaming.fleet.store import Holders, HolderStore
 from streaming.fleet.table import FleetTable
-from streaming.serve.running import core_count, loop_options
+from streaming.serve.running import loop_options
 from streaming.serve.server import Server, listen
 from streaming.serve.service import HostedProgram, Service
 from streaming.serve.settings import ServerSettings

@@ -64,7 +64,7 @@ class StreamRequest:
         return replace(self, source=None, channels_in=0)
 
 
-class OpenStream(Protocol):
+class DeviceStream(Protocol):
     """An open stream of a device."""
 
     note: str | None
@@ -104,7 +104,7 @@ class Host(Protocol):
         """
         ...
 
-    def open(self, request: StreamRequest) -> OpenStream:
+    def open(self, request: StreamRequest) -> DeviceStream:
         """Open a stream. Raises DeviceError."""
         ...
 

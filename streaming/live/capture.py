@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.jit.events import NativeEvent
 from pulse.support.not_copyable import NotCopyable
-from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
+from streaming.hosts.host import DeviceStream, Endpoint, Host, StreamRequest
 from streaming.live.memory import ring_frames
 from streaming.live.watchdog import TEARDOWN_S, stall_s
 from streaming.native import positions
@@ -56,7 +56,7 @@ class Capture(NotCopyable):
             latency=latency,
             finished=self._finish,
         )
-        self._stream: OpenStream | None = None
+        self._stream: DeviceStream | None = None
         self.event = NativeEvent()
         self.finished = False
         """Whether the device has ended by itself."""

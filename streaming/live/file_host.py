@@ -99,7 +99,7 @@ class FileHost:
 
 
 class FileStream(NotCopyable):
-    """A thread that plays a file; see ``host.OpenStream``."""
+    """A thread that plays a file; see ``host.DeviceStream``."""
 
     why_not = "it has a thread; open another one"
 

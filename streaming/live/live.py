@@ -22,7 +22,7 @@ from streaming.live.control import Control
 from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.pipeline_statistics import PipelineStatistics, delay_of, measured_latency_s
-from streaming.live.plan import Plan, Streams
+from streaming.live.plan import Plan, PlannedDevices
 from streaming.live.recorder import Recorder
 from streaming.live.virtual_clock import has_virtual_clock
 from streaming.live.watchdog import PERIOD_S, TEARDOWN_S, Watchdog
@@ -69,7 +69,7 @@ class Live(NotCopyable):
             raise InputError(f"reconnect {reconnect!r}: give keep, reset or nothing")
         self.plan, self.realtime = plan, realtime
         self.host = default_host() if host is None else host
-        self.devices = Streams(self.host, plan, program)
+        self.devices = PlannedDevices(self.host, plan, program)
         engine_config = replace(engine_config, virtual_clock=self.host.virtual_clock)
         self.pipeline = Pipeline(program, self.devices.stream_config, engine_config, constants)
         self.pipeline.set_time(round(self._now_s() * 1e9))

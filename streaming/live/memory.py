@@ -18,7 +18,7 @@ from streaming.native.control_block import RECORD_HEADER_BYTES, ControlBlock, Ga
 from streaming.native.drift import Drift
 from streaming.native.histogram import Histogram
 from streaming.native.mixing import MIX
-from streaming.native.pipeline import pump, run_pulse
+from streaming.native.pulse_loop import pump, run_pulse
 from streaming.policies import DEVICE_POLICIES
 
 RING_S = 4.0

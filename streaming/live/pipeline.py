@@ -17,7 +17,7 @@ from streaming.live.resamplers import Resamplers
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import RECORD_HEADER_BYTES, header_at
-from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
+from streaming.native.pulse_loop import call_pipeline, next_pulse, pump, run_pulse
 
 
 @record

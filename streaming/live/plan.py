@@ -4,7 +4,7 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.record import record
 from streaming.errors import DeviceError
-from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, StreamRequest
+from streaming.hosts.host import DeviceStream, Endpoint, Finished, Host, StreamRequest
 from streaming.live.config import StreamConfig
 from streaming.live.input_routing import route_inputs
 from streaming.live.pipeline import Pipeline
@@ -48,7 +48,7 @@ class Plan:
             raise InputError(f"blocks of {self.block_frames} frames: give 0 or more")
 
 
-class Streams:
+class PlannedDevices:
     """The devices of a plan, and the open streams on them.
 
     program  the program to feed
@@ -91,7 +91,7 @@ class Streams:
         )
         self.in_callback = False
         """Whether a callback of a stopped device has not returned, and may still use the pipeline."""
-        self._open: list[OpenStream] = []
+        self._open: list[DeviceStream] = []
 
     @property
     def may_end(self) -> bool:

@@ -1,4 +1,4 @@
-"""Resamplers: from the device's rate to the model's, and back."""
+"""The two resamplers of a live stream, made by ``native.resample``: from the device's rate to the model's, and back."""
 
 from fractions import Fraction
 

@@ -53,7 +53,7 @@ class _Host(Protocol):
 
 
 class VirtualStream(NotCopyable):
-    """An open stream of a virtual device; see ``host.OpenStream``."""
+    """An open stream of a virtual device; see ``host.DeviceStream``."""
 
     why_not = "it is open on one host; open another one"
 

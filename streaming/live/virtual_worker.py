@@ -5,7 +5,7 @@ from typing import Protocol
 
 from pulse.support.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
-from streaming.native.pipeline import pump
+from streaming.native.pulse_loop import pump
 
 _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 

@@ -8,7 +8,7 @@ from pulse.support.wording import spell
 from streaming.errors import DeviceError
 from streaming.live.control import Control
 from streaming.live.pipeline import Pipeline
-from streaming.live.plan import Streams
+from streaming.live.plan import PlannedDevices
 from streaming.native.control_block import LIMIT_REACHED, WAS_LATE
 
 PERIOD_S = 0.1
@@ -28,7 +28,7 @@ def stall_s(block_frames: int, rate_hz: int) -> float:
 class Watchdog:
     """Watches the counters of a pipeline.
 
-    streams    the devices
+    devices    the planned devices
     control    the pipeline's control
     reconnect  None, ``keep`` or ``reset``; see ``Live``
     now_s      a function that returns the time in seconds
@@ -37,7 +37,7 @@ class Watchdog:
     def __init__(
         self,
         pipeline: Pipeline,
-        streams: Streams,
+        devices: PlannedDevices,
         control: Control,
         reconnect: str | None,
         now_s: Callable[[], float],
@@ -47,7 +47,7 @@ class Watchdog:
         self.reopened = 0
         self.events: tuple[str, ...] = ()
         """The latest events, each with the seconds since the start."""
-        self._pipeline, self._streams, self._control = pipeline, streams, control
+        self._pipeline, self._devices, self._control = pipeline, devices, control
         self._reconnect, self._now_s = reconnect, now_s
         self._started_s = now_s()
         self._ended = threading.Event()
@@ -99,10 +99,10 @@ class Watchdog:
                     f"the model has had its most frames, {limit}: reset it before, or convert it for more"
                 )
             )
-        elif self._streams.in_callback:
+        elif self._devices.in_callback:
             self.end(
                 DeviceError(
-                    f"{self._streams.source.name}: the device was told to stop and has not returned from a block, so "
+                    f"{self._devices.source.name}: the device was told to stop and has not returned from a block, so "
                     "no other may be opened beside it; start this program again"
                 )
             )
@@ -120,7 +120,7 @@ class Watchdog:
         callbacks, now_s = self._activity(), self._now_s()
         if all(new != old for new, old in zip(callbacks, self._callbacks)):
             self._callbacks, self._seen_s, self._called = callbacks, now_s, True
-        if self._streams.may_end:
+        if self._devices.may_end:
             if self._finished:
                 self.end(self._failure)
         elif self._finished:
@@ -133,16 +133,16 @@ class Watchdog:
         self.stalls += 1
         self._note(f"the device {what}")
         if self._reconnect is None:  # reported before the device is stopped, which may take long
-            name, way_out = self._streams.source.name, spell("reconnect")
+            name, way_out = self._devices.source.name, spell("reconnect")
             self.end(
                 DeviceError(
                     f"{name}: the device {what}; is it unplugged, or its server down? {way_out} opens it again when it "
                     "is back"
                 )
             )
-        if not self._streams.stop(TEARDOWN_S):
+        if not self._devices.stop(TEARDOWN_S):
             self._note("it does not answer any more; left alone")
-        if self._streams.in_callback:  # the callback may be computing: a command would wait for it in vain
+        if self._devices.in_callback:  # the callback may be computing: a command would wait for it in vain
             return
         self._computing = self._control.running
         self._control.running = self._computing and self._pipeline.engine_config.engine == "worker"
@@ -168,7 +168,7 @@ class Watchdog:
         try:
             self._control.restart()
             self._control.running = self._computing  # before a callback may compute during a command
-            self._streams.reopen(self._pipeline, self.note_end)
+            self._devices.reopen(self._pipeline, self.note_end)
         except PulseError as error:
             self._control.running = waiting
             if str(error) != self._reason:

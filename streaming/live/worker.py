@@ -4,7 +4,7 @@ import threading
 
 from pulse.support.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
-from streaming.native.pipeline import work
+from streaming.native.pulse_loop import work
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread, share_priority
 
 

@@ -1,5 +1,5 @@
 """The protocol between a server of streams and its clients, see docs/protocol.md: data only, without any I/O."""
 
-VERSION = 1
+PROTOCOL_VERSION = 1
 SUBPROTOCOL = "pulse.v1"
 PATH = "/v1/stream"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from pulse.support.record import record
-from streaming.protocol import VERSION
+from streaming.protocol import PROTOCOL_VERSION
 from streaming.protocol.errors import ProtocolError
 
 FORMATS = ("pcm16", "f32", "opus")
@@ -89,8 +89,8 @@ class Hello:
         """Read a hello. Raises ProtocolError: a field is wrong."""
         if message["type"] != "hello":
             raise _wrong(f"the first message has type {message['type']!r}", 'begin with {"type": "hello"}')
-        if message.get("version", VERSION) != VERSION:
-            raise _wrong(f"version {message['version']!r}", f"this server speaks version {VERSION}")
+        if message.get("version", PROTOCOL_VERSION) != PROTOCOL_VERSION:
+            raise _wrong(f"version {message['version']!r}", f"this server speaks version {PROTOCOL_VERSION}")
         format = _text(message, "format") or "f32"
         if format not in FORMATS:
             raise _wrong(f"format {format!r}", f"the formats are {', '.join(FORMATS)}")
@@ -127,7 +127,7 @@ class Hello:
             "confirms": self.confirms or None,
         }
         values = {name: value for name, value in fields.items() if value is not None}
-        return {"type": "hello", "version": VERSION, **values}
+        return {"type": "hello", "version": PROTOCOL_VERSION, **values}
 
 
 def _is_texts(value: object) -> bool:

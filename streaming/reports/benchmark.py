@@ -29,7 +29,7 @@ class Benchmark(Report):
     rounds   the latency of each round
     total    the latency of all rounds
     profile  None if the backend has no instructions
-    every    whether the text includes nodes and instructions
+    details  whether the text includes nodes and instructions
     """
 
     opened: OpenedModel
@@ -38,7 +38,7 @@ class Benchmark(Report):
     rounds: tuple[Latency, ...]
     total: Latency
     profile: Profile | None
-    every: bool = False
+    details: bool = False
 
     def sections(self) -> list[Section]:
         """Percentiles, a histogram, and the profile."""
@@ -64,7 +64,7 @@ class Benchmark(Report):
             )
         ]
         if self.profile is not None:
-            profile = profile_sections(self.profile, self.every)
+            profile = profile_sections(self.profile, self.details)
         return [
             Pairs(pairs),
             Table("latency of a step", COLUMNS, rows, range(1, 8)),
@@ -94,7 +94,7 @@ def measure_steps(
     program: Program,
     steps: int,
     rounds: int,
-    every: bool = False,
+    details: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Benchmark:
     """Time ``rounds`` rounds of ``steps`` steps, each on a new stream, then profile the steps."""
@@ -106,7 +106,7 @@ def measure_steps(
         advance(number, rounds)
     state = _new_state(program, np.random.default_rng(0))
     profile = state.profile(PROFILE_STEPS) if hasattr(state, "profile") else None
-    return Benchmark(opened, program, steps, tuple(each), total, profile, every)
+    return Benchmark(opened, program, steps, tuple(each), total, profile, details)
 
 
 def _measure(program: Program, steps: int, latency: Latency) -> None:

@@ -14,7 +14,7 @@ NODE_COLUMNS = ("node", "op", "detail", "fact")
 
 
 @record
-class Conversion(Report):
+class ConversionReport(Report):
     """A model in pulses, and the file written from it; None if there is none."""
 
     opened: OpenedModel

@@ -33,8 +33,8 @@ def profile_dict(profile: Profile | None) -> dict[str, Any]:
     }
 
 
-def profile_sections(profile: Profile, every: bool) -> list[Section]:
-    """The ops; where ``every`` is wanted, the nodes and all instructions too."""
+def profile_sections(profile: Profile, details: bool) -> list[Section]:
+    """The ops; where ``details`` is set, the nodes and all instructions too."""
     part_counts = [row.parts for row in profile if row.parts > 1]
     parts = (
         f" {len(part_counts)} of {len(profile)} rows run in parts, on {max(part_counts)} threads."
@@ -47,7 +47,7 @@ def profile_sections(profile: Profile, every: bool) -> list[Section]:
         "dim",
     )
     ops = _table("ops", ("op", "rows"), [((row.op, str(row.instructions)), row) for row in profile.by("op")])
-    if not every:
+    if not details:
         return [step, ops, Text("nodes and instructions: --profile", "dim")]
     nodes = [((row.node, str(row.instructions)), row) for row in profile.by("node")]
     instructions = [((row.node, row.op, _kernel(row)), row) for row in _most_expensive(profile)]

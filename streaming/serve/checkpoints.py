@@ -18,7 +18,7 @@ from streaming.protocol.errors import ProtocolError
 from streaming.protocol.frames import HEADER
 
 MAGIC = b"pulse/checkpoint/3\n"
-NAME = re.compile(r"[0-9a-f]{32}")
+CHECKPOINT_NAME = re.compile(r"[0-9a-f]{32}")
 LENGTH = struct.Struct("<I")
 LONGEST_HEAD = 1 << 16
 SUFFIX = ".checkpoint"
@@ -152,6 +152,6 @@ class CheckpointFolder(NotCopyable):
 
     def _files(self, name: str) -> list[Path]:
         """The files of a stream, newest last."""
-        if not NAME.fullmatch(name):
+        if not CHECKPOINT_NAME.fullmatch(name):
             raise ProtocolError("resume", "no checkpoint has such a name", "begin a new stream")
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))

@@ -16,13 +16,13 @@ import anyio.to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from pulse.support.not_copyable import NotCopyable
-from streaming.protocol import SUBPROTOCOL, VERSION
+from streaming.protocol import PROTOCOL_VERSION, SUBPROTOCOL
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.stream import Answer, Message
-from streaming.serve.lanes.turn import Step
+from streaming.serve.lanes.turn import TurnTimes
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.pace import Pace
 from streaming.serve.placement import CheckpointStore, Placement
@@ -83,7 +83,7 @@ class Connection(NotCopyable):
         self._unconfirmed = Unconfirmed(confirms=False)
         self._scope = anyio.CancelScope()
         self._ending: ProtocolError | None = None
-        self._outbox: deque[tuple[bytes | str | ProtocolError, Step | None]] = deque()
+        self._outbox: deque[tuple[bytes | str | ProtocolError, TurnTimes | None]] = deque()
         self._protocol = protocol_of(socket)
         self._pace = Pace(limits, None)
         self._to_save = anyio.Event()
@@ -200,7 +200,7 @@ class Connection(NotCopyable):
     def _ready(self, stream: OpenStream) -> Message:
         return {
             "type": "ready",
-            "version": VERSION,
+            "version": PROTOCOL_VERSION,
             "stream": self.id,
             **stream.as_dict(),
             **({"resume": self._stream_name, "confirms": True} if self._stream_name else {}),
@@ -293,7 +293,7 @@ class Connection(NotCopyable):
             self._unsaved = self._unconfirmed.complete(answer.checkpoint)
             self._to_save.set()
 
-    def _send(self, messages: Sequence[Message], step: Step | None) -> None:
+    def _send(self, messages: Sequence[Message], step: TurnTimes | None) -> None:
         """Send messages: at once if no others are waiting, else after those."""
         if self._outbox or not self._protocol.is_writable or not messages:
             for number, message in enumerate(messages, 1):
@@ -303,7 +303,7 @@ class Connection(NotCopyable):
         self._counts["messages_out"] += len(messages)
         self._note_sent(step)
 
-    def _push(self, message: Message | ProtocolError, step: Step | None = None) -> None:
+    def _push(self, message: Message | ProtocolError, step: TurnTimes | None = None) -> None:
         """Send a message, or end the stream with an error, after all waiting messages."""
         data = message if isinstance(message, ProtocolError) else _message_data(message)
         self._outbox.append((data, step))
@@ -331,7 +331,7 @@ class Connection(NotCopyable):
             self._stalled = False
             self.stream.wake()
 
-    def _note_sent(self, step: Step | None) -> None:
+    def _note_sent(self, step: TurnTimes | None) -> None:
         if step is not None and self.stream is not None:
             self.stream.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 

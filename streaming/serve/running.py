@@ -1,7 +1,6 @@
 """Runs a server with its settings, for the command line."""
 
 import logging
-import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -9,6 +8,7 @@ from ipaddress import ip_address
 import anyio
 
 from pulse.errors import InputError
+from pulse.support.cores import core_count
 from streaming.serve.logs import log_to_stderr
 from streaming.serve.server import Server, listen, url_of
 from streaming.serve.service import HostedProgram, Service
@@ -37,11 +37,6 @@ def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], leve
 def loop_options() -> dict[str, bool]:
     """The options of anyio for a server: the event loop of uvloop, if it is installed."""
     return {"use_uvloop": find_spec("uvloop") is not None}
-
-
-def core_count() -> int:
-    """The number of cores that the process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _is_local(address: str) -> bool:

@@ -12,8 +12,8 @@ from streaming.latency import Latency, LatencySummary
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, StatisticsSummary
 
-FORMAT = "pulse live statistics"
-VERSION = 1
+LINES_FORMAT = "pulse live statistics"
+LINES_VERSION = 1
 HEADER, INTERVAL, SUMMARY = "header", "interval", "summary"
 TIMES = ("total", "waiting", "compute", "callback", "interval")
 """The histograms of statistics."""

@@ -15,12 +15,12 @@ from pulse.support.record import record
 from streaming.latency import Latency
 from streaming.stats.decoding import MisfitError, decoder
 from streaming.stats.lines import (
-    FORMAT,
     HEADER,
     INTERVAL,
+    LINES_FORMAT,
+    LINES_VERSION,
     SUMMARY,
     TIMES,
-    VERSION,
     HistogramLine,
     Interval,
     StatsHeader,
@@ -152,11 +152,11 @@ class _Reader:
         if first is None:
             raise InputError(f"{self.path}: is empty; {MADE_BY}")
         number, line = first
-        if line.get("format") != FORMAT or line.get("line") != HEADER:
+        if line.get("format") != LINES_FORMAT or line.get("line") != HEADER:
             raise self.foreign()
-        if line.get("version") != VERSION:
+        if line.get("version") != LINES_VERSION:
             raise InputError(
-                f"{self.path}: is of version {line.get('version')!r} of the format, this one reads {VERSION}; "
+                f"{self.path}: is of version {line.get('version')!r} of the format, this one reads {LINES_VERSION}; "
                 "use the pulse that wrote it, or a newer one"
             )
         header = self.decode(StatsHeader, line, number)

@@ -12,12 +12,12 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.atomic_files import write_error
 from streaming.latency import Latency
 from streaming.stats.lines import (
-    FORMAT,
     HEADER,
     INTERVAL,
+    LINES_FORMAT,
+    LINES_VERSION,
     SUMMARY,
     TIMES,
-    VERSION,
     HistogramLine,
     Interval,
     IntervalLine,
@@ -62,7 +62,9 @@ class StatsWriter(NotCopyable):
         self._computed_s = 0.0
         self._seen_s = 0.0
         start_time = datetime.now().astimezone().isoformat(timespec="milliseconds")
-        reason = self._write(HEADER, StatsHeader(FORMAT, VERSION, start_time, interval_s, setup, versions()))
+        reason = self._write(
+            HEADER, StatsHeader(LINES_FORMAT, LINES_VERSION, start_time, interval_s, setup, versions())
+        )
         if reason is not None:
             self._file.close()
             raise write_error(path, reason)

@@ -9,7 +9,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
 from pulse.ops.recurrent import Recurrent
-from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
+from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.time_position import Range
 from tests.invariants.builder import MOST_CHANNELS, Builder
@@ -27,7 +27,7 @@ def _recur(b: Builder, x: OutletId, hidden: int, reverse: bool) -> OutletId:
     """A layer over x [L, B, I] with constant weights, perhaps with an initial state for all sequences."""
     features = int(b.graph.fact(x).shape[2])
     op = _layer(b, hidden, reverse)
-    rows = GATES[op.cell.kind] * hidden
+    rows = GATE_COUNTS[op.cell.kind] * hidden
     shapes = [(rows, features), (rows, hidden), (2 * rows,), *[(1, hidden)] * len(op.optional)]
     return b.add(op, x, *(b.constant(b.numbers(shape, 0.4)) for shape in shapes))
 

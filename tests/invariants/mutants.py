@@ -24,7 +24,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.op import Op
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
+from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.source import Const
 from pulse.ops.stateful import OnPulses, Stateful
@@ -74,7 +74,7 @@ def recurrent(kind: CellKind) -> PulsedModel:
     s = Sketch(2, x="T,1,3")
     more = (Activation("sigmoid"), Activation("tanh"), Activation("tanh"))
     op = Recurrent(Cell(kind, more[: 2 if kind == "gru" else 3]), 4, False, None, ())
-    rows = GATES[kind] * 4
+    rows = GATE_COUNTS[kind] * 4
     weights = [s.constant(0.5 * s.taps(*shape)) for shape in ((rows, 3), (rows, 4), (2 * rows,))]
     y = s.add("layer", op, s["x"], *weights)
     return pulsify(s.model(y, OutletId(y.node, 1), names=["y", "last"]), pulse=3)

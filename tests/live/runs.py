@@ -16,7 +16,7 @@ from bench.live.server import JackServer, jack_server
 from bench.models.amplifier import amplifier
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.hosts.host import OpenStream
+from streaming.hosts.host import DeviceStream
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live import EngineConfig, Live, Plan
 from streaming.routing import Route
@@ -124,7 +124,7 @@ def cancelled(engine: str, pulse_frames: int) -> None:
         with live:
             host = PortAudio()
             inputs = sorted(port for port in server.ports() if port.startswith("PortAudio:in_"))
-            players: list[tuple[Cassette, OpenStream]] = []
+            players: list[tuple[Cassette, DeviceStream]] = []
             for sound, port in zip(sounds, inputs):
                 cassette, before = Cassette(sound), server.ports()
                 player = host.open(

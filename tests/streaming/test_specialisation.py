@@ -32,7 +32,7 @@ for name in ("LEAST_GAIN", "LEAST_GAIN_OF_KERNEL", "LEAST_SHARE"):
 """
 """A busy machine measures anything: take special rows however fast they are."""
 WAIT = "while not os.path.exists('go'): time.sleep(0.01)\n"
-SERVE = "from streaming.specialisation import serve; serve()\n"
+SERVE = "from streaming.specialisation import serve_requests; serve_requests()\n"
 PULSES = 8
 
 Stub = Callable[[str], None]

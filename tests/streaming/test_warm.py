@@ -138,7 +138,7 @@ def begun(monkeypatch):
     """Two processors, functions that nobody has compiled in this process, and the processes that begin."""
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
-    monkeypatch.setattr(warming, "processors", lambda: 2)
+    monkeypatch.setattr(warming, "core_count", lambda: 2)
     for one in (*STEPPING, *(KERNELS[name] for name in ("tick", "move", "fill"))):
         monkeypatch.setattr(one, "loaded_address", None)
         monkeypatch.setattr(one, "unkept", None)
@@ -242,7 +242,7 @@ from streaming import warming
 def mine(row: Tick):
     pass
 
-warming.processors = lambda: 2
+warming.core_count = lambda: 2
 begun, begin = [], warming.begin_process
 def counted():
     begun.append(begin())
@@ -302,7 +302,7 @@ def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun, alone):
 
     monkeypatch.setattr(warming, "progress", shown)
     if alone == "one processor":
-        monkeypatch.setattr(warming, "processors", lambda: 1)
+        monkeypatch.setattr(warming, "core_count", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
     warming.compile_in_parallel()(["tick", "move", "fill"])
     assert seen == [(number, 5) for number in range(1, 6)]

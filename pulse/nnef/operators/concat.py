@@ -3,11 +3,11 @@
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 
 @writes("Concat")
-def write_concat(w: NodeWriter) -> Name:
+def write_concat(w: OperationWriter) -> Name:
     parts = [slot for slot in range(len(w.inputs)) if 0 not in w.scope.fact(w.inputs[slot])[1]]
     if len(parts) == 1:
         return w.emit("copy", w.x(parts[0]))

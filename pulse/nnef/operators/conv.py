@@ -8,10 +8,10 @@ from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.read.signatures import WINDOW
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 
-def window(w: NodeWriter, spatial: int) -> dict[str, Any]:
+def window(w: OperationWriter, spatial: int) -> dict[str, Any]:
     """Padding, stride and dilation as NNEF's arguments."""
     pads = list(w.attribute("pads", [0] * 2 * spatial))
     if w.attribute("auto_pad", "NOTSET") != "NOTSET":
@@ -23,7 +23,7 @@ def window(w: NodeWriter, spatial: int) -> dict[str, Any]:
     }
 
 
-def _bias(w: NodeWriter) -> list[Expression]:
+def _bias(w: OperationWriter) -> list[Expression]:
     """NNEF's bias is [1, C]."""
     if not w.has(2):
         return []
@@ -32,14 +32,14 @@ def _bias(w: NodeWriter) -> list[Expression]:
 
 
 @writes("Conv")
-def write_conv(w: NodeWriter) -> Name:
+def write_conv(w: OperationWriter) -> Name:
     groups = int(w.attribute("group", 1))
     spatial = w.rank() - 2
     return w.emit("conv", w.x(), w.x(1), *_bias(w), **window(w, spatial), groups=groups, border="constant")
 
 
 @writes("ConvTranspose")
-def write_transpose(w: NodeWriter) -> Name:
+def write_transpose(w: OperationWriter) -> Name:
     """With the filter as tract stores it: the output's channels first, unlike NNEF."""
     groups, spatial = int(w.attribute("group", 1)), w.rank() - 2
     filter = w.known_value(1)

@@ -5,11 +5,11 @@ import numpy as np
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 
 @writes("CumSum")
-def write_sum(w: NodeWriter) -> Name:
+def write_sum(w: OperationWriter) -> Name:
     (axis,) = w.integers(1, "axis")
     exclusive, reverse = (bool(w.attribute(name, 0)) for name in ("exclusive", "reverse"))
     return w.emit("tract_core_cumsum", w.x(), axis=axis % w.rank(), exclusive=exclusive, reverse=reverse)

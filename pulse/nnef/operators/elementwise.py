@@ -8,7 +8,7 @@ from pulse.facts import DType
 from pulse.nnef.read.node import SINGLE, TRUTH, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 from pulse.ops.elementwise_functions import ELEMENTWISE, Row
 from pulse.support.printable import printable
 
@@ -25,12 +25,12 @@ SAME = {"Identity": "copy"} | {kind: name for kind, name in NAMES.items() if kin
 
 
 @writes(*SAME)
-def write_same(w: NodeWriter) -> Name:
+def write_same(w: OperationWriter) -> Name:
     return w.emit(SAME[w.kind], *w.operands())
 
 
 @writes("Mul")
-def write_product(w: NodeWriter) -> Name:
+def write_product(w: OperationWriter) -> Name:
     """A position times a constant becomes a sum.
 
     tract 0.23 takes an integer factor for a mask of the other operand, and then refuses the scan that carries it.
@@ -49,7 +49,7 @@ def write_product(w: NodeWriter) -> Name:
     return w.emit("mul", *w.operands())
 
 
-def _times(w: NodeWriter, x: Name, factor: int) -> Name:
+def _times(w: OperationWriter, x: Name, factor: int) -> Name:
     """Multiply by an integer through doubling, from the highest bit on."""
     if factor == 1:
         return w.emit("copy", x)
@@ -63,7 +63,7 @@ def _times(w: NodeWriter, x: Name, factor: int) -> Name:
 
 
 @writes(*FOLDED)
-def write_folded(w: NodeWriter) -> Name:
+def write_folded(w: OperationWriter) -> Name:
     total, *rest = w.operands()
     if not rest:
         return w.emit("copy", total)
@@ -74,7 +74,7 @@ def write_folded(w: NodeWriter) -> Name:
 
 
 @writes("Mean")
-def write_mean(w: NodeWriter) -> Name:
+def write_mean(w: OperationWriter) -> Name:
     total, *rest = w.operands()
     for number, each in enumerate(rest, 1):
         total = w.emit("add", total, each, suffix=f"with{number}")
@@ -82,12 +82,12 @@ def write_mean(w: NodeWriter) -> Name:
 
 
 @writes("Reciprocal")
-def write_reciprocal(w: NodeWriter) -> Name:
+def write_reciprocal(w: OperationWriter) -> Name:
     return w.emit("div", w.number(1, w.dtype()), w.x())
 
 
 @writes("Mod")
-def write_mod(w: NodeWriter) -> Name:
+def write_mod(w: OperationWriter) -> Name:
     """The remainder has the divisor's sign; with ``fmod`` the dividend's, as tract's division rounds."""
     x, y = w.operands()
     dtype = w.dtype()
@@ -107,12 +107,12 @@ def write_mod(w: NodeWriter) -> Name:
 
 
 @writes("BitShift")
-def write_shift(w: NodeWriter) -> Name:
+def write_shift(w: OperationWriter) -> Name:
     return w.emit("tract_shl" if w.attribute("direction", "") == "LEFT" else "tract_shr", *w.operands())
 
 
 @writes("Cast")
-def write_cast(w: NodeWriter) -> Name:
+def write_cast(w: OperationWriter) -> Name:
     source, target = w.dtype(), w.made_dtype()
     if target == np.bool_ and source != np.bool_:
         return w.emit("ne", w.x(), w.number(0, source, "zero"))
@@ -123,12 +123,12 @@ PARAMS = {row.names.onnx: row.names.params for row in ELEMENTWISE.values() if ro
 """Operator of ONNX -> its attributes and their defaults."""
 
 
-def _params(w: NodeWriter) -> list[float]:
+def _params(w: OperationWriter) -> list[float]:
     return [w.attribute(name, default) for name, default in PARAMS[w.kind].items()]
 
 
 @writes("LeakyRelu", "PRelu")
-def write_sloped(w: NodeWriter) -> Name:
+def write_sloped(w: OperationWriter) -> Name:
     rank = w.made_rank()
     x = w.operand(0, rank)
     slope = w.operand(1, rank) if w.kind == "PRelu" else w.number(_params(w)[0], w.dtype())
@@ -136,7 +136,7 @@ def write_sloped(w: NodeWriter) -> Name:
     return w.emit("select", below, w.emit("mul", x, slope, suffix="scaled"), x)
 
 
-def _exponential(w: NodeWriter, scale: float, divisor: float, gain: float) -> Name:
+def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) -> Name:
     """``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``.
 
     Near 0, ``exp(a) - 1`` is ``2 t / (1 - t)`` of ``t = tanh(a / 2)``, which loses nothing.
@@ -157,25 +157,25 @@ def _exponential(w: NodeWriter, scale: float, divisor: float, gain: float) -> Na
 
 
 @writes("Elu")
-def write_elu(w: NodeWriter) -> Name:
+def write_elu(w: OperationWriter) -> Name:
     (alpha,) = _params(w)
     return _exponential(w, alpha, 1, 1)
 
 
 @writes("Selu")
-def write_selu(w: NodeWriter) -> Name:
+def write_selu(w: OperationWriter) -> Name:
     alpha, gamma = _params(w)
     return _exponential(w, alpha, 1, gamma)
 
 
 @writes("Celu")
-def write_celu(w: NodeWriter) -> Name:
+def write_celu(w: OperationWriter) -> Name:
     (alpha,) = _params(w)
     return _exponential(w, alpha, alpha, 1)
 
 
 @writes("Sigmoid")
-def write_sigmoid(w: NodeWriter) -> Name:
+def write_sigmoid(w: OperationWriter) -> Name:
     """In exponentials: tract's own sigmoid of -20 is 200 times too large."""
     power = w.emit("exp", w.emit("neg", w.x(), suffix="neg"), suffix="exp")
     one = w.number(1, w.dtype())
@@ -183,7 +183,7 @@ def write_sigmoid(w: NodeWriter) -> Name:
 
 
 @writes("Tanh")
-def write_tanh(w: NodeWriter) -> Name:
+def write_tanh(w: OperationWriter) -> Name:
     """Near 0 tract's tanh; farther out exponentials, because tract's is off by 10 units in the last place there."""
     x, one = w.x(), w.number(1, w.dtype())
     size = w.emit("abs", x, suffix="abs")
@@ -199,7 +199,7 @@ def write_tanh(w: NodeWriter) -> Name:
 
 
 @writes("Softplus")
-def write_softplus(w: NodeWriter) -> Name:
+def write_softplus(w: OperationWriter) -> Name:
     """``max(x, 0) + log(1 + exp(-|x|))``, which does not overflow."""
     x, dtype = w.x(), w.dtype()
     small = w.emit("exp", w.emit("neg", w.emit("abs", x, suffix="abs"), suffix="neg"), suffix="exp")
@@ -208,7 +208,7 @@ def write_softplus(w: NodeWriter) -> Name:
 
 
 @writes("Softsign")
-def write_softsign(w: NodeWriter) -> Name:
+def write_softsign(w: OperationWriter) -> Name:
     x = w.x()
     return w.emit(
         "div", x, w.emit("add", w.emit("abs", x, suffix="abs"), w.number(1, w.dtype()), suffix="sum")
@@ -216,19 +216,19 @@ def write_softsign(w: NodeWriter) -> Name:
 
 
 @writes("ThresholdedRelu")
-def write_thresholded(w: NodeWriter) -> Name:
+def write_thresholded(w: OperationWriter) -> Name:
     dtype = w.dtype()
     above = w.emit("gt", w.x(), w.number(_params(w)[0], dtype), suffix="above")
     return w.emit("select", above, w.x(), w.number(0, dtype, "zero"))
 
 
 @writes("HardSigmoid")
-def write_hard_sigmoid(w: NodeWriter) -> Name:
+def write_hard_sigmoid(w: OperationWriter) -> Name:
     alpha, beta = _params(w)
     return _hard_sigmoid(w, alpha, beta, "")
 
 
-def _hard_sigmoid(w: NodeWriter, alpha: float, beta: float, suffix: str) -> Name:
+def _hard_sigmoid(w: OperationWriter, alpha: float, beta: float, suffix: str) -> Name:
     dtype = w.dtype()
     line = w.emit("mul", w.x(), w.number(alpha, dtype, "slope"), suffix="scaled")
     line = w.emit("add", line, w.number(beta, dtype, "shift"), suffix="line")
@@ -237,7 +237,7 @@ def _hard_sigmoid(w: NodeWriter, alpha: float, beta: float, suffix: str) -> Name
 
 
 @writes("HardSwish")
-def write_hard_swish(w: NodeWriter) -> Name:
+def write_hard_swish(w: OperationWriter) -> Name:
     return w.emit("mul", w.x(), _hard_sigmoid(w, 1 / 6, 0.5, "gate"))
 
 

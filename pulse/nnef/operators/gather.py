@@ -7,10 +7,10 @@ import numpy as np
 from pulse.nnef.read.node import LONG, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 
-def from_the_start(w: NodeWriter, axes: Sequence[int]) -> Name:
+def from_the_start(w: OperationWriter, axes: Sequence[int]) -> Name:
     """The second input, indices into these axes along its last axis, counted from the start of each axis.
 
     Indices of one axis need no last axis.
@@ -29,14 +29,14 @@ def from_the_start(w: NodeWriter, axes: Sequence[int]) -> Name:
 
 
 @writes("Gather", "GatherElements")
-def write_gather(w: NodeWriter) -> Name:
+def write_gather(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
     operator = "tract_core_gather" if w.kind == "Gather" else "tract_core_gather_elements"
     return w.emit(operator, w.x(), from_the_start(w, [axis]), axis=axis)
 
 
 @writes("GatherND")
-def write_gather_nd(w: NodeWriter) -> Name:
+def write_gather_nd(w: OperationWriter) -> Name:
     batch = int(w.attribute("batch_dims", 0))
     index = from_the_start(w, range(batch, batch + w.sizes(1)[-1]))
     return w.emit("tract_core_gather_nd", w.x(), index, batch_dims=batch)

@@ -3,12 +3,12 @@
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 from pulse.support.printable import printable
 
 
 @writes("MatMul")
-def write_matmul(w: NodeWriter) -> Name:
+def write_matmul(w: OperationWriter) -> Name:
     """Both sides with equally many axes; a vector gets the axis that ONNX adds to it."""
     if w.dtype().kind != "f":
         raise w.error("have matrix products of floats only", "give the node floats")

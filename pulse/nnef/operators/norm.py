@@ -5,17 +5,17 @@ import numpy as np
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 
 @writes("Softmax", "LogSoftmax")
-def write_softmax(w: NodeWriter) -> Name:
+def write_softmax(w: OperationWriter) -> Name:
     operator = "softmax" if w.kind == "Softmax" else "tract_core_log_softmax"
     return w.emit(operator, w.x(), axes=[w.axis(-1, w.rank())])
 
 
 @writes("LayerNormalization")
-def write_layer(w: NodeWriter) -> Name:
+def write_layer(w: OperationWriter) -> Name:
     rank = w.rank()
     axes = [*range(w.axis(-1, rank), rank)]
     x = w.x()

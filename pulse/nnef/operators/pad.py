@@ -5,13 +5,13 @@ import numpy as np
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 BORDERS = {"constant": "constant", "reflect": "reflect", "edge": "replicated"}
 
 
 @writes("Pad")
-def write_pad(w: NodeWriter) -> Name:
+def write_pad(w: OperationWriter) -> Name:
     rank, pads = w.rank(), w.integers(1, "pads")
     axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(rank)]
     padding = [(0, 0)] * rank
@@ -34,7 +34,7 @@ def write_pad(w: NodeWriter) -> Name:
     return w.emit("pad", w.x(), padding=[*padding], border="constant", value=number)
 
 
-def _pad_by_joining(w: NodeWriter, padding: list[tuple[int, int]], number: float) -> Name:
+def _pad_by_joining(w: OperationWriter, padding: list[tuple[int, int]], number: float) -> Name:
     """Pad with a value that the text cannot express, by joining constants before and after."""
     x, sizes = w.x(), list(w.sizes())
     for axis, (before, after) in enumerate(padding):

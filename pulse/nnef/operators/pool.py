@@ -10,10 +10,10 @@ from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.read.signatures import WINDOW
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 
-def _arguments(w: NodeWriter) -> dict[str, Any]:
+def _arguments(w: OperationWriter) -> dict[str, Any]:
     """Windows with entries for the first two axes, which pools have in NNEF."""
     spatial = w.rank() - 2
     if w.attribute("ceil_mode", 0):
@@ -31,21 +31,21 @@ def _arguments(w: NodeWriter) -> dict[str, Any]:
 
 
 @writes("MaxPool")
-def write_max(w: NodeWriter) -> Name:
+def write_max(w: OperationWriter) -> Name:
     if w.makes(1):
         raise w.error("count the places of a pool otherwise", "leave out the second output")
     return w.emit("max_pool", w.x(), **_arguments(w), border="ignore")
 
 
 @writes("AveragePool")
-def write_average(w: NodeWriter) -> Name:
+def write_average(w: OperationWriter) -> Name:
     """The border determines whether the padding counts."""
     border = "constant" if w.attribute("count_include_pad", 0) else "ignore"
     return w.emit("box", w.x(), **_arguments(w), border=border, normalize=True)
 
 
 @writes("LpPool")
-def write_power(w: NodeWriter) -> Name:
+def write_power(w: OperationWriter) -> Name:
     x, dtype, power = w.emit("abs", w.x(), suffix="abs"), w.dtype(), int(w.attribute("p", 2))
     if power == 1:
         return w.emit("box", x, **_arguments(w), border="constant", normalize=False)

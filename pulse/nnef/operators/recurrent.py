@@ -11,8 +11,8 @@ from pulse.errors import WriteError
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
-from pulse.onnx.operators.recurrent import BY_LOWER_CASE, KINDS, ONNX_ACTIVATIONS
-from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, GATES, USUAL_ACTIVATIONS
+from pulse.onnx.operators.recurrent import BY_LOWER_CASE, CELL_KINDS, ONNX_ACTIVATIONS
+from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, GATE_COUNTS, USUAL_ACTIVATIONS
 from pulse.support.record import record
 
 
@@ -112,7 +112,10 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
             "give the model two layers, or inputs that are not padded"
         )
     x, w, r, bias, _, h, c, p = inputs
-    hidden, rows = int(attributes["hidden_size"]), GATES[KINDS[kind]] * int(attributes["hidden_size"])
+    hidden, rows = (
+        int(attributes["hidden_size"]),
+        GATE_COUNTS[CELL_KINDS[kind]] * int(attributes["hidden_size"]),
+    )
     input_bias, recurrent_bias = _biases(e, bias, rows)
     cell = CellWriter(
         e=e,
@@ -182,7 +185,7 @@ def _scan(
 
 def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
     """Activations with their parameters: the node's, in one list for all of them, else the defaults."""
-    usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[KINDS[kind]]]
+    usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[CELL_KINDS[kind]]]
     functions = [each.decode() for each in attributes.get("activations", ())] or usual
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pulse.nnef.read.node import LONG, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 SAME: Mapping[str, str] = {
     "ReduceSum": "sum_reduce",
@@ -17,7 +17,7 @@ SAME: Mapping[str, str] = {
 SUMS = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
 
 
-def _axes(w: NodeWriter) -> list[int]:
+def _axes(w: OperationWriter) -> list[int]:
     rank = w.rank()
     axes = w.integers(1, "axes") if w.has(1) else w.attribute("axes", None)
     if axes is None or not len(axes):
@@ -25,7 +25,7 @@ def _axes(w: NodeWriter) -> list[int]:
     return sorted(int(axis) % rank for axis in axes)
 
 
-def _finish(w: NodeWriter, operator: str, x: Name, axes: list[int]) -> Name:
+def _finish(w: OperationWriter, operator: str, x: Name, axes: list[int]) -> Name:
     """NNEF keeps the axes."""
     if w.attribute("keepdims", 1) or not axes:
         return w.emit(operator, x, axes=[*axes])
@@ -33,13 +33,13 @@ def _finish(w: NodeWriter, operator: str, x: Name, axes: list[int]) -> Name:
 
 
 @writes(*SAME)
-def write_reduce(w: NodeWriter) -> Name:
+def write_reduce(w: OperationWriter) -> Name:
     axes = _axes(w)
     return _finish(w, SAME[w.kind], w.x(), axes) if axes else w.emit("copy", w.x())
 
 
 @writes(*SUMS)
-def write_sum(w: NodeWriter) -> Name:
+def write_sum(w: OperationWriter) -> Name:
     """Sums of a function of the entries, and a function of the sum."""
     x, axes = w.x(), _axes(w)
     if w.kind == "ReduceLogSumExp":
@@ -61,7 +61,7 @@ def write_sum(w: NodeWriter) -> Name:
     return total if w.attribute("keepdims", 1) else w.remove_axes(total, axes)
 
 
-def _log_sum_exp(w: NodeWriter, x: Name, axes: list[int]) -> Name:
+def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
     """The largest entry is taken out first."""
     if not axes:
         return w.emit("copy", x)
@@ -74,7 +74,7 @@ def _log_sum_exp(w: NodeWriter, x: Name, axes: list[int]) -> Name:
 
 
 @writes("ArgMax", "ArgMin")
-def write_place(w: NodeWriter) -> Name:
+def write_place(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
     kind = w.kind.lower()
     last = w.attribute("select_last_index", 0)

@@ -6,13 +6,13 @@ from onnx import GraphProto
 
 from pulse.nnef.registry import writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
-from pulse.nnef.write.scan import ScanWriter
+from pulse.nnef.write.node import OperationWriter
+from pulse.nnef.write.scan import ScanOperationWriter
 from pulse.nnef.write.walk import write_nodes
 
 
 @writes("Scan")
-def write_scan(w: NodeWriter) -> list[Name]:
+def write_scan(w: OperationWriter) -> list[Name]:
     """Every run begins with the initial states; tract keeps the axis of frames in the body."""
     body: GraphProto = w.attributes["body"]
     count = int(w.attributes["num_scan_inputs"])
@@ -20,7 +20,7 @@ def write_scan(w: NodeWriter) -> list[Name]:
     outputs = len(body.output) - states
     axes = [int(axis) for axis in w.attribute("scan_input_axes", [0] * count)]
     turns = [-1 if back else 1 for back in w.attribute("scan_input_directions", [0] * count)]
-    scan = ScanWriter.begin(w.scope, f"{w.name}.body")
+    scan = ScanOperationWriter.begin(w.scope, f"{w.name}.body")
     inner = replace(w, scope=scan.inner)
     for slot, (value, result) in enumerate(zip(body.input[:states], body.output)):
         scan.state(value.name, w.x(slot), result.name)

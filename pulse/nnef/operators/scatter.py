@@ -6,12 +6,12 @@ from pulse.nnef.operators.gather import from_the_start, read_index
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 from pulse.support.printable import printable
 
 
 @writes("ScatterElements")
-def write_elements(w: NodeWriter) -> Name:
+def write_elements(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
     index = from_the_start(w, [axis])
     how = str(w.attribute("reduction", "none"))
@@ -19,7 +19,7 @@ def write_elements(w: NodeWriter) -> Name:
 
 
 @writes("ScatterND")
-def write_nd(w: NodeWriter) -> Name:
+def write_nd(w: OperationWriter) -> Name:
     index = from_the_start(w, range(w.sizes(1)[-1]))
     return w.emit(
         "tract_core_scatter_nd", w.x(), index, w.x(2), reduction=str(w.attribute("reduction", "none"))

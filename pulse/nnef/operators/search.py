@@ -3,11 +3,11 @@
 from pulse.nnef.read.node import LONG, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 
 @writes("TopK")
-def write_top(w: NodeWriter) -> list[Name]:
+def write_top(w: OperationWriter) -> list[Name]:
     if not w.attribute("sorted", 1):
         raise w.error("give the largest entries in order", "leave out sorted=0")
     (count,) = w.integers(1, "k")

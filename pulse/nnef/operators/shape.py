@@ -3,11 +3,11 @@
 from pulse.nnef.read.node import LONG, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 
 
 @writes("Reshape", "Flatten")
-def write_reshape(w: NodeWriter) -> Name:
+def write_reshape(w: OperationWriter) -> Name:
     """Reshape; a size that depends on a symbol becomes -1, the remaining size, as in ONNX."""
     if not all(isinstance(size, int) for size in w.scope.fact(w.outputs[0])[1]):
         return w.emit("reshape", w.x(), shape=[*w.integers(1, "the shape")])
@@ -15,32 +15,32 @@ def write_reshape(w: NodeWriter) -> Name:
 
 
 @writes("Shape")
-def write_shape(w: NodeWriter) -> Name:
+def write_shape(w: OperationWriter) -> Name:
     """Tract has sizes in a type of their own."""
     return w.cast(w.emit("tract_core_shape_of", w.x(), suffix="dims"), LONG)
 
 
 @writes("Transpose")
-def write_transpose(w: NodeWriter) -> Name:
+def write_transpose(w: OperationWriter) -> Name:
     rank = w.rank()
     axes = [int(axis) for axis in w.attribute("perm", range(rank)[::-1])]
     return w.emit("transpose", w.x(), axes=[*axes]) if rank else w.emit("copy", w.x())
 
 
 @writes("Unsqueeze")
-def write_unsqueeze(w: NodeWriter) -> Name:
+def write_unsqueeze(w: OperationWriter) -> Name:
     rank = w.made_rank()
     return w.add_axes(w.x(), sorted(axis % rank for axis in w.integers(1, "axes")))
 
 
 @writes("Squeeze")
-def write_squeeze(w: NodeWriter) -> Name:
+def write_squeeze(w: OperationWriter) -> Name:
     axes = w.integers(1, "axes") if w.has(1) else [axis for axis, size in enumerate(w.sizes()) if size == 1]
     return w.remove_axes(w.x(), sorted(axis % w.rank() for axis in axes))
 
 
 @writes("Expand")
-def write_expand(w: NodeWriter) -> Name:
+def write_expand(w: OperationWriter) -> Name:
     shape = w.output_shape()
     x = w.operand(0, len(shape))
     sizes = (1,) * (len(shape) - w.rank()) + w.sizes()
@@ -56,11 +56,11 @@ def write_expand(w: NodeWriter) -> Name:
 
 
 @writes("Tile")
-def write_tile(w: NodeWriter) -> Name:
+def write_tile(w: OperationWriter) -> Name:
     return _tile(w, w.x(), w.integers(1, "repeats"))
 
 
-def _tile(w: NodeWriter, x: Name, repeats: list[int]) -> Name:
+def _tile(w: OperationWriter, x: Name, repeats: list[int]) -> Name:
     if 0 in repeats:
         raise w.error("have no tensors without elements", "give the model inputs that are not empty")
     return w.emit("tile", x, repeats=[*repeats])

@@ -7,7 +7,7 @@ from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.bounds import ARITHMETIC
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 from pulse.support.wording import spell
 
 END = (1 << 63) - 1
@@ -17,7 +17,7 @@ MOST = 1 << 12
 
 
 @writes("Slice")
-def write_slice(w: NodeWriter) -> Name:
+def write_slice(w: OperationWriter) -> Name:
     """Forward cuts as one slice; an axis that goes backwards is read by index."""
     rank = w.rank()
     if any(name in w.scope.shared.bounds for name in w.inputs[1:3]):
@@ -31,7 +31,7 @@ def write_slice(w: NodeWriter) -> Name:
     return x
 
 
-def _cut_by_text(w: NodeWriter) -> Name:
+def _cut_by_text(w: OperationWriter) -> Name:
     """Bounds that are computed from lengths, of one axis."""
     (axis,), (step,) = w.integers(3, "axes"), w.integers(4, "steps")
     texts = w.scope.shared.bounds
@@ -45,7 +45,7 @@ def _cut_by_text(w: NodeWriter) -> Name:
     return w.assign(Call("slice", (w.x(),), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)))
 
 
-def _cut(w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:
+def _cut(w: OperationWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:
     """Some frames of one axis; one whose size depends on a symbol goes forward only."""
     start, stop, step = frames
     text = w.scope.fact(w.inputs[0])[1][axis]
@@ -64,7 +64,7 @@ def _cut(w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix
 
 
 def _cut_symbolic(
-    w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], size: str, suffix: str
+    w: OperationWriter, x: Name, axis: int, frames: tuple[int, int, int], size: str, suffix: str
 ) -> Name:
     """Bounds that count from the end are sums with the symbol."""
     start, stop, step = frames

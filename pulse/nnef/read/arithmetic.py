@@ -14,7 +14,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 """Operators with the same meaning in NNEF and Python."""
-FUNCTIONS = frozenset({"length_of", "range_of", "shape_of", "scalar", "integer", "logical", "string"})
+SIZE_FUNCTIONS = frozenset({"length_of", "range_of", "shape_of", "scalar", "integer", "logical", "string"})
 """Functions of the language itself."""
 
 
@@ -36,7 +36,7 @@ def compute(left: Any, sign: str, right: Any) -> Value:
 
 
 def apply(function: str, value: Value) -> Value | None:
-    """A function of ``FUNCTIONS``; None if it has no value here."""
+    """A function of ``SIZE_FUNCTIONS``; None if it has no value here."""
     if function in ("length_of", "range_of") and isinstance(value, list | tuple | str):
         return len(value) if function == "length_of" else [*range(len(value))]
     if function == "shape_of" and isinstance(value, Wire) and None not in value.sizes:

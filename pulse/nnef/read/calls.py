@@ -6,7 +6,7 @@ from pulse.dim import TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.nnef import operators as operators
-from pulse.nnef.read.arithmetic import FUNCTIONS, apply
+from pulse.nnef.read.arithmetic import SIZE_FUNCTIONS, apply
 from pulse.nnef.read.expressions import Evaluator
 from pulse.nnef.read.files import Files
 from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
@@ -83,7 +83,7 @@ class Calls:
     def _call(self, call: Call, at: Position) -> Value:
         self._spending.unfold(1, at.title)
         name = call.operator
-        if name in FUNCTIONS and len(call.positional) == 1:
+        if name in SIZE_FUNCTIONS and len(call.positional) == 1:
             value = apply(name, self._expressions.value(call.positional[0], at.part(0)))
             if value is None:
                 raise at.error(f"{name} has no value here")

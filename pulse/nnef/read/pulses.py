@@ -9,11 +9,11 @@ from onnx import ModelProto, ValueInfoProto, helper
 from pulse.dim import TDim
 from pulse.errors import LoadError
 from pulse.nnef.properties import (
-    DELAY,
-    FRAMES,
+    DELAY_PROPERTY,
+    FRAMES_PROPERTY,
     INPUT_AXES,
     OUTPUT_AXES,
-    SYMBOL,
+    SYMBOL_PROPERTY,
     Properties,
     notes_of,
     properties_of,
@@ -55,9 +55,9 @@ class StreamTiming:
 def timing_of(document: Document, title: str) -> StreamTiming:
     """The timing of a document. Raises LoadError: its properties do not fit it."""
     properties = properties_of(document)
-    if FRAMES in properties:
+    if FRAMES_PROPERTY in properties:
         return _Stream(document, properties, title)
-    return _Pulsed(document, properties, title) if DELAY in properties else StreamTiming()
+    return _Pulsed(document, properties, title) if DELAY_PROPERTY in properties else StreamTiming()
 
 
 @dataclass
@@ -108,16 +108,16 @@ class _Pulsed(StreamTiming):
     title: str
 
     def __post_init__(self) -> None:
-        self._delays = self._column(DELAY, len(self.document.outputs))
+        self._delays = self._column(DELAY_PROPERTY, len(self.document.outputs))
         self._outputs = self._column(OUTPUT_AXES, len(self.document.outputs))
         self._inputs = dict(zip(self.document.inputs, self._column(INPUT_AXES, len(self.document.inputs))))
         self._pulses: set[int] = set()
         late = (name for name, delay in zip(self.document.outputs, self._delays) if delay > 0)
         self.late = frozenset(late) - {*self.document.inputs}
-        symbols = self.properties.get(SYMBOL, [])
+        symbols = self.properties.get(SYMBOL_PROPERTY, [])
         if len(symbols) != 1:
             raise LoadError(
-                f"{self.title}: the property {SYMBOL} is missing; write the file again with tract"
+                f"{self.title}: the property {SYMBOL_PROPERTY} is missing; write the file again with tract"
             )
         self.symbol = str(symbols[0])
 

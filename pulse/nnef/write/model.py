@@ -17,7 +17,7 @@ from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, 
 from pulse.nnef.write.bounds import bound_texts, without_bounds
 from pulse.nnef.write.expansion import expand
 from pulse.nnef.write.graph import Scope, Shared, Sizes, kind_of
-from pulse.nnef.write.scan import ScanWriter
+from pulse.nnef.write.scan import ScanOperationWriter
 from pulse.nnef.write.walk import check_writers, graphs_of, write_nodes
 from pulse.onnx.metadata import Notes
 from pulse.onnx.tensors import onnx_dtype
@@ -154,7 +154,7 @@ class _Pulsed(_Export):
     def _scan(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
         """The whole graph as the body of a scan with one turn in each run."""
         axes = {note.name: note.axis for note in self._notes.inputs}
-        scan = ScanWriter.begin(self.root, "pulse")
+        scan = ScanOperationWriter.begin(self.root, "pulse")
         for name in inputs:
             axis = axes.get(name)
             if axis is None:

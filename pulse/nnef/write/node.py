@@ -16,7 +16,7 @@ SINGLE = np.dtype(np.float32)
 
 
 @record(eq=False)
-class NodeWriter:
+class OperationWriter:
     """One node while it is written.
 
     inputs, outputs  names in ONNX; empty if omitted

@@ -8,7 +8,7 @@ from pulse.support.record import record
 
 
 @record(eq=False)
-class ScanWriter:
+class ScanOperationWriter:
     """A scan under construction.
 
     outer  the scope around it
@@ -26,7 +26,7 @@ class ScanWriter:
     _results: list[tuple[str, int | None, int]] = field(default_factory=list[tuple[str, "int | None", int]])
 
     @classmethod
-    def begin(cls, outer: Scope, name: str) -> "ScanWriter":
+    def begin(cls, outer: Scope, name: str) -> "ScanOperationWriter":
         """A scan with an empty body."""
         return cls(outer, name, outer.inner())
 

@@ -9,7 +9,7 @@ from pulse.errors import WriteError
 from pulse.nnef.registry import WRITERS
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.graph import Scope
-from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.node import OperationWriter
 from pulse.onnx.proto import AttributeProto
 
 
@@ -48,10 +48,10 @@ def _as_names(result: Name | Sequence[Name | None]) -> Sequence[Name | None]:
     return [result] if isinstance(result, Name) else result
 
 
-def _context(scope: Scope, node: NodeProto) -> NodeWriter:
+def _context(scope: Scope, node: NodeProto) -> OperationWriter:
     attributes = {each.name: _value(each) for each in node.attribute}
     name = node.name or node.output[0]
-    return NodeWriter(scope, name, node.op_type, tuple(node.input), tuple(node.output), attributes)
+    return OperationWriter(scope, name, node.op_type, tuple(node.input), tuple(node.output), attributes)
 
 
 def _value(attribute: AttributeProto) -> Any:

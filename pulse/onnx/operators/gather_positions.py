@@ -15,7 +15,7 @@ from pulse.typed import TypedGraph
 
 
 @dataclass(frozen=True)
-class Position:
+class IndexPosition:
     """One number of each index: 0, or the place along one axis of the result.
 
     axis   of the indices; None: it is 0
@@ -53,7 +53,7 @@ def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None
     return node.wire(Expand((*shape[:-1], *rest)), [data])
 
 
-def _positions(graph: TypedGraph, indices: OutletId) -> list[Position] | None:
+def _positions(graph: TypedGraph, indices: OutletId) -> list[IndexPosition] | None:
     """The kind of each number of the indices, along their last axis."""
     fact, producer = graph.fact(indices), graph.node(indices)
     last = fact.rank - 1
@@ -61,7 +61,7 @@ def _positions(graph: TypedGraph, indices: OutletId) -> list[Position] | None:
         producer = graph.node(producer.inputs[0])
     is_concat = isinstance(producer.op, Concat) and producer.op.axis == last
     parts = producer.inputs if is_concat else [OutletId(producer.id)]
-    positions: list[Position] = []
+    positions: list[IndexPosition] = []
     for part in parts:
         if graph.fact(part).shape[last] != TDim.of(1):
             return None
@@ -72,7 +72,7 @@ def _positions(graph: TypedGraph, indices: OutletId) -> list[Position] | None:
     return positions
 
 
-def _position(graph: TypedGraph, outlet: OutletId) -> Position | None:
+def _position(graph: TypedGraph, outlet: OutletId) -> IndexPosition | None:
     path: list[OutletId] = []
     node = graph.node(outlet)
     while isinstance(node.op, AddAxis | RemoveAxis | Reshape | Expand | Cast):
@@ -81,7 +81,7 @@ def _position(graph: TypedGraph, outlet: OutletId) -> Position | None:
         node = graph.node(outlet)
     if isinstance(node.op, Const):
         value = node.op.value
-        return Position(None, TDim.of(1)) if value.dtype.kind in "iu" and not value.any() else None
+        return IndexPosition(None, TDim.of(1)) if value.dtype.kind in "iu" and not value.any() else None
     if not isinstance(node.op, Range) or (node.op.start, node.op.step) != (0, 1):
         return None
     axis: int | None = 0
@@ -97,7 +97,7 @@ def _position(graph: TypedGraph, outlet: OutletId) -> Position | None:
             axis = _only_axis(shape, node.op.length)
         if axis is None:
             return None
-    return Position(axis, node.op.length)
+    return IndexPosition(axis, node.op.length)
 
 
 def _only_axis(shape: Shape, length: TDim) -> int | None:

@@ -16,7 +16,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import (
     ACTIVATION_DEFAULTS,
-    GATES,
+    GATE_COUNTS,
     USUAL_ACTIVATIONS,
     Activation,
     Cell,
@@ -26,7 +26,7 @@ from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.wiring import wire
 
-KINDS: dict[str, CellKind] = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}
+CELL_KINDS: dict[str, CellKind] = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
@@ -38,10 +38,10 @@ BY_LOWER_CASE = {spelling.lower(): name for name, spelling in ONNX_ACTIVATIONS.i
 LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 
 
-@onnx_op(*KINDS)
+@onnx_op(*CELL_KINDS)
 def recurrent(node: NodeContext) -> Sequence[OutletId]:
     """One layer for each direction, their outputs side by side; layout 1 is transposed around it."""
-    kind = KINDS[node.op_type]
+    kind = CELL_KINDS[node.op_type]
     direction = node.text("direction", "forward")
     if direction not in DIRECTIONS:
         raise node.error(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
@@ -66,9 +66,9 @@ def _hidden_size(node: NodeContext, kind: CellKind) -> int:
     """The size of the state, on which the weights and the attribute must agree. Raises LoadError."""
     fact = node.fact(2)
     rows, hidden = fact.shape[1:]
-    if not rows.is_const or not hidden.is_const or int(rows) != GATES[kind] * int(hidden):
+    if not rows.is_const or not hidden.is_const or int(rows) != GATE_COUNTS[kind] * int(hidden):
         raise node.error(
-            f"its R {fact} is not [directions, {GATES[kind]} * hidden, hidden] of constant sizes"
+            f"its R {fact} is not [directions, {GATE_COUNTS[kind]} * hidden, hidden] of constant sizes"
         )
     attribute = node.integer("hidden_size", int(hidden))
     if attribute != int(hidden):
@@ -98,7 +98,7 @@ def _operands(
 ) -> tuple[list[OutletId], tuple[str, ...]]:
     """The inputs of one direction's layer, and which optional ones are among them."""
     dtype, batch = node.graph.fact(x).dtype, node.graph.fact(x).shape[1]
-    rows = 2 * GATES[cell.kind] * hidden
+    rows = 2 * GATE_COUNTS[cell.kind] * hidden
     bias = (
         _direction(node, 3, number, 0)
         if node.has(3)
@@ -178,7 +178,7 @@ def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
     return tuple(int(dim) for dim in dims)
 
 
-@rule(*KINDS)
+@rule(*CELL_KINDS)
 def infer_recurrent(clues: Clues) -> Iterator[Relation]:
     """Shapes of x [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states [D, N, H] -> y [T, D, N, H], states.
 
@@ -210,7 +210,7 @@ def infer_recurrent(clues: Clues) -> Iterator[Relation]:
     ]
     yield HasSize(sides, TDim.of(directions))
     for matrix in (w, r):
-        yield Scaled(Axis(matrix, 1), Axis(r, 2), GATES[KINDS[clues.op_type]])
+        yield Scaled(Axis(matrix, 1), Axis(r, 2), GATE_COUNTS[CELL_KINDS[clues.op_type]])
 
 
 def _same_axis(wires: list[OutletId], axis: int) -> list[Axis]:

@@ -25,7 +25,7 @@ from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.slice_frames import Frames
 
-FAR = 2**31 - 1
+FAR_END = 2**31 - 1
 """Bounds from here on mean "as far as it goes"."""
 
 
@@ -61,18 +61,18 @@ def _from_front(node: NodeContext, bound: TDim, size: TDim) -> TDim:
 
 def _clamp_bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDim) -> TDim:
     """A bound of a slice, clamped to ``low .. high``."""
-    if bound.is_const and int(bound) >= FAR:
+    if bound.is_const and int(bound) >= FAR_END:
         return high
-    if bound.is_const and int(bound) <= -FAR:
+    if bound.is_const and int(bound) <= -FAR_END:
         return TDim.of(low)
     return at_least(at_most(_from_front(node, bound, size), high), TDim.of(low))
 
 
 def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
     """A bound of a slice with a positive step, counted from the front; the op clamps it to the size."""
-    if bound.is_const and int(bound) >= FAR:
+    if bound.is_const and int(bound) >= FAR_END:
         return size
-    if bound.is_const and int(bound) <= -FAR:
+    if bound.is_const and int(bound) <= -FAR_END:
         return TDim.of(0)
     return at_least(_from_front(node, bound, size), TDim.of(0))
 

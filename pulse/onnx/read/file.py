@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 from pulse.errors import LoadError
 from pulse.onnx.proto import ModelProto
 from pulse.onnx.read.functions import inline
-from pulse.onnx.read.unreadable_formats import HEAD, unreadable_format
+from pulse.onnx.read.unreadable_formats import HEAD_BYTES, unreadable_format
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
@@ -37,7 +37,7 @@ def read_source(source: ModelSource) -> FileSource:
     if isinstance(source, ModelProto):
         return FileSource(_check(source, "the model"), source.graph.name or "model", None)
     if isinstance(source, bytes):
-        _require_likely(source[:HEAD], "these bytes")
+        _require_likely(source[:HEAD_BYTES], "these bytes")
         proto = _decode(source, "these bytes")
         return FileSource(proto, proto.graph.name or "model", None)
     try:
@@ -57,7 +57,7 @@ def _contents(path: Path) -> bytes:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is a pipe or a device; give a regular file, or its bytes")
         with path.open("rb") as file:
-            head = file.read(HEAD)
+            head = file.read(HEAD_BYTES)
             _require_likely(head, str(path))
             size = os.fstat(file.fileno()).st_size
             if size > LARGEST_FILE:

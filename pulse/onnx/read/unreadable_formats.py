@@ -5,7 +5,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable
 from typing import NamedTuple
 
-HEAD = 512
+HEAD_BYTES = 512
 """Bytes that suffice to recognise a format."""
 
 RECIPE = re.compile(rb"(\s|#[^\n]*\n)*((title|rate|outputs)\s*=|\[\[\s*stage\s*\]\])")
@@ -122,4 +122,4 @@ LIKENESSES = (
 
 def unreadable_format(head: bytes) -> UnreadableFormat | None:
     """The kind of a file that begins with ``head``; None if unknown."""
-    return next((kind for kind in LIKENESSES if kind.test(head[:HEAD])), None)
+    return next((kind for kind in LIKENESSES if kind.test(head[:HEAD_BYTES])), None)

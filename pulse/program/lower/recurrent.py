@@ -9,7 +9,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.ops.recurrent_cells import GATES, Activation
+from pulse.ops.recurrent_cells import GATE_COUNTS, Activation
 from pulse.program.kernels import recurrent as layers
 from pulse.program.kernels.matmul_codes import pack_codes
 from pulse.program.kernels.recurrent_codes import (
@@ -120,14 +120,14 @@ def _cell_instruction(
     """Return the class of the instruction, the bias of the projection, and the fields specific to the cell."""
     size, half, codes = op.hidden, len(b) // 2, op.cell.rounds_rows
     bias = b[:half] + b[half:]
-    own = _sums_of_codes(cx, size, GATES[op.cell.kind]) if codes else {}
+    own = _sums_of_codes(cx, size, GATE_COUNTS[op.cell.kind]) if codes else {}
     if op.cell.kind == "gru" and not op.cell.linear_before_reset:
         weights, scales = _pack(cx, r, size, 0, 2, codes)
         last, last_scales = _pack(cx, r, size, 2, 1, codes)
         own |= {"scratch": cx.temporary((2, size), np.dtype(np.float32))}
         own |= {"W": weights, "scales": scales, "last": last, "last_scales": last_scales}
         return GruResetOfCodes if codes else GruReset, bias, own
-    weights, scales = _pack(cx, r, size, 0, GATES[op.cell.kind], codes)
+    weights, scales = _pack(cx, r, size, 0, GATE_COUNTS[op.cell.kind], codes)
     own |= {"W": weights, "scales": scales}
     if op.cell.kind == "gru":
         bias[2 * size :] = b[2 * size : half]

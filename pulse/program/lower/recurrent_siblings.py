@@ -8,7 +8,7 @@ from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.lowering import PulsedNode
 from pulse.pulsify.network import PulsedGraph
 
-LARGEST = 8
+MOST_SMALL_UNITS = 8
 """The most units of a small layer."""
 
 
@@ -66,7 +66,12 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
     )
     cell, constant = op.cell, all(graph.fact(outlet).value is not None for outlet in node.inputs[1:4])
     supported = all(activation.name in ACTIVATIONS for activation in cell.activations)
-    if cell.kind != "gru" or not cell.linear_before_reset or op.hidden > LARGEST or op.lengths is not None:
+    if (
+        cell.kind != "gru"
+        or not cell.linear_before_reset
+        or op.hidden > MOST_SMALL_UNITS
+        or op.lengths is not None
+    ):
         return None
     sizes = graph.fact(OutletId(node.id)).sizes
     has_output = any(graph.is_output(OutletId(node.id, slot)) for slot in range(len(node.outputs)))

@@ -11,7 +11,6 @@ stepping thread claims all parts.
 """
 
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
 from pulse.program.machine.machine import run_row, ticks_per_second
 from pulse.program.table.table import row_at
+from pulse.support.cores import core_count
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
 
@@ -269,13 +269,6 @@ def _end(
         helper.join()
     for event in events:
         event.close()
-
-
-def core_count() -> int:
-    """Return how many cores this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def require_threads(threads: int) -> None:

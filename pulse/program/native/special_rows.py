@@ -13,7 +13,7 @@ import numpy as np
 
 from pulse.jit.special import special_functions
 from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.special_trial import Trial
+from pulse.program.native.special_trial import SpecialTrial
 from pulse.program.table.kernel_rows import KernelRows, put, rows_by_kernel
 from pulse.program.table.table import Table, link
 from pulse.support.record import record
@@ -71,7 +71,7 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
     Raises     CompileError
     """
     begin_s = time.thread_time()
-    trial, generic = Trial(program), link(program.unlinked)
+    trial, generic = SpecialTrial(program), link(program.unlinked)
     hot = _hot_rows(program, trial, generic)
     special, nbytes = generic.copy(), 0
     for kernel, batch in ((rows.kernel, batch) for rows in hot for batch in rows.batches()):
@@ -113,7 +113,7 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
     )
 
 
-def _hot_rows(program: NativeExecutable, trial: Trial, generic: Table) -> list[KernelRows]:
+def _hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: Table) -> list[KernelRows]:
     """Return the rows of kernels that take at least ``LEAST_SHARE`` of a step, the slowest kernel first."""
     (ticks,) = trial.row_ticks([generic])
     timed = [
@@ -123,7 +123,9 @@ def _hot_rows(program: NativeExecutable, trial: Trial, generic: Table) -> list[K
     return sorted((rows for rows in timed if rows.share >= LEAST_SHARE), key=lambda rows: -rows.share)
 
 
-def _take_back_slow_rows(trial: Trial, generic: Table, special: Table, hot: Sequence[KernelRows]) -> None:
+def _take_back_slow_rows(
+    trial: SpecialTrial, generic: Table, special: Table, hot: Sequence[KernelRows]
+) -> None:
     """Restore the generic rows of kernels that gain nothing."""
     before, after = trial.row_ticks([generic, special])
     for rows in hot:

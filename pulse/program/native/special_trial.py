@@ -19,7 +19,7 @@ SCALE = 0.3
 """The scale of the noise."""
 
 
-class Trial:
+class SpecialTrial:
     """A program's rows, run on separate memory with noise as input."""
 
     def __init__(self, program: NativeExecutable) -> None:
@@ -42,7 +42,7 @@ class Trial:
 
     def agree(self, left: Table, right: Table) -> bool:
         """Whether both tables leave the same bytes in state and scratch after each of ``PULSES`` pulses."""
-        other = Trial(self._program)
+        other = SpecialTrial(self._program)
         return all(
             np.array_equal(a, b)
             for one, two in zip(self._memories(left), other._memories(right))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.onnx.operators.slice import FAR, slice_each, slice_op
+from pulse.onnx.operators.slice import FAR_END, slice_each, slice_op
 from pulse.ops.concat import Concat
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
@@ -109,7 +109,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
 
 def _open(first: bool) -> TDim:
     """A bound beyond the first or the last frame."""
-    return TDim.of(-FAR if first else FAR)
+    return TDim.of(-FAR_END if first else FAR_END)
 
 
 def _from_front(bound: TDim, size: TDim) -> TDim:
@@ -183,5 +183,5 @@ def reverse(node: TensorflowNode) -> OutletId:
     """Axes from the last frame to the first."""
     shape = node.fact(0).shape
     axes = node.axes(node.integers(1, "axis"), len(shape) - node.is_complex())
-    ops = [slice_op(node, axis, shape[axis], TDim.of(FAR), TDim.of(-FAR), -1) for axis in axes]
+    ops = [slice_op(node, axis, shape[axis], TDim.of(FAR_END), TDim.of(-FAR_END), -1) for axis in axes]
     return slice_each(node, [op for op in ops if op is not None])

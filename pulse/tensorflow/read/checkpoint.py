@@ -29,7 +29,7 @@ class _Place(NamedTuple):
     size: int
 
 
-class Checkpoint:
+class CheckpointTensors:
     """The tensors of a checkpoint, by key.
 
     prefix   the path without ``.index``

@@ -14,7 +14,7 @@ from pulse.support.record import record
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, graph_nodes
-from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.objects import captured_values
 from pulse.tensorflow.read.restoring import restored_values
 from pulse.tensorflow.recognition import SAVED
@@ -131,7 +131,7 @@ def _meta_graph(saved: Proto, what: str, title: str, folder: Path | None) -> Con
     values: Mapping[str, Array] = {}
     prefix = None if folder is None else folder / "variables" / "variables"
     if prefix is not None and prefix.with_suffix(".index").is_file():
-        checkpoint = Checkpoint(prefix)
+        checkpoint = CheckpointTensors(prefix)
         restored = restored_values(nodes, library, meta.saver_def, checkpoint, what)
         values = restored | captured_values(nodes, meta.object_graph_def, checkpoint, restored, what)
     return Contents(tuple(nodes), library, title, values, signatures)

@@ -13,7 +13,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.tensorflow.messages import Proto, TrackableObjectGraph
 from pulse.tensorflow.nodes import FunctionName, GraphNode
-from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.checkpoint import CheckpointTensors
 
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """The key of the checkpoint's own objects."""
@@ -22,7 +22,11 @@ _VALUE = "VARIABLE_VALUE"
 
 
 def captured_values(
-    nodes: Sequence[GraphNode], objects: Proto, checkpoint: Checkpoint, values: Mapping[str, Array], what: str
+    nodes: Sequence[GraphNode],
+    objects: Proto,
+    checkpoint: CheckpointTensors,
+    values: Mapping[str, Array],
+    what: str,
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint, for the variables that calls capture and that ``values`` lacks.
 
@@ -51,7 +55,7 @@ def captured_values(
     return {name: checkpoint.tensor(keys[place]) for name, place in places.items() if place in keys}
 
 
-def _read_objects(checkpoint: Checkpoint, what: str) -> Proto:
+def _read_objects(checkpoint: CheckpointTensors, what: str) -> Proto:
     try:
         return TrackableObjectGraph.FromString(checkpoint.text(_GRAPH))
     except DecodeError:

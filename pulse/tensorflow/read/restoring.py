@@ -8,7 +8,7 @@ from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.messages import Proto
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
-from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import Variables
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.inlining import inline
@@ -17,7 +17,11 @@ _NUMBERS = ("Identity", "IdentityN", "Cast")
 
 
 def restored_values(
-    nodes: Sequence[GraphNode], library: FunctionLibrary, saver: Proto, checkpoint: Checkpoint, what: str
+    nodes: Sequence[GraphNode],
+    library: FunctionLibrary,
+    saver: Proto,
+    checkpoint: CheckpointTensors,
+    what: str,
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint.
 

@@ -8,7 +8,7 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.tflite.codes import NONE, activate, clamp_wide, fused_activation, requantize, rescale_codes, target
-from pulse.tflite.file import TYPES
+from pulse.tflite.file import TENSOR_TYPES
 from pulse.tflite.multipliers import times
 from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.quantize import encode
@@ -168,6 +168,6 @@ def cast(node: TfliteNode) -> OutletId:
     tensor = node.makes[0]
     if tensor.dtype is None or tensor.dtype.kind == "c":
         raise node.error(f"a cast to {tensor.kind} is not covered")
-    dtype = TYPES["INT64"] if tensor.kind == "INT32" else tensor.dtype
+    dtype = TENSOR_TYPES["INT64"] if tensor.kind == "INT32" else tensor.dtype
     x = node.values(0)
     return x if node.graph.fact(x).dtype == dtype else node.wire(Cast(dtype), [x])

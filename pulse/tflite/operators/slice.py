@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.onnx.operators.slice import FAR, slice_op
+from pulse.onnx.operators.slice import FAR_END, slice_op
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
@@ -45,8 +45,8 @@ def strided_slice(node: TfliteNode) -> OutletId:
             x = _entry(node, x, axis, first, size)
             last.append(axis)
         else:
-            low = TDim.of(FAR if step < 0 else 0) if has("Begin", place) else first
-            high = TDim.of(-FAR if step < 0 else FAR) if has("End", place) else stop
+            low = TDim.of(FAR_END if step < 0 else 0) if has("Begin", place) else first
+            high = TDim.of(-FAR_END if step < 0 else FAR_END) if has("End", place) else stop
             op = slice_op(node, axis, size, low, high, step)
             x = x if op is None else node.wire(op, [x], f"slice{axis}")
         axis += 1

@@ -44,7 +44,7 @@ class Signs:
     on: str
 
 
-BLOCKS = Signs(" ▏▎▍▌▋▊▉█", "╌", "┃", "▁▂▃▄▅▆▇█", "!", "●")
+BLOCK_SIGNS = Signs(" ▏▎▍▌▋▊▉█", "╌", "┃", "▁▂▃▄▅▆▇█", "!", "●")
 ASCII = Signs(" #", "-", "|", "_.:-=+*#", "!", "(on)")
 
 
@@ -53,7 +53,7 @@ def render(
     scene: Scene,
     controls: Sequence[KeyCommand] = (),
     active: frozenset[str] = frozenset(),
-    signs: Signs = BLOCKS,
+    signs: Signs = BLOCK_SIGNS,
 ) -> "RenderableType":
     """Render the display of a scene with statistics, as wide as the console, best from 60 columns on."""
     return _Display(setup, scene, tuple(controls), active, signs)

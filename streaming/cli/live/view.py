@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from streaming.cli.live.display import ASCII, BLOCKS, ROWS, KeyCommand, clock, decibels_text, render
+from streaming.cli.live.display import ASCII, BLOCK_SIGNS, ROWS, KeyCommand, clock, decibels_text, render
 from streaming.cli.live.scene import Scene
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
@@ -60,7 +60,7 @@ class LiveView:
         marked = self.scene.marked
         self.scene = self.scene.after(statistics)
         if self._live is not None:
-            signs = ASCII if self._console.options.ascii_only else BLOCKS
+            signs = ASCII if self._console.options.ascii_only else BLOCK_SIGNS
             self._live.update(render(self.setup, self.scene, self.controls, active, signs), refresh=True)
         elif not self._quiet and self.scene.marked is not marked:
             self._console.print(plain_line(self.scene), soft_wrap=True)

@@ -17,7 +17,7 @@ _given_up: list["NativeStream"] = []
 
 
 class NativeStream(NotCopyable):
-    """An open stream; see ``host.OpenStream``.
+    """An open stream; see ``host.DeviceStream``.
 
     block_frames, rate_hz  the device's block size and rate; blocks may have any size if block_frames is 0
     Raises                 DeviceError

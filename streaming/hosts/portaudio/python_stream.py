@@ -57,7 +57,7 @@ def devices() -> tuple[Device, ...]:
 
 
 class PythonStream(NotCopyable):
-    """An open stream; see ``host.OpenStream``. Raises DeviceError."""
+    """An open stream; see ``host.DeviceStream``. Raises DeviceError."""
 
     why_not = "it has a device; open another one"
 

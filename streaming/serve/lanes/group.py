@@ -14,7 +14,7 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.latency import Latency
 from streaming.serve.lanes.session import LaneSession
 from streaming.serve.lanes.stream import Answer, LaneStream
-from streaming.serve.lanes.turn import Step, TurnResults
+from streaming.serve.lanes.turn import TurnResults, TurnTimes
 
 MOST_LANES = 128
 """The lanes of a group. Pulses arrive at any time: in a large group, enough arrive to share a step while one waits."""
@@ -83,7 +83,7 @@ class LaneGroup(NotCopyable):
         for place, (stream, count) in enumerate(zip(streams, pulses)):
             stepped = failed.get(place, count)
             if stepped:
-                step = Step(stream.arrived_ns, started_ns, ended_ns, stepped)
+                step = TurnTimes(stream.arrived_ns, started_ns, ended_ns, stepped)
                 answers.append((stream, stream.give(results, place, step)))
             if place in failed:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))

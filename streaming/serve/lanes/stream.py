@@ -13,7 +13,7 @@ from streaming.protocol.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.session import LaneSession
-from streaming.serve.lanes.turn import Step, TurnResults
+from streaming.serve.lanes.turn import TurnResults, TurnTimes
 from streaming.serve.sound_conversion import Coded, SoundConversion
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
     messages: tuple[Message, ...]
     epoch: int
     pulses: int
-    step: Step | None = None
+    step: TurnTimes | None = None
     error: ProtocolError | None = None
     closed: bool = False
     checkpoint: Checkpoint | None = None
@@ -172,7 +172,7 @@ class LaneStream(NotCopyable):
         """Return the next complete pulses, joined; valid until the next call."""
         return self._session.take(pulses)
 
-    def give(self, results: TurnResults, place: int, step: Step) -> Answer:
+    def give(self, results: TurnResults, place: int, step: TurnTimes) -> Answer:
         """Return the answer for the pulses taken and stepped, whose results are at a place among those of the turn."""
         session, pulses = self._session, step.pulses
         self.times.queue.record_ns(step.started_ns - step.arrived_ns, pulses)
@@ -248,7 +248,7 @@ class LaneStream(NotCopyable):
         self._session.reset()
         return self._answer((), closed=True)
 
-    def _plain_messages(self, results: TurnResults, place: int, step: Step) -> tuple[bytes, ...]:
+    def _plain_messages(self, results: TurnResults, place: int, step: TurnTimes) -> tuple[bytes, ...]:
         """Return the messages of results that are sent without conversion."""
         times, epoch, sent = _microseconds(step), self._epoch % EPOCHS, self._session.frames_out
         messages: list[bytes] = []
@@ -258,7 +258,7 @@ class LaneStream(NotCopyable):
             messages.append(pack_frames(header, results.encode(place, step.pulses, port, self._format)))
         return tuple(messages)
 
-    def _output_messages(self, frames: Mapping[str, Array], step: Step | None) -> list[bytes]:
+    def _output_messages(self, frames: Mapping[str, Array], step: TurnTimes | None) -> list[bytes]:
         queue_us, step_us = _microseconds(step)
         messages: list[bytes] = []
         for port in self._outputs:
@@ -273,7 +273,9 @@ class LaneStream(NotCopyable):
             messages.append(pack_frames(header, port.encode(array, self._format)))
         return messages
 
-    def _coded_messages(self, port: StreamPort, coded: Iterable[Coded], step: Step | None) -> list[bytes]:
+    def _coded_messages(
+        self, port: StreamPort, coded: Iterable[Coded], step: TurnTimes | None
+    ) -> list[bytes]:
         epoch, times = self._epoch % EPOCHS, _microseconds(step)
         return [
             pack_frames(Header(OUTPUT, port.number, epoch, count, first, *times), values)
@@ -286,7 +288,7 @@ class LaneStream(NotCopyable):
     def _answer(
         self,
         messages: tuple[Message, ...],
-        step: Step | None = None,
+        step: TurnTimes | None = None,
         error: ProtocolError | None = None,
         closed: bool = False,
         saves: bool = False,
@@ -302,7 +304,7 @@ class LaneStream(NotCopyable):
         return Checkpoint(model, self._epoch, received, sent, snapshot, self._form.snapshot())
 
 
-def _microseconds(step: Step | None) -> tuple[int, int]:
+def _microseconds(step: TurnTimes | None) -> tuple[int, int]:
     """How long pulses waited, and how long their steps took, in microseconds."""
     if step is None:
         return 0, 0

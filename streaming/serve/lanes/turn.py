@@ -9,7 +9,7 @@ from pulse.facts import Array
 from streaming.protocol.ports import StreamPort
 
 
-class Step(NamedTuple):
+class TurnTimes(NamedTuple):
     """The pulses of one stream in a turn.
 
     arrived_ns  the arrival time of the last sample

@@ -10,7 +10,7 @@ from pulse import Chunking
 from pulse.errors import LoadError, PulsifyError
 from pulse.facts import Array
 from pulse.tensorflow.messages import SavedModel, TrackableObjectGraph
-from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from tests.pulse.tensorflow.graphs import F32, Shape, Sketch, filled, write_checkpoint
 from tests.pulse.tensorflow.saved import FIRST, W, stateful
 
@@ -187,7 +187,7 @@ def test_data_that_is_missing_or_elsewhere_is_refused(tmp_path: Path) -> None:
 def test_keys_share_their_beginnings(tmp_path: Path) -> None:
     tensors = {f"layer/{number}/w": filled(number + 1, 2, seed=number) for number in range(5)}
     write_checkpoint(tmp_path / "model", tensors)
-    checkpoint = Checkpoint(tmp_path / "model")
+    checkpoint = CheckpointTensors(tmp_path / "model")
     assert checkpoint.keys() == sorted(tensors)
     for key, value in tensors.items():
         assert np.array_equal(checkpoint.tensor(key), value)

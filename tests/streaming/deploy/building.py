@@ -12,7 +12,7 @@ from pulse.oracle import oracle_of
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
-from streaming.deploy.library import Library, build_library
+from streaming.deploy.library import BuiltLibrary, build_library
 from tests.streaming.models import filtered
 
 PULSE = 16
@@ -41,7 +41,7 @@ def built(
     rate_hz: int | None = None,
     plugins: tuple[str, ...] = (),
     external_weights: bool = False,
-) -> Library:
+) -> BuiltLibrary:
     """Its library, for a level of this machine or another target."""
     network = program.network
     made = prepare_deployment(program, name, name, rate_hz, external_weights)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from streaming.executor import Executor, ExecutorError
+from streaming.executor.engine_thread import EngineThread
 from streaming.executor.thread_engine import ThreadSlots
-from streaming.executor.worker import EngineThread
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,

@@ -11,7 +11,7 @@ from streaming.fleet.cluster import Lost
 from streaming.fleet.control import MISSES, RETRY_S, START_S, FleetControl
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import Node
+from streaming.fleet.plan import Machine
 from streaming.fleet.report import FleetReport
 from streaming.fleet.scaling import LINGER_S
 from streaming.fleet.table import FleetTable
@@ -25,7 +25,7 @@ class ToldCluster:
     """Members that answer what the test says: a status, ``Lost``, or nothing (None)."""
 
     def __init__(self, nodes="abc"):
-        self.there = {name: Node(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
+        self.there = {name: Machine(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
         self.workers = {}
         self.holders = {}
         self.drained, self.ended, self.told = [], [], {}

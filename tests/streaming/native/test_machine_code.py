@@ -20,7 +20,7 @@ from streaming.native import gate as gate
 from streaming.native import resample as resample
 from streaming.native import slots as slots
 from streaming.native.control_block import ControlBlock, control_at
-from streaming.native.pipeline import work
+from streaming.native.pulse_loop import work
 from tests.pulse.jit.assembly import check_calls, llvm_code
 
 PATH = sorted(

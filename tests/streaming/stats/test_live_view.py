@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from streaming.cli.live.display import ASCII, BLOCKS, KeyCommand, render
+from streaming.cli.live.display import ASCII, BLOCK_SIGNS, KeyCommand, render
 from streaming.cli.live.scene import HOLD_S, Peak, Scene, decibels
 from streaming.cli.live.view import LiveView, plain_line
 from streaming.stats.summary import LiveReport, span
@@ -35,7 +35,7 @@ def seen(series, interval_s=1.0):
     return scene
 
 
-def shown(scene, width=80, setup=SETUP, controls=CONTROLS, active=frozenset(), signs=BLOCKS):
+def shown(scene, width=80, setup=SETUP, controls=CONTROLS, active=frozenset(), signs=BLOCK_SIGNS):
     console = Console(width=width, file=io.StringIO(), color_system=None)
     console.print(render(setup, scene, controls, active, signs))
     return console.file.getvalue()

@@ -7,7 +7,7 @@ import pytest
 
 from pulse.jit.instruction import Form
 from pulse.jit.registry import Kernel
-from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
+from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.cumulative import cumsum
 from pulse.program.kernels.recurrent import rnn
@@ -43,7 +43,7 @@ def check(
 ) -> None:
     """One row; frames and rows of y have gaps between them that must stay as they are."""
     rng = np.random.default_rng(T * 100 + B * 10 + H)
-    rows, kind = GATES[cell.kind] * H, cell.kind
+    rows, kind = GATE_COUNTS[cell.kind] * H, cell.kind
 
     def floats(*shape: int) -> np.ndarray:
         return rng.standard_normal(shape).astype(np.float32)

@@ -19,7 +19,7 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
 from pulse.program.native import special_rows
 from pulse.program.native.special_rows import Specialisation
-from pulse.program.native.special_trial import Trial
+from pulse.program.native.special_trial import SpecialTrial
 from pulse.program.table import kernel_rows
 from pulse.program.table.kernel_rows import rows_by_kernel
 from pulse.program.table.table import link
@@ -177,4 +177,4 @@ def test_the_rows_of_every_operator(family: str) -> None:
                     table[starts] = addresses[each]
     assert programs
     for one, table in zip(programs, tables):
-        assert Trial(one).agree(one.table, table), one.model.title
+        assert SpecialTrial(one).agree(one.table, table), one.model.title

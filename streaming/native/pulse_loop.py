@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""The pipeline: blocks from a device through a model, and back. The fields are in ``control_block``.
+"""The loop over pulses: blocks from a device through a model, and back. The fields are in ``control_block``.
 
 These functions run in the worker, or in the callback if it computes.
 """

@@ -1,4 +1,4 @@
-"""Worker: the one thread of an engine."""
+"""The one thread of an engine."""
 
 import threading
 from collections.abc import Callable

@@ -13,8 +13,8 @@ from pulse.support.report import Pairs, Report, Section, duration
 from streaming.builtin import clean_path, noisy_path
 from streaming.reports.opened_model import OpenedModel, backend_text
 from streaming.sound.aligned_sounds import RoutedSound
-from streaming.sound.file_run import FileRun
 from streaming.sound.formats import float_way
+from streaming.sound.sound_stream import FileRun
 
 
 @record
