@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -43,6 +44,19 @@ def temporary_file(path: Path) -> Path:
         raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
     os.close(handle)
     return Path(name)
+
+
+@contextmanager
+def scratch_file(path: Path) -> Generator[Path]:
+    """Create a file as ``temporary_file`` does, for data that is written in one go; ``publish`` it in the block.
+
+    At the end of the block it is removed if it was not published. For a file that grows: ``PartialFile``.
+    """
+    part = temporary_file(path)
+    try:
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def unused_name(path: Path, word: str) -> Path:

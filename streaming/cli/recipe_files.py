@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulse.errors import InputError
 from pulse.loading.format import Content, format_of
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
-from streaming.atomic_files import kind_of, publish, refuse_same, temporary_file, write_error
+from streaming.atomic_files import kind_of, publish, refuse_same, scratch_file, write_error
 
 if TYPE_CHECKING:
     from pulse.recipes.recipe import RecipeContext
@@ -61,13 +61,12 @@ def describe_models(
 
 def write_recipe(text: str, path: Path) -> None:
     """Write a recipe. Raises InputError."""
-    part = temporary_file(path)
-    try:
-        part.write_text(text, encoding="utf-8")
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise write_error(path, error.strerror) from error
-    publish(part, path)
+    with scratch_file(path) as part:
+        try:
+            part.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise write_error(path, error.strerror) from error
+        publish(part, path)
 
 
 def embed_in(text: str, place: "RecipeContext", path: Path) -> None:
@@ -75,14 +74,10 @@ def embed_in(text: str, place: "RecipeContext", path: Path) -> None:
     from pulse.recipes.embedding import embed_recipe, require_opens
 
     model = embed_recipe(text, place).SerializeToString()
-    part = temporary_file(path)
-    try:
-        part.write_bytes(model)
-        require_opens(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise write_error(path, error.strerror) from error
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    publish(part, path)
+    with scratch_file(path) as part:
+        try:
+            part.write_bytes(model)
+            require_opens(part, path)
+        except OSError as error:
+            raise write_error(path, error.strerror) from error
+        publish(part, path)

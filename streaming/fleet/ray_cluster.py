@@ -180,14 +180,13 @@ class RayCluster:
 
     def start_worker(self, name: str, node: Machine, deployment: Deployment) -> None:
         """Start a worker; returns at once."""
-        actor = self._start(
-            WorkerActor, name, node, deployment.cpus, CALLS, name, node.id, node.address, self._namespace
-        )
+        arguments = (name, node.id, node.address, self._namespace)
+        actor = self._start(WorkerActor, name, node, cpus=deployment.cpus, calls=CALLS, arguments=arguments)
         self._begins[name] = actor.begin.remote(deployment, self._opener)
 
     def start_holder(self, name: str, node: Machine) -> None:
         """Start a holder; returns at once."""
-        self._start(HolderActor, name, node, 0, 1, self._keep_s, HOLDER_BYTES)
+        self._start(HolderActor, name, node, cpus=0, calls=1, arguments=(self._keep_s, HOLDER_BYTES))
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         """Return name -> answer or ``Lost``; late members, and those that are starting, are missing."""
@@ -218,7 +217,9 @@ class RayCluster:
                 except RayError as error:
                     answers[name] = Lost(str(getattr(error, "cause", None) or error))
 
-    def _start(self, kind: type, name: str, node: Machine, cpus: float, calls: int, *arguments: Any) -> Any:
+    def _start(
+        self, kind: type, name: str, node: Machine, cpus: float, calls: int, arguments: tuple[Any, ...]
+    ) -> Any:
         actor = (
             ray.remote(kind)
             .options(

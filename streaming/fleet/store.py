@@ -80,9 +80,9 @@ class HolderStore:
         """Remove the checkpoints of a stream. Copies left elsewhere by an earlier ranking expire."""
         self.holders.ask(self._rank_holders(name)[: self.copies], "remove", name)
 
-    def sweep(self) -> int:
-        """Return 0: holders remove expired checkpoints themselves."""
-        return 0
+    def sweep(self) -> tuple[int, int]:
+        """Return zeros: holders remove expired checkpoints themselves."""
+        return 0, 0
 
     def _rank_holders(self, name: str) -> list[str]:
         """Rank the holders for a stream, those of other nodes first."""

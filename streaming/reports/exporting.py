@@ -14,7 +14,7 @@ from pulse.runtimes.nnef_check import check
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
-from streaming.atomic_files import kind_of, publish, temporary_file
+from streaming.atomic_files import kind_of, publish, scratch_file
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
@@ -72,9 +72,8 @@ def export(
         return _export_nnef(opened, pulsed, path, choice)
     if path.suffix.lower() != ".onnx":
         raise InputError(f"{path}: a model is written as .onnx, .nnef or .nnef.tgz, not {kind_of(path)}")
-    part = temporary_file(path)
     has_rate = opened.rate_hz is not None and opened.rate_from != "default"
-    try:
+    with scratch_file(path) as part:
         proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if has_rate else None)
         try:
             part.write_bytes(proto.SerializeToString())
@@ -85,15 +84,10 @@ def export(
             trials = choice.lengths, choice.seed, choice.long
             proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *trials))
         nbytes = part.stat().st_size
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+        good = proof is None or proof.proof.equal
+        if good:
+            publish(part, path)
     states = len(proto.graph.output) - len(pulsed.outputs)
-    good = proof is None or proof.proof.equal
-    if good:
-        publish(part, path)
-    else:
-        part.unlink()
     return Exported(path if good else None, opset, len(proto.graph.node), states, nbytes, proof)
 
 
@@ -121,13 +115,9 @@ def _export_nnef(
 def save_nnef(archive: Archive, path: Path) -> None:
     """Write all files under a temporary name first. Raises InputError: a folder has this name, or the check fails."""
     if path.name.lower().endswith(ARCHIVES):
-        part = temporary_file(path)
-        try:
+        with scratch_file(path) as part:
             archive.save(part)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        publish(part, path)
+            publish(part, path)
         return
     if path.exists():
         raise InputError(f"{path}: exists already; remove it, or give another name")

@@ -1,10 +1,12 @@
 """Checkpoints: files of stream states, from which any server with the same model can continue."""
 
 import json
+import logging
 import os
 import re
 import secrets
 import struct
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,6 @@ from typing import Any
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
-from streaming.atomic_files import temporary_file
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.frames import HEADER
 
@@ -22,6 +23,7 @@ CHECKPOINT_NAME = re.compile(r"[0-9a-f]{32}")
 LENGTH = struct.Struct("<I")
 LONGEST_HEAD = 1 << 16
 SUFFIX = ".checkpoint"
+logger = logging.getLogger("pulse.serve")
 
 
 @record
@@ -109,38 +111,50 @@ class CheckpointFolder(NotCopyable):
 
         generation  how many times the stream has moved to another server: a late write of an older server does not
                     replace the checkpoint of a newer one
+        Raises      OSError: it cannot be written; no incomplete file is left
         """
         path = self._path / f"{name}-{generation:06}{SUFFIX}"
         if any(newer.name > path.name for newer in self._files(name)):
             return False
-        part = temporary_file(path)
-        with part.open("wb") as file:
-            file.write(checkpoint.as_bytes())
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        handle, part = tempfile.mkstemp(SUFFIX, f".{path.stem}-", self._path)  # for this user alone
+        try:
+            with open(handle, "wb") as file:
+                file.write(checkpoint.as_bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            Path(part).replace(path)
+        except BaseException:
+            Path(part).unlink(missing_ok=True)
+            raise
         for older in self._files(name):
             if older.name < path.name:
                 older.unlink(missing_ok=True)
         return True
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """Return the newest checkpoint of a stream, and its generation. Raises ProtocolError."""
+        """Return the newest checkpoint of a stream, and its generation.
+
+        Raises  ProtocolError: there is none, or it cannot be read, which is logged
+        """
         files = self._files(name)
         try:
             path = files[-1]
             return Checkpoint.of_bytes(path.read_bytes()), int(path.stem.partition("-")[2])
-        except (IndexError, OSError, InputError, ValueError):
+        except (IndexError, FileNotFoundError):
             raise ProtocolError("resume", "no checkpoint has this name", "begin a new stream") from None
+        except OSError as error:
+            raise _unusable("cannot be read", error.strerror or type(error).__name__) from None
+        except (InputError, ValueError) as error:
+            raise _unusable("is damaged", str(error)) from None
 
     def remove(self, name: str) -> None:
-        """Remove the checkpoints of a stream that has ended."""
+        """Remove the checkpoints of a stream that has ended. Raises OSError."""
         for path in self._files(name):
             path.unlink(missing_ok=True)
 
-    def sweep(self) -> int:
-        """Remove expired checkpoints. Returns how many."""
-        oldest, count = time.time() - self.keep_s, 0
+    def sweep(self) -> tuple[int, int]:
+        """Remove expired checkpoints. Returns how many, and how many could not be removed."""
+        oldest, count, failed = time.time() - self.keep_s, 0, 0
         for path in self._path.glob(f"*{SUFFIX}"):
             try:
                 if path.stat().st_mtime < oldest:
@@ -148,10 +162,18 @@ class CheckpointFolder(NotCopyable):
                     count += 1
             except FileNotFoundError:
                 continue  # another server has removed it
-        return count
+            except OSError:
+                failed += 1
+        return count, failed
 
     def _files(self, name: str) -> list[Path]:
         """The files of a stream, newest last."""
         if not CHECKPOINT_NAME.fullmatch(name):
             raise ProtocolError("resume", "no checkpoint has such a name", "begin a new stream")
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))
+
+
+def _unusable(state: str, reason: str) -> ProtocolError:
+    """Log why a checkpoint cannot be used, without its name, which is a secret. Returns the error for the client."""
+    logger.error("a checkpoint %s: %s", state, reason)
+    return ProtocolError("resume", f"the checkpoint {state}", "begin a new stream")

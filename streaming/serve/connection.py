@@ -5,6 +5,7 @@ from them. Workers compute.
 """
 
 import asyncio
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,9 @@ CLOSED_S = 10.0
 """The seconds that a worker may take to release a lane: normally one step."""
 NORMAL_CLOSES = (1000, 1001)
 """Close statuses of clients that leave; a close without a status may also be a lost connection."""
-DISCONNECT_ERRORS = (WebSocketDisconnect, WebSocketDisconnected, OSError)
+DISCONNECT_ERRORS = (WebSocketDisconnect, WebSocketDisconnected)
+"""What a socket raises if its client is gone; an OSError may also come from a disk, so it is not among them."""
+logger = logging.getLogger("pulse.serve")
 
 
 def flatten_errors(error: BaseException) -> Iterator[BaseException]:
@@ -87,6 +90,7 @@ class Connection(NotCopyable):
         self._protocol = protocol_of(socket)
         self._pace = Pace(limits, None)
         self._to_save = anyio.Event()
+        self._has_store_error = False
         self._last_message = time.monotonic()
         self._full_since: float | None = None
         self._stalled = False
@@ -180,7 +184,7 @@ class Connection(NotCopyable):
                 with anyio.move_on_after(CLOSED_S, shield=True):
                     await self.stream.close()
                     if reason == "left" and self._checkpoints is not None:
-                        await anyio.to_thread.run_sync(self._checkpoints.remove, self._stream_name)
+                        await self._remove(self._checkpoints)
             return reason
         finally:
             self._admission.leave(self.address)
@@ -360,7 +364,10 @@ class Connection(NotCopyable):
         return checkpoint
 
     async def _save(self, stream: OpenStream, store: CheckpointStore) -> None:
-        """Keep saving the newest checkpoint and telling the client; an old one is saved again before it expires."""
+        """Keep saving the newest checkpoint and telling the client; an old one is saved again before it expires.
+
+        A checkpoint that cannot be written does not end the stream: it goes on, and the next one is tried.
+        """
         last: Checkpoint | None = None
         while True:
             checkpoint, self._unsaved = self._unsaved, None
@@ -372,9 +379,14 @@ class Connection(NotCopyable):
                 checkpoint = last
             if checkpoint is None:
                 continue
-            if not await anyio.to_thread.run_sync(
-                store.save, self._stream_name, self._generation, checkpoint
-            ):
+            try:
+                is_saved = await anyio.to_thread.run_sync(
+                    store.save, self._stream_name, self._generation, checkpoint
+                )
+            except OSError as error:
+                self._note_store_error(error)
+                continue
+            if not is_saved:
                 self._counts["checkpoints_refused"] += 1
                 continue
             self._counts["checkpoints"] += 1
@@ -382,13 +394,28 @@ class Connection(NotCopyable):
                 self._push(ack)
             last = checkpoint
 
+    async def _remove(self, store: CheckpointStore) -> None:
+        """Remove the checkpoints of the stream; those that cannot be removed expire."""
+        try:
+            await anyio.to_thread.run_sync(store.remove, self._stream_name)
+        except OSError as error:
+            self._note_store_error(error)
+
+    def _note_store_error(self, error: OSError) -> None:
+        """Count an error of the disk, and log the first one of the stream, without the path: names are secrets."""
+        self._counts["checkpoints_failed"] += 1
+        if not self._has_store_error:
+            self._has_store_error = True
+            reason = error.strerror or type(error).__name__
+            logger.error("checkpoints of a stream fail: %s", reason, extra={"stream": self.id})
+
     async def _refuse(self, error: ProtocolError) -> None:
         """Send the error, and close."""
         with anyio.move_on_after(LEAVE_S, shield=True):
             try:
                 await self._socket.send_text(write_message(error.as_message()))
                 await self._socket.close(error.status, error.code)
-            except (*DISCONNECT_ERRORS, RuntimeError):
+            except (*DISCONNECT_ERRORS, OSError, RuntimeError):
                 self._counts["gone_before_the_error"] += 1
 
 

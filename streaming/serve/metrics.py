@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 
 BOUNDS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 """The upper bounds of the buckets."""
+COUNTERS = (
+    "frames_in",
+    "messages_out",
+    "held_back",
+    "streams",
+    "gone_before_the_error",
+    "checkpoints",
+    "checkpoints_failed",
+)
+"""The counts of the service that are metrics."""
 
 
 class ServiceCollector(Collector):
@@ -49,7 +59,7 @@ class ServiceCollector(Collector):
             service.admission.loop_part,
         )
         yield GaugeMetricFamily("pulse_connections", "WebSockets that are open", len(service.connections))
-        for name in ("frames_in", "messages_out", "held_back", "streams", "gone_before_the_error"):
+        for name in COUNTERS:
             yield CounterMetricFamily(f"pulse_{name}", name.replace("_", " "), service.counts[name])
         endings = CounterMetricFamily(
             "pulse_connections_ended", "Connections by why they ended", labels=["reason"]

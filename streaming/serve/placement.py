@@ -41,6 +41,7 @@ class CheckpointStore(Protocol):
 
         generation  how many times the stream has moved to another server: a late write of an older server does not
                     replace the checkpoint of a newer one
+        Raises      OSError: it cannot be written
         """
         ...
 
@@ -49,9 +50,9 @@ class CheckpointStore(Protocol):
         ...
 
     def remove(self, name: str) -> None:
-        """Remove the checkpoints of a stream that has ended."""
+        """Remove the checkpoints of a stream that has ended. Raises OSError."""
         ...
 
-    def sweep(self) -> int:
-        """Remove expired checkpoints. Returns how many."""
+    def sweep(self) -> tuple[int, int]:
+        """Remove expired checkpoints. Returns how many, and how many could not be removed."""
         ...

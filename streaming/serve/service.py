@@ -177,4 +177,6 @@ class Service(NotCopyable):
                 connection.check(now)
             if self.checkpoints is not None and now > sweep:
                 sweep = now + SWEEP_S
-                self.counts["checkpoints_expired"] += await anyio.to_thread.run_sync(self.checkpoints.sweep)
+                expired, failed = await anyio.to_thread.run_sync(self.checkpoints.sweep)
+                self.counts["checkpoints_expired"] += expired
+                self.counts["checkpoints_failed"] += failed

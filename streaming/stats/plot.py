@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from streaming.atomic_files import kind_of, publish, temporary_file
+from streaming.atomic_files import kind_of, publish, scratch_file
 from streaming.stats.columns import Columns
 from streaming.stats.problems import GROUPS
 from streaming.stats.reader import Stats
@@ -55,14 +55,13 @@ def draw(stats: Stats, path: Path) -> None:
     figure = picture(stats)
     from streaming.stats.titles import without_glyphs
 
-    part = temporary_file(path)
-    try:
-        with without_glyphs():
-            figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
-    publish(part, path)
+    with scratch_file(path) as part:
+        try:
+            with without_glyphs():
+                figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+        publish(part, path)
 
 
 def picture(stats: Stats) -> "Figure":

@@ -206,7 +206,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 ELSEWHERE = {
     "bench/README.md": "tests/bench/test_bench_given.py",
     "docs/extend.md": "tests/pulse/onnx/test_extend.py",
-    "docs/fleet.md": "tests/streaming/fleet/test_workers.py",
+    "docs/fleet.md": "tests/streaming/fleet/test_page.py",
     "docs/pytorch.md": "tests/pulse/torch/test_page.py",  # with a codec of its author
     "docs/serve.md": "tests/streaming/serve/test_page.py",
     "docs/protocol.md": "tests/streaming/serve/test_clients.py",

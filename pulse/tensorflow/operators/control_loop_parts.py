@@ -54,9 +54,7 @@ class ScanBody:
         self.captures: list[OutletId] = []
 
     def add_source(self, name: str, fact: TypedFact) -> OutletId:
-        """A source of the type and shape of a wire outside, without its value."""
-        plain = TypedFact(fact.dtype, fact.shape)
-        return self.graph.add(name, Source(plain), (), [plain])[0]
+        return source_like(self.graph, name, fact)
 
     def add_state(self, inner: OutletId, first: OutletId) -> None:
         self.states.append(self.graph.label(inner))
@@ -69,6 +67,12 @@ class ScanBody:
     def add_capture(self, inner: OutletId, captured: OutletId) -> None:
         self.names.append(self.graph.label(inner))
         self.captures.append(captured)
+
+
+def source_like(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
+    """Add a source of the type and shape of a wire outside, without its value."""
+    plain = TypedFact(fact.dtype, fact.shape)
+    return graph.add(name, Source(plain), (), [plain])[0]
 
 
 def graft(

@@ -12,7 +12,7 @@ from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.control_loop_parts import graft
+from pulse.tensorflow.operators.control_loop_parts import graft, source_like
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
@@ -85,8 +85,7 @@ class _Cell:
         self.graph = TypedGraph()
 
     def source(self, name: str, fact: TypedFact) -> OutletId:
-        plain = TypedFact(fact.dtype, fact.shape)
-        return self.graph.add(name, Source(plain), (), [plain])[0]
+        return source_like(self.graph, name, fact)
 
     def wire(self, name: str, op: Op, *inputs: OutletId) -> OutletId:
         return wire(self.graph, name, op, inputs)[0]

@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import replace
 
+import anyio
 import numpy as np
 import pytest
 
@@ -35,6 +36,13 @@ class LocalHolders:
         return {
             name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
         }
+
+
+async def until(condition, *arguments):
+    """Wait until a condition holds, which other threads bring about."""
+    with anyio.fail_after(20):
+        while not condition(*arguments):
+            await anyio.sleep(0.01)
 
 
 def small_deployment(version="1", **changes):
@@ -83,6 +91,16 @@ class LocalFleet:
     @property
     def urls(self):
         return [worker.url for worker in self.workers.values()]
+
+    def has_saved(self, worker):
+        """Whether a checkpoint of a stream of the worker is safe."""
+        return self.workers[worker].status().checkpoints > 0
+
+    def has_resumed(self, worker):
+        return self.workers[worker].status().resumed > 0
+
+    def has_streams(self, worker):
+        return self.workers[worker].status().streams > 0
 
     def worker_of(self, stream):
         """The worker that serves a stream of a client."""

@@ -9,8 +9,7 @@ pytest.importorskip("uvicorn", reason="needs the extra serve")
 from pulse.client import connect
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
-from tests.documents.pages import pages
-from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, wires
+from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, until, wires
 
 pytestmark = pytest.mark.anyio
 
@@ -72,12 +71,12 @@ async def test_a_server_that_drains_hands_its_streams_over():
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 20:
-                    await anyio.sleep(0.1)
                     first = found.worker_of(stream)
+                    (other,) = found.workers.keys() - {first}
+                    await until(found.has_saved, first)
                     found.workers[first].drain()
-                    await anyio.sleep(0.1)
+                    await until(found.has_resumed, other)
             outputs = await stream.flush()
-            (other,) = found.workers.keys() - {first}
             assert found.workers[other].status().resumed == 1
             assert found.workers[first].status().streams == 0
             assert found.workers[first].status().draining
@@ -90,21 +89,26 @@ async def test_a_holder_that_is_lost_is_passed_over():
     with fleet("abcd", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
         async with connect(found.urls, patience_s=10) as stream:
             name = stream.resume_name
+
+            def holders():
+                """Those that answer and have the stream's checkpoint."""
+                return [
+                    each
+                    for each, holder in found.holders.holders.items()
+                    if each not in found.holders.lost and holder.load(name) is not None
+                ]
+
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 15:
-                    await anyio.sleep(0.1)
-                    held = [
-                        each
-                        for each, holder in found.holders.holders.items()
-                        if holder.load(name) is not None
-                    ]
-                    assert len(held) == 2
-                    found.holders.lost.add(held[0])
+                    await until(lambda: len(holders()) == 2)
+                    found.holders.lost.add(holders()[0])
                 if number == 25:
-                    await anyio.sleep(0.1)
-                    found.workers[found.worker_of(stream)].drain()
-                    await anyio.sleep(0.1)
+                    await until(lambda: len(holders()) == 2)  # a third one has the next checkpoint
+                    first = found.worker_of(stream)
+                    (other,) = found.workers.keys() - {first}
+                    found.workers[first].drain()
+                    await until(found.has_resumed, other)
             assert_equal(await stream.flush(), expected)
 
 
@@ -116,16 +120,17 @@ async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost():
         async with connect(found.urls, patience_s=5) as stream:
             for block in blocks:
                 await stream.send(block)
-            await anyio.sleep(0.05)
-            assert stream.is_whole
             first = found.worker_of(stream)
+            (other,) = found.workers.keys() - {first}
+            await until(lambda: found.workers[first].service.counts["checkpoints_refused"])
+            assert stream.is_whole
             found.workers[first].drain()
-            await anyio.sleep(0.1)
+            await until(found.has_streams, other)
             assert_equal(await stream.flush(), expected)
 
 
-@pytest.mark.parametrize("wait_s", [0.1, 0.0], ids=["checkpoint", "whole"])
-async def test_streams_keep_their_version(wait_s):
+@pytest.mark.parametrize("resumes", [True, False], ids=["checkpoint", "whole"])
+async def test_streams_keep_their_version(resumes):
     old, new = small_deployment("old"), small_deployment("new", weight=1.0)
     blocks, expected = blocks_of(60, 41)
     workers = [("o1", "a", old), ("o2", "b", old)]
@@ -137,11 +142,12 @@ async def test_streams_keep_their_version(wait_s):
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 20:
-                    await anyio.sleep(wait_s)
                     first = found.worker_of(stream)
+                    (other,) = {"o1", "o2"} - {first}
+                    if resumes:
+                        await until(found.has_saved, first)
                     found.workers[first].drain()
-                    await anyio.sleep(0.1)
-            (other,) = {"o1", "o2"} - {first}
+                    await until(found.has_streams, other)
             assert found.workers[other].status().streams == 1
             async with connect(found.urls, patience_s=5) as another:
                 assert found.worker_of(another) == "n1"
@@ -178,17 +184,7 @@ async def test_a_server_that_says_nothing_is_left():
                     await anyio.sleep(1.0)
                     assert found.worker_of(stream) == first, "quiet, and yet alive"
                     wire_of[first].silent.set()
-                    with anyio.fail_after(5):
-                        (other,) = found.workers.keys() - {first}
-                        while not found.workers[other].service.connections:
-                            await anyio.sleep(0.02)
+                    (other,) = found.workers.keys() - {first}
+                    await until(found.has_streams, other)
             assert_equal(await stream.flush(), expected)
             assert found.workers[other].status().resumed == 1
-
-
-async def test_the_page_about_fleets(three):
-    blocks, expected = blocks_of(20, 1)
-    (code,) = pages()["docs/fleet.md"].blocks("python")
-    names = {}
-    exec(code.replace('"denoiser", ', ""), names)
-    assert_equal(await names["denoise"](blocks[0], three.urls), expected)

@@ -110,8 +110,9 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
     statistics, delay = live.statistics(), live.delay.frames
     found = read(tmp_path / "out.wav")
     assert len(found) == len(x) + delay
-    if statistics.counters.frames_silent == 0:  # else this machine was busy
-        np.testing.assert_array_equal(found[delay:], x)
+    differs = found[delay:] != x  # on a busy machine some frames are silent; the others are at their places
+    assert not found[delay:][differs].any()
+    assert np.count_nonzero(differs) <= statistics.counters.frames_silent
     assert statistics.interval.count == len(came_s) - 1
     assert came_s[-1] - came_s[1] <= statistics.interval.total_ns / 1e9 <= ended_s - came_s[0]
 

@@ -349,13 +349,15 @@ def test_checkpoints_that_are_none(tmp_path):
     whole = path.read_bytes()
     for cut in range(len(whole) - len(saved.snapshot)):
         path.write_bytes(whole[:cut])
-        with pytest.raises(ProtocolError, match="no checkpoint"):
+        with pytest.raises(ProtocolError, match="the checkpoint is damaged"):
             folder.load(name)
+    with pytest.raises(ProtocolError, match="no checkpoint has this name"):
+        folder.load(folder.new_name())
     for wrong in ("", "../etc/passwd", "0" * 31, "g" * 32):
         with pytest.raises(ProtocolError):
             folder.load(wrong)
     os.utime(path, (0, 0))
-    assert folder.sweep() == 1
+    assert folder.sweep() == (1, 0)
 
 
 @pytest.fixture

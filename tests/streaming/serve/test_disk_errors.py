@@ -1,0 +1,138 @@
+"""A disk that refuses checkpoints: the streams go on, and the errors are counted and logged."""
+
+import errno
+import os
+import stat
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+
+from pulse.client import connect
+from streaming.protocol.errors import ProtocolError
+from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
+from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+from streaming.session import Session
+from tests.streaming.disks import limited
+from tests.streaming.executor.streams import joined, ready
+from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.servers import running
+
+CHECKPOINT = Checkpoint("filtered", 0, (6,), (6,), bytes(1 << 16))
+
+
+@contextmanager
+def server_with(store):
+    """A server whose checkpoints go to a store, one in three pulses."""
+    model = ModelSettings(name="filtered", streams=4)
+    settings = ServerSettings(
+        (model,),
+        limits=LimitSettings(speed=1e6),
+        checkpoints=store.folder,
+        checkpoint_s=3 * PULSE / RATE_HZ,
+        budget=1000.0,
+    )
+    with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
+        server.service.checkpoints = store
+        yield server
+
+
+class FullStore(CheckpointFolder):
+    """A folder on a disk without space; ``removes`` says whether files can at least be removed."""
+
+    def __init__(self, folder, removes):
+        super().__init__(folder, 60)
+        self.folder, self.removes, self.names = folder, removes, set()
+
+    def save(self, name, generation, checkpoint):
+        self.names.add(name)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"{name}.checkpoint")
+
+    def remove(self, name):
+        if not self.removes:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), f"{name}.checkpoint")
+
+
+async def count_of(server, name, least):
+    """Wait until a count of the server has a value."""
+    with anyio.fail_after(20):
+        while server.service.counts[name] < least:
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("removes", [True, False])
+async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes):
+    program, store = ready("filtered", PULSE), FullStore(tmp_path, removes)
+    (port,) = program.inputs
+    shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
+    x = np.random.default_rng(5).standard_normal(shape).astype(np.float32)
+    with server_with(store) as server:
+        async with connect(server.ws, patience_s=1) as stream:
+            for number, block in enumerate(np.array_split(x, 3, port.axis), 1):
+                await stream.send(block)
+                await count_of(server, "checkpoints_failed", number)
+            outputs = await stream.flush()
+            assert stream.connections == 1 and stream.is_whole, "no frame is in a checkpoint"
+        await count_of(server, "ended_left", 1)
+        assert not server.service.counts["checkpoints"]
+    session = Session(program)
+    for name, array in joined([session.push({port.name: x}), session.flush()], program).items():
+        assert np.array_equal(outputs[name], array), name
+    (record,) = [each for each in caplog.records if each.name == "pulse.serve" and each.levelname == "ERROR"]
+    assert record.getMessage() == "checkpoints of a stream fail: No space left on device"
+    (name,) = store.names
+    assert name not in str(vars(record)), "the name of a stream is a secret"
+
+
+def test_a_checkpoint_that_does_not_fit_leaves_no_file(tmp_path):
+    folder = CheckpointFolder(tmp_path, 60)
+    name = folder.new_name()
+    folder.save(name, 0, CHECKPOINT)
+    (path,) = tmp_path.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with limited(1 << 10), pytest.raises(OSError, match="too large"):
+        folder.save(name, 1, CHECKPOINT)
+    assert list(tmp_path.iterdir()) == [path]
+    assert folder.load(name) == (CHECKPOINT, 0)
+
+
+def test_a_checkpoint_that_cannot_be_read_is_logged(tmp_path, caplog, monkeypatch):
+    folder = CheckpointFolder(tmp_path, 60)
+    name = folder.new_name()
+    folder.save(name, 0, CHECKPOINT)
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    with monkeypatch.context() as patch, pytest.raises(ProtocolError, match="the checkpoint cannot be read"):
+        patch.setattr(Path, "read_bytes", refuse)
+        folder.load(name)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(b"something else")
+    with pytest.raises(ProtocolError, match="the checkpoint is damaged"):
+        folder.load(name)
+    assert caplog.messages == [
+        "a checkpoint cannot be read: Permission denied",
+        "a checkpoint is damaged: not a checkpoint of a stream: another file",
+    ]
+
+
+def test_a_sweep_passes_over_files_that_stay(tmp_path, monkeypatch):
+    folder, unlink = CheckpointFolder(tmp_path, 60), Path.unlink
+    for _ in range(3):
+        folder.save(folder.new_name(), 0, CHECKPOINT)
+    first, *others = sorted(tmp_path.iterdir())
+    for path in (first, *others):
+        os.utime(path, (0, 0))
+
+    def refuse_first(path, missing_ok=False):
+        if path == first:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refuse_first)
+    assert folder.sweep() == (2, 1)
+    assert list(tmp_path.iterdir()) == [first]
