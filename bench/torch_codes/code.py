@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.torch_codes.author import AuthorStream
+from pulse import Chunking
 
 CODES: dict[str, "Code"] = {}
 """By name, in the order of the table."""
@@ -23,6 +24,7 @@ class Given:
     twin       the author's own streaming, where the package has one
     max_context  frames that attention to all frames before may need
     outputs    the places of those that are streamed; all by default
+    chunking   of a module that takes one chunk in each call; it needs a twin
     """
 
     module: Any
@@ -34,6 +36,7 @@ class Given:
     twin: AuthorStream | None = None
     max_context: int | None = None
     outputs: Sequence[int] | None = None
+    chunking: Chunking | None = None
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from bench.peers import OnnxRuntimePeer, PulsePeer
 from bench.timing import alternate, make_stepper
 from bench.torch_codes.author import MOST_PULSES, author_copy, least_delay, run_author, time_whole
 from bench.torch_codes.code import Code, Given
-from pulse.errors import FaultError, PulseError, PulseWarning
+from pulse.errors import FaultError, InputError, PulseError, PulseWarning
 from pulse.facts import Array
+from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
@@ -121,6 +122,9 @@ def _stream(subject: Given, outcome: Outcome) -> None:
     begin = time.perf_counter()
     model = pulse.from_torch(subject.module, subject.example, **subject.options)
     outcome.export_s, outcome.stage = time.perf_counter() - begin, "exported"
+    if subject.chunking is not None:
+        _stream_chunks(subject, outcome, pulse.load(model, chunking=subject.chunking), begin)
+        return
     typed = model.analyse()
     typed = typed.with_outputs(_chosen(subject, list(typed.outputs))).declutter()
     pulsed = typed.pulsify(pulse=subject.pulse, max_context=subject.max_context)
@@ -137,6 +141,33 @@ def _stream(subject: Given, outcome: Outcome) -> None:
     outcome.onnxruntime = None if subject.max_context else _onnxruntime_times(program)
     outcome.least = _least(subject, typed, pulsed)
     _compare_author(subject, outcome, pulsed, feeds, next(iter(streamed.values())))
+
+
+def _stream_chunks(subject: Given, outcome: Outcome, model: Loaded, begin: float) -> None:
+    """Stream a module of chunks; its reference is the author's own calls, chunk by chunk. ``begin``: of the export."""
+    if subject.twin is None:
+        raise InputError("a module of chunks is compared with its author's calls: give its twin")
+    program = pulse.stream(model)
+    outcome.convert_s, outcome.stage = time.perf_counter() - begin, "compiled"
+    outcome.pulse, outcome.delays = program.pulse, tuple(port.delay for port in program.outputs)
+    first, output = program.inputs[0], program.outputs[0]
+    shape = list(first.shape)
+    shape[first.axis or 0] = CHECKED_PULSES * program.pulse
+    feeds = {first.name: np.random.default_rng(0).standard_normal(shape).astype(first.dtype)}
+    streamed = stream_whole(program, feeds, 0.0)[output.name]
+    run = run_author(
+        subject.twin,
+        [(feeds[first.name], first.axis)],
+        program.pulse,
+        streamed,
+        output.axis or 0,
+        subject.rate_hz,
+    )
+    outcome.error = outcome.twin = run.error
+    outcome.author, outcome.stage = run.realtime, "streamed"
+    outcome.step_us = _step_us(program, None)
+    outcome.realtime = outcome.step_us * 1e-6 * subject.rate_hz / program.pulse
+    outcome.onnxruntime = _onnxruntime_times(program)
 
 
 def _compare_author(

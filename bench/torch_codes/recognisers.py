@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import Any
 
 from bench.torch_codes.code import Given, code
-from bench.torch_codes.twins import fsmn_stream, tcn_stream
+from bench.torch_codes.twins import emformer_stream, fsmn_stream, tcn_stream
+from pulse import Chunking
 
 
 def _torch() -> Any:
@@ -41,12 +42,15 @@ def emformer() -> Given:
     model = import_module("torchaudio.models").Emformer(
         32, 4, 64, 2, 4, left_context_length=8, right_context_length=1
     )
-    _, _, states = model.infer(torch.randn(1, 5, 32), torch.tensor([5]), None)
+    _, _, states = model.infer(torch.zeros(1, 5, 32), torch.tensor([5]), None)
+    states = [[torch.zeros_like(each) for each in layer] for layer in states]
     return Given(
         model,
         {"input": torch.randn(1, 5, 32), "lengths": torch.tensor([5]), "states": states},
         25,
         options={"method": "infer", "dynamic": {}},
+        twin=emformer_stream(model),
+        chunking=Chunking(axes={"input": 1}, context={"input": 1}),
     )
 
 

@@ -48,3 +48,24 @@ def fsmn_stream(module: Any) -> AuthorStream:
         return lambda x: own(x, caches)
 
     return AuthorStream(begin)
+
+
+def emformer_stream(module: Any) -> AuthorStream:
+    """Emformer's ``infer``: chunks overlap by the right context, which zeros begin; states go from call to call."""
+    torch = import_module("torch")
+    right = module.right_context_length
+
+    def begin() -> Callable[..., Any]:
+        own = author_copy(module)
+        overlap, states = torch.zeros(1, right, own.emformer_layers[0].input_dim), None
+
+        def infer(x: Any) -> Any:
+            nonlocal overlap, states
+            chunk = torch.cat([overlap, x], 1)
+            overlap = chunk[:, chunk.shape[1] - right :]
+            y, _, states = own.infer(chunk, torch.tensor([chunk.shape[1]]), states)
+            return y
+
+        return infer
+
+    return AuthorStream(begin, module.segment_length)

@@ -14,6 +14,7 @@ from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, DATA_HELP, author_line, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.branches import note_branches
+from pulse.torch.filling_caches import keep_full_caches
 from pulse.torch.functions import replace_functions
 from pulse.torch.layer_stack import keep_layer_stack
 from pulse.torch.loop_scans import roll_loops
@@ -173,6 +174,7 @@ def _export(request: ExportRequest) -> Export:
         replace_functions(torch, module, loops) as functions,
         keep_no_buffers(torch, module),
         keep_layer_stack(),
+        keep_full_caches(torch, module),
         _export_calls(torch, module),
         note_branches(torch) as branches,
     ):
@@ -244,6 +246,8 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
     while cause.__cause__ is not None:
         cause = cause.__cause__
     reason = plain_message(cause) or type(cause).__name__
+    if isinstance(cause, LoadError):
+        return f"{title}: {reason}"
     fixed_axes = _FIXED.findall(reason)
     if fixed_axes:
         listed = "; ".join(

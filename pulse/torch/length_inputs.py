@@ -168,7 +168,7 @@ def _known_numbers(torch: Any) -> Any:
                 return result
             if number is None:
                 return function(*args, **named)
-            if name == "item" and isinstance(number, sizes):
+            if name == "item" and isinstance(number, (int, *sizes)) and not args[0].is_floating_point():
                 return number
             if name == "sort" and args[0].dim() == 1:
                 return torch.return_types.sort(
@@ -196,6 +196,9 @@ def _known_numbers(torch: Any) -> Any:
                 return number
             numbers = [self.number(each) for each in args[1:]]
             operands = [number, *(each if own is None else own for each, own in zip(args[1:], numbers))]
+            if name == "clamp" and type(number) is int and set(named) <= {"min"} and len(args) == 1:
+                least = named.get("min")
+                return max(number, least) if type(least) is int else None
             if any(map(torch.is_tensor, operands)) or (name.endswith("_") and not name.startswith("__")):
                 return None
             if name in KEPT:
