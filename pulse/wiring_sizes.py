@@ -11,25 +11,12 @@ from pulse.errors import DimError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Op, numbers_if_constant
 from pulse.typed import TypedGraph
 
 MOST_SIZES = 64
 """The most elements of a tensor of sizes."""
-
-ARITHMETIC: dict[str, Callable[..., Ratio]] = {
-    "add": Ratio.__add__,
-    "sub": Ratio.__sub__,
-    "mul": Ratio.__mul__,
-    "div": Ratio.__truediv__,
-    "neg": Ratio.__neg__,
-    "min": Ratio.minimum,
-    "max": Ratio.maximum,
-    "floor": Ratio.floor,
-    "ceil": Ratio.ceil,
-    "round": Ratio.round,
-}
-"""Float arithmetic on sizes, by the names of ``Elementwise``."""
 
 
 def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
@@ -74,7 +61,8 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
 def _compute(op: Op, inputs: Sequence[Array]) -> Array | None:
     """The value of an op with float outputs. Raises DimError."""
     if isinstance(op, Elementwise):
-        return _each(ARITHMETIC[op.kind], *inputs) if op.kind in ARITHMETIC else None
+        on_ratios = ELEMENTWISE[op.kind].ratio
+        return None if on_ratios is None else _each(on_ratios, *inputs)
     if len(inputs) != 1 or not (isinstance(op, Cast) or op.symbolic):
         return None
     return inputs[0] if isinstance(op, Cast) else op.eval(inputs, {})[0]

@@ -45,6 +45,10 @@ class Concat(Op):
             return [np.concatenate([value.astype(object) for value in inputs], self.axis)]
         return [np.concatenate(inputs, self.axis)]
 
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        parts = [slot for slot, fact in enumerate(inputs) if fact.shape[self.axis] != 0] or [0]
+        return parts[0] if len(parts) == 1 else None
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         streams = [slot for slot, axis in enumerate(axes) if axis is not None]
         axis = axes[streams[0]]

@@ -66,6 +66,10 @@ class Op:
         """The operands of which some values have no result, given the shapes and types of all."""
         return ()
 
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        """The input that equals the output if both have the same type and shape; None if there is none."""
+        return None
+
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work | None:
         """The work for inputs and outputs with these facts; None if unknown, or if it depends on data."""
         return NO_WORK if self.copies else None

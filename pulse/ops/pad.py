@@ -48,6 +48,9 @@ class Pad(Op):
             return [np.pad(x, amounts, constant_values=self.fill)]
         return [np.pad(x, amounts, mode=self.mode)]
 
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        return 0 if all(pair == (0, 0) for pair in self.pads) else None
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]
         assert axis is not None

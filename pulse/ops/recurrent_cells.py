@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.ops.arithmetic import round_inside
-from pulse.ops.elementwise import ELEMENTWISE
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.quantize_rows import round_rows
 from pulse.support.record import record
 

@@ -99,6 +99,10 @@ def reduced_relation(what: str, axis: int | None, axes: Sequence[int], keepdims:
     return Pointwise((axis if keepdims else axis - sum(other < axis for other in axes),))
 
 
+SELF_OF_ONE = frozenset({"sum", "mean", "max", "min", "prod"})
+"""Reductions that return a single value."""
+
+
 @record
 class Reduce(Op):
     """Reduce some axes to one value each; floats are summed in double precision.
@@ -139,6 +143,10 @@ class Reduce(Op):
                 run(x.astype(accumulator_type(x), copy=False), axis=self.axes, keepdims=self.keepdims)
             )
         return [y.astype(x.dtype, copy=False)]
+
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        of_ones = all(inputs[0].shape[axis] == 1 for axis in self.axes)
+        return 0 if of_ones and self.kind in SELF_OF_ONE else None
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return reduced_relation(self.kind.replace("_", " "), axes[0], self.axes, self.keepdims)

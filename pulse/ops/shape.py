@@ -119,6 +119,9 @@ class Reshape(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [inputs[0].reshape(dims_value(self.shape, env))]
 
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        return 0
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis, shape = axes[0], inputs[0].shape
         assert axis is not None
@@ -174,6 +177,10 @@ class Transpose(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [inputs[0].transpose(self.perm)]
+
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        moving = [axis for axis in self.perm if inputs[0].shape[axis] != 1]
+        return 0 if moving == sorted(moving) else None
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]
@@ -274,6 +281,9 @@ class Expand(Op):
         shape = np.broadcast_shapes(x.shape, dims_value(self.shape, env))
         return [np.ascontiguousarray(np.broadcast_to(x, shape))]
 
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        return 0
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         target = self.facts(inputs)[0].shape
         axis = axes[0]
@@ -322,6 +332,9 @@ class Tile(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [np.tile(inputs[0], dims_value(self.repeats, env))]
+
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        return 0 if all(times == 1 for times in self.repeats) else None
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         (x,) = inputs

@@ -47,6 +47,9 @@ class Slice(Op):
         index = slice(start, stop, self.step)
         return [x[(slice(None),) * self.axis + (index,)]]
 
+    def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        return 0 if self.start == 0 and self.step == 1 else None
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]
         if axis is None:

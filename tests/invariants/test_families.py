@@ -8,7 +8,7 @@ import pytest
 
 from pulse.onnx.operators import elementwise
 from pulse.onnx.rules import RULES
-from pulse.ops.elementwise import ELEMENTWISE
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS
 from tests.invariants.imports import import_graph, modules
 from tests.pulse.cases import families as cases
@@ -168,8 +168,8 @@ def test_every_file_of_cases_is_a_family_of_cases() -> None:
 
 def test_every_elementwise_function_has_a_kernel_an_onnx_operator_and_a_rule() -> None:
     assert set(ELEMENTWISE) - {"sum", "mean"} <= set(MICRO_OPS), "sum and mean are chains of additions"
-    assert set(ELEMENTWISE) <= {*elementwise.NAMES, *elementwise.WITH_ATTRIBUTES, *elementwise.COMPOSED}
-    assert {*elementwise.PLAIN_KINDS, *elementwise.WITH_PARAMS} <= set(RULES)
+    assert set(ELEMENTWISE) <= {*elementwise.OPERATORS.values(), *elementwise.COMPOSED}
+    assert set(elementwise.OPERATORS) <= set(RULES)
 
 
 def test_every_family_is_there() -> None:

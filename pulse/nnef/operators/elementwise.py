@@ -9,51 +9,19 @@ from pulse.nnef.read.node import SINGLE, TRUTH, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
+from pulse.ops.elementwise_functions import ELEMENTWISE, Row
 from pulse.support.printable import printable
 
-SAME: Mapping[str, str] = {
-    "Add": "add",
-    "Sub": "sub",
-    "Div": "div",
-    "Pow": "pow",
-    "And": "and",
-    "Or": "or",
-    "Not": "not",
-    "Xor": "tract_core_xor",
-    "Less": "lt",
-    "LessOrEqual": "le",
-    "Greater": "gt",
-    "GreaterOrEqual": "ge",
-    "Equal": "eq",
-    "Where": "select",
-    "Identity": "copy",
-    "Abs": "abs",
-    "Neg": "neg",
-    "Sign": "sign",
-    "Exp": "exp",
-    "Log": "log",
-    "Sqrt": "sqrt",
-    "Floor": "floor",
-    "Ceil": "ceil",
-    "Round": "tract_core_round_even",
-    "Sin": "sin",
-    "Cos": "cos",
-    "Tan": "tan",
-    "Asin": "asin",
-    "Acos": "acos",
-    "Atan": "atan",
-    "Sinh": "sinh",
-    "Cosh": "cosh",
-    "Asinh": "asinh",
-    "Acosh": "acosh",
-    "Atanh": "atanh",
-    "Relu": "relu",
-    "Erf": "tract_core_erf",
-    "IsNaN": "tract_core_is_nan",
+NAMES: Mapping[str, str] = {
+    row.names.onnx: row.names.nnef for row in ELEMENTWISE.values() if row.names.onnx and row.names.nnef
 }
-"""Operators that both formats have."""
-FOLDED: Mapping[str, str] = {"Sum": "add", "Max": "max", "Min": "min"}
+"""Operators that both formats have: the name in ONNX -> the one in NNEF."""
+FOLDED: Mapping[str, str] = {"Sum": "add", "Max": NAMES["Max"], "Min": NAMES["Min"]}
 """Operators of any number of inputs -> those of two."""
+COMPOSED = ("Mul", *FOLDED, "Reciprocal", "Sigmoid", "Tanh", "Softplus", "HardSwish")
+"""Operators that are written by a function of their own, although NNEF has them: tract's are less exact, or fewer."""
+SAME = {"Identity": "copy"} | {kind: name for kind, name in NAMES.items() if kind not in COMPOSED}
+"""Operators that are written as themselves."""
 
 
 @writes(*SAME)
@@ -151,11 +119,19 @@ def write_cast(w: OperationWriter) -> Name:
     return w.cast(w.x(), target)
 
 
+PARAMS = {row.names.onnx: row.names.params for row in ELEMENTWISE.values() if row.names.params}
+"""Operator of ONNX -> its attributes and their defaults."""
+
+
+def _params(w: OperationWriter) -> list[float]:
+    return [w.attribute(name, default) for name, default in PARAMS[w.kind].items()]
+
+
 @writes("LeakyRelu", "PRelu")
 def write_sloped(w: OperationWriter) -> Name:
     rank = w.made_rank()
     x = w.operand(0, rank)
-    slope = w.operand(1, rank) if w.kind == "PRelu" else w.number(w.attribute("alpha", 0.01), w.dtype())
+    slope = w.operand(1, rank) if w.kind == "PRelu" else w.number(_params(w)[0], w.dtype())
     below = w.emit("lt", x, w.number(0, w.dtype(), "zero"), suffix="below")
     return w.emit("select", below, w.emit("mul", x, slope, suffix="scaled"), x)
 
@@ -182,17 +158,19 @@ def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) 
 
 @writes("Elu")
 def write_elu(w: OperationWriter) -> Name:
-    return _exponential(w, w.attribute("alpha", 1.0), 1, 1)
+    (alpha,) = _params(w)
+    return _exponential(w, alpha, 1, 1)
 
 
 @writes("Selu")
 def write_selu(w: OperationWriter) -> Name:
-    return _exponential(w, w.attribute("alpha", 1.6732632), 1, w.attribute("gamma", 1.0507010))
+    alpha, gamma = _params(w)
+    return _exponential(w, alpha, 1, gamma)
 
 
 @writes("Celu")
 def write_celu(w: OperationWriter) -> Name:
-    alpha = w.attribute("alpha", 1.0)
+    (alpha,) = _params(w)
     return _exponential(w, alpha, alpha, 1)
 
 
@@ -240,13 +218,14 @@ def write_softsign(w: OperationWriter) -> Name:
 @writes("ThresholdedRelu")
 def write_thresholded(w: OperationWriter) -> Name:
     dtype = w.dtype()
-    above = w.emit("gt", w.x(), w.number(w.attribute("alpha", 1.0), dtype), suffix="above")
+    above = w.emit("gt", w.x(), w.number(_params(w)[0], dtype), suffix="above")
     return w.emit("select", above, w.x(), w.number(0, dtype, "zero"))
 
 
 @writes("HardSigmoid")
 def write_hard_sigmoid(w: OperationWriter) -> Name:
-    return _hard_sigmoid(w, w.attribute("alpha", 0.2), w.attribute("beta", 0.5), "")
+    alpha, beta = _params(w)
+    return _hard_sigmoid(w, alpha, beta, "")
 
 
 def _hard_sigmoid(w: OperationWriter, alpha: float, beta: float, suffix: str) -> Name:
@@ -263,28 +242,19 @@ def write_hard_swish(w: OperationWriter) -> Name:
 
 
 TYPES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}
+KINDS: Mapping[str, Row] = {row.names.nnef: row for row in ELEMENTWISE.values() if row.names.nnef}
+"""Functions of the table by their name in NNEF."""
 UNARY: Mapping[str, str] = {
-    **{name: kind for kind, name in SAME.items() if kind not in ("Where", "IsNaN", "Not")},
-    "tanh": "Tanh",
-    "sigmoid": "Sigmoid",
+    **{name: row.names.onnx for name, row in KINDS.items() if row.arity == 1 and row.result == "same"},
+    "copy": "Identity",
+    "recip": "Reciprocal",
     "sqr": "",
     "square": "",
     "rsqrt": "",
-    "recip": "Reciprocal",
-    "rcp": "Reciprocal",
-    "tract_core_hard_swish": "HardSwish",
 }
 """Functions of one tensor; an empty name is made of several nodes."""
-COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
-LOGICAL = ("and", "or", "tract_core_xor")
-ARITHMETIC = ("add", "sub", "mul", "div", "pow", "min", "max")
-KINDS: Mapping[str, str] = {
-    **{name: kind for kind, name in SAME.items()},
-    "mul": "Mul",
-    "min": "Min",
-    "max": "Max",
-}
-ONE = tuple(name for name in UNARY if name not in (*COMPARED, *LOGICAL, *ARITHMETIC))
+BINARY = tuple(name for name, row in KINDS.items() if row.arity in (2, -1))
+"""Functions of two tensors."""
 
 
 def parse_type(node: NodeReader, name: str) -> DType:
@@ -297,7 +267,7 @@ def parse_type(node: NodeReader, name: str) -> DType:
     return np.dtype(f"{TYPES[letter]}{digits}")
 
 
-@reads(*ONE, takes="x")
+@reads(*UNARY, takes="x")
 def read_unary(node: NodeReader) -> Wire:
     x = node.wire("x", SINGLE)
     if node.operator in ("sqr", "square"):
@@ -344,12 +314,6 @@ def read_elu(node: NodeReader) -> Wire:
     return node.add("Elu", [x], x.dtype, x.sizes, alpha=node.number("alpha"))
 
 
-@reads("softplus", takes="x")
-def read_softplus(node: NodeReader) -> Wire:
-    x = node.wire("x", SINGLE)
-    return node.add("Softplus", [x], x.dtype, x.sizes)
-
-
 @reads("leaky_relu", takes="x alpha")
 def read_leaky(node: NodeReader) -> Wire:
     x = node.wire("x", SINGLE)
@@ -362,13 +326,14 @@ def read_prelu(node: NodeReader) -> Wire:
     return node.add("PRelu", [x, alpha], x.dtype, node.broadcast([x, alpha]))
 
 
-@reads(*COMPARED, *LOGICAL, *ARITHMETIC, takes="x y")
+@reads(*BINARY, "ne", takes="x y")
 def read_binary(node: NodeReader) -> Wire:
     wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     sizes, dtype = node.broadcast(wires), wires[0].dtype
     if node.operator == "ne":
         return node.add("Not", [node.add("Equal", wires, TRUTH, sizes, "equal")], TRUTH, sizes)
-    return node.add(KINDS[node.operator], wires, TRUTH if node.operator in COMPARED else dtype, sizes)
+    row = KINDS[node.operator]
+    return node.add(row.names.onnx, wires, TRUTH if row.result == "bool" else dtype, sizes)
 
 
 @reads("add_n", takes="x")

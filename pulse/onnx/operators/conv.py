@@ -10,7 +10,7 @@ from pulse.infer.relations import HasRank, Relation, SameRank, SameSize, SameTyp
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.elementwise import PLAIN_KINDS, WITH_PARAMS
+from pulse.onnx.operators.elementwise import function_of
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -165,11 +165,9 @@ def fused_conv(node: NodeContext) -> OutletId:
 def _activation(node: NodeContext, name: str) -> Op:
     if name not in ACTIVATIONS:
         raise node.error(f"activation {name!r} is not covered; use {', '.join(ACTIVATIONS)}")
-    if name in PLAIN_KINDS:
-        return Elementwise(PLAIN_KINDS[name])
-    kind, defaults = WITH_PARAMS[name]
-    parameters = node.real_list("activation_params") if "activation_params" in node.attributes else ()
-    return Elementwise(kind, parameters[: len(defaults)] or tuple(defaults.values()))
+    return function_of(
+        name, node.real_list("activation_params") if "activation_params" in node.attributes else ()
+    )
 
 
 @rule("Conv", uniform=True)

@@ -1,7 +1,7 @@
 """Elementwise operators: mostly a table, like the ops; functions missing in older opsets are composed."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,49 +11,33 @@ from pulse.infer.relations import HasType, Relation, SameShape, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.elementwise_bits import BITWISE
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import ELEMENTWISE, Cast, Elementwise
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
 
-SAME_NAME = (
-    "Add Sub Mul Div Min Max Sum Mean PRelu Abs Neg Exp Log Sqrt Reciprocal Floor Ceil Round Sign Sin Cos Tan Asin "
-    "Acos Atan Sinh Cosh Asinh Acosh Atanh Erf Relu Sigmoid Tanh Softplus Softsign Mish And Or Xor Not IsNaN Equal "
-    "Greater Less"
-)
-PLAIN_KINDS = {name: name.lower() for name in SAME_NAME.split()} | {
-    "HardSwish": "hard_swish",
-    "GreaterOrEqual": "greater_equal",
-    "LessOrEqual": "less_equal",
-}
-"""ONNX operator -> row of the elementwise table, if nothing but the inputs matters."""
+OPERATORS = {row.names.onnx: kind for kind, row in ELEMENTWISE.items() if row.names.onnx}
+"""ONNX operator -> the function of the table."""
 
-WITH_PARAMS: dict[str, tuple[str, dict[str, float]]] = {
-    "LeakyRelu": ("leaky_relu", {"alpha": 0.01}),
-    "ThresholdedRelu": ("thresholded_relu", {"alpha": 1.0}),
-    "Elu": ("elu", {"alpha": 1.0}),
-    "Celu": ("celu", {"alpha": 1.0}),
-    "Selu": ("selu", {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}),
-    "HardSigmoid": ("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
-    "Swish": ("swish", {"alpha": 1.0}),
-}
-"""ONNX operator -> row, and its attributes with their defaults, in the order of the row's parameters."""
+OWN_READERS = ("Pow", "Where")
+"""Operators of the table that are read by a function of their own: they may convert their inputs."""
 
 
-@onnx_op(*PLAIN_KINDS)
+def function_of(op_type: str, params: Sequence[float]) -> Elementwise:
+    """The function that an operator is; parameters that are not given have their defaults."""
+    kind = OPERATORS[op_type]
+    defaults = tuple(ELEMENTWISE[kind].names.params.values())
+    return Elementwise(kind, (*params[: len(defaults)], *defaults[len(params) :]))
+
+
+@onnx_op(*(op_type for op_type in OPERATORS if op_type not in OWN_READERS))
 def plain(node: NodeContext) -> OutletId:
-    """A row of the table."""
-    return node.wire(Elementwise(PLAIN_KINDS[node.op_type]), node.given_inputs())
-
-
-@onnx_op(*WITH_PARAMS)
-def with_params(node: NodeContext) -> OutletId:
-    """A row of the table with float attributes."""
-    kind, defaults = WITH_PARAMS[node.op_type]
-    params = tuple(node.real(name, default) for name, default in defaults.items())
-    return node.wire(Elementwise(kind, params), [node.input(0)])
+    """A row of the table; its parameters are float attributes."""
+    defaults = ELEMENTWISE[OPERATORS[node.op_type]].names.params
+    params = [node.real(name, default) for name, default in defaults.items()]
+    return node.wire(function_of(node.op_type, params), node.given_inputs())
 
 
 @onnx_op("Mod")
@@ -126,19 +110,12 @@ def infer_comparison(clues: Clues) -> Iterator[Relation]:
     yield Broadcasting(clues.output, clues.given_inputs())
 
 
-NAMES = {
-    kind: op_type for op_type, kind in (PLAIN_KINDS | BITWISE | {"Pow": "pow", "Where": "where"}).items()
-}
-
-WITH_ATTRIBUTES = {kind: (op_type, tuple(names)) for op_type, (kind, names) in WITH_PARAMS.items()}
-
-
 UNARY = [
     op_type
-    for op_type, kind in PLAIN_KINDS.items()
+    for op_type, kind in OPERATORS.items()
     if ELEMENTWISE[kind].arity == 1 and ELEMENTWISE[kind].result == "same"
 ]
-rule(*UNARY, *WITH_PARAMS)(same_type_and_shape)
+rule(*UNARY)(same_type_and_shape)
 
 
 @writes(Elementwise)
@@ -146,13 +123,11 @@ def write_elementwise(w: NodeWriter, op: Elementwise) -> str:
     """A composition if there is one, else the operator of the same meaning."""
     if op.kind in COMPOSED:
         return COMPOSED[op.kind](w, op)
-    if op.kind in WITH_ATTRIBUTES:
-        op_type, names = WITH_ATTRIBUTES[op.kind]
-        attributes: dict[str, Any] = dict(zip(names, op.params))
-        return w.emit(op_type, w.inputs, **attributes)
-    if op.kind not in NAMES:
+    names = ELEMENTWISE[op.kind].names
+    if not names.onnx:
         raise w.error("this function has no operator in ONNX; keep it out of the streaming part")
-    return w.emit(NAMES[op.kind], w.inputs)
+    attributes: dict[str, Any] = dict(zip(names.params, op.params))
+    return w.emit(names.onnx, w.inputs, **attributes)
 
 
 def _gelu(w: NodeWriter, op: Elementwise) -> str:
@@ -201,7 +176,7 @@ def _mod(w: NodeWriter, op: Elementwise) -> str:
 def _sum(w: NodeWriter, op: Elementwise) -> str:
     """ONNX has sums and means of floats only."""
     if np.issubdtype(w.dtype(), np.floating):
-        return w.emit(NAMES[op.kind], w.inputs)
+        return w.emit(ELEMENTWISE[op.kind].names.onnx, w.inputs)
     total = w.inputs[0]
     count = len(w.inputs)
     for number, name in enumerate(w.inputs[1:], 2):

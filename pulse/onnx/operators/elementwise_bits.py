@@ -1,27 +1,13 @@
 """Operators on the bits of integers."""
 
 from pulse.graph import OutletId
-from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.elementwise_bits import BitCast
 
-BITWISE = {
-    "BitwiseAnd": "bitwise_and",
-    "BitwiseOr": "bitwise_or",
-    "BitwiseXor": "bitwise_xor",
-    "BitwiseNot": "bitwise_not",
-}
 SHIFTS = {"LEFT": "shift_left", "RIGHT": "shift_right"}
-
-
-@onnx_op(*BITWISE)
-def bitwise(node: NodeContext) -> OutletId:
-    """Bit by bit."""
-    return node.wire(Elementwise(BITWISE[node.op_type]), node.given_inputs())
 
 
 @onnx_op("BitShift")
@@ -38,6 +24,3 @@ def bit_cast(node: NodeContext) -> OutletId:
     """The same bits read as another type."""
     dtype = onnx_dtype(node.integer("to"), f"{node.wire_name} (BitCast)")
     return node.input(0) if node.fact(0).dtype == dtype else node.wire(BitCast(dtype), [node.input(0)])
-
-
-rule("BitwiseNot")(same_type_and_shape)

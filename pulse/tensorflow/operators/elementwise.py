@@ -8,44 +8,14 @@ from pulse.dim import TDim
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Expand, Reshape
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.operators.spectral import complex_product, pair
 from pulse.tensorflow.registry import tensorflow_op
 
-SAME_NAME = (
-    "Add Sub Div Pow Abs Neg Sqrt Log Reciprocal Floor Ceil Round Sign Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh "
-    "Acosh Atanh Erf Relu Sigmoid Tanh Softplus Softsign IsNan Less Greater Equal"
-)
-PLAIN = {name: name.lower() for name in SAME_NAME.split()} | {
-    "AddV2": "add",
-    "RealDiv": "div",
-    "TruncateDiv": "div",
-    "FloorMod": "mod",
-    "Mod": "fmod",
-    "TruncateMod": "fmod",
-    "Maximum": "max",
-    "Minimum": "min",
-    "AddN": "sum",
-    "Inv": "reciprocal",
-    "Rint": "round",
-    "LessEqual": "less_equal",
-    "GreaterEqual": "greater_equal",
-    "LogicalAnd": "and",
-    "LogicalOr": "or",
-    "LogicalNot": "not",
-    "BitwiseAnd": "bitwise_and",
-    "BitwiseOr": "bitwise_or",
-    "BitwiseXor": "bitwise_xor",
-    "Invert": "bitwise_not",
-}
-"""Operator -> row of the elementwise table, if nothing but the inputs matters."""
-
-WITH_PARAMS: dict[str, tuple[str, tuple[float, ...]]] = {
-    "Elu": ("elu", (1.0,)),
-    "Selu": ("selu", (1.67326319217681884765625, 1.05070102214813232421875)),
-}
-"""Operator -> row and its parameters."""
+FUNCTIONS = {name: kind for kind, row in ELEMENTWISE.items() for name in row.names.tensorflow.split()}
+"""Operator -> the function of the table."""
 GUARDED = {
     "DivNoNan": ("div", 1),
     "Xdivy": ("div", 0),
@@ -66,10 +36,12 @@ SAME = (
 )
 
 
-@tensorflow_op(*PLAIN)
+@tensorflow_op(*FUNCTIONS)
 def plain(node: TensorflowNode) -> OutletId:
-    """A row of the table."""
-    return node.wire(Elementwise(PLAIN[node.op_type]), node.alike(node.given_inputs()))
+    """A row of the table; its parameters have their defaults."""
+    kind = FUNCTIONS[node.op_type]
+    params = tuple(ELEMENTWISE[kind].names.params.values())
+    return node.wire(Elementwise(kind, params), node.alike(node.given_inputs()))
 
 
 @tensorflow_op("Mul")
@@ -92,13 +64,6 @@ def exp(node: TensorflowNode) -> OutletId:
         node.wire(Elementwise("mul"), [size, part], f"part_{place}") for place, part in enumerate(parts)
     )
     return pair(node, real, imaginary)
-
-
-@tensorflow_op(*WITH_PARAMS)
-def with_params(node: TensorflowNode) -> OutletId:
-    """A row of the table with numbers."""
-    kind, params = WITH_PARAMS[node.op_type]
-    return node.wire(Elementwise(kind, params), [node.input(0)])
 
 
 @tensorflow_op("LeakyRelu")
@@ -171,12 +136,6 @@ def not_equal(node: TensorflowNode) -> OutletId:
     """Whether two numbers differ."""
     same = node.wire(Elementwise("equal"), node.alike(node.given_inputs()), "same")
     return node.wire(Elementwise("not"), [same])
-
-
-@tensorflow_op("LogicalXor")
-def logical_xor(node: TensorflowNode) -> OutletId:
-    """Whether one of two is true."""
-    return node.wire(Elementwise("xor"), node.given_inputs())
 
 
 @tensorflow_op("IsInf")

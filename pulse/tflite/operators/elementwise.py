@@ -6,6 +6,7 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.tflite.codes import NONE, activate, clamp_wide, fused_activation, requantize, rescale_codes, target
 from pulse.tflite.file import TENSOR_TYPES
 from pulse.tflite.multipliers import times
@@ -13,24 +14,8 @@ from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.quantize import encode
 from pulse.tflite.registry import tflite_op
 
-BINARY = {
-    "ADD": "add",
-    "SUB": "sub",
-    "MUL": "mul",
-    "DIV": "div",
-    "MAXIMUM": "max",
-    "MINIMUM": "min",
-    "POW": "pow",
-    "EQUAL": "equal",
-    "GREATER": "greater",
-    "GREATER_EQUAL": "greater_equal",
-    "LESS": "less",
-    "LESS_EQUAL": "less_equal",
-    "LOGICAL_AND": "and",
-    "LOGICAL_OR": "or",
-    "BITWISE_XOR": "bitwise_xor",
-    "RIGHT_SHIFT": "shift_right",
-}
+BINARY = {row.names.tflite: kind for kind, row in ELEMENTWISE.items() if row.names.tflite and row.arity != 1}
+"""Operator -> the function of the table, of two tensors."""
 FUSING = ("ADD", "SUB", "MUL", "DIV")
 
 

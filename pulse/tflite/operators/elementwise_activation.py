@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.elementwise import ELEMENTWISE
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import (
@@ -28,20 +28,8 @@ from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
 
-UNARY = {
-    "LOGISTIC": "sigmoid",
-    "TANH": "tanh",
-    "EXP": "exp",
-    "LOG": "log",
-    "NEG": "neg",
-    "FLOOR": "floor",
-    "CEIL": "ceil",
-    "ROUND": "round",
-    "SIN": "sin",
-    "COS": "cos",
-    "SIGN": "sign",
-    "LOGICAL_NOT": "not",
-}
+UNARY = {row.names.tflite: kind for kind, row in ELEMENTWISE.items() if row.names.tflite and row.arity == 1}
+"""Operator -> the function of the table, of one tensor."""
 
 
 @tflite_op("ABS")

@@ -16,7 +16,8 @@ from pulse.onnx.metadata import Notes, StateNote
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
 from pulse.onnx.write.model import OPSETS, to_onnx
-from pulse.ops.elementwise import ELEMENTWISE, Elementwise
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.norm import LayerNorm
 from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.reduce import Reduce
