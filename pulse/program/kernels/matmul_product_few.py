@@ -38,7 +38,7 @@ WIDTHS = (1, 2, 4)
 ROWS = 8
 """The rows of a block."""
 MOST_SUMS = ROWS * WIDTHS[-1]
-CALL, AGAIN = 100, 10
+SECOND_CALL, SECOND_ROW = 100, 10
 """What a second product costs beside its products, by itself and for each row, in vectors that are multiplied."""
 
 
@@ -66,7 +66,7 @@ def few_columns(M: int, T: int, K: int, N: int) -> tuple[int, int] | None:
             continue
         work = -(-M // ROWS) * ROWS * T * whole // inputs
         if whole < K:
-            work += M * (T * (K - whole) + AGAIN) + CALL
+            work += M * (T * (K - whole) + SECOND_ROW) + SECOND_CALL
         if work < least:
             least, best = work, (width, whole)
     return best
