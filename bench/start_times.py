@@ -19,7 +19,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 import pulse
 from bench.models import Entry, Explicit
 from pulse.jit.levels import NATIVE
-from pulse.jit.library import library
+from pulse.jit.storage.library import library
 
 STARTED = ("gtcrn", "tcn_1")
 """The models whose start is compared."""

@@ -6,12 +6,12 @@ W are codes [H, G*H] from ``pack_codes``, with a scale for each column; the sums
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pulse.jit.instruction import Operand, reads, updates
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, vload_part, vstore_part
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload_part, vstore_part
-from pulse.jit.span import NOTHING, Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.instruction import Operand, reads, updates
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, require, run
 from pulse.ops.quantize_rows import LARGEST_ROW
 from pulse.program.kernels.matmul_codes import code_words, one_row_codes
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
