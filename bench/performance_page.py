@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
-from bench import first_results
+from bench import start_times
 from bench.contest import OURS, SPECIAL
-from bench.first_results import Start
 from bench.host import Host
-from bench.lanes import LanesRow
 from bench.report import GROWTH_COLUMNS, LANES_COLUMNS, growth_lines, lanes_lines, left_out, missed_targets
 from bench.results import PEERS, Results, Row
+from bench.start_times import Start
+from bench.stream_lanes import LanesRow
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 PICTURE = PAGE.with_name("growth.svg")
@@ -79,7 +79,7 @@ All rows import numpy. *carried* kernels are the machine code of a wheel: nothin
 
 def start_section(starts: Sequence[Start]) -> str:
     """The section of the page; it names its machine, since it may be of another run than the rest."""
-    lines = table(first_results.COLUMNS, first_results.lines(starts), left=2)
+    lines = table(start_times.COLUMNS, start_times.lines(starts), left=2)
     return "\n".join([f"{START_TITLE}\n", START, f"{Host.here()}\n", lines])
 
 
