@@ -1,4 +1,3 @@
-# pyright: basic
 """Inputs that hold the length of other inputs, such as the ``lengths`` of a batch."""
 
 import inspect
@@ -76,16 +75,18 @@ def with_lengths(torch: Any, module: Any, call: ModuleCall, places: Places) -> t
     kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in places}
 
     def forward(*positional: Any, **named: Any) -> Any:
-        arguments = dict(zip(names, positional)) | named
         numbers = KnownNumbers(torch)
+
+        def without_lengths(leaf: Any) -> Any:
+            return None if numbers.number(leaf) is not None else leaf
+
+        arguments = dict(zip(names, positional)) | named
         with numbers.watch():
             for name, (source, axis) in places.items():
                 shape, dtype = kinds[name]
                 arguments[name] = numbers.full(shape, arguments[source].shape[axis], dtype)
             result = module(**arguments)
-        return torch.utils._pytree.tree_map(
-            lambda leaf: None if numbers.number(leaf) is not None else leaf, result
-        )
+        return torch.utils._pytree.tree_map(without_lengths, result)
 
     parameters = [
         parameter.replace(default=inspect.Parameter.empty, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
