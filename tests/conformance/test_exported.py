@@ -16,7 +16,7 @@ from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
-from tests.pulse.onnx.write.streams import notes_of, reopened
+from tests.pulse.onnx.write.streams import notes_of, reopen
 from tests.shared import ROOT, shared
 
 CLOSE = 1e-5
@@ -101,7 +101,7 @@ def test_a_runtime_equals_our_session(
     program: Program = RuntimeProgram(pulsed, proto)
     assert program.backend.startswith("onnxruntime")
     assert_same(stream_whole(program, feeds), wanted)
-    assert_same(stream_whole(reopened(proto).compile(), feeds), wanted)
+    assert_same(stream_whole(reopen(proto).compile(), feeds), wanted)
 
 
 def test_a_causal_model_needs_no_time() -> None:

@@ -31,7 +31,7 @@ def specs(case: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def streamed(case: Mapping[str, Any], folder: Path) -> str:
+def outcome_in_pulses(case: Mapping[str, Any], folder: Path) -> str:
     """How a case ended: refused before pulses, refused as NNEF, or equal in tract."""
     model = pulse.load(folder / case["file"], inputs=specs(case))
     try:
@@ -54,7 +54,7 @@ def run(step: int) -> tuple[Counter[str], int]:
     found: Counter[str] = Counter()
     beyond = 0
     for case in manifest()[::step]:
-        ended = streamed(case, folder)
+        ended = outcome_in_pulses(case, folder)
         found[ended] += 1
         beyond += ended == "equal" and case["tract_0_23_9"] in UNABLE
     return found, beyond

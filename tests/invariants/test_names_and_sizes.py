@@ -10,7 +10,7 @@ from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
 MOST_LINES = 450
 ENDINGS = (".c", ".css", ".h", ".html", ".js", ".mjs", ".py", ".sh", ".ts")
-FOLDERS = ("pulse", "streaming", "bench", "demos")
+FOLDERS = ("pulse", "streaming", "bench", "demos", "tests")
 
 IRREGULAR = {
     *(

@@ -98,7 +98,7 @@ def test_the_statistics_of_a_published_model() -> None:
     near(offline(model, case["fbank"][None].astype(np.float32)), wanted[None])
 
 
-def sliding(x: Array, window: int, least: int, center: bool, norm_vars: bool) -> Array:
+def sliding_norm(x: Array, window: int, least: int, center: bool, norm_vars: bool) -> Array:
     """``SlidingWindowCmnInternal`` of Kaldi, of one recording."""
     wide, rows = x.astype(np.float64), list[Array]()
     for t in range(len(x)):
@@ -126,7 +126,7 @@ def test_sliding_statistics(center: bool, norm_vars: bool, window: int, least: i
         least = 2  # a variance of one frame is rounding
     model = sliding_cmvn(window, least, center, norm_vars, shape="1,frames,5")
     for x in several:
-        near(offline(model, x), sliding(x[0], window, least, center, norm_vars)[None])
+        near(offline(model, x), sliding_norm(x[0], window, least, center, norm_vars)[None])
     delay = streams(model, several)["features"]
     assert delay == (window if center else least) - 1
 

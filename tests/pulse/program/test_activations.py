@@ -25,7 +25,7 @@ def in_pulses(proto: onnx.ModelProto, frames: int) -> PulsedModel:
     return pulse.load(proto).pulsify(pulse=frames)
 
 
-def coded(model: PulsedModel, backend: str = "numba") -> Program:
+def code_program(model: PulsedModel, backend: str = "numba") -> Program:
     return model.compile(backend, "int8", activations="int8")
 
 
@@ -33,7 +33,7 @@ def assert_lawful(model: PulsedModel, frames: int, seed: int = 0) -> dict[str, d
     """Both backends give what the offline model of rounded weights and rows gives."""
     feeds = feeds_of(model, frames, seed=seed)
     reference = Reference.of(round_offline(model.typed, "int8", "int8"), feeds)
-    results = {backend: stream_whole(coded(model, backend), feeds) for backend in ("numba", "numpy")}
+    results = {backend: stream_whole(code_program(model, backend), feeds) for backend in ("numba", "numpy")}
     for backend, outputs in results.items():
         for port in model.outputs:
             judgement = reference.judge(port.name, outputs[port.name], port.axis)
@@ -54,7 +54,7 @@ def test_streams_equal_the_offline_model_of_rounded_rows(name: str) -> None:
 @pytest.mark.parametrize("name", ["matmul", "GRU", "GRU_reset", "LSTM", "RNN"])
 def test_the_same_bits_for_every_pulse(name: str) -> None:
     models = [in_pulses(stack(name), frames) for frames in (1, 5, 16)]
-    first, *others = (stream_whole(coded(each), feeds_of(each, 33)) for each in models)
+    first, *others = (stream_whole(code_program(each), feeds_of(each, 33)) for each in models)
     for other in others:
         for output, array in first.items():
             np.testing.assert_array_equal(other[output], array)
@@ -62,7 +62,8 @@ def test_the_same_bits_for_every_pulse(name: str) -> None:
 
 def test_kernels_of_codes_run_the_products_that_take_part() -> None:
     kernels = {
-        name: [row.kernel for row in native(coded(in_pulses(stack(name), 4))).instructions] for name in STACKS
+        name: [row.kernel for row in native(code_program(in_pulses(stack(name), 4))).instructions]
+        for name in STACKS
     }
     assert kernels["matmul"].count("product_of_codes") == 2
     assert kernels["conv"].count("product_of_codes") == 3 and "product_int8" in kernels["conv"]
@@ -77,7 +78,7 @@ def native(program: Program) -> NativeProgram:
 
 def test_rows_in_the_bodies_of_scans_are_rounded_too() -> None:
     pulsed = in_pulses(recurrence(), 2)
-    assert [row.kernel for row in native(coded(pulsed)).instructions].count("product_of_codes") == 4
+    assert [row.kernel for row in native(code_program(pulsed)).instructions].count("product_of_codes") == 4
     assert_lawful(pulsed, 9)
 
 
@@ -95,7 +96,7 @@ def test_readers_that_take_no_codes_get_rounded_floats() -> None:
 
 def test_lanes_equal_streams() -> None:
     for name in ("GRU", "conv"):
-        program = coded(in_pulses(stack(name), 2))
+        program = code_program(in_pulses(stack(name), 2))
         lanes, states = program.spawn_many(17), [program.spawn() for _ in range(17)]
         (port,) = program.inputs
         for number in range(3):
@@ -107,7 +108,7 @@ def test_lanes_equal_streams() -> None:
 
 
 def test_a_file_has_the_activations() -> None:
-    program = native(coded(in_pulses(stack("LSTM"), 2)))
+    program = native(code_program(in_pulses(stack("LSTM"), 2)))
     stored = Program.load(program.to_bytes())
     assert stored.activations == program.activations == "int8" and stored.form == "int8"
     feeds = feeds_of(program.model, 21)
@@ -145,10 +146,10 @@ def test_impossible_choices_are_refused() -> None:
 def test_a_view_on_another_backend_rounds_the_same_rows() -> None:
     pulsed = in_pulses(stack("matmul"), 2)
     feeds = feeds_of(pulsed, 21)
-    whole = stream_whole(coded(pulsed), feeds)
+    whole = stream_whole(code_program(pulsed), feeds)
     last = [node.id for node in pulsed.graph.nodes if node.op.name == "MatMul"][-1]
     pulsed.graph.views["last"] = View({last}, "numpy")
-    mixed = coded(pulsed)
+    mixed = code_program(pulsed)
     assert mixed.backend == "numba + numpy" and mixed.activations == "int8"
     for output, array in stream_whole(mixed, feeds).items():
         np.testing.assert_allclose(array, whole[output], 1e-5, 1e-6)
@@ -161,7 +162,9 @@ def test_codes_of_the_author_keep_their_activations() -> None:
     weights = {"codes": codes, "w": floats("w", 32, 64) / 8}
     nodes = [node("MatMul", "x codes", "a"), node("MatMul", "a w", "y")]
     proto = model(nodes, {"x": floats("x", 9, 64)}, weights, stream={"x": 0})
-    rounded = [each.op for each in native(coded(in_pulses(proto, 2))).nodes if isinstance(each.op, RoundRows)]
+    rounded = [
+        each.op for each in native(code_program(in_pulses(proto, 2))).nodes if isinstance(each.op, RoundRows)
+    ]
     assert len(rounded) == 1
 
 

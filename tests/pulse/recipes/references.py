@@ -19,7 +19,7 @@ HANN = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(SIZE) / SIZE)
 RATE_HZ = 16_000
 
 
-def stored(name: str) -> tuple[Array, Array]:
+def stored_pair(name: str) -> tuple[Array, Array]:
     """Sound that an author's own chain has heard, and what it gave, both in one axis."""
     found = np.load(shared(f"sound/{name}.npz"))
     assert int(found["rate"]) == RATE_HZ
@@ -28,7 +28,7 @@ def stored(name: str) -> tuple[Array, Array]:
 
 def speech() -> Array:
     """Noisy speech, no whole number of frames or chunks."""
-    return stored("gtcrn_center")[0][:70_123]
+    return stored_pair("gtcrn_center")[0][:70_123]
 
 
 def session(file: str) -> Any:
@@ -39,7 +39,7 @@ def session(file: str) -> Any:
     return onnxruntime.InferenceSession(str(shared("models") / file), options)
 
 
-def called(
+def call_chunks(
     file: str, chunks: Sequence[Array], states: Mapping[str, str], more: Mapping[str, Array] | None = None
 ) -> list[Array]:
     """The first output of each call; the first input is the chunk, states are zeros at first."""
@@ -94,20 +94,26 @@ def fastenhancer_b(x: Array) -> Array:
     """Frame by frame, between the transform that its sibling has inside."""
     spectrum = stft(x, HANN, "constant")
     frames = np.split(spectrum, spectrum.shape[2], 2)
-    made = called("fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)})
+    made = call_chunks(
+        "fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)}
+    )
     return istft(np.concatenate(made, 2), HANN, len(x))
 
 
 def fastenhancer_t(x: Array) -> Array:
     """Chunk by chunk, and one more, whose sound is the end; the first 256 samples are dropped."""
     chunks = blocks(x, HOP, HOP, more=1)
-    made = called("fastenhancer_t_wav.onnx", chunks, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)})
+    made = call_chunks(
+        "fastenhancer_t_wav.onnx", chunks, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)}
+    )
     return np.concatenate(made, 1)[0, HOP:][: len(x)]
 
 
 def silero(x: Array) -> Array:
     """Chunks of 512, each preceded by 64 samples of the previous one."""
-    made = called("silero_vad_16k.onnx", blocks(x, 64, 512), {"state": "stateN"}, {"sr": np.array(RATE_HZ)})
+    made = call_chunks(
+        "silero_vad_16k.onnx", blocks(x, 64, 512), {"state": "stateN"}, {"sr": np.array(RATE_HZ)}
+    )
     return np.concatenate(made)[:, 0]
 
 
@@ -156,15 +162,15 @@ def of_speech(chain: Callable[[Array], Array]) -> Reference:
 
 
 REFERENCES: Mapping[str, Reference] = {
-    "gtcrn.toml": lambda: stored("gtcrn_center"),
-    "gtcrn_stream.toml": lambda: stored("gtcrn_center"),
-    "dtln.toml": lambda: stored("dtln_blocks"),
-    "dtln_tflite.toml": lambda: stored("dtln_blocks"),
-    "dtln_saved_model.toml": lambda: stored("dtln_blocks"),
+    "gtcrn.toml": lambda: stored_pair("gtcrn_center"),
+    "gtcrn_stream.toml": lambda: stored_pair("gtcrn_center"),
+    "dtln.toml": lambda: stored_pair("dtln_blocks"),
+    "dtln_tflite.toml": lambda: stored_pair("dtln_blocks"),
+    "dtln_saved_model.toml": lambda: stored_pair("dtln_blocks"),
     "kws_DS_CNN_S.toml": lambda: speech_commands("kws_DS_CNN_S", 320, 49, 7),
     "kws_GRU_S.toml": lambda: speech_commands("kws_GRU_S", 640, 25, 5),
-    "fireredvad.toml": lambda: stored("fireredvad_en"),
-    "fireredvad_cached.toml": lambda: stored("fireredvad_en"),
+    "fireredvad.toml": lambda: stored_pair("fireredvad_en"),
+    "fireredvad_cached.toml": lambda: stored_pair("fireredvad_en"),
     "fastenhancer_b.toml": of_speech(fastenhancer_b),
     "fastenhancer_t.toml": of_speech(fastenhancer_t),
     "silero.toml": of_speech(silero),

@@ -14,7 +14,7 @@ from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import join_stages, recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.recipe_files import saved, written
+from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.recipes.references import REFERENCES
 from tests.shared import shared
 
@@ -26,9 +26,9 @@ def pair(folder: Path, sizes: list[tuple[Size, Size]]) -> Proposal:
     paths: list[Path] = []
     for number, (read, made) in enumerate(sizes, 1):
         nodes = [node("Neg", "x", "y")] if read == made else [node("ReduceMean", "x", "y", axes=[-1])]
-        paths.append(saved(folder, f"{number}.onnx", models.build(nodes, {"x": read}, {"y": made})))
+        paths.append(save_model(folder, f"{number}.onnx", models.build(nodes, {"x": read}, {"y": made})))
     found = propose_recipe(paths, folder)
-    recipe_model(written(folder, found.text))
+    recipe_model(write_recipe(folder, found.text))
     assert not [note for note in found.notes if "does not fit" in note]
     return found
 
@@ -80,7 +80,7 @@ def test_two_stages_of_an_author(tmp_path: Path) -> None:
     told = recipes()["dtln.toml"].partition("rate = ")[2]
     assert found.text.partition("rate = ")[2] == told
     x, wanted = REFERENCES["dtln.toml"]()
-    (got,) = recipe_model(written(tmp_path, found.text)).run(x[None, :16_000]).values()
+    (got,) = recipe_model(write_recipe(tmp_path, found.text)).run(x[None, :16_000]).values()
     assert np.abs(got[0] - wanted[: got.shape[1]]).max() <= 1e-4 * np.abs(wanted).max()
 
 
@@ -89,7 +89,7 @@ def test_every_published_model(tmp_path: Path) -> None:
     for file in sorted(shared("models").glob("*.onnx")):
         (tmp_path / file.name).symlink_to(file)
         found = propose_recipe([tmp_path / file.name], tmp_path)
-        path = written(tmp_path, found.text)
+        path = write_recipe(tmp_path, found.text)
         x = noise(1, 8_192) / 10
         assert all(np.isfinite(made).all() for made in recipe_model(path).run(x).values()), file
         pulse.stream(path, backend="numpy")

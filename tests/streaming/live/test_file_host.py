@@ -16,7 +16,7 @@ from streaming.live.file_host import NOWHERE, FileHost, FileStream
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
-from tests.streaming.disks import limited
+from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import LIMIT_S, Halt, nothing_left
 from tests.streaming.live.runs import (
     RATE,
@@ -28,10 +28,10 @@ from tests.streaming.live.runs import (
     noise,
     played_by,
     ready,
-    running,
-    streamed,
+    running_sum,
+    session_outputs,
 )
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
 PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()
 
@@ -61,7 +61,7 @@ def played(host, made, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
 @pytest.mark.parametrize("block", [None, 100, 1000])
 def test_the_whole_sound_comes_out(tmp_path, engine, frames, block):
     """From the first block on, so as late as it is live, and so much longer."""
-    made, x = ready(filtered), noise(frames, 1) / 50
+    made, x = ready(filter_model), noise(frames, 1) / 50
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     live = played(host, made, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
     delay, counters = live.delay.frames, live.statistics().counters
@@ -74,7 +74,7 @@ def test_the_whole_sound_comes_out(tmp_path, engine, frames, block):
     np.testing.assert_array_equal(outputs[0, :frames], played_by(made, padded, "y")[:frames, 0])
 
 
-@pytest.mark.parametrize("form", [(meter,), (late,), (running, 8), (meter, 160, "numpy")])
+@pytest.mark.parametrize("form", [(meter,), (late,), (running_sum, 8), (meter, 160, "numpy")])
 def test_only_heard(tmp_path, form):
     """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
     made, x = ready(*form), noise(RATE + 77, 1)
@@ -86,7 +86,7 @@ def test_only_heard(tmp_path, form):
     parts.append(live.outputs.flush()[0])
     assert live.statistics().counters.frames_in == len(x)
     assert live.outputs.pulses_lost == 0
-    for name, wanted in streamed(made, x)[0].items():
+    for name, wanted in session_outputs(made, x)[0].items():
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts], -1), wanted)
 
 
@@ -157,7 +157,7 @@ def test_another_rate(tmp_path, rate_hz):
 
 @pytest.mark.parametrize("channels", ["mix", "0", "1", "each"])
 def test_channels_of_files(tmp_path, channels):
-    made, x = ready(filtered), noise(4000, 2) / 50
+    made, x = ready(filter_model), noise(4000, 2) / 50
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     choice = Channels.parse(channels)
     live = played(host, made, Plan(RATE, channels=choice))
@@ -216,7 +216,7 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
     full = r"out\.wav: cannot be written \(File too large\); free some space"
     live = Live(ready(), plan, realtime=UNCHANGED, host=host)
-    with nothing_left(), limited(10_000), pytest.raises(InputError, match=full) as told, live:
+    with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as told, live:
         assert halt.there.wait(LIMIT_S) if early else live.wait(20)
     assert told.value is host.problem
     found, delay, taken = read(tmp_path / "out.wav"), live.delay.frames, live.statistics().counters.frames_in

@@ -132,7 +132,7 @@ class Rows:
         words = np.array(row, np.int64)
         machine.run(words.ctypes.data, 1, self.bases.ctypes.data)
 
-    def written(self) -> list[Array]:
+    def copies(self) -> list[Array]:
         return [self.memories[region].copy() for region in (Region.STATE, Region.ARENA)]
 
     def put_back(self, memories: list[Array]) -> None:
@@ -145,9 +145,9 @@ class Rows:
         for start in row_starts(self.program.unlinked):
             row = linked[start : start + linked[start + 1]]
             kernel = kernel_of(int(self.program.unlinked[start]))
-            before = self.written()
+            before = self.copies()
             self.run(row)
-            after = self.written()
+            after = self.copies()
             for count in counts:
                 parts = best_cut(kernel, row, count)
                 if parts is None:
@@ -162,7 +162,7 @@ class Rows:
             self.put_back(after)
 
     def require_same(self, wanted: list[Array], row: list[int], parts: RowCut, name: str) -> None:
-        state, arena = self.written()
+        state, arena = self.copies()
         assert np.array_equal(state, wanted[0]), name
         ignored = np.zeros(arena.size, bool)
         ignored[self.scratch_at :] = True
