@@ -15,7 +15,7 @@ from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
-from tests.shared import ROOT, shared
+from tests.shared import ROOT, shared_path
 
 
 @cache
@@ -33,7 +33,7 @@ def chosen(what: str) -> list[Any]:
 
 def load_case(case: dict[str, Any] | None) -> tuple[Path, TypedModel]:
     """The model of a case; skips where the shared material is missing."""
-    folder = shared("cases")
+    folder = shared_path("cases")
     assert case is not None
     path = folder / case["file"]
     return path, pulse.load(path).analyse()
@@ -102,5 +102,5 @@ def test_refused_by_name(case: dict[str, Any] | None) -> None:
 
 def test_the_count_of_cases() -> None:
     """The coverage never shrinks."""
-    shared("cases")
+    shared_path("cases")
     assert len(manifest()) >= 170

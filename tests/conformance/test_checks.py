@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.command import pulse
 
 PULSES = (1, 2, 4, 8, 10, 16)
@@ -26,7 +26,7 @@ CHECKS = [
 
 
 def check_command(name: str, frames: int, options: tuple[str, ...]) -> None:
-    path = shared("models") / f"{name}.onnx"
+    path = shared_path("models") / f"{name}.onnx"
     proof = json.loads(pulse("check", path, "--pulse", frames, *options, "--json").stdout)["proof"]
     assert proof["outcome"] == "equal" and proof["share"] <= 1
     assert all(output["proved"] for output in proof["outputs"])

@@ -11,7 +11,7 @@ from pulse.models import PulsedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
 from tests.agreement import Expected
-from tests.shared import shared
+from tests.shared import shared_path
 
 FRAMES = 45
 CLOSE = 1e-5
@@ -22,7 +22,7 @@ def session(name: str) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(shared("models") / name), options)
+    return onnxruntime.InferenceSession(str(shared_path("models") / name), options)
 
 
 @cache
@@ -36,12 +36,14 @@ def sound() -> np.ndarray:
 
 @cache
 def offline() -> Expected:
-    return Expected(pulse.load(shared("models") / "gtcrn_offline.onnx").analyse(), {"mix": sound()})
+    return Expected(pulse.load(shared_path("models") / "gtcrn_offline.onnx").analyse(), {"mix": sound()})
 
 
 @cache
 def pulsed_model(frames: int) -> PulsedModel:
-    return pulse.load(shared("models") / "gtcrn_offline.onnx").analyse().declutter().pulsify(pulse=frames)
+    return (
+        pulse.load(shared_path("models") / "gtcrn_offline.onnx").analyse().declutter().pulsify(pulse=frames)
+    )
 
 
 def streamed_mix(frames: int, backend: str) -> np.ndarray:

@@ -15,7 +15,7 @@ from streaming.executor import Executor, Microphone
 from tests.pulse.chunks.models import build, node, noise
 from tests.pulse.tensorflow.graphs import F32, I32, Shape, Sketch, Type
 from tests.pulse.tensorflow.saved import stateful
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.command import tone, write_sound
 
 Scene: TypeAlias = Callable[[], Mapping[str, Any]]
@@ -75,7 +75,7 @@ def spectral() -> Mapping[str, Any]:
 def published_models() -> Mapping[str, Any]:
     """The models of the recipes, and one of those."""
     for name in ("gtcrn_offline.onnx", "dtln_1.onnx", "dtln_2.onnx"):
-        Path(name).symlink_to(shared(f"models/{name}"))
+        Path(name).symlink_to(shared_path(f"models/{name}"))
     Path("gtcrn.toml").write_text(recipes()["gtcrn.toml"])
     return {}
 

@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.front import kaldi_fbank, kaldi_mfcc
 from tests.pulse.front.references import kaldi_native_fbank
 from tests.pulse.front.stream_checks import near, offline, sound, streams
-from tests.shared import shared
+from tests.shared import shared_path
 
 EPSILON = float(np.finfo(np.float32).eps)
 
@@ -206,7 +206,7 @@ def test_silence_gives_the_least_logarithm() -> None:
 
 
 def test_the_filter_bank_of_a_published_model() -> None:
-    case = np.load(shared("sound/fireredvad_en.npz"))
+    case = np.load(shared_path("sound/fireredvad_en.npz"))
     near(offline(kaldi_fbank(), case["in"][None].astype(np.float32)), case["fbank"][None])
 
 

@@ -13,7 +13,7 @@ from pulse.facts import Array
 from pulse.front import cmvn, sliding_cmvn
 from tests.pulse.front import references
 from tests.pulse.front.stream_checks import near, offline, streams
-from tests.shared import shared
+from tests.shared import shared_path
 
 
 def features(frames: int, bins: int = 5, seed: int = 0) -> Array:
@@ -92,8 +92,8 @@ def test_given_statistics() -> None:
 
 
 def test_the_statistics_of_a_published_model() -> None:
-    case = np.load(shared("sound/fireredvad_en.npz"))
-    model = cmvn(str(shared("sound/cmvn.ark")))
+    case = np.load(shared_path("sound/fireredvad_en.npz"))
+    model = cmvn(str(shared_path("sound/cmvn.ark")))
     wanted = (case["fbank"].astype(np.float64) - case["cmvn_mean"]) * case["cmvn_istd"]
     near(offline(model, case["fbank"][None].astype(np.float32)), wanted[None])
 

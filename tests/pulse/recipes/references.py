@@ -11,7 +11,7 @@ from pulse import front
 from tests.pulse.chunks.models import Array
 from tests.pulse.front.tensorflow_spectra import cepstrum, powers
 from tests.pulse.tflite.litert import calls, scales
-from tests.shared import shared
+from tests.shared import shared_path
 
 SIZE, HOP = 512, 256
 """Samples of a frame, and from one to the next, of the spectra here."""
@@ -21,7 +21,7 @@ RATE_HZ = 16_000
 
 def stored_pair(name: str) -> tuple[Array, Array]:
     """Sound that an author's own chain has heard, and what it gave, both in one axis."""
-    found = np.load(shared(f"sound/{name}.npz"))
+    found = np.load(shared_path(f"sound/{name}.npz"))
     assert int(found["rate"]) == RATE_HZ
     return found["in"].ravel().astype(np.float32), found["out"].ravel()
 
@@ -36,7 +36,7 @@ def session(file: str) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(shared("models") / file), options)
+    return onnxruntime.InferenceSession(str(shared_path("models") / file), options)
 
 
 def call_chunks(
@@ -124,12 +124,12 @@ def swift_f0(x: Array) -> Array:
 
 def speech_commands(name: str, stride: int, frames: int, new: int) -> tuple[Array, Array]:
     """The sound of a shared graph, and its words for each second; silence is before the first, zeros of features."""
-    stored = np.load(shared("tensorflow") / f"{name}.npz")
+    stored = np.load(shared_path("tensorflow") / f"{name}.npz")
     x = stored["in/decoded_sample_data"].ravel()
     features = cepstrum(powers(x[None], 640, stride), RATE_HZ, 40, 10, 20.0, 4000.0)
     whole = np.pad(features, ((frames - new, -len(features) % new), (0, 0))).astype(np.float32)
     network = pulse.load(
-        shared("tensorflow") / f"{name}.pb", {"Mfcc": f"1,{frames},10,f32"}, outputs=["labels_softmax"]
+        shared_path("tensorflow") / f"{name}.pb", {"Mfcc": f"1,{frames},10,f32"}, outputs=["labels_softmax"]
     )
     run = network.model.analyse().run
     words = [
@@ -144,7 +144,7 @@ def wake_word(name: str) -> tuple[Array, Array]:
     """Noisy speech, and the probabilities that LiteRT gives for three frames of features in each call."""
     x = speech()[: 480 + 160 * (3 * 120 - 1)]
     features = front.micro_frontend().run({"x": x[None]})["features"]
-    data = (shared("tflite") / f"{name}.tflite").read_bytes()
+    data = (shared_path("tflite") / f"{name}.tflite").read_bytes()
     (port,), (made,) = scales(data)
     steps = np.rint(features * (np.float32(1) / np.float32(port.scale))) + port.zero
     codes = np.clip(steps, -128, 127).astype(np.int8)

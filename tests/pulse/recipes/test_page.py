@@ -20,14 +20,14 @@ from streaming import Session
 from streaming.events import Segments
 from tests.pulse.chunks.models import Array
 from tests.pulse.recipes.references import REFERENCES, VALUES
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse as command
 
 
 def beside_its_models(name: str, folder: Path) -> Path:
     """A recipe of the page, beside what it names."""
-    return laid_out(name, folder, shared("models").parent)
+    return laid_out(name, folder, shared_path("models").parent)
 
 
 def read_values(path: str) -> Array:

@@ -16,7 +16,7 @@ from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
 from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.recipes.references import REFERENCES
-from tests.shared import shared
+from tests.shared import shared_path
 
 Size = list[int | str]
 
@@ -75,7 +75,7 @@ def test_models_that_do_not_fit(tmp_path: Path) -> None:
 def test_two_stages_of_an_author(tmp_path: Path) -> None:
     """Of the two files of DTLN, by their sizes alone: the recipe of the page, and the author's sound."""
     for name in ("dtln_1.onnx", "dtln_2.onnx"):
-        (tmp_path / name).symlink_to(shared("models") / name)
+        (tmp_path / name).symlink_to(shared_path("models") / name)
     found = propose_recipe([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
     told = recipes()["dtln.toml"].partition("rate = ")[2]
     assert found.text.partition("rate = ")[2] == told
@@ -86,7 +86,7 @@ def test_two_stages_of_an_author(tmp_path: Path) -> None:
 
 def test_every_published_model(tmp_path: Path) -> None:
     """A proposal opens and streams."""
-    for file in sorted(shared("models").glob("*.onnx")):
+    for file in sorted(shared_path("models").glob("*.onnx")):
         (tmp_path / file.name).symlink_to(file)
         found = propose_recipe([tmp_path / file.name], tmp_path)
         path = write_recipe(tmp_path, found.text)
@@ -106,7 +106,7 @@ def test_every_published_model(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_every_pair_of_published_models(tmp_path: Path) -> None:
     """It opens, or one line says why not."""
-    files = sorted(shared("models").glob("*.onnx"))
+    files = sorted(shared_path("models").glob("*.onnx"))
     for file in files:
         (tmp_path / file.name).symlink_to(file)
     for one, other in product(files, files):

@@ -16,7 +16,7 @@ from tests.pulse.chunks.models import node, noise
 from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.tflite.builder import Graph
 from tests.pulse.tflite.builder import file_bytes as written_tflite
-from tests.shared import shared
+from tests.shared import shared_path
 
 
 def proposal(folder: Path, read: list[int | str], made: list[int | str] | None = None) -> Proposal:
@@ -165,7 +165,7 @@ def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:
 
 def test_a_saved_model_of_an_author(tmp_path: Path) -> None:
     """Of DTLN's folder and its hop: the recipe of the page."""
-    (tmp_path / "dtln_saved_model").symlink_to(shared("tensorflow") / "dtln_saved_model")
+    (tmp_path / "dtln_saved_model").symlink_to(shared_path("tensorflow") / "dtln_saved_model")
     found = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)
     assert found.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]
 

@@ -19,7 +19,7 @@ from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from streaming.native.resample import NativeResampler
 from tests.pulse.recipes.references import REFERENCES
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.deploy.node import require_tools
 from tests.streaming.deploy.pages import open_page
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output, noise
@@ -132,7 +132,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
     def make(name: str, external: bool = False) -> tuple[Program, Path]:
         folder = tmp_path_factory.mktemp("browser")
-        path = None if name == "denoise" else laid_out(name, folder, shared("models").parent)
+        path = None if name == "denoise" else laid_out(name, folder, shared_path("models").parent)
         model = open_model(path, ModelOptions())
         program = model.compile(None, "numba")
         out = folder / "out"

@@ -245,7 +245,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
         goes_on.wait(10)
         closes(writer)
 
-    def interrupted(_):
+    def interrupt(_):
         raise KeyboardInterrupt
 
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch)
@@ -255,7 +255,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
         live.wait(10)
         monkeypatch.setattr(AudioWriter, "close", slow)
         with monkeypatch.context() as waiting, pytest.raises(KeyboardInterrupt):
-            waiting.setattr(threading.Thread, "join", interrupted)
+            waiting.setattr(threading.Thread, "join", interrupt)
             recorder.close()
         assert not paths[0].exists()
         goes_on.set()

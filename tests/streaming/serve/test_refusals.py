@@ -140,7 +140,7 @@ def test_pings_and_statistics(server):
         assert client.until("stats")[-1]["step_us"]["count"] >= 1
 
 
-def limited(pulse=PULSE, drain_s=0.0, **limits):
+def limited_server(pulse=PULSE, drain_s=0.0, **limits):
     """A server with one model of two streams."""
     model = ModelSettings(name="filtered", streams=2)
     found = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits), drain_s=drain_s)
@@ -148,7 +148,7 @@ def limited(pulse=PULSE, drain_s=0.0, **limits):
 
 
 def test_as_many_streams_as_the_model_may_have():
-    with limited() as server, raw(server) as one, raw(server) as two:
+    with limited_server() as server, raw(server) as one, raw(server) as two:
         assert one.hello()["type"] == two.hello()["type"] == "ready"
         with raw(server) as three:
             assert three.hello()["code"] == "busy"
@@ -159,26 +159,26 @@ def test_as_many_streams_as_the_model_may_have():
 
 
 def test_as_many_streams_as_an_address_may_have():
-    with limited(streams_per_address=1) as server, raw(server) as one:
+    with limited_server(streams_per_address=1) as server, raw(server) as one:
         one.hello()
         with raw(server) as two:
             assert two.receive()["code"] == "address"
 
 
 def test_a_client_without_a_hello_is_ended():
-    with limited(hello_s=0.3) as server, raw(server) as silent:
+    with limited_server(hello_s=0.3) as server, raw(server) as silent:
         assert silent.receive()["code"] == "hello"
 
 
 def test_an_idle_client_is_ended():
-    with limited(idle_s=1.2) as server, raw(server) as idle:
+    with limited_server(idle_s=1.2) as server, raw(server) as idle:
         idle.hello()
         assert idle.until("error")[-1]["code"] == "idle"
         assert idle.closing_status() == STATUSES["idle"]
 
 
 def test_a_client_that_does_not_read_holds_back_only_itself():
-    with limited(3000, slow_s=1.0, idle_s=20, window_s=1e4) as server, raw(server) as good:
+    with limited_server(3000, slow_s=1.0, idle_s=20, window_s=1e4) as server, raw(server) as good:
         good.hello()
         with raw(server, max_queue=1) as slow:
             slow.hello()
@@ -196,7 +196,7 @@ def test_a_client_that_does_not_read_holds_back_only_itself():
 
 
 def test_floods_are_ended():
-    with limited(messages_per_s=50) as server, raw(server) as client:
+    with limited_server(messages_per_s=50) as server, raw(server) as client:
         client.hello()
         for _ in range(120):  # some of them in one second
             client.send({"type": "ping"})
@@ -205,7 +205,7 @@ def test_floods_are_ended():
 
 
 def test_frames_that_are_too_fast_are_held_back():
-    with limited(speed=1.0, window_s=0.2) as server, raw(server) as client:
+    with limited_server(speed=1.0, window_s=0.2) as server, raw(server) as client:
         client.hello()
         started = time.monotonic()
         for number in range(10):
@@ -243,7 +243,7 @@ def test_origins(server):
 def test_a_server_that_drains_refuses_new_streams():
     import httpx
 
-    with limited(drain_s=20) as server, raw(server) as client:
+    with limited_server(drain_s=20) as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True
         limit_s = time.monotonic() + 10
@@ -258,7 +258,7 @@ def test_a_server_that_drains_refuses_new_streams():
 
 
 def test_a_server_that_has_drained_tells_its_streams():
-    with limited() as server, raw(server) as client:
+    with limited_server() as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True
         assert client.until("error")[-1]["code"] == "drain"
@@ -362,7 +362,7 @@ def test_an_idle_server_takes_a_stream_whose_p99_is_beyond_the_budget_and_refuse
 
 
 def test_a_model_that_is_slower_than_its_sound_is_refused():
-    with limited() as server:
+    with limited_server() as server:
         for _, group in server.service.models[0].groups:
             group.cost = StepCost([int(2e9 * PULSE / RATE_HZ)] * 9)
         with raw(server) as client:

@@ -39,7 +39,7 @@ from tests.pulse.cases.recurrent import weights
 from tests.pulse.models import Sketch
 from tests.pulse.program.programs import program as small_program
 from tests.pulse.program.static_models import static_cases
-from tests.shared import shared
+from tests.shared import shared_path
 
 HELPER = "pulse helper"
 SOURCES: dict[str, tuple[Callable[[], onnx.ModelProto], int]] = {
@@ -388,7 +388,7 @@ def test_a_process_ends_and_may_fork(how: str) -> None:
     ],
 )
 def test_published_models(name: str, frames: int) -> None:
-    alone = pulse.stream(shared(f"models/{name}.onnx"), frames)
+    alone = pulse.stream(shared_path(f"models/{name}.onnx"), frames)
     one, several = alone.spawn(), alone.with_threads(2).spawn()
     for feed in feeds(alone, 5):
         assert bits(several.step(feed)) == bits(one.step(feed))
