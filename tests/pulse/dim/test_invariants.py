@@ -118,7 +118,7 @@ MANY = pytest.param(2000, marks=pytest.mark.slow)
 budgets = pytest.mark.parametrize("examples", [200, MANY])
 
 
-def assume(texts: list[str]) -> tuple[SymbolScope, list[Env]] | None:
+def scope_under(texts: list[str]) -> tuple[SymbolScope, list[Env]] | None:
     """A scope under assumptions, and the points of the grid that they allow; None if they contradict."""
     scope = SymbolScope()
     points = [env for env in GRID if all(ASSUMPTIONS[text](env["S"], env["T"]) for text in texts)]
@@ -155,7 +155,7 @@ def test_canonical_forms_keep_the_value_and_the_text(examples: int) -> None:
     @settings(QUICK, max_examples=examples)
     @given(TREES, CHOSEN)
     def check(tree: Tree, texts: list[str]) -> None:
-        setting = assume(texts)
+        setting = scope_under(texts)
         if setting is None:
             reached["contradiction"] += 1
             return
@@ -192,7 +192,7 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int)
     @settings(QUICK, max_examples=examples)
     @given(SMALL, SMALL, CHOSEN)
     def check(left: Tree, right: Tree, texts: list[str]) -> None:
-        setting = assume(texts)
+        setting = scope_under(texts)
         if setting is None:
             return
         scope, points = setting
