@@ -12,7 +12,8 @@ MOST_LINES = 450
 MOST_LINES_OF_A_BODY = 60
 """The lines of a function, its signature and its docstring left out."""
 ENDINGS = (".c", ".css", ".h", ".html", ".js", ".mjs", ".py", ".sh", ".ts")
-FOLDERS = ("pulse", "streaming", "bench", "demos", "tests")
+PACKAGES = ("pulse", "streaming", "bench", "demos")
+FOLDERS = (*PACKAGES, "tests")
 
 IRREGULAR = """
     begun between built done drawn found given gone grown had heard held
@@ -111,7 +112,7 @@ def test_lines_of_bodies(text: str, lines: int) -> None:
 def test_functions_are_short() -> None:
     wrong = [
         f"{name_of(path)}: {node.name}: {lines} lines"
-        for path in modules_in(*FOLDERS)
+        for path in modules_in(*PACKAGES)  # cases of tests may be long lists
         for node in nodes_in(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := body_lines(node)) > MOST_LINES_OF_A_BODY

@@ -157,7 +157,7 @@ def test_a_damaged_checkpoint_is_left_out(caplog):
     asked, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))
-    first, second = sorted(asked.having(name))
+    first, second = sorted(asked.holders_with(name))
     asked.holders[first].save(name, 1, b"something else")
     assert store.load(name) == (moment(1), 0)
     asked.holders[second].save(name, 1, moment(1).as_bytes()[:20])
