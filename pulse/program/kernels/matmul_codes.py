@@ -5,7 +5,8 @@ The sums of products of codes, in int32, are exact, so they are the same for any
 processor. The instruction needs one unsigned operand: the codes of weights are stored with 128 added, which adds 128
 times the sum of the row's codes to a sum.
 
-bf16: two products at a time are added to a sum in f32 (``half_dots``). ``scales`` is None.
+bf16: two products at a time are added to a sum in f32 (``half_dots``). ``scales`` is None. Every block adds the terms
+of a column in the same order, so the sums are the same bits for any division too.
 """
 
 from collections.abc import Iterator
@@ -88,7 +89,7 @@ def dot_words(total: Vector, weights: Vector, word: int, scales: Scales) -> Vect
     return vdot_bytes(total, weights, word)
 
 
-@device
+@exact
 def add_totals(a: Vector, b: Vector, c: Vector, d: Vector, scales: Scales) -> Vector:
     """Add four sums of words."""
     if scales is None:
@@ -127,7 +128,10 @@ def put(
 def one_row_codes(
     row: CodedRow, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, N: int, adds: int
 ) -> None:
-    """Multiply one coded row with one tap; ``adds`` as in ``first_sum``."""
+    """Multiply one coded row with one tap; ``adds`` as in ``first_sum``.
+
+    A column of a whole panel has one sum; the last ones have four, each with every fourth word.
+    """
     x, unit, start = row
     n = 0
     while n + PANEL <= N:
@@ -199,6 +203,43 @@ def two_blocks_of_four(
 
 
 @device
+def one_block_of_four(
+    p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
+    scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
+) -> None:  # fmt: skip
+    """Multiply four coded rows with the last 16 columns or less, in the order of ``one_row_codes``."""
+    x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
+    zero, k = vtoint(vzero()), 0
+    a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
+    b0, b1, b2, b3 = zero, zero, zero, zero
+    c0, c1, c2, c3 = zero, zero, zero, zero
+    d0, d1, d2, d3 = zero, zero, zero, zero
+    while k + 4 <= words:
+        u, v = vload_words(w, 0), vload_words(w, 16)
+        a0, a1 = dot_words(a0, u, x0[k], scales), dot_words(a1, u, x1[k], scales)
+        a2, a3 = dot_words(a2, u, x2[k], scales), dot_words(a3, u, x3[k], scales)
+        b0, b1 = dot_words(b0, v, x0[k + 1], scales), dot_words(b1, v, x1[k + 1], scales)
+        b2, b3 = dot_words(b2, v, x2[k + 1], scales), dot_words(b3, v, x3[k + 1], scales)
+        u, v = vload_words(w, 32), vload_words(w, 48)
+        c0, c1 = dot_words(c0, u, x0[k + 2], scales), dot_words(c1, u, x1[k + 2], scales)
+        c2, c3 = dot_words(c2, u, x2[k + 2], scales), dot_words(c3, u, x3[k + 2], scales)
+        d0, d1 = dot_words(d0, v, x0[k + 3], scales), dot_words(d1, v, x1[k + 3], scales)
+        d2, d3 = dot_words(d2, v, x2[k + 3], scales), dot_words(d3, v, x3[k + 3], scales)
+        w = w + 4 * LANES
+        k += 4
+    while k < words:
+        u = vload_words(w, 0)
+        a0, a1 = dot_words(a0, u, x0[k], scales), dot_words(a1, u, x1[k], scales)
+        a2, a3 = dot_words(a2, u, x2[k], scales), dot_words(a3, u, x3[k], scales)
+        w = w + LANES
+        k += 1
+    put(add_totals(a0, b0, c0, d0, scales), p[1], scales, bias, y0, n, N, adds)
+    put(add_totals(a1, b1, c1, d1, scales), q[1], scales, bias, y1, n, N, adds)
+    put(add_totals(a2, b2, c2, d2, scales), r[1], scales, bias, y2, n, N, adds)
+    put(add_totals(a3, b3, c3, d3, scales), s[1], scales, bias, y3, n, N, adds)
+
+
+@device
 def four_rows_codes(
     p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
     scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, N: int, adds: int,
@@ -209,20 +250,8 @@ def four_rows_codes(
         here = w + (n & -PANEL) * words + (n & (PANEL - 1))
         two_blocks_of_four(p, q, r, s, words, here, scales, bias, y0, y1, y2, y3, n, N, adds)
         n += 2 * LANES
-    w = w + n * words
     while n < N:
-        x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
-        zero = vtoint(vzero())
-        a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
-        for k in range(words):
-            u = vload_words(w, 0)
-            a0, a1 = dot_words(a0, u, x0[k], scales), dot_words(a1, u, x1[k], scales)
-            a2, a3 = dot_words(a2, u, x2[k], scales), dot_words(a3, u, x3[k], scales)
-            w = w + LANES
-        put(a0, p[1], scales, bias, y0, n, N, adds)
-        put(a1, q[1], scales, bias, y1, n, N, adds)
-        put(a2, r[1], scales, bias, y2, n, N, adds)
-        put(a3, s[1], scales, bias, y3, n, N, adds)
+        one_block_of_four(p, q, r, s, words, w + n * words, scales, bias, y0, y1, y2, y3, n, N, adds)
         n += LANES
 
 
