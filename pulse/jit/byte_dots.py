@@ -1,4 +1,4 @@
-"""Sums of products of bytes in lanes of int32, as plain Python; ``byte_dots_codegen`` gives numba the same functions.
+"""Sums of products of bytes in lanes of int32, as plain Python; ``dots_codegen`` gives numba the same functions.
 
 A lane has four bytes. Weights of int8 are stored row by row, 16 columns of one or several blocks side by side; four
 rows of them become lanes that hold the four bytes of a column.

@@ -6,9 +6,8 @@ from numba.extending import register_jitable
 from pulse.jit import (
     address_codegen,
     atomics_codegen,
-    byte_dots_codegen,
     cpu_registers_codegen,
-    half_dots_codegen,
+    dots_codegen,
     raw_codegen,
     row_codegen,
     simd_codegen,
@@ -24,9 +23,8 @@ from pulse.jit.structs_codegen import declare_struct_at
 LANGUAGE = (
     address_codegen,
     atomics_codegen,
-    byte_dots_codegen,
     cpu_registers_codegen,
-    half_dots_codegen,
+    dots_codegen,
     raw_codegen,
     row_codegen,
     simd_codegen,

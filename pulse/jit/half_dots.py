@@ -1,4 +1,4 @@
-"""Sums of products of bfloat16 in lanes of f32, as plain Python; ``half_dots_codegen`` gives numba the same functions.
+"""Sums of products of bfloat16 in lanes of f32, as plain Python; ``dots_codegen`` gives numba the same functions.
 
 A lane of int32 is a pair of bfloat16, the first in the lower half.
 """

@@ -205,7 +205,7 @@ for _function, _name, _towards in ((simd.vfloor, "floor", "<"), (simd.vceil, "ce
 
 
 @lowers(simd.vfma, FLOATS, FLOATS, FLOATS, FLOATS)
-def fused(builder, a, b, c):
+def fused_product(builder, a, b, c):
     """Build ``a * b + c``, rounded once if the processor can."""
     if not has_fma():
         return builder.fadd(builder.fmul(a, b), c)
@@ -361,7 +361,7 @@ def _product_biased(builder, a, b):
     """One fused product rounds; LLVM may reorder sums that are not one, so these round first."""
     bias = constant(FLOATS_LL, simd.BIASED)
     if has_fma():
-        return fused(builder, a, b, bias)
+        return fused_product(builder, a, b, bias)
     return builder.fadd(_nearest(builder, builder.fmul(a, b)), bias)
 
 

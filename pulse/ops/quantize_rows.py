@@ -28,9 +28,8 @@ STEPS = {"int8": 5, "bf16": 1}
 def round_rows(x: NDArray[Any], form: RowForm = "int8", axis: int = -1) -> NDArray[Any]:
     """Return rows along an axis rounded to a form; the type is that of x.
 
-    int8  ``rint(x * (127 / m)) * (m / 127)`` with m, the largest magnitude of the row; a row with an infinity or NaN
-          is NaN, one below ``SMALLEST`` zero
-    bf16  the nearest bf16 of each element, as f32, halves to even
+    int8: ``rint(x * (127 / m)) * (m / 127)`` with m, the largest magnitude of the row; a row with an infinity or NaN
+    is NaN, one below ``SMALLEST`` zero. bf16: the nearest bf16 of each element, as f32, halves to even.
     """
     if form == "bf16":
         return from_bf16(to_bf16(x)).astype(x.dtype, copy=False)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def check_activations(activations: str, weights: str) -> RowForm | None:
         raise CompileError(
             f"{spell('activations', activations)} needs {spell('weights', activations)}, got weights of {weights}"
         )
-    return cast(RowForm, activations)
+    return activations
 
 
 def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:

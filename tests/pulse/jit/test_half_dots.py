@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.facts import Array
-from pulse.jit import half_dots_codegen
+from pulse.jit import dots_codegen
 from pulse.jit.byte_dots import vload_words
 from pulse.jit.half_dots import vdot_halves, vstore_halves
 from pulse.jit.instruction import Instruction, Operand, reads, writes
@@ -66,7 +66,7 @@ def outputs(one: Kernel, total: Array, a: Array, b: Array) -> list[Array]:
 def both_ways(monkeypatch: pytest.MonkeyPatch, total: Array, a: Array, b: Array) -> list[Array]:
     """As Python, by the instruction if there is one, as Python, by fused products."""
     first = outputs(by_instruction, total, a, b)
-    monkeypatch.setattr(half_dots_codegen, "is_fast", lambda: False)
+    monkeypatch.setattr(dots_codegen, "is_fast_on_halves", lambda: False)
     return [*first, *outputs(by_fused_products, total, a, b)]
 
 
@@ -105,7 +105,7 @@ def test_infinities_and_nan_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) 
 
 def test_only_a_processor_that_has_the_instruction_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("vdpbf16ps" in host().assembly(llvm_code(by_instruction))) == has_features("avx512bf16")
-    monkeypatch.setattr(half_dots_codegen, "is_fast", lambda: False)
+    monkeypatch.setattr(dots_codegen, "is_fast_on_halves", lambda: False)
     assert "bf16" not in host().assembly(llvm_code(by_fused_products))
 
 

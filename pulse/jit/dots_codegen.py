@@ -1,16 +1,32 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""``byte_dots`` for numba: one instruction for each sum of four products if the processor has it."""
+"""``byte_dots`` and ``half_dots`` for numba: one instruction for a sum of four or two products if the processor has it.
+
+LLVM converts these calls of AVX512-BF16 from its older versions, whose operands are vectors of int32 and int16.
+"""
 
 from llvmlite import ir
 from numba.core import types
 
-from pulse.jit import byte_dots
+from pulse.jit import byte_dots, half_dots
 from pulse.jit.byte_dots import BYTES
 from pulse.jit.pointer_codegen import PointerType
 from pulse.jit.processor import has_features, processor
 from pulse.jit.simd import LANES
-from pulse.jit.simd_codegen import BIT, INT32, INT64, INTS, INTS_LL, call, constant, lowers
-from pulse.jit.simd_memory_codegen import vector_pointer
+from pulse.jit.simd_codegen import (
+    BIT,
+    FLOATS,
+    FLOATS_LL,
+    INT32,
+    INT64,
+    INTS,
+    INTS_LL,
+    call,
+    constant,
+    fused_product,
+    lowers,
+)
+from pulse.jit.simd_memory_codegen import BF16_POINTER, vector_pointer
+from pulse.jit.simd_memory_codegen import HALVES_LL as ROW_OF_HALVES_LL
 
 SIZE = BYTES * LANES  # the bytes of a register
 BYTES_LL = ir.VectorType(ir.IntType(8), SIZE)
@@ -141,3 +157,43 @@ for _function, _blocks in (
         return values
 
     lowers(_function, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64)(_columns_of_several)
+
+
+def is_fast_on_halves() -> bool:
+    """Whether the target processor has instructions for the functions of ``half_dots``."""
+    return has_features("avx512bf16")
+
+
+@lowers(half_dots.vdot_halves, FLOATS, FLOATS, INTS, INTS)
+def _dot_halves(builder, total, a, b):
+    if is_fast_on_halves():
+        return call(builder, "llvm.x86.avx512bf16.dpbf16ps.512", FLOATS_LL, total, a, b)
+    (first_a, second_a), (first_b, second_b) = halves(builder, a), halves(builder, b)
+    return fused_product(builder, first_a, first_b, fused_product(builder, second_a, second_b, total))
+
+
+def halves(builder, pairs):
+    """Build the floats of both halves."""
+    first = builder.shl(pairs, constant(INTS_LL, 16))
+    second = builder.and_(pairs, constant(INTS_LL, -(1 << 16)))
+    return builder.bitcast(first, FLOATS_LL), builder.bitcast(second, FLOATS_LL)
+
+
+@lowers(half_dots.vstore_halves, types.none, BF16_POINTER, types.int64, FLOATS)
+def _store_halves(builder, p, i, v):
+    where = vector_pointer(builder, p, i, ROW_OF_HALVES_LL)
+    if is_fast_on_halves():
+        nearest = call(builder, "llvm.x86.avx512bf16.cvtneps2bf16.512", ROW_OF_HALVES_LL, v)
+    else:
+        nearest = builder.trunc(nearest_bits(builder, v), ROW_OF_HALVES_LL)
+    builder.store(nearest, where, align=2)
+
+
+def nearest_bits(builder, v):
+    """Build the bits of the nearest bfloat16 in the lower half of each lane."""
+    bits, shift = builder.bitcast(v, INTS_LL), constant(INTS_LL, 16)
+    upper = builder.lshr(bits, shift)
+    half = builder.add(constant(INTS_LL, 0x7FFF), builder.and_(upper, constant(INTS_LL, 1)))
+    rounded = builder.lshr(builder.add(bits, half), shift)
+    quiet = builder.or_(upper, constant(INTS_LL, 0x40))
+    return builder.select(builder.fcmp_unordered("uno", v, v), quiet, rounded)
