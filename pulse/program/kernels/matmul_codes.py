@@ -5,7 +5,7 @@ The sums of products of codes, in int32, are exact, so they are the same for any
 processor. The instruction needs one unsigned operand: the codes of weights are stored with 128 added, which adds 128
 times the sum of the row's codes to a sum.
 
-bf16: two products at a time are added to a sum in f32 (``half_dots``). ``scales`` is None. Every block adds the terms
+bf16: two products at a time are added to a sum in f32 (``vdot_halves``). ``scales`` is None. Every block adds the terms
 of a column in the same order, so the sums are the same bits for any division too.
 """
 
@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.byte_dots import BYTES, vdot_bytes, vload_words
-from pulse.jit.cut import Cut
-from pulse.jit.half_dots import vdot_halves
-from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i32
-from pulse.jit.registry import device, exact, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.dots import BYTES, vdot_bytes, vdot_halves, vload_words
+from pulse.jit.language.raw import as_i32
+from pulse.jit.language.simd import (
     LANES,
     Vector,
     vbits,
@@ -35,8 +30,12 @@ from pulse.jit.simd import (
     vtoint,
     vzero,
 )
-from pulse.jit.span import Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.language.stack import stack_f32
+from pulse.jit.registry import device, exact, kernel
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import LARGEST_ROW, ZERO_CODE
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, offset_scales

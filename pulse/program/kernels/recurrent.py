@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pulse.jit.instruction import (
+from pulse.jit.language.simd import LANES, vload_part, vstore_part, vzero
+from pulse.jit.language.stack import stack_f32
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.instruction import (
     Instruction,
     Operand,
     RowFields,
@@ -14,11 +17,8 @@ from pulse.jit.instruction import (
     weight_scales,
     writes,
 )
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
-from pulse.jit.span import NOTHING, Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, require, run
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent_gates import Function, activate, one_sum, packed_gates_size

@@ -7,13 +7,13 @@ scratch first. ``recurrent`` has the first fields of the rows.
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i32
+from pulse.jit.language.raw import as_i32
+from pulse.jit.language.simd import LANES, vload_part, vstore_part
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload_part, vstore_part
-from pulse.jit.span import NOTHING, Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, require, run
 from pulse.ops.quantize_rows import LARGEST_ROW
 from pulse.program.kernels.matmul_codes import one_row_codes, packed_codes_size, words_of
 from pulse.program.kernels.matmul_scales import Scales

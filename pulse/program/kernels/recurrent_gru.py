@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, vload, vload_part, vstore_part
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload, vload_part, vstore_part
-from pulse.jit.span import Reach, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis
 from pulse.ops.slice import Slice

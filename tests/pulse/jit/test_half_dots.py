@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from pulse.facts import Array
-from pulse.jit import dots_codegen
-from pulse.jit.byte_dots import vload_words
-from pulse.jit.half_dots import vdot_halves, vstore_halves
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import operand
+from pulse.jit.codegen import dots
+from pulse.jit.language.dots import vdot_halves, vload_words, vstore_halves
+from pulse.jit.language.raw import as_u16
+from pulse.jit.language.simd import LANES, vload, vstore, vtoint, vzero
 from pulse.jit.processor import has_features
-from pulse.jit.raw import as_u16
 from pulse.jit.registry import Kernel, named_kernel
-from pulse.jit.simd import LANES, vload, vstore, vtoint, vzero
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import operand
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, link
 from pulse.support.bf16 import from_bf16, to_bf16
@@ -66,7 +65,7 @@ def outputs(one: Kernel, total: Array, a: Array, b: Array) -> list[Array]:
 def both_ways(monkeypatch: pytest.MonkeyPatch, total: Array, a: Array, b: Array) -> list[Array]:
     """As Python, by the instruction if there is one, as Python, by fused products."""
     first = outputs(by_instruction, total, a, b)
-    monkeypatch.setattr(dots_codegen, "is_fast_on_halves", lambda: False)
+    monkeypatch.setattr(dots, "is_fast_on_halves", lambda: False)
     return [*first, *outputs(by_fused_products, total, a, b)]
 
 
@@ -105,7 +104,7 @@ def test_infinities_and_nan_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) 
 
 def test_only_a_processor_that_has_the_instruction_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("vdpbf16ps" in host().assembly(llvm_code(by_instruction))) == has_features("avx512bf16")
-    monkeypatch.setattr(dots_codegen, "is_fast_on_halves", lambda: False)
+    monkeypatch.setattr(dots, "is_fast_on_halves", lambda: False)
     assert "bf16" not in host().assembly(llvm_code(by_fused_products))
 
 
