@@ -13,8 +13,8 @@ from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
     ActivationWords,
     RecurrentRow,
+    keep_state,
     load_activation,
-    take_rows,
     valid_frames,
 )
 from pulse.program.kernels.recurrent_gates import (
@@ -96,8 +96,7 @@ def gru(row: Gru) -> None:
                 gru_rows(x_t, old, w, scales, bias, new, H, rows, old_step, step, sums, f, g, clip)
             else:
                 gru_row(x_t, old, w, scales, bias, new, H, f, g, clip, memory)
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)
 
 
 class GruReset(RecurrentRow):
@@ -161,5 +160,4 @@ def gru_reset(row: GruReset) -> None:
                 x + (t * B + b) * 3 * H, old, w, scales, last, last_scales, new, scratch, scratch + H, H,
                 f, g, clip, memory,
             )  # fmt: skip
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)

@@ -22,10 +22,11 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
+from pulse.ops.recurrent_cells import GATE_COUNTS
 from pulse.program.kernels.recurrent import ActivationWords, RecurrentFrames, load_activation, valid_frames
 from pulse.program.kernels.recurrent_gates import Function, activate
 
-GATES = 3
+GATES = GATE_COUNTS["gru"]
 STRIDE = GATES * LANES
 """The weights of a turn."""
 
