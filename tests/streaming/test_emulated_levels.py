@@ -59,6 +59,7 @@ def test_kernels_compute_the_same(emulator: Emulator) -> None:
             lanes_equal_streams_here(emulator, tcn() if name == "tcn" else recurrent(name), weights)
     for name in STACKS:
         lanes_equal_streams_here(emulator, stack(name), "int8", "int8")
+        lanes_equal_streams_here(emulator, stack(name), "bf16", "bf16")
     denoiser_equals_itself_here(emulator)
     print(
         f"{kinds} kinds of operators; {len(emulator.ran)} kernels ran, not", *emulator.kernels - emulator.ran

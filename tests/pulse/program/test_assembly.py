@@ -15,6 +15,7 @@ from pulse.jit.codegen.native_code import optimise
 from pulse.jit.processor import has_features
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
+from pulse.program.kernels.matmul_codes import product_of_codes
 from pulse.program.machine import machine
 from tests.pulse.jit.assembly import (
     ARM,
@@ -146,6 +147,9 @@ def test_small_weights_are_not_widened_one_by_one(name: str) -> None:
     if has_features("avx512vnni", "avx512vbmi"):
         codes = loops(host().assembly(llvm_code(KERNELS[name].forms["int8"])))
         assert max(sum("vpdpbusd" in line for line in body) for body in codes) >= 8
+    if name == "product" and has_features("avx512bf16"):
+        halves = loops(host().assembly(llvm_code(product_of_codes.forms["bf16"])))
+        assert max(sum("vdpbf16ps" in line for line in body) for body in halves) >= 8
 
 
 def test_a_loop_is_a_jump_back() -> None:

@@ -14,9 +14,10 @@ from pulse.facts import Array
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.program import Program
-from pulse.program.weights import SMALLEST_BYTES, as_halves, from_bf16, store, to_bf16
+from pulse.program.weights import SMALLEST_BYTES, as_halves, store
 from pulse.program.whole import run_whole
 from pulse.proof.signals import feeds_of
+from pulse.support.bf16 import from_bf16, to_bf16
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.static_models import run_as_python

@@ -109,9 +109,10 @@ def test_streams_are_taken(name: str, backend: str, form: str) -> None:
     require_safe(made)
 
 
+@pytest.mark.parametrize("form", ["int8", "bf16"])
 @pytest.mark.parametrize("name", STACKS)
-def test_rows_of_codes_stay_inside(name: str) -> None:
-    made = pulse.stream(stack(name), pulse=4, weights="int8", activations="int8")
+def test_rows_of_codes_stay_inside(name: str, form: str) -> None:
+    made = pulse.stream(stack(name), pulse=4, weights=form, activations=form)
     assert isinstance(made, NativeProgram)
     require_safe(made)
     feeds, ran = {port.name: floats("feed", *port.shape) for port in made.inputs}, Counter[str]()
