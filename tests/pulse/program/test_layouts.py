@@ -1,4 +1,4 @@
-"""Where tensors lie: joined slices and reshaped channels that are read where they are, copies that keep the order or are made in runs."""
+"""Where tensors lie: joined slices and reshaped channels that are read where they are, copies in order or in runs."""
 
 from typing import Any
 
