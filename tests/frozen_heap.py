@@ -1,4 +1,4 @@
-"""The objects that pytest collected, some 700,000: a search of them for garbage takes half a second of processor time."""
+"""The objects that pytest collected, some 700,000: a search of them for garbage takes half a second."""
 
 import gc
 from collections.abc import Callable

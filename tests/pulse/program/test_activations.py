@@ -29,7 +29,7 @@ def in_pulses(proto: onnx.ModelProto, frames: int) -> PulsedModel:
     return pulse.load(proto).pulsify(pulse=frames)
 
 
-def coded(model: PulsedModel, backend: str = "numba", form: str = "int8") -> Program:
+def code_program(model: PulsedModel, backend: str = "numba", form: str = "int8") -> Program:
     return model.compile(backend, form, activations=form)
 
 
@@ -37,7 +37,9 @@ def assert_lawful(model: PulsedModel, frames: int, form: str) -> dict[str, dict[
     """Both backends give what the offline model of rounded weights and rows gives."""
     feeds = feeds_of(model, frames, seed=0)
     reference = Reference.of(round_offline(model.typed, form, form), feeds)
-    results = {backend: stream_whole(coded(model, backend, form), feeds) for backend in ("numba", "numpy")}
+    results = {
+        backend: stream_whole(code_program(model, backend, form), feeds) for backend in ("numba", "numpy")
+    }
     for backend, outputs in results.items():
         for port in model.outputs:
             judgement = reference.judge(port.name, outputs[port.name], port.axis)
@@ -59,7 +61,7 @@ def test_streams_equal_the_offline_model_of_rounded_rows(name: str, form: str) -
 @pytest.mark.parametrize("name", ["matmul", "GRU", "GRU_reset", "LSTM", "RNN"])
 def test_the_same_bits_for_every_pulse(name: str, form: str) -> None:
     models = [in_pulses(stack(name), frames) for frames in (1, 5, 16)]
-    first, *others = (stream_whole(coded(each, form=form), feeds_of(each, 33)) for each in models)
+    first, *others = (stream_whole(code_program(each, form=form), feeds_of(each, 33)) for each in models)
     for other in others:
         for output, array in first.items():
             np.testing.assert_array_equal(other[output], array)
@@ -67,7 +69,7 @@ def test_the_same_bits_for_every_pulse(name: str, form: str) -> None:
 
 @pytest.mark.parametrize(("form", "ending"), [("int8", ""), ("bf16", "_bf16")])
 def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str) -> None:
-    programs = {name: native(coded(in_pulses(stack(name), 4), form=form)) for name in STACKS}
+    programs = {name: native(code_program(in_pulses(stack(name), 4), form=form)) for name in STACKS}
     kernels = {name: [row.kernel for row in program.instructions] for name, program in programs.items()}
     product = f"product_of_codes{ending}"
     assert kernels["matmul"].count(product) == 2
@@ -81,7 +83,7 @@ def test_neighbouring_taps_of_bf16_are_one_row() -> None:
     """They have no unit of their own, so a dense window is multiplied at once."""
     nodes, k = [node("Conv", "x k", "y", pads=[2, 0])], floats("k", 48, 40, 3) / 8
     pulsed = in_pulses(model(nodes, {"x": floats("x", 1, 40, 9)}, {"k": k}, stream={"x": 2}), 4)
-    sizes = {form: native(coded(pulsed, form=form)).instructions[0].instruction for form in FORMS}
+    sizes = {form: native(code_program(pulsed, form=form)).instructions[0].instruction for form in FORMS}
     taps = {
         form: [value for name, value in row.fields_by_name() if name in "TK"] for form, row in sizes.items()
     }
@@ -97,7 +99,7 @@ def native(program: Program) -> NativeProgram:
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_in_the_bodies_of_scans_are_rounded_too(form: str) -> None:
     pulsed = in_pulses(recurrence(), 2)
-    kernels = [row.kernel for row in native(coded(pulsed, form=form)).instructions]
+    kernels = [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
     assert sum(kernel.startswith("product_of_codes") for kernel in kernels) == 4
     assert_lawful(pulsed, 9, form)
 
@@ -113,14 +115,14 @@ def test_readers_that_take_no_codes_get_rounded_floats(form: str) -> None:
     nodes.append(node("Concat", "y0 y1", "y", axis=2))
     proto = model(nodes, {"x": floats("x", 9, 1, 64)}, weights, stream={"x": 0})
     pulsed = in_pulses(proto, 3)
-    assert "round_row" in [row.kernel for row in native(coded(pulsed, form=form)).instructions]
+    assert "round_row" in [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
     assert_lawful(pulsed, 20, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_lanes_equal_streams(form: str) -> None:
     for name in ("GRU", "conv"):
-        program = coded(in_pulses(stack(name), 2), form=form)
+        program = code_program(in_pulses(stack(name), 2), form=form)
         lanes, states = program.spawn_many(17), [program.spawn() for _ in range(17)]
         (port,) = program.inputs
         for number in range(3):
@@ -133,7 +135,7 @@ def test_lanes_equal_streams(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_has_the_activations(form: str) -> None:
-    program = native(coded(in_pulses(stack("LSTM"), 2), form=form))
+    program = native(code_program(in_pulses(stack("LSTM"), 2), form=form))
     stored = Program.load(program.to_bytes())
     assert stored.activations == program.activations == stored.form == form
     feeds = feeds_of(program.model, 21)
@@ -184,10 +186,10 @@ def test_weights_that_f16_holds_keep_their_activations() -> None:
 def test_a_view_on_another_backend_rounds_the_same_rows(form: str) -> None:
     pulsed = in_pulses(stack("matmul"), 2)
     feeds = feeds_of(pulsed, 21)
-    whole = stream_whole(coded(pulsed, form=form), feeds)
+    whole = stream_whole(code_program(pulsed, form=form), feeds)
     last = [node.id for node in pulsed.graph.nodes if node.op.name == "MatMul"][-1]
     pulsed.graph.views["last"] = View({last}, "numpy")
-    mixed = coded(pulsed, form=form)
+    mixed = code_program(pulsed, form=form)
     assert mixed.backend == "numba + numpy" and mixed.activations == form
     for output, array in stream_whole(mixed, feeds).items():
         np.testing.assert_allclose(array, whole[output], 1e-5, 1e-6)
@@ -200,7 +202,9 @@ def test_codes_of_the_author_keep_their_activations() -> None:
     weights = {"codes": codes, "w": floats("w", 32, 64) / 8}
     nodes = [node("MatMul", "x codes", "a"), node("MatMul", "a w", "y")]
     proto = model(nodes, {"x": floats("x", 9, 64)}, weights, stream={"x": 0})
-    rounded = [each.op for each in native(coded(in_pulses(proto, 2))).nodes if isinstance(each.op, RoundRows)]
+    rounded = [
+        each.op for each in native(code_program(in_pulses(proto, 2))).nodes if isinstance(each.op, RoundRows)
+    ]
     assert len(rounded) == 1
 
 

@@ -54,12 +54,12 @@ PLAIN_LOOPS = {
 MOVES = {"copy": "moves only", "gather": "moves only"}
 
 
-def shown(names: Any) -> Any:
+def kernels_to_show(names: Any) -> Any:
     """The main kernels by default, the others in the slow run."""
     return [pytest.param(name, marks=() if name in MAIN else pytest.mark.slow) for name in names]
 
 
-@pytest.mark.parametrize("name", shown(OURS))
+@pytest.mark.parametrize("name", kernels_to_show(OURS))
 def test_kernels_call_nothing_and_never_fail(name: str) -> None:
     """No allocator, no interpreter, no exception: what is not called cannot be waited for."""
     check_calls(module(name))
@@ -97,7 +97,7 @@ def test_the_check_finds() -> None:
         check_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), known=set())
 
 
-@pytest.mark.parametrize("name", shown(OURS))
+@pytest.mark.parametrize("name", kernels_to_show(OURS))
 def test_loops_use_whole_registers(name: str) -> None:
     """At least one innermost loop computes, or moves, in registers of the full width of this processor."""
     this = host()

@@ -5,7 +5,7 @@ import pytest
 
 from tests.pulse.cases.build import floats, model, node
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report
+from tests.streaming.command import pulse, refusal, report
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_activations_that_cannot_be_are_refused(path):
         ),
     ):
         for command in ("bench", "check"):
-            assert text in refused(command, path, *options)
+            assert text in refusal(command, path, *options)
 
 
 def test_run_takes_them_and_refuses_unknown_ones(path):
@@ -92,5 +92,5 @@ def test_run_takes_them_and_refuses_unknown_ones(path):
         outputs.append(np.load(f"{form}.npy"))
     np.testing.assert_allclose(*outputs, atol=0.05)
     assert not np.array_equal(*outputs)
-    error = refused("run", path, "x.npy", "y.npy", "--weights", "f16")
+    error = refusal("run", path, "x.npy", "y.npy", "--weights", "f16")
     assert "unknown form of weights 'f16'; choose f32, bf16 or int8" in error
