@@ -37,7 +37,9 @@ def pulsify(
     """
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:
-        raise PulsifyError(f"{spell('max_context', max_context)} is not a positive number of frames")
+        raise PulsifyError(
+            f"{spell('max_context', max_context)} is not a positive number of frames; give 1 or more"
+        )
     typed, refused = prepare_model(model, stream), dict[str, Refusal | None]()
     if any(isinstance(node.op, Softmax) for node in typed.graph.nodes):
         from pulse.pulsify.bands.attention import band_attention

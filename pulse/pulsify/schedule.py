@@ -192,7 +192,9 @@ class Scheduler:
             return self.wiring.frames(flow.rate)
         highest = fact.length.bounds()[1]
         if highest is None:
-            raise PulsifyError(f"{fact.length} frames at the end of the stream have no limit")
+            raise PulsifyError(
+                f"{fact.length} frames at the end grow with the stream; give a constant number of frames"
+            )
         return highest
 
     def _synchronise(self, wire: Wire, offset: int, name: str) -> OutletId:
