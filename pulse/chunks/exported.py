@@ -186,7 +186,8 @@ class _Reopening:
             frames = stream.rate * self._notes.pulse
             if not 0 <= stream.axis < fact.rank or (frames > 0 and fact.sizes[stream.axis] != frames):
                 raise LoadError(
-                    f"{note.name}: is {fact}, but the metadata states {frames} frames in each pulse; write the file again"
+                    f"{note.name}: is {fact}, but the metadata states {frames} frames in each pulse; "
+                    "write the file again"
                 )
         return Port.of(note.port or note.name, fact, stream)
 

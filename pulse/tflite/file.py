@@ -191,7 +191,8 @@ class _Parser:
         name = _names("BuiltinOperator").get(number)
         if name is None:
             raise LoadError(
-                f"{self._what}: operator {number} is newer than the supported schema; convert the model with an older TensorFlow"
+                f"{self._what}: operator {number} is newer than the supported schema; "
+                "convert the model with an older TensorFlow"
             )
         return f"CUSTOM {_text(code.CustomCode())}" if name == "CUSTOM" else name
 
