@@ -74,7 +74,7 @@ class Saving:
 
 
 class LaneStream(NotCopyable):
-    """A stream in a lane. The connection fills ``inbox`` and ``commands``; the worker empties them and delivers answers.
+    """A stream in a lane. A connection fills ``inbox`` and ``commands``; the worker empties them and delivers answers.
 
     lane     its number in the group
     outputs  the ports that the client requested
