@@ -16,6 +16,7 @@ from pulse.torch.axes import NO_TIME
 from pulse.torch.conversion import Conversion
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import float_types, method_module
+from pulse.torch.original import ModuleOriginal
 from pulse.torch.preservation import preserve_state
 from pulse.torch.states import describe_states, keep_states
 
@@ -60,7 +61,30 @@ def from_torch(
              FactError: as in ``analyse``
     Warns    PulseWarning: the module runs at no longer input than the example, of those that were tried
     """
-    torch = _torch()
+    return convert_module(
+        module=module,
+        example=example,
+        dynamic=dynamic,
+        opset=opset,
+        compare=compare,
+        lengths=lengths,
+        method=method,
+        states=states,
+    )[0]
+
+
+def convert_module(
+    module: Any,
+    example: Any,
+    dynamic: Dynamic | None = None,
+    opset: int | None = None,
+    compare: bool = True,
+    lengths: Sequence[Mapping[str, int]] | None = None,
+    method: str = "forward",
+    states: Mapping[str, Any] | None = None,
+) -> tuple[Model, ModuleOriginal]:
+    """``from_torch``, and the module as what a proof runs beside the streams of the model."""
+    torch = import_torch()
     if not isinstance(module, torch.nn.Module):
         raise InputError(
             f"from_torch takes a torch.nn.Module, not {type(module).__name__}; give the module itself"
@@ -98,18 +122,19 @@ def from_torch(
         let_pages_go(tensor)
     if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= LARGE:
         let_heap_go()
-    return model
+    return model, conversion.original(model)
 
 
 def _warn(title: str, notes: Sequence[str]) -> None:
     for note in notes:
-        warnings.warn(f"{title}: {note}", PulseWarning, stacklevel=3)
+        warnings.warn(f"{title}: {note}", PulseWarning, stacklevel=4)
 
 
-def _torch() -> Any:
+def import_torch() -> Any:
+    """PyTorch. Raises InputError: it is missing."""
     if find_spec("torch") is None:
         raise InputError(
-            "from_torch needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX where PyTorch is and load "
+            "a module needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX where PyTorch is and load "
             "the file with pulse.load"
         )
     return import_module("torch")
