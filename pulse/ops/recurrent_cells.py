@@ -98,6 +98,11 @@ class Cell:
         """How many tensors the state is made of: h, and c of an lstm."""
         return 2 if self.kind == "lstm" else 1
 
+    @property
+    def resets_product(self) -> bool:
+        """Whether a reset gate multiplies the recurrent product, and the bias inside of it."""
+        return self.kind == "gru" and self.linear_before_reset
+
     def step(
         self, x: Wide, state: Sequence[Wide], r: Wide, bias: Wide, peepholes: Wide | None
     ) -> tuple[Wide, ...]:

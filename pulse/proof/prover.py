@@ -87,22 +87,8 @@ def compare(
         )
         seen.note(trial, reference.native)
         for program in trial_programs:
-            judged = _largest_errors(program, feeds, reference)
-            if isinstance(judged, str):
-                divergence = Divergence(
-                    wire="the stream",
-                    op="input",
-                    length=trial.length,
-                    signal=trial.signal,
-                    backend=program.backend,
-                    reason=judged,
-                )
-                break
-            worst = worst.join(judged)
-            if worst.share > 1:
-                divergence = first_divergence(program, feeds, reference, trial)
-            elif trial.traced:
-                divergence = next(wrong_wires(program, feeds, trial), None)
+            errors, divergence = _judge(program, feeds, reference, trial)
+            worst = worst.join(errors)
             if divergence is not None:
                 break
         if divergence is not None:
@@ -137,6 +123,25 @@ def compare(
 def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
     """Whether a reference program may run a stream: it must not take too long."""
     return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
+
+
+def _judge(
+    program: Program, feeds: Feeds, reference: Reference, trial: Trial
+) -> tuple[LargestError, Divergence | None]:
+    """The largest errors of one stream, and where it differs."""
+    errors = _largest_errors(program, feeds, reference)
+    if isinstance(errors, str):
+        return LargestError(), Divergence(
+            wire="the stream",
+            op="input",
+            length=trial.length,
+            signal=trial.signal,
+            backend=program.backend,
+            reason=errors,
+        )
+    if errors.share > 1:
+        return errors, first_divergence(program, feeds, reference, trial)
+    return errors, next(wrong_wires(program, feeds, trial), None) if trial.traced else None
 
 
 def _largest_errors(program: Program, feeds: Feeds, reference: Reference) -> LargestError | str:

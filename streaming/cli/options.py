@@ -1,6 +1,7 @@
 """Options shared by several commands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pulse.errors import InputError
 from pulse.support.record import record
 from streaming.cli.spelling import as_options
 
@@ -221,6 +223,17 @@ class ModelOptions:
             show_default=False,
         ),
     ] = None
+
+
+@contextmanager
+def extra_for(what: str, extra: str) -> Generator[None]:
+    """A context of imports. Raises InputError: a package of the extra is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("pulse", "streaming"):
+            raise
+        raise InputError(f"{what} needs {error.name}; pip install 'pulse-stream[{extra}]'") from None
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.jit.structs import S
+from pulse.jit.language.structs import S
 from pulse.program.table.memory import align
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record

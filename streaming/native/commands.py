@@ -1,11 +1,11 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Apply the waiting command of Python, if any, between two pulses."""
 
-from pulse.jit.address import bytes_at
-from pulse.jit.atomics import load, replace, store
 from pulse.jit.entries import entry
 from pulse.jit.events import set_event
-from pulse.jit.raw import fill_bytes, move_bytes
+from pulse.jit.language.address import bytes_at
+from pulse.jit.language.atomics import load, replace, store
+from pulse.jit.language.raw import fill_bytes, move_bytes
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.control_block import ControlBlock, control_at, instances_at

@@ -3,8 +3,8 @@
 Each group of fields has one writer, and begins on a cache line of its own.
 """
 
-from pulse.jit.fields import starts_line
-from pulse.jit.structs import Struct, bytes_of, struct_at
+from pulse.jit.language.structs import Struct, bytes_of, struct_at
+from pulse.jit.rows.fields import starts_line
 from pulse.program.table.memory import align
 
 

@@ -4,11 +4,11 @@
 Each counter has one writer, and a position is stored after the frames that it covers.
 """
 
-from pulse.jit.address import bytes_at
-from pulse.jit.atomics import load, store
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_u8, fill_bytes, move_bytes
+from pulse.jit.language.address import bytes_at
+from pulse.jit.language.atomics import load, store
+from pulse.jit.language.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
+from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import WAIT, ControlBlock, Side, marks_at
 from streaming.native.primitives import monotonic_ns
 

@@ -1,9 +1,9 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """The model: a pulse of every stream, and the change from one program to another."""
 
-from pulse.jit.address import bytes_at, floats_at
-from pulse.jit.atomics import store
-from pulse.jit.raw import as_u8, fill_bytes, move_bytes
+from pulse.jit.language.address import bytes_at, floats_at
+from pulse.jit.language.atomics import store
+from pulse.jit.language.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
 from pulse.program.machine.packed import call_at, packed_step, take_faults
 from streaming.native.control_block import ControlBlock, instances_at

@@ -1,9 +1,9 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Pass on the outputs of a pulse: sound to the ring of output, and a record for Python."""
 
-from pulse.jit.address import bytes_at, floats_at
-from pulse.jit.atomics import load, store
-from pulse.jit.raw import as_u8, move_bytes
+from pulse.jit.language.address import bytes_at, floats_at
+from pulse.jit.language.atomics import load, store
+from pulse.jit.language.raw import as_u8, move_bytes
 from pulse.jit.registry import device
 from streaming.native.control_block import (
     RECORD_HEADER_BYTES,

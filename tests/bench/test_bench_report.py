@@ -18,7 +18,7 @@ from bench.roofline import Machine, Roofline
 from bench.timing import Percentiles, Ratio
 
 results = pytest.importorskip("bench.results", exc_type=ImportError)
-docs = pytest.importorskip("bench.docs", exc_type=ImportError)
+docs = pytest.importorskip("bench.performance_page", exc_type=ImportError)
 report = pytest.importorskip("bench.report", exc_type=ImportError)
 
 
@@ -148,7 +148,7 @@ def test_the_picture_of_growth(found, tmp_path):
 
 
 def test_lanes_equal_separate_states_and_are_counted():
-    lanes = pytest.importorskip("bench.lanes", exc_type=ImportError)
+    lanes = pytest.importorskip("bench.stream_lanes", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1), rate_hz=100.0)
     machine = Machine(((1 << 14, 100e9),), 40e9)
     rows = list(lanes.lanes_rows(entry, machine, (1, 3), 2))
@@ -198,9 +198,9 @@ def test_an_unknown_model_is_named():
 
 @pytest.mark.slow
 def test_starts_in_processes_of_their_own():
-    first_results = pytest.importorskip("bench.first_results", exc_type=ImportError)
+    start_times = pytest.importorskip("bench.start_times", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1))
-    found = {row.runtime: row for row in first_results.starts([entry], cold=False, rounds=1)}
+    found = {row.runtime: row for row in start_times.starts([entry], cold=False, rounds=1)}
     assert {"pulse, model file, kernels carried", "pulse, model file, kernels compiled before"} & set(found)
     assert {name for name in found if "model file" not in name} == {
         "numpy alone",

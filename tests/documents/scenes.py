@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 import pulse
-from bench.page import recipes
+from bench.recipe_pages import recipes
 from streaming import Session
 from streaming.events import Argmax, Ctc, FrameClock, Segments, Triggers
 from streaming.executor import Executor, Microphone

@@ -12,8 +12,8 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
-from pulse.jit.instruction import Instruction
-from pulse.jit.pointer import REGION_SHIFT
+from pulse.jit.rows.instruction import Instruction
+from pulse.jit.rows.pointer import REGION_SHIFT
 from pulse.models import PulsedModel
 from pulse.ops.attention import BandedAttention
 from pulse.ops.clock import Clock

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.live.server import JackServer, jack_server
-from bench.page import laid_out
+from bench.recipe_pages import laid_out
 from tests.demos.measurements import assert_measured
 from tests.live.playing import JACK, demo_command, playing, pulse_command
 from tests.live.servers import found_here, had

@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pulse.jit.lanes import COUNT, LANE_WORDS
-from pulse.jit.library import symbol_of
 from pulse.jit.registry import kernel_of
+from pulse.jit.storage.library import symbol_of
 from pulse.program.machine import machine
 from pulse.program.native import executable
 from pulse.program.native.executable import NativeExecutable

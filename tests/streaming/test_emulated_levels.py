@@ -10,7 +10,7 @@ import pytest
 import pulse
 from bench.models import tcn
 from pulse.errors import CompileError
-from pulse.jit.library import file_of
+from pulse.jit.storage.library import file_of
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify

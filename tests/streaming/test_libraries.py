@@ -15,10 +15,10 @@ import pytest
 from pulse.errors import CompileError, PulseWarning
 from pulse.jit import levels, notice
 from pulse.jit.levels import LEVELS, runnable_level
-from pulse.jit.library import INDEX, file_of, load, symbol_of
-from pulse.jit.pointer import operand
 from pulse.jit.python_call import builtin
 from pulse.jit.registry import KERNELS
+from pulse.jit.rows.pointer import operand
+from pulse.jit.storage.library import INDEX, file_of, load, symbol_of
 from streaming.libraries import build
 
 HERE = next((level for level in LEVELS.values() if not level.missing_features), None)
@@ -119,8 +119,8 @@ def test_an_index_lists_all_sources(folder: Path) -> None:
     assert {
         "pulse/program/kernels/copy.py",
         "pulse/program/machine/machine.py",
-        "pulse/jit/simd_codegen.py",
-        "pulse/jit/native_code.py",
+        "pulse/jit/codegen/simd.py",
+        "pulse/jit/codegen/native_code.py",
         "pulse/errors.py",
     } <= sources
     assert not any(name.startswith("/") for name in sources)

@@ -12,7 +12,7 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.jit.cache import cache_location
+from pulse.jit.storage.cache import cache_location
 from pulse.models import TypedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.table.table import link

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import pulse
-from pulse.jit.library import library
+from pulse.jit.storage.library import library
 from pulse.onnx import proto
 from streaming.reports.opened_model import OpenedModel
 from tests.pulse.chunks import models
@@ -35,7 +35,7 @@ print("", *[name for name in {heavy!r} if name in sys.modules])
 HEAVY = ("onnx", "pulse.proof", "pulse.torch", "pulse.front", "pulse.recipes.whole")
 CARRIED = ("numba", "llvmlite", "importlib.metadata")
 """What compiling imports."""
-KEPT = ("pulse.jit.cache", "pulse.jit.kernel_file", "pulse.jit.fingerprint")
+KEPT = ("pulse.jit.storage.cache", "pulse.jit.storage.kernel_file", "pulse.jit.storage.fingerprint")
 """What looks for compiled kernels on the disk."""
 MODELS = (
     "pulse.api",

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from pulse.errors import CompileError, PulseWarning
-from pulse.jit.cache import cache_location
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.registry import KERNELS
+from pulse.jit.storage.cache import cache_location
 from pulse.program.machine.array_step import STEPPING
 from streaming import warming
 from streaming.cli.commands import app

@@ -2,9 +2,9 @@
 
 import inspect
 
-from pulse.jit.fields import Field, fields_of
-from pulse.jit.instruction import Instruction, RowFields
 from pulse.jit.registry import KERNELS
+from pulse.jit.rows.fields import Field, fields_of
+from pulse.jit.rows.instruction import Instruction, RowFields
 from pulse.program.kernels import families as families
 
 HEAD = """# Instructions

@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     LANES,
     Vector,
     vadd_pairs,
@@ -33,7 +29,11 @@ from pulse.jit.simd import (
     vturn_eights,
     vzero,
 )
-from pulse.jit.span import Reach, require, run, table
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run, table
 from pulse.program.kernels.norm import exp_below, lanes_below
 from pulse.program.kernels.vmath import INFINITY
 

@@ -12,14 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.byte_dots import BYTES, vdot_bytes, vload_words
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Operand, reads
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.byte_dots import BYTES, vdot_bytes, vload_words
+from pulse.jit.language.simd import (
+    LANES,
+    Vector,
+    vfma,
+    vload_part,
+    vsplat,
+    vstore_part,
+    vtofloat,
+    vtoint,
+    vzero,
+)
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, exact, kernel
-from pulse.jit.simd import LANES, Vector, vfma, vload_part, vsplat, vstore_part, vtofloat, vtoint, vzero
-from pulse.jit.span import Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Operand, reads
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import LARGEST_ROW, ZERO_CODE
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_windows import ProductRows

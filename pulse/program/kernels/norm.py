@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     LANES,
     vexp2i,
     vfma,
@@ -28,7 +25,10 @@ from pulse.jit.simd import (
     vsum,
     vzero,
 )
-from pulse.jit.span import Reach, run, table
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.vmath import INFINITY, LN2_HIGH, LN2_LOW, LOG2_E, exp_fraction, vlog
 
 ONE: Any = np.float32(1)

@@ -5,12 +5,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pulse.jit.byte_dots import BYTES, vstore_bytes
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i32, as_u8
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.byte_dots import BYTES, vstore_bytes
+from pulse.jit.language.raw import as_i32, as_u8
+from pulse.jit.language.simd import (
     LANES,
     vabs,
     vload,
@@ -25,7 +22,10 @@ from pulse.jit.simd import (
     vtoint,
     vzero,
 )
-from pulse.jit.span import Reach, run, table
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run, table
 from pulse.ops.quantize_rows import LARGEST_CODE, LARGEST_ROW, SMALLEST, ZERO_CODE
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pulse.jit.instruction import Instruction, Operand, updates
-from pulse.jit.pointer import operand
 from pulse.jit.registry import Kernel
+from pulse.jit.rows.instruction import Instruction, Operand, updates
+from pulse.jit.rows.pointer import operand
 
 
 class Scaling(Instruction):

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pulse.jit.fields import fields_of
-from pulse.jit.instruction import (
+from pulse.jit.codegen.row import RowType
+from pulse.jit.registry import named_kernel
+from pulse.jit.rows.fields import fields_of
+from pulse.jit.rows.instruction import (
     Instruction,
     Operand,
     OptionalOperand,
@@ -19,9 +21,7 @@ from pulse.jit.instruction import (
     weight_scales,
     writes,
 )
-from pulse.jit.pointer import operand, real_bits
-from pulse.jit.registry import named_kernel
-from pulse.jit.row_codegen import RowType
+from pulse.jit.rows.pointer import operand, real_bits
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Region, Value
 from tests.pulse.program.kernels.rows import At, run_both

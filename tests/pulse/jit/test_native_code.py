@@ -10,12 +10,12 @@ import pytest
 from numba.core import types
 
 from pulse.errors import CompileError
-from pulse.jit.address import words_at
-from pulse.jit.atomics import load, store
+from pulse.jit.codegen.native_code import emit_code, optimise
 from pulse.jit.entries import Callback, Entry
-from pulse.jit.foreign import c_function, c_signature
+from pulse.jit.language.address import words_at
+from pulse.jit.language.atomics import load, store
+from pulse.jit.language.foreign import c_function, c_signature
 from pulse.jit.linking import link
-from pulse.jit.native_code import emit_code, optimise
 
 LIMIT = 1 << 62
 

@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from pulse.errors import CompileError
-from pulse.jit.address import address_of, words_at
-from pulse.jit.atomics import advance, fence, load, replace, store
 from pulse.jit.entries import Entry
-from pulse.jit.fields import LINE, WORD, fields_of, starts_line, words_of
-from pulse.jit.structs import Struct, bytes_of, numbers, struct_at
+from pulse.jit.language.address import address_of, words_at
+from pulse.jit.language.atomics import advance, fence, load, replace, store
+from pulse.jit.language.structs import Struct, bytes_of, numbers, struct_at
+from pulse.jit.rows.fields import LINE, WORD, fields_of, starts_line, words_of
 
 
 class Side(Struct):

@@ -11,7 +11,7 @@ import pytest
 from numba.core import types
 
 from pulse.errors import CompileError
-from pulse.jit.native_code import optimise
+from pulse.jit.codegen.native_code import optimise
 from pulse.jit.processor import has_features
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families

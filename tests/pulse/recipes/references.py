@@ -1,4 +1,4 @@
-"""The authors' processing around published models, in numpy and onnxruntime: references of docs/recipes.md."""
+"""The authors' processing around published models, in numpy and onnxruntime."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -12,7 +12,7 @@ import pytest
 import pulse
 from pulse.errors import PulseWarning
 from pulse.models import TypedModel
-from pulse.torch import small_constants
+from pulse.torch.replacements import small_constants
 from tests.pulse.pulsify.delay_oracle import least_delay
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from bench.page import laid_out
+from bench.recipe_pages import laid_out
 from pulse.deploy.names import identifier
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
@@ -127,7 +127,7 @@ CHECK = """async () => {
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Build a model for browsers: the built-in one (``denoise``) or a recipe of docs/recipes.md."""
+    """Build a model for browsers: the built-in one (``denoise``) or a recipe of the documents."""
     require_tools()
 
     def make(name: str, external: bool = False) -> tuple[Program, Path]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.page import laid_out
+from bench.recipe_pages import laid_out
 from streaming.builtin import model_path
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions

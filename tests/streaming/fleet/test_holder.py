@@ -146,5 +146,22 @@ def test_no_checkpoint_and_no_holder():
     asked.lost = set("abc")
     with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())
+    alone = HolderStore(Membership("w", "1"), "a", asked, 1, 60.0)
+    assert not alone.save(alone.new_name(), 0, moment(1))
+    alone.remove(alone.new_name())
     with pytest.raises(ProtocolError, match="no holder"):
-        HolderStore(Membership("w", "1"), "a", asked, 1, 60.0).save(store.new_name(), 0, moment(1))
+        alone.load(alone.new_name())
+
+
+def test_a_damaged_checkpoint_is_left_out(caplog):
+    asked, (store, *_) = stores(copies=2)
+    name = store.new_name()
+    assert store.save(name, 0, moment(1))
+    first, second = sorted(asked.having(name))
+    asked.holders[first].save(name, 1, b"something else")
+    assert store.load(name) == (moment(1), 0)
+    asked.holders[second].save(name, 1, moment(1).as_bytes()[:20])
+    with pytest.raises(ProtocolError, match="the checkpoint is damaged") as error:
+        store.load(name)
+    assert error.value.code == "resume"
+    assert len(caplog.messages) == 3 and name not in caplog.text

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from pulse.jit.address import words_at
-from pulse.jit.codegen import register_with_numba
+from pulse.jit.codegen.registration import register_with_numba
+from pulse.jit.language.address import words_at
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.callback_signature import (

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError
-from pulse.jit.address import floats_at
-from pulse.jit.codegen import register_with_numba
-from pulse.jit.pointer import Pointer
+from pulse.jit.codegen.registration import register_with_numba
+from pulse.jit.language.address import floats_at
+from pulse.jit.rows.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, produce, ready, ready_after, shortage, tune
 from tests.pulse.jit.assembly import check_calls, host, llvm_code, loops

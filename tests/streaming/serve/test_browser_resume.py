@@ -78,7 +78,7 @@ def chromium() -> Iterator[Any]:
 
 def wait_for_checkpoint(server: Running) -> None:
     end = time.monotonic() + 20
-    while not server.service.counts["checkpoints"]:
+    while not server.service.counts.checkpoints:
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -115,7 +115,7 @@ def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, r
             cut_all(server)
         page.page.evaluate(SEND, np.array_split(x, 3)[2].tolist())
         answer = page.page.evaluate(FLUSH)
-        assert (answer["connections"], last.service.counts["resumed"]) == (3, 1)
+        assert (answer["connections"], last.service.counts.resumed) == (3, 1)
         with ThreadPoolExecutor() as threads:  # playwright's event loop is in this one
             expected = threads.submit(anyio.run, whole, last.ws).result()
         np.testing.assert_array_equal(joined(answer), expected)
@@ -168,7 +168,7 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
             if number == 9:
                 worker = found.workers[owner]
                 end = time.monotonic() + 20
-                while not worker.service.counts["checkpoints"]:
+                while not worker.service.counts.checkpoints:
                     assert time.monotonic() < end
                     time.sleep(0.01)
                 found.tell(workers=tuple(each for each in found.table.workers if each.name != owner))

@@ -116,7 +116,7 @@ async def test_clients_come_go_stall_and_lie():
         ]
         counts = server.service.counts
     assert {"whole", "busy", "input", "left"} <= set(ends)
-    assert not counts["ended_failed"]
+    assert not counts.ended["failed"]
     growth = sizes[-1] - sizes[len(sizes) // 2]
     print(
         f"{dict(ends)}, the server's memory grew by {growth / 2**20:.1f} MiB in the second half of the time"

@@ -10,11 +10,11 @@ import pytest
 import pulse
 from pulse.errors import CompileError, LoadError
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction, Operand, RowFields, fields_of, writes
-from pulse.jit.pointer import ARENA, STATE, WEIGHTS, Pointer, operand
-from pulse.jit.reach import CheckedRow, TableCheck
 from pulse.jit.registry import KERNELS, kernel_of
-from pulse.jit.span import Located
+from pulse.jit.rows.instruction import Instruction, Operand, RowFields, fields_of, writes
+from pulse.jit.rows.pointer import ARENA, STATE, WEIGHTS, Pointer, operand
+from pulse.jit.rows.reach import CheckedRow, TableCheck
+from pulse.jit.rows.span import Located
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.safety import require_safe
 from pulse.program.table.memory import aligned_bytes

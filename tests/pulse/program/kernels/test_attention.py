@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.dim import SymbolScope, TDim
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
 from pulse.program.kernels.attention import band_attention, scratch_size

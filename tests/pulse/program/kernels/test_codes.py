@@ -6,7 +6,7 @@ A processor without fused products rounds once more: its results differ from tho
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
+from pulse.jit.rows.pointer import real_bits
 from pulse.ops.quantize_rows import round_rows
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul_codes import pack_codes, product_of_codes

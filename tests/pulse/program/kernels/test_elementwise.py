@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
+from pulse.jit.rows.pointer import real_bits
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise import chain, chain64
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
+from pulse.jit.language.simd import LANES
 from pulse.jit.registry import Kernel
-from pulse.jit.simd import LANES
+from pulse.jit.rows.pointer import real_bits
 from pulse.program.kernels.conv_depthwise import depthwise
 from pulse.program.kernels.conv_interleaved import interleaved_depthwise
 from pulse.program.kernels.matmul_finish import STEPS

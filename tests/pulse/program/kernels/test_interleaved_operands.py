@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
+from pulse.jit.rows.pointer import real_bits
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
 from pulse.program.kernels.matmul import matmul

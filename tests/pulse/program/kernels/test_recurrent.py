@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.jit.instruction import Form
 from pulse.jit.registry import Kernel
+from pulse.jit.rows.instruction import Form
 from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.cumulative import cumsum

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.language.simd import LANES, vload, vstore
 from pulse.jit.registry import Kernel, named_kernel
-from pulse.jit.simd import LANES, vload, vstore
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels import vmath, vmath_hyperbolic, vmath_trigonometry
 from tests.pulse.program.kernels.rows import At, run_row
 

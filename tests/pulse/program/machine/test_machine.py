@@ -5,8 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
-from pulse.jit.pointer import ARENA, STATE, WEIGHTS, operand, real_bits
+from pulse.jit.language.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.processor import processor, target_machine
 from pulse.jit.registry import (
     FASTMATH,
@@ -17,7 +16,8 @@ from pulse.jit.registry import (
     kernel_of,
     named_kernel,
 )
-from pulse.jit.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import ARENA, STATE, WEIGHTS, operand, real_bits
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, kernels_of, link
 from tests.pulse.jit.assembly import llvm_code

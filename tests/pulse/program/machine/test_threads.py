@@ -22,9 +22,9 @@ from bench.models.seanet import decoder
 from bench.models.separator import separator
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.jit.pointer import ARENA
 from pulse.jit.registry import kernel_of
 from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
+from pulse.jit.rows.pointer import ARENA
 from pulse.ops.spectral import dft_matrix
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.machine import machine, team, thread_cuts

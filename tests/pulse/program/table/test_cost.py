@@ -6,8 +6,8 @@ from itertools import count
 import numpy as np
 import pytest
 
-from pulse.jit.instruction import in_form, number_fields
 from pulse.jit.registry import KERNELS
+from pulse.jit.rows.instruction import in_form, number_fields
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
 from pulse.program.kernels.copy import Copy
