@@ -111,7 +111,9 @@ def verify(
             method=method or "forward",
         )
     if any(each is not None for each in (example, twin, dynamic, states, method)):
-        raise InputError("example, twin, dynamic, states and method are of a PyTorch module; the source is none")
+        raise InputError(
+            "example, twin, dynamic, states and method are of a PyTorch module; the source is none"
+        )
     model = load(source).with_pulse(pulse)
     return prove_loaded(
         model, model.pulsify(pulse, False, max_context), lengths, backend, seed, prepare, long

@@ -12,7 +12,7 @@ from pulse.loading.format import read_onnx
 from pulse.models import Model
 from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.torch.arguments import Dynamic, read_call
-from pulse.torch.axes import NO_TIME
+from pulse.torch.axes import describe_no_time
 from pulse.torch.conversion import Conversion
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import float_types, method_module
@@ -115,7 +115,7 @@ def convert_module(
         model = keep_states(read, conversion.state_leaves)
         _warn(title, describe_states(model))
         times = conversion.call.axes or model.variables or dynamic is not None
-        _warn(title, [] if times else [NO_TIME])
+        _warn(title, [] if times else [describe_no_time()])
         if compare:
             _warn(title, conversion.compare(model, onnx_export, compared_lengths))
     for tensor in onnx_export.tensors.values():

@@ -63,9 +63,7 @@ class ModuleOriginal:
         """
         with preserve_state(self.torch, self.module, self.call) as state:
             dtype = self.torch.float64 if precise else self.dtype
-            oracle = ModuleOracle(
-                self.torch, self.module, self.call, state.begin, self.outputs, dtype
-            )
+            oracle = ModuleOracle(self.torch, self.module, self.call, state.begin, self.outputs, dtype)
             if isinstance(model.chunks, Chunks):
                 return self._run_chunks(oracle, model.chunks, model, feeds)
             return oracle(dict(feeds))

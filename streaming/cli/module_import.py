@@ -119,5 +119,7 @@ def _find_first(folder: Path) -> None:
 
 def _alternatives(found: Any, part: str) -> str:
     public = [each for each in vars(found) if not each.startswith("_")] if hasattr(found, "__dict__") else []
-    names = get_close_matches(part, public) or [each for each in public if callable(getattr(found, each, None))]
+    names = get_close_matches(part, public) or [
+        each for each in public if callable(getattr(found, each, None))
+    ]
     return f"it has {', '.join(names[:SHOWN_NAMES])}" if names else "it has no public names"

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pulse.chunks.chunking import Chunking
 from pulse.errors import InputError
@@ -34,8 +34,8 @@ class NamedModule:
     """A module, its example and the arguments of ``pulse.from_torch``; without an example, None."""
 
     module: Any
-    example: Any = None
-    keywords: Mapping[str, Any] = {}
+    example: Any
+    keywords: Mapping[str, Any]
 
 
 def load_module(
@@ -82,31 +82,42 @@ def _read_module(torch: Any, name: ModuleName, found: Any) -> NamedModule:
     made = not isinstance(found, torch.nn.Module) and callable(found)
     if made:
         found = _call(name, found)
-    parts: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+    parts = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
     if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
         kinds = ", ".join(type(each).__name__ for each in parts)
         raise InputError(
-            f"{name}: {'gives' if made else 'is'} {kinds if parts is not found else f'({kinds})'}; it must be a "
+            f"{name}: {'gives' if made else 'is'} {f'({kinds})' if isinstance(found, tuple) else kinds}; it must be a "
             "torch.nn.Module, or (module, example), or (module, example, arguments of pulse.from_torch)"
         )
-    keywords = parts[2] if len(parts) == 3 else {}
-    unknown = [str(each) for each in keywords if each not in KEYWORDS] if isinstance(keywords, dict) else None
-    if unknown or unknown is None:
-        what = type(keywords).__name__ if unknown is None else ", ".join(unknown)
-        raise InputError(
-            f"{name}: the third part must be a dict of arguments of pulse.from_torch ({', '.join(KEYWORDS)}), not {what}"
-        )
-    return NamedModule(parts[0], parts[1] if len(parts) > 1 else None, keywords)
+    module, example, keywords = (*parts, None, None)[:3]
+    return NamedModule(module, example, {} if keywords is None else _check_keywords(name, keywords))
+
+
+def _check_keywords(name: ModuleName, keywords: Any) -> dict[str, Any]:
+    what = type(keywords).__name__
+    if isinstance(keywords, dict):
+        given = cast("dict[str, Any]", keywords)
+        what = ", ".join(str(key) for key in given if key not in KEYWORDS)
+        if not what:
+            return given
+    raise InputError(
+        f"{name}: the third part must be a dict of arguments of pulse.from_torch ({', '.join(KEYWORDS)}), "
+        f"not {what}"
+    )
 
 
 def _call(name: ModuleName, maker: Any) -> Any:
     """What a class or a function gives. Raises InputError: it needs arguments, or raises."""
     try:
-        parameters = inspect.signature(maker).parameters.values()
-    except (TypeError, ValueError):
-        parameters = []
+        parameters = list(inspect.signature(maker).parameters.values())
+    except (TypeError, ValueError):  # written in C: the call itself says what it needs
+        parameters = list[inspect.Parameter]()
     variable = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in variable]
+    needed = [
+        each.name
+        for each in parameters
+        if each.default is inspect.Parameter.empty and each.kind not in variable
+    ]
     if needed:
         raise InputError(
             f"{name}: needs arguments ({', '.join(needed)}); name a function without, which calls it and returns "
