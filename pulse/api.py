@@ -46,7 +46,8 @@ def stream(
     prepare      as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
     threads      the number of threads that share a long step, see ``Program.with_threads``
     activations  ``int8``, with weights of ``int8``: what these are multiplied by is rounded too, row by row, and
-                 products are sums of whole numbers: faster, and less exact; see ``pulse.accuracy``
+                 products are sums of whole numbers: faster, and less exact; see ``pulse.accuracy``. Likewise
+                 ``bf16`` with ``bf16``, which is faster with AVX512-BF16
     specialise   compile machine code for the shapes of this program, see ``Program.specialise``; takes seconds, once
     Raises       PulseError
     """

@@ -37,6 +37,7 @@ CODED = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
 """The types of activations that are stored as codes."""
 RESOURCES = ("RESOURCE", "VARIANT")
 MOST_AXES = 8
+"""A tensor with more axes is refused."""
 LARGEST_SCALE = float(1 << 40)
 """Scales from this one up, and below its reciprocal, are refused: products of three must fit in f32."""
 

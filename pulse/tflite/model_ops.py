@@ -19,6 +19,7 @@ from pulse.typed import TypedNetwork, constant
 from pulse.wiring import wire as wired
 
 _SHORT = 60
+"""A longer text is cut in errors."""
 
 
 @record(eq=False)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pulse.program.compiler import Prepare
 
 DEFAULT_RATE_HZ = 16_000
+"""The rate of a model that states none and gets no ``--rate``; reports call it assumed."""
 
 
 def load_model(path: Path | None, options: ModelOptions) -> Loaded:

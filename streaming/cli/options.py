@@ -47,8 +47,9 @@ Activations = Annotated[
     str | None,
     typer.Option(
         "--activations",
-        metavar="f32|int8",
-        help="With --weights int8: int8 also rounds the operands of the weights, row by row; f32 (default) does not.",
+        metavar="f32|bf16|int8",
+        help="The same as --weights: the operands of the weights are rounded too, int8 row by row; f32 (default): they "
+        "are not.",
         show_default=False,
     ),
 ]

@@ -22,7 +22,9 @@ from streaming.protocol import SUBPROTOCOL
 LARGEST = 1 << 26
 """The most bytes of a message of a server."""
 CHUNK = 1 << 16
+"""The most bytes of one read."""
 CLOSE_S = 2.0
+"""A server that does not answer a close within this many seconds is left without one."""
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 

@@ -23,6 +23,7 @@ from streaming.serve.settings import ServerSettings
 Opener = Callable[[ServerSettings], Sequence[HostedProgram]]
 """A function that returns the compiled models of a server."""
 BEGIN_S = 20.0
+"""A server that needs longer to begin or to end is an error."""
 ANY_ADDRESS = ("0.0.0.0", "::")
 
 

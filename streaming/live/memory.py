@@ -24,6 +24,7 @@ from streaming.policies import DEVICE_POLICIES
 RING_S = 4.0
 """The seconds of sound that the ring on either side holds."""
 MARKS = 1024
+"""The least number of arrival times that are kept."""
 SHORTEST = 16
 """The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
 RECORDS = 256

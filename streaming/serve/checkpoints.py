@@ -22,6 +22,7 @@ MAGIC = b"pulse/checkpoint/3\n"
 CHECKPOINT_NAME = re.compile(r"[0-9a-f]{32}")
 LENGTH = struct.Struct("<I")
 LONGEST_HEAD = 1 << 16
+"""A checkpoint with a longer header is damaged."""
 SUFFIX = ".checkpoint"
 logger = logging.getLogger("pulse.serve")
 

@@ -13,7 +13,7 @@ from streaming.native.callback_signature import COMPLETE, CONTINUE, SIGNATURE
 CALLS, FRAMES, FLAGS, CHANNELS_IN, CHANNELS_OUT, END_AT, TIMED = range(7)
 
 
-def counted() -> NDArray[np.int64]:
+def counters() -> NDArray[np.int64]:
     """The user data."""
     return np.zeros(8, np.int64)
 

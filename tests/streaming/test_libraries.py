@@ -127,7 +127,7 @@ def test_an_index_lists_all_sources(folder: Path) -> None:
 
 
 @pytest.fixture
-def named(monkeypatch: Any) -> Any:
+def named_levels(monkeypatch: Any) -> Any:
     def name(level: str) -> None:
         monkeypatch.setenv("PULSE_LEVEL", level)
         levels.named_level.cache_clear()
@@ -137,19 +137,19 @@ def named(monkeypatch: Any) -> Any:
     levels.named_level.cache_clear()
 
 
-def test_levels_by_name(named: Any) -> None:
+def test_levels_by_name(named_levels: Any) -> None:
     assert HERE is not None
-    named("native")
+    named_levels("native")
     assert runnable_level() is None
-    named(HERE.name)
+    named_levels(HERE.name)
     assert runnable_level() is HERE
-    named("x86-64-v9")
+    named_levels("x86-64-v9")
     with pytest.raises(
-        CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4-vnni, "
+        CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4-bf16, "
     ):
         runnable_level()
     other = next(level for level in LEVELS.values() if level.machine != HERE.machine)
-    named(other.name)
+    named_levels(other.name)
     with pytest.raises(CompileError, match=f"this processor lacks the architecture {other.machine}"):
         runnable_level()
 

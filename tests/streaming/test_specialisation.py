@@ -176,4 +176,4 @@ def test_the_command(stub: Stub) -> None:
     result = command.pulse("run", "--specialise")
     assert "note: special rows: " in result.stderr
     assert "--specialise" in command.pulse("run", "--help").stdout
-    assert "on one thread" in command.refused("run", "--specialise", "--threads", "2")
+    assert "on one thread" in command.refusal("run", "--specialise", "--threads", "2")

@@ -101,7 +101,7 @@ def test_a_program_of_a_file_takes_nothing_slow(relu: str, tmp_path: Path):
     assert done.stdout.splitlines() == ["4.0", ""]
 
 
-def commanded(folder: Path, heavy: Sequence[str], *arguments: str) -> str:
+def modules_of_command(folder: Path, heavy: Sequence[str], *arguments: str) -> str:
     """Which of the modules a command imports."""
     code = (
         "import atexit, os, sys\n"
@@ -117,14 +117,14 @@ def commanded(folder: Path, heavy: Sequence[str], *arguments: str) -> str:
 def test_the_command_line(tmp_path: Path):
     """No conversion of what is not given, nothing that is live."""
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *unless_compiled(*CARRIED, *KEPT))
-    assert commanded(tmp_path, heavy, "run", "--json") == "|"
+    assert modules_of_command(tmp_path, heavy, "run", "--json") == "|"
 
 
 def test_the_command_line_with_a_program(relu: str, tmp_path: Path):
     pulse.stream(relu, 4).save(tmp_path / "relu.pulse")
     np.save(tmp_path / "x.npy", np.ones((1, 8), np.float32))
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *MODELS, *unless_compiled(*CARRIED, *KEPT))
-    assert commanded(tmp_path, heavy, "run", "relu.pulse", "x.npy", "y.npy", "--json") == "|"
+    assert modules_of_command(tmp_path, heavy, "run", "relu.pulse", "x.npy", "y.npy", "--json") == "|"
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.ones((1, 8)))
 
 

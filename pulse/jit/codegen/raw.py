@@ -29,6 +29,7 @@ def _declare_view(function: Callable, element: types.Type) -> None:
 for _function, _element in (
     (raw.as_u8, types.uint8),
     (raw.as_i16, types.int16),
+    (raw.as_u16, types.uint16),
     (raw.as_i32, types.int32),
     (raw.as_f32, types.float32),
     (raw.as_i64, types.int64),

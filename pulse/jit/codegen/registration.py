@@ -6,8 +6,8 @@ from numba.extending import register_jitable
 from pulse.jit.codegen import (
     address,
     atomics,
-    byte_dots,
     cpu_registers,
+    dots,
     raw,
     row,
     simd,
@@ -23,8 +23,8 @@ from pulse.jit.language.declared import UNREGISTERED, Dispatcher, Helper, Outlin
 LANGUAGE = (
     address,
     atomics,
-    byte_dots,
     cpu_registers,
+    dots,
     raw,
     row,
     simd,

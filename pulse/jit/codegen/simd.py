@@ -205,7 +205,8 @@ for _function, _name, _towards in ((simd.vfloor, "floor", "<"), (simd.vceil, "ce
 
 
 @lowers(simd.vfma, FLOATS, FLOATS, FLOATS, FLOATS)
-def _fma(builder, a, b, c):
+def fused_product(builder, a, b, c):
+    """Build ``a * b + c``, rounded once if the processor can."""
     if not has_fma():
         return builder.fadd(builder.fmul(a, b), c)
     return call(builder, "llvm.fma.v16f32", FLOATS_LL, a, b, c)
@@ -360,7 +361,7 @@ def _product_biased(builder, a, b):
     """One fused product rounds; LLVM may reorder sums that are not one, so these round first."""
     bias = constant(FLOATS_LL, simd.BIASED)
     if has_fma():
-        return _fma(builder, a, b, bias)
+        return fused_product(builder, a, b, bias)
     return builder.fadd(_nearest(builder, builder.fmul(a, b)), bias)
 
 

@@ -33,6 +33,11 @@ def as_i16(p: Pointer) -> Pointer:
     return _seen_as(p, np.int16)
 
 
+def as_u16(p: Pointer) -> Pointer:
+    """Cast a pointer to elements of 2 bytes without sign; ``vload`` takes them for bfloat16."""
+    return _seen_as(p, np.uint16)
+
+
 def as_i32(p: Pointer) -> Pointer:
     """Cast a pointer to elements of 4 bytes."""
     return _seen_as(p, np.int32)

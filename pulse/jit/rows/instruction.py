@@ -60,6 +60,8 @@ DTYPES: dict[str, type[np.generic]] = {
 Form: TypeAlias = Literal["f32", "f16", "bf16", "int8"]
 FORMS: dict[Form, Element] = {"f32": "f32", "f16": "f16", "bf16": "bf16", "int8": "i8"}
 """The element type of each form of weights."""
+ROUNDED_FORMS: tuple[Form, ...] = ("int8", "bf16")
+"""The forms of weights whose operands may be rounded too."""
 
 
 class OperandTensor(Protocol):
@@ -268,16 +270,18 @@ class Instruction(RowFields):
 
     START = HEADER
     kernel: ClassVar[str] = ""
-    """The name of the kernel that runs it, with weights of f32."""
+    """The name of the kernel that runs it, with weights of its first form."""
     rounds_rows: ClassVar[bool] = False
-    """Whether the operands of its int8 weights are rounded to int8 codes."""
+    """Whether the operands of its weights are rounded to the form of these."""
 
     @classmethod
     @cache
     def forms(cls) -> tuple[Form, ...]:
         """Return the forms of weights for which the instruction is declared."""
         given: list[Spec | None] = [each.metadata.get("spec") for each in fields(cls)]  # type: ignore[arg-type]
-        return tuple(FORMS) if any(spec and spec.kind == "weights" for spec in given) else ("f32",)
+        if not any(spec and spec.kind == "weights" for spec in given):
+            return ("f32",)
+        return ROUNDED_FORMS if cls.rounds_rows else tuple(FORMS)
 
     @property
     def form(self) -> Form:
@@ -292,7 +296,12 @@ class Instruction(RowFields):
     @property
     def kernel_name(self) -> str:
         """The name of the kernel for its form."""
-        return in_form(self.kernel, self.form)
+        return self.in_form(self.kernel, self.form)
+
+    @classmethod
+    def in_form(cls, kernel: str, form: Form) -> str:
+        """Return the name of a kernel of this instruction for weights of a form; the first has no suffix."""
+        return kernel if form == cls.forms()[0] else f"{kernel}_{form}"
 
     def multiply_adds(self) -> int:
         """Return the number of terms of sums of products that one run computes."""
@@ -324,11 +333,6 @@ def _fields_with_operands(group: type[RowFields]) -> tuple[Field, ...]:
 def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
     """Return fields with numbered names: ``n0``, ``n1`` ..."""
     return {f"{name}{i}": value for i, value in enumerate(values)}
-
-
-def in_form(kernel: str, form: Form) -> str:
-    """Return the name of a kernel for weights of a form."""
-    return kernel if form == "f32" else f"{kernel}_{form}"
 
 
 def lanes_on(row: P, words: int) -> P:

@@ -16,7 +16,9 @@ from pulse.support.record import record
 MOST_TAIL_PULSES = 1 << 20
 """The most pulses that a stream may take after its last frame."""
 MOST_LETTERS, MOST_ASSUMPTIONS = 1 << 10, 16
+"""The longest text of a dim, and the most assumptions about symbols; a file with more is refused."""
 MOST_RATE = 1 << 31
+"""The largest pulse, numerator or denominator of a rate; a file with a larger one is refused."""
 
 
 @record

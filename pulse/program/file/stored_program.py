@@ -38,6 +38,7 @@ OURS = "pulse.program.kernels."
 """The package that declares this project's kernels."""
 PLUGINS = "pulse.kernels"
 LARGEST_BYTE = 1 << 47
+"""The largest size or stride that a file may state: an address has 48 bits."""
 
 
 class StoredProgram(NativeStreams):

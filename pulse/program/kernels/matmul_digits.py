@@ -8,7 +8,7 @@ processor has no sums of products of bytes: then the weights are converted to fl
 
 from typing import TypeAlias
 
-from pulse.jit.language.byte_dots import (
+from pulse.jit.language.dots import (
     columns_of_four,
     columns_of_one,
     columns_of_three,

@@ -5,7 +5,7 @@ The sums are f32 in every form. Each kernel has one form of weights; their code 
 
 from collections.abc import Iterator
 
-from pulse.jit.language.byte_dots import has_byte_dots
+from pulse.jit.language.dots import has_byte_dots
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel

@@ -1,18 +1,21 @@
-"""Recurrent layers whose states become int8 codes before they are multiplied; ``recurrent`` has their first fields.
+"""Recurrent layers whose states become int8 codes or bf16 before they are multiplied, as the weights are.
 
-W are codes [H, G*H] from ``pack_codes``, with a scale for each column; the sums of a frame go to scratch first.
+W are codes [H, G*H] from ``pack_codes``, with a scale for each column if they are int8; the sums of a frame go to
+scratch first. ``recurrent`` has the first fields of the rows.
 """
 
 from collections.abc import Iterator
 
+from pulse.jit.language.raw import as_i32
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Operand, reads, updates
+from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import LARGEST_ROW
-from pulse.program.kernels.matmul_codes import code_words, one_row_codes
+from pulse.program.kernels.matmul_codes import one_row_codes, packed_codes_size, words_of
+from pulse.program.kernels.matmul_scales import Scales
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
 from pulse.program.kernels.recurrent import (
     ActivationWords,
@@ -29,8 +32,8 @@ class RecurrentCodesRow(RecurrentLayer):
     """The first fields of these rows; zeros has an element for each column of W."""
 
     rounds_rows = True
-    W: Operand = reads("i32")
-    scales: Operand = reads("f32")
+    W: Operand = packed_weights()
+    scales: ScalesOperand = weight_scales()
     zeros: Operand = reads("f32")
     sums: Operand = updates("f32")
     reverse: bool
@@ -39,7 +42,7 @@ class RecurrentCodesRow(RecurrentLayer):
         require(0 < self.H <= LARGEST_ROW, f"states of {self.H} elements")
         yield from super().reaches()
         columns = self.packed * self.H
-        yield self.W, run(code_words(self.H, columns))
+        yield self.W, run(packed_codes_size(self.H, columns))
         yield self.scales, run(columns)
         yield self.zeros, run(columns)
         yield self.sums, run(columns)
@@ -67,13 +70,14 @@ class GruResetOfCodes(RecurrentCodesRow):
     gates, packed = 3, 2
     f: ActivationWords
     g: ActivationWords
-    last: Operand = reads("i32")
-    last_scales: Operand = reads("f32", "H")
+    last: Operand = packed_weights()
+    last_scales: ScalesOperand = weight_scales()
     scratch: Operand = updates("f32", 2, "H")
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
-        yield self.last, run(code_words(self.H, self.H))
+        yield self.last, run(packed_codes_size(self.H, self.H))
+        yield self.last_scales, run(self.H)
 
 
 class LstmOfCodes(LstmLayer, RecurrentCodesRow):
@@ -82,10 +86,11 @@ class LstmOfCodes(LstmLayer, RecurrentCodesRow):
 
 @device
 def sum_codes(
-    h: Pointer, w: Pointer, scales: Pointer, zeros: Pointer, sums: Pointer, H: int, N: int, memory: Pointer
+    h: Pointer, w: Pointer, scales: Scales, zeros: Pointer, sums: Pointer, H: int, N: int, memory: Pointer
 ) -> None:
     """Compute ``sums[n] = sum_k c[k] * unit * w[k, n] * scales[n]``, n < N, from the codes of a state."""
-    one_row_codes(encode_row(h, H, memory), (H + 3) >> 2, w, scales, zeros, sums, N, 0)
+    coded = encode_row(h, H, scales, memory)
+    one_row_codes(coded, words_of(H, scales), as_i32(w), scales, zeros, sums, N, 0)
 
 
 @kernel

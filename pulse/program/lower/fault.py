@@ -17,6 +17,7 @@ from pulse.support.bounds import FAR
 from pulse.support.record import record
 
 LOOPS = 3
+"""The loops of a check; a tensor with more separate axes is refused."""
 
 
 @record

@@ -105,7 +105,7 @@ def _cell_fields(
     cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, inside: Array, state: Sequence[Value]
 ) -> tuple[type[RecurrentRow] | type[RecurrentCodesRow], dict[str, Any]]:
     """Return the class of the instruction, and the fields specific to the cell."""
-    size, codes = op.hidden, op.cell.rounds_rows
+    size, codes = op.hidden, op.cell.rows is not None
     kind = INSTRUCTIONS[op.cell.kind, op.cell.resets_product][codes]
     own = _sums_of_codes(cx, size, kind.gates) if codes else {}
     weights, scales = _pack(cx, r, size, 0, kind.packed, codes)
@@ -145,14 +145,12 @@ def _pack(
 ) -> tuple[Value, Value | None]:
     """Pack some gates of the recurrent matrix for the kernels, and their scales, if any."""
     start, count = first * size, gates * size
+    codes, scales = r.codes[start:][:count], r.scales_of(start, count)
     if rounds_rows:
-        scales_of_columns = r.scales_of(start, count)
-        assert scales_of_columns is not None
-        packed = pack_codes(np.ascontiguousarray(r.codes[start:][:count].T), 1)
-        return cx.constant(packed), cx.constant(np.ascontiguousarray(scales_of_columns))
-    codes = cx.constant(pack_gates(r.codes[start:][:count], size))
-    scales = r.scales_of(start, count)
-    return codes, None if scales is None else cx.constant(pack_gates(scales[:, None], size))
+        packed = cx.constant(pack_codes(np.ascontiguousarray(codes.T), 1))
+        return packed, None if scales is None else cx.constant(np.ascontiguousarray(scales))
+    packed = cx.constant(pack_gates(codes, size))
+    return packed, None if scales is None else cx.constant(pack_gates(scales[:, None], size))
 
 
 def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:

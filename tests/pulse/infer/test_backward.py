@@ -9,7 +9,7 @@ from onnx import TensorProto
 from pulse.errors import LoadError
 from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, node
-from tests.pulse.infer.partial import inferred, proto
+from tests.pulse.infer.partial import inferred_facts, proto
 
 ANY = "...,f32"
 W = floats("w", 8, 4, 3)
@@ -30,9 +30,9 @@ def input_of(
 ) -> str:
     """What is known of x after y is stated, for ``y = op(x, constants...)``."""
     wires = " ".join(["x", *(constants or {})])
-    return inferred([node(op, wires, **attributes)], {"x": stated}, {"y": output}, constants, opset=opset)[
-        "x"
-    ]
+    return inferred_facts(
+        [node(op, wires, **attributes)], {"x": stated}, {"y": output}, constants, opset=opset
+    )["x"]
 
 
 @pytest.mark.parametrize("op", UNARY)
@@ -102,7 +102,7 @@ class TestConv:
 
     def test_kernel_from_x_and_y(self) -> None:
         nodes = [node("Conv", "x w", group=2)]
-        told = inferred(nodes, {"x": "1,6,10,f32", "w": "?,?,3,f32"}, {"y": "1,8,8,f32"})
+        told = inferred_facts(nodes, {"x": "1,6,10,f32", "w": "?,?,3,f32"}, {"y": "1,8,8,f32"})
         assert told["w"] == "8,3,3,f32"
 
     @pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
@@ -119,7 +119,7 @@ class TestProducts:
         assert input_of("MatMul", "5,2,3,f32", constants={"w": floats("w", 4, 3)}) == "5,2,4,f32"
 
     def test_matmul_from_the_left(self) -> None:
-        told = inferred([node("MatMul", "w x")], {"x": ANY}, {"y": "4,3,f32"}, {"w": floats("w", 4, 2)})
+        told = inferred_facts([node("MatMul", "w x")], {"x": ANY}, {"y": "4,3,f32"}, {"w": floats("w", 4, 2)})
         assert told["x"] == "2,3,f32"
 
     def test_vectors(self) -> None:
@@ -182,13 +182,13 @@ class TestShapes:
         for opset, count in ((17, {}), (18, {"num_outputs": 2})):
             nodes = [node("Split", "x", "y z", axis=1, **count)]
             outputs = {"y": "2,3,f32", "z": "?,3,f32"}
-            assert inferred(nodes, {"x": ANY}, outputs, opset=opset)["x"] == "2,6,f32"
+            assert inferred_facts(nodes, {"x": ANY}, outputs, opset=opset)["x"] == "2,6,f32"
         nodes = [node("Split", "x", "y z", axis=1)]
-        assert inferred(nodes, {"x": ANY}, {"y": "2,3,f32", "z": ANY})["x"] == "2,6,f32"
+        assert inferred_facts(nodes, {"x": ANY}, {"y": "2,3,f32", "z": ANY})["x"] == "2,6,f32"
 
     def test_split_into_given_sizes(self) -> None:
         nodes = [node("Split", "x s", "y z", axis=1)]
-        told = inferred(nodes, {"x": "2,?,f32"}, {"y": ANY, "z": ANY}, {"s": np.array([1, 4])})
+        told = inferred_facts(nodes, {"x": "2,?,f32"}, {"y": ANY, "z": ANY}, {"s": np.array([1, 4])})
         assert (told["x"], told["y:0"], told["y:1"]) == ("2,5,f32", "2,1,f32", "2,4,f32")
 
     def test_gather(self) -> None:
@@ -223,13 +223,13 @@ class TestLayers:
     def test_recurrent(self, op: str, gates: int) -> None:
         stored: dict[str, object] = {"w": floats("w", 1, gates * 5, 7), "r": floats("r", 1, gates * 5, 5)}
         nodes = [node(op, "x w r", "y h", hidden_size=5)]
-        told = inferred(nodes, {"x": ANY}, {"y": "9,?,?,?,f32", "h": "?,2,?,f32"}, stored)
+        told = inferred_facts(nodes, {"x": ANY}, {"y": "9,?,?,?,f32", "h": "?,2,?,f32"}, stored)
         assert (told["x"], told["y:0"], told["y:1"]) == ("9,2,7,f32", "9,1,2,5,f32", "1,2,5,f32")
 
     def test_recurrent_with_the_batch_in_front(self) -> None:
         stored: dict[str, object] = {"w": floats("w", 2, 15, 7), "r": floats("r", 2, 15, 5)}
         nodes = [node("GRU", "x w r", "y h", hidden_size=5, layout=1, direction="bidirectional")]
-        told = inferred(nodes, {"x": ANY}, {"y": "2,9,?,?,f32", "h": ANY}, stored)
+        told = inferred_facts(nodes, {"x": ANY}, {"y": "2,9,?,?,f32", "h": ANY}, stored)
         assert (told["x"], told["y:0"], told["y:1"]) == ("2,9,7,f32", "2,9,2,5,f32", "2,2,5,f32")
 
 
@@ -253,7 +253,7 @@ class TestModels:
 
     def test_two_inputs_give_each_other(self) -> None:
         nodes = [node("Concat", "a b", "c", axis=1), node("Conv", "c w")]
-        told = inferred(nodes, {"a": "1,?,T,f32", "b": "1,1,?,f32"}, {"y": ANY}, {"w": W})
+        told = inferred_facts(nodes, {"a": "1,?,T,f32", "b": "1,1,?,f32"}, {"y": ANY}, {"w": W})
         assert (told["a"], told["b"], told["y"]) == ("1,3,T,f32", "1,1,T,f32", "1,8,T-2,f32")
 
     def test_shape_chains_with_unknown_sizes(self) -> None:
@@ -271,7 +271,7 @@ class TestModels:
             "rest": np.array([-1, 4]),
             "v": floats("v", 4, 2),
         }
-        told = inferred(nodes, {"x": "?,T,8,f32"}, {"y": ANY}, stored)
+        told = inferred_facts(nodes, {"x": "?,T,8,f32"}, {"y": ANY}, stored)
         assert (told["s"], told["t"]) == ("3,i64 = [?, T, 8]", "3,i64 = [?, -1, 4]")
         assert told["y"] == "?,?,2,f32"
 

@@ -268,7 +268,7 @@ def test_a_whole_file_of_another_user(folder):
     assert (made.cached, value, path.stat().st_uid) == (False, 6, os.geteuid())
 
 
-def damaged(tmp_path, seed, count):
+def run_damaged(tmp_path, seed, count):
     """What a process finds that damages a file so many times: kinds, all outcomes, what it told, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
     command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
@@ -295,7 +295,7 @@ def test_damaged_files(tmp_path, processes, count):
     """The process lives, the kernel is right and its file whole again each time; one line tells of all."""
     reached = set()
     for seed in range(processes):
-        kinds, outcomes, told, left = damaged(tmp_path, seed, count)
+        kinds, outcomes, told, left = run_damaged(tmp_path, seed, count)
         assert outcomes == {'{"value": 6.0, "from_disk": false, "whole": true, "again": true}'}
         assert len(told) == 1 and "it is compiled again and replaced" in told[0]
         assert [name.partition("-")[0] for name in left] == ["doubles", "halves"]

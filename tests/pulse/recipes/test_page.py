@@ -20,14 +20,14 @@ from streaming import Session
 from streaming.events import Segments
 from tests.pulse.chunks.models import Array
 from tests.pulse.recipes.references import REFERENCES, VALUES
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse as command
 
 
 def beside_its_models(name: str, folder: Path) -> Path:
     """A recipe of the page, beside what it names."""
-    return laid_out(name, folder, shared("models").parent)
+    return laid_out(name, folder, shared_path("models").parent)
 
 
 def read_values(path: str) -> Array:
@@ -94,17 +94,17 @@ def test_events_of_the_page_equal_the_authors(tmp_path: Path, name: str, rules: 
     path = beside_its_models(name, tmp_path)
     soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
 
-    def told(kind: str) -> list[list[str]]:
+    def times_of(kind: str) -> list[list[str]]:
         command("run", path, "in.wav", "out.csv", "--events", kind)
         with open("out.csv") as file:
             return [row[:2] for row in list(csv.reader(file))[1:]]
 
     edges = np.flatnonzero(np.diff(np.concatenate([[False], wanted >= 0.5, [False]]).astype(int)))
     runs = [[f"{edge * seconds:.6f}" for edge in pair] for pair in edges.reshape(-1, 2)]
-    assert told("segments") == runs and runs
+    assert times_of("segments") == runs and runs
     detector = getattr(Segments, rules)(Fraction(1) / Fraction(str(seconds)))
     events = detector.push(wanted) + detector.flush()
-    assert told(rules) == [[f"{event.start_s:.6f}", f"{event.end_s:.6f}"] for event in events]
+    assert times_of(rules) == [[f"{event.start_s:.6f}", f"{event.end_s:.6f}"] for event in events]
 
 
 def test_the_pages_are_complete() -> None:

@@ -18,7 +18,7 @@ from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import FleetWorker
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from tests.streaming.executor.streams import joined, ready
+from tests.streaming.executor.streams import join_pieces, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 
 KEEP_S = 60.0
@@ -132,7 +132,7 @@ def blocks_of(count, parts, seed=5):
     shape = [count * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
     x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
     session = Session(program)
-    expected = joined([session.push({port.name: x}), session.flush()], program)
+    expected = join_pieces([session.push({port.name: x}), session.flush()], program)
     return np.array_split(x, parts, port.axis), expected
 
 

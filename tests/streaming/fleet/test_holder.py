@@ -67,7 +67,7 @@ class Asked:
             name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
         }
 
-    def having(self, name):
+    def holders_with(self, name):
         return {each for each, holder in self.holders.items() if holder.load(name) is not None}
 
 
@@ -88,27 +88,27 @@ def test_checkpoints_are_on_other_nodes():
         for _ in range(20):
             name = store.new_name()
             assert store.save(name, 0, moment(1))
-            assert store.node not in asked.having(name)
+            assert store.node not in asked.holders_with(name)
             assert store.load(name) == (moment(1), 0)
             store.remove(name)
-            assert not asked.having(name)
+            assert not asked.holders_with(name)
 
 
 def test_on_one_node_its_own_memory_is_better_than_nothing():
     asked, (store,) = stores(nodes="a")
     name = store.new_name()
-    assert store.save(name, 0, moment(1)) and asked.having(name) == {"a"}
+    assert store.save(name, 0, moment(1)) and asked.holders_with(name) == {"a"}
 
 
 def test_lost_holders_are_passed_over_and_the_newest_is_found():
     asked, (store, *_) = stores(nodes="abcd")
     name = store.new_name()
     assert store.save(name, 0, moment(1))
-    (first,) = asked.having(name)
+    (first,) = asked.holders_with(name)
     asked.lost.add(first)
     assert store.save(name, 0, moment(2))
     asked.lost.clear()
-    assert len(asked.having(name)) == 2
+    assert len(asked.holders_with(name)) == 2
     assert store.load(name) == (moment(2), 0)
     assert store.save(name, 1, moment(1))
     assert store.load(name) == (moment(1), 1)
@@ -118,7 +118,7 @@ def test_two_copies_survive_one_loss():
     asked, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))
-    for lost in asked.having(name):
+    for lost in asked.holders_with(name):
         asked.lost = {lost}
         assert store.load(name) == (moment(1), 0)
 
@@ -157,7 +157,7 @@ def test_a_damaged_checkpoint_is_left_out(caplog):
     asked, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))
-    first, second = sorted(asked.having(name))
+    first, second = sorted(asked.holders_with(name))
     asked.holders[first].save(name, 1, b"something else")
     assert store.load(name) == (moment(1), 0)
     asked.holders[second].save(name, 1, moment(1).as_bytes()[:20])

@@ -22,11 +22,11 @@ from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpac
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.unconfirmed import Unconfirmed
 from streaming.session import Session
-from tests.streaming.executor.streams import joined, ready
+from tests.streaming.executor.streams import join_pieces, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.raw import raw
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 pytestmark = pytest.mark.anyio
 SOUND_HZ, SOUND_PULSE = 16_000, 160
@@ -61,7 +61,7 @@ def servers(folder, count, **settings_of_all):
     )
     with contextlib.ExitStack() as stack:
         programs = [(model, ready("filtered", PULSE), RATE_HZ)]
-        yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
+        yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
 
 
 @cache
@@ -80,12 +80,12 @@ def denoisers(folder, count):
     settings = ServerSettings((model,), limits=limits, checkpoints=folder, checkpoint_s=0.2, budget=1000.0)
     with contextlib.ExitStack() as stack:
         programs = [(model, denoiser(), SOUND_HZ)]
-        yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
+        yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
 
 
 def session_outputs(program, inputs):
     session = Session(program)
-    return joined([session.push(inputs), session.flush()], program)
+    return join_pieces([session.push(inputs), session.flush()], program)
 
 
 @pytest.mark.parametrize("reset", [False, True])

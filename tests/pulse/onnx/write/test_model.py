@@ -25,7 +25,7 @@ from pulse.ops.spectral import Dft
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.small_models import causal, chain
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
+from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
 
 
 class Unwritten(Op):
@@ -73,7 +73,7 @@ def test_opsets(opset: int) -> None:
         node("Transpose", "d", "e", perm=[0, 2, 1]),
         node("Conv", "e w", pads=[2, 0]),
     ]
-    proto = proved(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), 2, opset=opset)
+    proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), 2, opset=opset)
     assert proto.opset_import[0].version == opset
     assert ("LayerNormalization" in kinds(proto)) == (opset >= 17)
 

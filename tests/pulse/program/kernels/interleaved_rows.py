@@ -21,7 +21,7 @@ def same(array: Array) -> tuple[Array, Array]:
     return array, array
 
 
-def compared(
+def compare_rows(
     single: Kernel,
     several: Kernel,
     shared: Mapping[int, tuple[Array, Array]],

@@ -12,7 +12,7 @@ from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import At, run_both
 
 
-def masked(rng: np.random.Generator, *shape: int) -> np.ndarray:
+def masked_bias(rng: np.random.Generator, *shape: int) -> np.ndarray:
     bias = rng.standard_normal(shape).astype(np.float32)
     return np.where(rng.random(shape) < 0.3, np.float32(-np.inf), bias)
 
@@ -32,7 +32,7 @@ def check(
     """Two groups whose rows lie with gaps; what no row may read is NaN."""
     rng = np.random.default_rng([pulse, depth, width, band])
     offset = 2
-    op = BandedAttention(0.4, masked(rng, 2, heads, period, band), back, empty)
+    op = BandedAttention(0.4, masked_bias(rng, 2, heads, period, band), back, empty)
     span = pulse + band - 1
     q = rng.standard_normal((2, pulse, heads * depth + 1)).astype(np.float32)
     k = rng.standard_normal((2, span, heads * depth + 3)).astype(np.float32)

@@ -20,7 +20,7 @@ def floats(shape: tuple[int, ...], special: bool = False) -> np.ndarray:
     return x
 
 
-def reduced(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
+def reduce_axis(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
     """Over axis 1, in float64."""
     if x.shape[1] == 0:
         return np.full(x.shape[:1] + x.shape[2:], NEUTRAL[kind] * scale)
@@ -44,7 +44,7 @@ def test_pool(kind: int, special: bool, rows: int, taps: int, channels: int) -> 
     places = np.arange(taps) * channels
     want = y.copy()
     with np.errstate(invalid="ignore"):
-        want[::-1, :channels] = reduced(x, kind, 0.5)
+        want[::-1, :channels] = reduce_axis(x, kind, 0.5)
     args = [At(0), At(1), rows, At(2), At(3), taps, At(4), channels, kind, 0.5]
     check(pool, [x, y, starts, ends, places], args, want, 1)
 
@@ -59,7 +59,7 @@ def test_reduce_rows(kind: int, special: bool, stride: int, rows: int, count: in
     starts, ends = np.arange(rows) * count * stride, np.arange(rows) * 2
     want = y.copy()
     with np.errstate(invalid="ignore"):
-        want[::2] = reduced(x[:, :, 0], kind, -2.0)
+        want[::2] = reduce_axis(x[:, :, 0], kind, -2.0)
     args = [At(0), At(1), rows, At(2), At(3), count, stride, kind, -2.0]
     check(reduce_rows, [x, y, starts, ends], args, want, 1)
 

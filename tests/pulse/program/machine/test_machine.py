@@ -24,7 +24,7 @@ from tests.pulse.jit.assembly import llvm_code
 
 
 @device
-def doubled(x):
+def double(x):
     return x + x
 
 
@@ -64,7 +64,7 @@ class One(Instruction):
 @kernel
 def infra_axpy(row: Axpy):
     """16 at a time."""
-    y, x, n, a = row.y, row.x, row.n, vsplat(doubled(row.a))
+    y, x, n, a = row.y, row.x, row.n, vsplat(double(row.a))
     i = 0
     while i + LANES <= n:
         vstore(y, i, vfma(a, vload(x, i), vload(y, i)))
@@ -103,7 +103,7 @@ def family(index, helper):
     return member
 
 
-FAMILY = [family(index, helper) for index, helper in enumerate([doubled, device(lambda x: x * x)])]
+FAMILY = [family(index, helper) for index, helper in enumerate([double, device(lambda x: x * x)])]
 
 
 def regions(*sizes):

@@ -1,7 +1,8 @@
-"""Sums of products of bytes in lanes of int32, as plain Python; ``codegen.byte_dots`` gives numba the same functions.
+"""Sums of products of bytes and of bfloat16, as plain Python; ``codegen.dots`` gives numba the same functions.
 
-A lane has four bytes. Weights of int8 are stored row by row, 16 columns of one or several blocks side by side; four
-rows of them become lanes that hold the four bytes of a column.
+A lane of int32 has four bytes, or a pair of bfloat16 with the first in the lower half. Weights of int8 are stored row
+by row, 16 columns of one or several blocks side by side; four rows of them become lanes that hold the four bytes of a
+column.
 """
 
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.language.simd import LANES, Vector
+from pulse.jit.language.simd import LANES, Vector, vfma, vfrombits
 from pulse.jit.rows.pointer import Pointer
+from pulse.support.bf16 import to_bf16
 
 BYTES = 4  # the bytes of a lane
 
@@ -70,3 +72,25 @@ def columns_of_four(p: Pointer, i: int) -> tuple[Vector, Vector, Vector, Vector]
     """Load the columns of four blocks."""
     first, second, third, fourth = _columns(p, i, 4)
     return first, second, third, fourth
+
+
+def _halves(pairs: Vector | int) -> tuple[Vector, Vector]:
+    values = pairs.values if isinstance(pairs, Vector) else np.full(LANES, pairs, np.int32)
+    if values.dtype != np.int32:
+        raise TypeError(f"expected lanes of int32, got {values.dtype}")
+    return vfrombits(Vector(values << 16)), vfrombits(Vector(values & np.int32(-(1 << 16))))
+
+
+def vdot_halves(total: Vector, a: Vector | int, b: Vector | int) -> Vector:
+    """Add to ``total`` the product of the second halves of each lane, then that of the first, each rounded once.
+
+    These are the two steps of VDPBF16PS; it takes denormals for zeros, as kernels do.
+    """
+    first_a, second_a = _halves(a)
+    first_b, second_b = _halves(b)
+    return vfma(first_a, first_b, vfma(second_a, second_b, total))
+
+
+def vstore_halves(p: Pointer, i: int, v: Vector) -> None:
+    """Write 16 float lanes as the nearest bfloat16 to the 16 uint16 from ``p[i]``."""
+    p.elements[p.span(i, LANES)] = to_bf16(v.values)

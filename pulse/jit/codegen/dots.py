@@ -1,14 +1,30 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""``byte_dots`` for numba: one instruction for each sum of four products if the processor has it."""
+"""``dots`` for numba: one instruction for each sum of products if the processor has it.
+
+LLVM converts the calls of AVX512-BF16 from its older versions, whose operands are vectors of int32 and int16.
+"""
 
 from llvmlite import ir
 from numba.core import types
 
 from pulse.jit.codegen.pointer import PointerType
-from pulse.jit.codegen.simd import BIT, INT32, INT64, INTS, INTS_LL, call, constant, lowers
-from pulse.jit.codegen.simd_memory import vector_pointer
-from pulse.jit.language import byte_dots
-from pulse.jit.language.byte_dots import BYTES
+from pulse.jit.codegen.simd import (
+    BIT,
+    FLOATS,
+    FLOATS_LL,
+    INT32,
+    INT64,
+    INTS,
+    INTS_LL,
+    call,
+    constant,
+    fused_product,
+    lowers,
+)
+from pulse.jit.codegen.simd_memory import BF16_POINTER, vector_pointer
+from pulse.jit.codegen.simd_memory import HALVES_LL as ROW_OF_HALVES_LL
+from pulse.jit.language import dots
+from pulse.jit.language.dots import BYTES
 from pulse.jit.language.simd import LANES
 from pulse.jit.processor import has_features, processor
 
@@ -25,12 +41,12 @@ def is_fast() -> bool:
     return has_features("avx512vnni", "avx512vbmi")
 
 
-@lowers(byte_dots.has_byte_dots, types.boolean)
+@lowers(dots.has_byte_dots, types.boolean)
 def _has(builder):
     return ir.Constant(BIT, int(is_fast()))
 
 
-@lowers(byte_dots.vdot_bytes, INTS, INTS, INTS, INTS)
+@lowers(dots.vdot_bytes, INTS, INTS, INTS, INTS)
 def _dot(builder, total, natural, signed):
     if is_fast():
         return call(builder, "llvm.x86.avx512.vpdpbusd.512", INTS_LL, total, natural, signed)
@@ -74,12 +90,12 @@ def part_of(builder, vector, first: int, count: int):
     return builder.shuffle_vector(vector, vector, lanes)
 
 
-@lowers(byte_dots.vstore_bytes, types.none, BYTE_POINTER, types.int64, INTS)
+@lowers(dots.vstore_bytes, types.none, BYTE_POINTER, types.int64, INTS)
 def _store_bytes(builder, p, i, v):
     builder.store(builder.trunc(v, NARROW_LL), vector_pointer(builder, p, i, NARROW_LL), align=1)
 
 
-@lowers(byte_dots.vload_words, INTS, WORD_POINTER, types.int64)
+@lowers(dots.vload_words, INTS, WORD_POINTER, types.int64)
 def _load_words(builder, p, i):
     return builder.load(vector_pointer(builder, p, i, INTS_LL), align=4)
 
@@ -122,16 +138,16 @@ def columns(builder, p, i, blocks: int):
         yield builder.bitcast(values, INTS_LL)
 
 
-@lowers(byte_dots.columns_of_one, INTS, CODE_POINTER, types.int64)
+@lowers(dots.columns_of_one, INTS, CODE_POINTER, types.int64)
 def _columns_of_one(builder, p, i):
     (values,) = columns(builder, p, i, 1)
     return values
 
 
 for _function, _blocks in (
-    (byte_dots.columns_of_two, 2),
-    (byte_dots.columns_of_three, 3),
-    (byte_dots.columns_of_four, 4),
+    (dots.columns_of_two, 2),
+    (dots.columns_of_three, 3),
+    (dots.columns_of_four, 4),
 ):
 
     def _columns_of_several(builder, p, i, blocks=_blocks):
@@ -141,3 +157,43 @@ for _function, _blocks in (
         return values
 
     lowers(_function, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64)(_columns_of_several)
+
+
+def is_fast_on_halves() -> bool:
+    """Whether the target processor has instructions for the functions of bf16."""
+    return has_features("avx512bf16")
+
+
+@lowers(dots.vdot_halves, FLOATS, FLOATS, INTS, INTS)
+def _dot_halves(builder, total, a, b):
+    if is_fast_on_halves():
+        return call(builder, "llvm.x86.avx512bf16.dpbf16ps.512", FLOATS_LL, total, a, b)
+    (first_a, second_a), (first_b, second_b) = halves(builder, a), halves(builder, b)
+    return fused_product(builder, first_a, first_b, fused_product(builder, second_a, second_b, total))
+
+
+def halves(builder, pairs):
+    """Build the floats of both halves."""
+    first = builder.shl(pairs, constant(INTS_LL, 16))
+    second = builder.and_(pairs, constant(INTS_LL, -(1 << 16)))
+    return builder.bitcast(first, FLOATS_LL), builder.bitcast(second, FLOATS_LL)
+
+
+@lowers(dots.vstore_halves, types.none, BF16_POINTER, types.int64, FLOATS)
+def _store_halves(builder, p, i, v):
+    where = vector_pointer(builder, p, i, ROW_OF_HALVES_LL)
+    if is_fast_on_halves():
+        nearest = call(builder, "llvm.x86.avx512bf16.cvtneps2bf16.512", ROW_OF_HALVES_LL, v)
+    else:
+        nearest = builder.trunc(nearest_bits(builder, v), ROW_OF_HALVES_LL)
+    builder.store(nearest, where, align=2)
+
+
+def nearest_bits(builder, v):
+    """Build the bits of the nearest bfloat16 in the lower half of each lane."""
+    bits, shift = builder.bitcast(v, INTS_LL), constant(INTS_LL, 16)
+    upper = builder.lshr(bits, shift)
+    half = builder.add(constant(INTS_LL, 0x7FFF), builder.and_(upper, constant(INTS_LL, 1)))
+    rounded = builder.lshr(builder.add(bits, half), shift)
+    quiet = builder.or_(upper, constant(INTS_LL, 0x40))
+    return builder.select(builder.fcmp_unordered("uno", v, v), quiet, rounded)
