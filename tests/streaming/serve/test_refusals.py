@@ -71,7 +71,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("case", MESSAGES)
-def test_messages(server, case):
+def test_bad_messages_end_the_stream_with_a_code(server, case):
     send, code = MESSAGES[case]
     with raw(server) as client:
         assert client.hello(model="filtered")["type"] == "ready"
@@ -233,7 +233,7 @@ def test_a_token_is_required():
         assert httpx.get(f"{server.url}/health").status_code == 200
 
 
-def test_origins(server):
+def test_origins_are_checked(server):
     with pytest.raises(InvalidStatus, match="403"), raw(server, origin="https://elsewhere.example"):
         pass
     with raw(server, origin=server.url) as client:
