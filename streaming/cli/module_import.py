@@ -118,8 +118,6 @@ def _find_first(folder: Path) -> None:
 
 
 def _alternatives(found: Any, part: str) -> str:
-    public = [each for each in vars(found) if not each.startswith("_")] if hasattr(found, "__dict__") else []
-    names = get_close_matches(part, public) or [
-        each for each in public if callable(getattr(found, each, None))
-    ]
+    public = [each for each in dir(found) if not each.startswith("_") and hasattr(found, each)]
+    names = get_close_matches(part, public) or [each for each in public if callable(getattr(found, each))]
     return f"it has {', '.join(names[:SHOWN_NAMES])}" if names else "it has no public names"

@@ -51,7 +51,10 @@ def load_module(
     torch = import_torch()
     named = _read_module(torch, name, import_named(name))
     given = {"dynamic": _read_dynamic(options.dynamic), "method": options.method}
-    keywords = {**named.keywords, **{key: value for key, value in given.items() if value is not None}}
+    keywords: dict[str, Any] = {
+        **named.keywords,
+        **{key: value for key, value in given.items() if value is not None},
+    }
     example = named.example if options.example is None else _read_example(torch, options.example)
     if example is None:
         raise InputError(

@@ -10,7 +10,7 @@ import pulse.torch
 from pulse.errors import InputError
 from streaming.cli.module_import import import_named, read_module_name
 from tests.streaming.command import folder as folder
-from tests.streaming.command import refused
+from tests.streaming.command import refusal
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_names(path: PurePath, parts: tuple[str, str] | None) -> None:
 def test_a_file_of_this_name_is_a_file(tmp_path) -> None:
     (tmp_path / "app:make").write_bytes(b"")
     assert read_module_name(tmp_path / "app:make") is None
-    assert "not an ONNX model" in refused("check", "app:make")
+    assert "not an ONNX model" in refusal("check", "app:make")
 
 
-def named(text):
+def import_text(text):
     name = read_module_name(PurePosixPath(text))
     assert name is not None
     return import_named(name)
@@ -51,9 +51,9 @@ def test_imports(tmp_path, monkeypatch, capsys) -> None:
     code = "from dataclasses import dataclass\nfrom beside_18 import NUMBER\nprint('loud')\n"
     code += "@dataclass\nclass Size:\n    frames: 'int' = NUMBER\nBIG = 7\n"
     (tmp_path / "some-app.py").write_text(code)
-    assert named("some-app.py:Size")().frames == named("beside_18:NUMBER") == 4
-    assert named("some-app.py:Size.frames") == 4
-    assert named(f"{tmp_path}/some-app.py:BIG") == 7
+    assert import_text("some-app.py:Size")().frames == import_text("beside_18:NUMBER") == 4
+    assert import_text("some-app.py:Size.frames") == 4
+    assert import_text(f"{tmp_path}/some-app.py:BIG") == 7
     captured = capsys.readouterr()
     assert "loud" in captured.err
     assert captured.out == ""
@@ -77,18 +77,18 @@ def test_what_cannot_be_imported(tmp_path, monkeypatch) -> None:
         "ends_18:x": r"raises SystemExit: 3 \(.*ends_18.py, line 2\)",
     }.items():
         with pytest.raises(InputError, match=words):
-            named(name)
+            import_text(name)
 
 
 def test_no_torch(monkeypatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None if name == "torch" else find(name))
-    assert "a module needs PyTorch; pip install 'pulse-stream[torch]'" in refused("check", "app:make")
+    assert "a module needs PyTorch; pip install 'pulse-stream[torch]'" in refusal("check", "app:make")
 
 
 def test_options_of_a_module_for_something_else() -> None:
-    assert "--example is of a PyTorch module" in refused("check", "--example", "1,1,8")
-    message = refused("bench", "model.onnx", "--method", "encode")
+    assert "--example is of a PyTorch module" in refusal("check", "--example", "1,1,8")
+    message = refusal("bench", "model.onnx", "--method", "encode")
     assert "--method is of a PyTorch module" in message
     assert "model.onnx is none" in message
-    assert "a recipe names a model file, not code" in refused("recipe", "app:make")
+    assert "a recipe names a model file, not code" in refusal("recipe", "app:make")

@@ -2,11 +2,12 @@
 
 import importlib.util
 import sys
+import warnings
 
 import pytest
 
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report
+from tests.streaming.command import pulse, refusal, report
 
 pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 pytestmark = [
@@ -129,11 +130,12 @@ def test_options_of_the_conversion() -> None:
     assert chunks["proof"]["original"]["lengths"]
 
 
-@pytest.mark.filterwarnings("always::pulse.PulseWarning")
 def test_the_axis_that_was_found_is_told_as_an_option() -> None:
-    warning = pulse("dump", "code_18:pair").stderr
-    assert warning.startswith("warning: Net: time (T) is axis 2 of x:")
-    assert warning.endswith("--dynamic x=2:T says so\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warning = pulse("dump", "code_18:pair").stderr
+    assert "warning: Net: time (T) is axis 2 of x:" in warning
+    assert "--dynamic x=2:T says so\n" in warning
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,7 @@ def test_the_axis_that_was_found_is_told_as_an_option() -> None:
     ],
 )
 def test_refusals(arguments: list[str], words: str) -> None:
-    assert words in refused("check", *arguments)
+    assert words in refusal("check", *arguments)
 
 
 def test_other_commands(tmp_path) -> None:
