@@ -9,16 +9,16 @@ from rich.console import Console
 
 from bench.calls import call_times
 from bench.contest import WrongResultError, contest
-from bench.docs import PAGE, PICTURE, page
-from bench.first_results import STARTED, Start, starts
 from bench.growth import Growth, growth, growth_entries
 from bench.host import Host
-from bench.lanes import LanesRow, lanes_entries, lanes_rows
 from bench.models import PUBLISHED, Entry, catalogue
 from bench.models.given import add_options, given_entry
+from bench.performance_page import PAGE, PICTURE, page
 from bench.report import show
 from bench.results import Results, Row
 from bench.roofline import Machine, Reading, measured_machine, roofline, working_set
+from bench.start_times import STARTED, Start, starts
+from bench.stream_lanes import LanesRow, lanes_entries, lanes_rows
 from bench.timing import alternate
 from pulse.errors import PulseError
 from pulse.program.backends.native_program import NativeProgram

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pulse
 from bench.contest import noise
-from bench.lanes import noise as lanes_noise
 from bench.models import Entry, catalogue
 from bench.models.entry import Source
 from bench.roofline import Machine, Reading, roofline, working_set
+from bench.stream_lanes import noise as lanes_noise
 from bench.timing import alternate, make_stepper
 from pulse.program.backends.native_program import NativeProgram
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bench.c_library import CLibrary, addresses
 from bench.models import PUBLISHED
-from bench.page import laid_out
+from bench.recipe_pages import laid_out
 from pulse.jit.levels import LEVELS
 from pulse.program.native.executable import NativeState
 from streaming.builtin import model_path

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import first_results
+from bench import start_times
 from bench.contest import OURS
-from bench.lanes import LanesRow
 from bench.results import PEERS, Results, Row
+from bench.stream_lanes import LanesRow
 
 
 def show(results: Results, console: Console) -> None:
@@ -131,9 +131,9 @@ def lanes_table(rows: Sequence[LanesRow]) -> Table:
 def starts_table(results: Results) -> Table:
     """From the first import to the first result."""
     table = Table(title="to the first result: import, load, make ready, one step; a whole command")
-    for name in first_results.COLUMNS:
+    for name in start_times.COLUMNS:
         table.add_column(name, justify="right" if name.startswith("ms") else "left")
-    for line in first_results.lines(results.starts):
+    for line in start_times.lines(results.starts):
         table.add_row(*line)
     return table
 

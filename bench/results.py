@@ -9,12 +9,12 @@ from typing import Any
 
 from bench.calls import CallTime
 from bench.contest import OURS, SPECIAL, Contest
-from bench.first_results import Start
 from bench.growth import Growth
 from bench.host import Host
-from bench.lanes import LanesRow
 from bench.models.entry import Target
 from bench.roofline import Machine, Roofline
+from bench.start_times import Start
+from bench.stream_lanes import LanesRow
 from bench.timing import Comparison, Percentiles, Ratio
 
 PEERS = ("onnxruntime", "tract")

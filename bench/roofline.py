@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import operand
+from pulse.jit.language.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.registry import Kernel
-from pulse.jit.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import operand
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.table.cost import Cost, cost_of
 from pulse.program.table.memory import aligned_bytes

@@ -1,6 +1,6 @@
 """``python -m bench.sound``: recipes from sound to sound beside the authors' loops around onnxruntime, as a table.
 
-The recipes are those of docs/recipes.md. Every chain has to give what its author's gave on real speech before it is
+The recipes are those of the documents. Every chain has to give what its author's gave on real speech before it is
 timed; a step is one hop, from numpy to numpy, as the sound goes on.
 """
 
@@ -18,8 +18,8 @@ from bench import loops
 from bench.contest import WrongResultError
 from bench.models import PUBLISHED
 from bench.models.explicit import Explicit
-from bench.page import laid_out
 from bench.peers import OnnxRuntimePeer
+from bench.recipe_pages import laid_out
 from bench.timing import Comparison, alternate, make_stepper
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
@@ -35,7 +35,7 @@ OURS, EXPORTED = "pulse", "onnxruntime, all of it exported"
 class SoundContest:
     """A recipe, and what does the same by other means.
 
-    recipe    of docs/recipes.md
+    recipe    of ``bench.recipe_pages``
     recorded  the author's own result
     hop       samples of a step
     late      samples, or rows, that the loops give before the first one

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from bench.docs import START_TITLE, replace_section, start_section
-from bench.first_results import ROUNDS, STARTED, starts
 from bench.models import PUBLISHED, catalogue
+from bench.performance_page import START_TITLE, replace_section, start_section
+from bench.start_times import ROUNDS, STARTED, starts
 
 
 def main() -> None:

@@ -34,11 +34,13 @@ from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 CLOSE = 8
+"""Units in the last place of the largest value; a result this close to the offline model's own needs no run in f64."""
 UNITS = 16
 """The roundings allowed per value: those of kernels (reordered sums, functions within a few units) with a margin."""
 RUNS = 24
 """A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
 SAFETY = 2
+"""How many times as far a result may be off as the perturbed runs are."""
 
 Feeds: TypeAlias = Mapping[str, Array]
 Oracle: TypeAlias = Callable[[Feeds, Arithmetic], dict[str, Array]]

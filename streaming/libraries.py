@@ -17,10 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pulse.errors import CompileError
-from pulse.jit import library as carried
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.levels import LEVELS, Level
-from pulse.jit.library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
+from pulse.jit.storage import library as carried
+from pulse.jit.storage.library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
 from streaming.warming import function_of, kernel_names
 
 OURS = ("pulse.", "streaming.")
@@ -75,7 +75,7 @@ def _functions(only: Sequence[str] | None) -> list[CompiledFunction]:
 
 def _sources(modules: Iterable[str]) -> Iterator[str]:
     """The files of modules and of all that they import, and those that compile them; relative to ``ROOT``."""
-    ahead = [*map(_file, modules), *COMPILER.glob("*.py")]
+    ahead = [*map(_file, modules), *COMPILER.rglob("*.py")]
     paths: set[Path] = set()
     while ahead:
         path = ahead.pop()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pulse.program.native.special_rows import Specialisation
 
 LEAST_PRIORITY = 19
+"""The niceness of the compiling process: streams go first."""
 
 
 class BackgroundSpecialisation(NotCopyable):

@@ -16,10 +16,10 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from pulse.errors import CompileError, PulseWarning
-from pulse.jit.cache import cache_location, cannot_keep, warn_if_nothing_is_kept
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
+from pulse.jit.storage.cache import cache_location, cannot_keep, warn_if_nothing_is_kept
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP

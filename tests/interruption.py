@@ -13,7 +13,7 @@ OURS = (f"{ROOT / 'pulse'}/", f"{ROOT / 'streaming'}/")
 Unit = Literal["line", "opcode"]
 
 
-def interrupted(call: Callable[[], object], unit: Unit, number: int) -> bool:
+def interrupt_call(call: Callable[[], object], unit: Unit, number: int) -> bool:
     """Make the call and raise KeyboardInterrupt before the ``number``-th line or opcode of pulse and streaming.
 
     Not before the opcode that returns from the call itself: it changes nothing any more and looks at no signal.
@@ -93,7 +93,7 @@ def everywhere(begin: Callable[[], Callable[[], object]], unit: Unit, step: int 
     begin  makes ready and gives the call
     """
     number = 1
-    while interrupted(begin(), unit, number):
+    while interrupt_call(begin(), unit, number):
         yield number
         number += step
 

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(os.environ.get("PULSE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 
 
-def shared(name: str) -> Path:
+def shared_path(name: str) -> Path:
     """A file or folder of the shared material; skips the test where it is missing."""
     path = ROOT / name
     if not path.exists():

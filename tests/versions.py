@@ -82,7 +82,7 @@ def main() -> None:
                 outcomes.append(run(python, which, folder.resolve(), asked.arguments))
                 print(line(outcomes[-1]), flush=True)
         if asked.write:
-            PAGE.write_text(page(stored(folder), asked.arguments))
+            PAGE.write_text(page(stored_outcomes(folder), asked.arguments))
     sys.exit(any(outcome.exit for outcome in outcomes))
 
 
@@ -100,11 +100,11 @@ def run(python: str, which: str, folder: Path, arguments: Sequence[str]) -> Outc
     uv("pip", "sync", "--quiet", "--python", str(inside), str(found))
     uv("pip", "install", "--quiet", "--python", str(inside), "--no-deps", "--editable", str(ROOT))
     pytest = [str(inside), "-m", "pytest", "-o", f"cache_dir={home / 'cache'}"]
-    code, counts = tested([*pytest, *arguments], environment, home / "result.xml")
+    code, counts = run_environment([*pytest, *arguments], environment, home / "result.xml")
     failed = counts["failures"] + counts["errors"]
     left = failed
     if failed:
-        code, second = tested([*pytest, "--last-failed"], environment, home / "again.xml")
+        code, second = run_environment([*pytest, "--last-failed"], environment, home / "again.xml")
         left = second["failures"] + second["errors"]
     version = subprocess.run(
         [str(inside), "-c", "import platform; print(platform.python_version())"],
@@ -118,7 +118,7 @@ def run(python: str, which: str, folder: Path, arguments: Sequence[str]) -> Outc
     return outcome
 
 
-def tested(command: Sequence[str], environment: Path, result: Path) -> tuple[int, Counter[str]]:
+def run_environment(command: Sequence[str], environment: Path, result: Path) -> tuple[int, Counter[str]]:
     """The exit code of pytest, and what its tests came to."""
     result.unlink(missing_ok=True)
     variables = os.environ | {"VIRTUAL_ENV": str(environment)}
@@ -129,7 +129,7 @@ def tested(command: Sequence[str], environment: Path, result: Path) -> tuple[int
     return done.returncode, counts
 
 
-def stored(folder: Path) -> list[Outcome]:
+def stored_outcomes(folder: Path) -> list[Outcome]:
     """The results of all environments in a folder, by version."""
     found = [Outcome(**json.loads(path.read_text())) for path in folder.glob(f"*/{STORED}")]
     return sorted(found, key=lambda one: ([int(part) for part in one.python.split(".")], one.which))

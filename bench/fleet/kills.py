@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -160,15 +161,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
             if victim is None:
                 continue
             number += 1
-            before = [each.stream.connections for each in speakers]
-            killed_s = time.perf_counter()
-            os.kill(victim, signal.SIGKILL)
-            await anyio.sleep(SETTLE_S)
-            with anyio.fail_after(PATIENCE_S):
-                while any(each.came_s[-1] < killed_s + SETTLE_S / 2 for each in speakers):
-                    await anyio.sleep(0.02)
-            hit = [each for each, count in zip(speakers, before) if each.stream.connections > count]
-            silences += [each.silence_ms(killed_s) for each in hit]
+            silences += await _kill(victim, speakers)
             if number % 20 == 0 and silences:
                 print(
                     f"{number} kills, {len(silences)} streams: p50 {np.percentile(silences, 50):.0f} ms, "
@@ -192,6 +185,19 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
         connections=connections,
         silences_ms=silences,
     )
+
+
+async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
+    """Kill a worker. Returns the silence in ms of each stream that had to go on elsewhere."""
+    before = [each.stream.connections for each in speakers]
+    killed_s = time.perf_counter()
+    os.kill(process, signal.SIGKILL)
+    await anyio.sleep(SETTLE_S)
+    with anyio.fail_after(PATIENCE_S):
+        while any(each.came_s[-1] < killed_s + SETTLE_S / 2 for each in speakers):
+            await anyio.sleep(0.02)
+    hit = [each for each, count in zip(speakers, before) if each.stream.connections > count]
+    return [each.silence_ms(killed_s) for each in hit]
 
 
 def _fullest(fleet, ray) -> int | None:

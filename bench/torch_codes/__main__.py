@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.torch_codes.code import CODES
+from bench.torch_codes.codes_page import PAGE, page
 from bench.torch_codes.measurement import Outcome
-from bench.torch_codes.page import PAGE, page
 from bench.torch_codes.processes import run_all
 
 JOBS = 2

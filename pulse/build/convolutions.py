@@ -107,7 +107,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
     make.__doc__ = f"""A {"transposed " if kind == "ConvTranspose" else ""}convolution of x {across}.
 
     kernel_dims, stride_dims, dilation_dims   a number for each axis, or one for all
-    padding_dims  zeros around x: as these, or first all before the axes, then all after them them
+    padding_dims  zeros around x: as these, or first all before the axes, then all after them
     groups        that channels are cut into
     weight, bias  arrays {"[in, out/groups, kernel]" if kind == "ConvTranspose" else "[out, in/groups, kernel]"}
                   and [out]; random numbers of ``seed`` where they are left out

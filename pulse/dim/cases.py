@@ -25,8 +25,11 @@ from pulse.errors import DimError
 from pulse.support.record import record
 
 BRANCH_LIMIT = 64
+"""The most branches of a dim; with more, it counts as unbounded."""
 CASE_LIMIT = 2048
+"""The most cases by residues in all branches; where they do not suffice, bounds are those without residues."""
 FEW_CASES = 32
+"""Up to this many cases are examined at once; for more, bounds without residues are tried first."""
 FURTHEST = 1 << 14
 """The largest value of a symbol at which a premise is tried."""
 

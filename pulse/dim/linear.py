@@ -10,6 +10,7 @@ Row: TypeAlias = tuple[dict[Hashable, int], int]
 """sum(coefficient * variable) + const; a premise states that it is >= 0."""
 
 ROW_LIMIT = 160
+"""The most inequalities after an elimination; beyond it they are dropped, which only widens the answer."""
 _GOAL = object()
 
 

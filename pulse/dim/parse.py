@@ -22,6 +22,7 @@ RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
 MOST_NESTED = 64
 """The most nested brackets, calls and signs; no dim that a person writes has as many."""
 MOST_DIGITS = 18
+"""A longer number is an error: it would not fit into 64 bits."""
 TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
 

@@ -8,9 +8,9 @@ lanes              what kernels are written in; see ``pulse.jit``
 """
 
 from pulse.errors import CompileError
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.language.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.registry import device, kernel, named_kernel
-from pulse.jit.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value

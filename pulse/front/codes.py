@@ -10,6 +10,7 @@ from pulse.ops.elementwise import Cast
 TYPES = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
 FEATURES = "1,frames,40"
 _LARGEST = 1 << 15
+"""The largest zero point; a larger one is an error, since codes have at most 16 bits."""
 
 
 def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATURES) -> TypedModel:

@@ -14,8 +14,11 @@ from pulse.ops.gather import Gather
 from pulse.typed import constant
 
 FRACTION_BITS = 15
+"""The bits after the point of a factor."""
 MOST = 32767
+"""The largest fraction of 15 bits."""
 RADIX = 4
+"""Each pass joins this many transforms."""
 Pair = tuple[OutletId, OutletId]
 """Real and imaginary parts."""
 Number: TypeAlias = OutletId | Array | float

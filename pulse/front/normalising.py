@@ -21,6 +21,7 @@ from pulse.ops.time_position import Range
 
 FEATURES = "1,frames,80"
 SMALLEST_VARIANCE = 1e-10
+"""A smaller variance counts as this one, so that constant features stay finite."""
 
 
 def cmvn(

@@ -12,6 +12,7 @@ from pulse.facts import Array
 LARGEST = 1 << 20
 """The most bytes of a file of statistics, which has two rows of some hundred numbers."""
 SMALLEST_VARIANCE = 1e-20
+"""A smaller variance counts as this one, so that constant features stay finite."""
 STATISTICS_FORMS = ("auto", "kaldi", "funasr")
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 

@@ -15,6 +15,7 @@ Places: TypeAlias = dict[Symbol, Axis | None]
 """Each hole -> the place of the size that it replaces; None for an entry of a value."""
 
 POOL = 16
+"""This many symbols for unknown sizes are used again by each translation; others are new."""
 INT64 = np.dtype(np.int64)
 LONGEST_LIST = 32
 """The most integers of a vector that may be a list of dims."""

@@ -1,18 +1,23 @@
 """The language of compiled functions, and how they are compiled, stored, linked and called.
 
-This is the only package that uses the internals of numba and llvmlite. ``instruction`` declares the rows of a table,
-``structs`` writable memory, both with named ``fields``. Functions compute with ``pointer``, ``raw``, ``simd``,
-``stack``, ``address``, ``atomics`` and ``foreign``. ``registry`` has the kernels, ``entries`` the functions that Python
-or a C library calls. ``compiled`` finds a function in the package's ``library`` of machine code or in the ``cache``, or
-compiles it. The modules ``…_codegen`` define the same names for numba, and ``declared`` collects the declarations of
-kernels. Both are registered with numba when something is compiled (``codegen``), so a process that compiles nothing
-imports neither numba nor llvmlite.
+This is the only package that uses the internals of numba and llvmlite. It has four parts:
+
+- ``rows``: ``instruction`` declares the rows of a table with named ``fields``; ``pointer`` their operands; ``reach``
+  checks rows of files.
+- ``language``: what functions compute with: ``raw``, ``simd``, ``stack``, ``address``, ``atomics``, ``foreign``, and
+  ``structs``, writable memory with named fields. ``declared`` collects the declarations of kernels.
+- ``codegen``: modules that define the same names for numba. They, and what ``declared`` has, are registered when
+  something is compiled, so a process that compiles nothing imports neither numba nor llvmlite.
+- ``storage``: the package's ``library`` of machine code, and the ``cache`` of functions compiled here.
+
+``registry`` has the kernels, ``entries`` the functions that Python or a C library calls. ``compiled`` finds a function
+in the storage, or compiles it.
 
 An instruction is declared once, and its kernel is a plain Python function that numba compiles, once per machine::
 
-    from pulse.jit.instruction import Instruction, Operand, reads, updates
+    from pulse.jit.rows.instruction import Instruction, Operand, reads, updates
     from pulse.jit.registry import device, kernel
-    from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore, vstore_part
+    from pulse.jit.language.simd import LANES, vfma, vload, vload_part, vstore, vstore_part
 
     class Axpy(Instruction):
         '''y[:n] += a * x[:n].'''

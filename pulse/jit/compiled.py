@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
-from pulse.jit.library import library
 from pulse.jit.python_call import PythonCall
+from pulse.jit.storage.library import library
 from pulse.support.not_copyable import NotCopyable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pulse.jit.kept_code import KeptCode
-    from pulse.jit.kernel_file import NativeCode
+    from pulse.jit.storage.kept_code import KeptCode
+    from pulse.jit.storage.kernel_file import NativeCode
 
 COMPILING = threading.RLock()
 """The lock of the thread that compiles or links."""
@@ -73,7 +73,7 @@ class CompiledFunction(NotCopyable, ABC):
 
     def compile(self, symbol: str) -> "NativeCode":
         """Compile the function for the processor; ``symbol`` is its name in the code. Raises CompileError."""
-        from pulse.jit.native_code import emit_code, optimise
+        from pulse.jit.codegen.native_code import emit_code, optimise
 
         module = optimise(self.name, symbol, self.function, self.signature, self.options, self._python)
         return emit_code(module, symbol)
@@ -84,7 +84,7 @@ class CompiledFunction(NotCopyable, ABC):
         only    the rows of dispatchers to compile, if it calls any; None: all
         Raises  CompileError
         """
-        from pulse.jit.declared import ONLY
+        from pulse.jit.language.declared import ONLY
 
         disk = self.kept_code()
         if only is not None:
@@ -105,7 +105,7 @@ class CompiledFunction(NotCopyable, ABC):
 
     def kept_code(self) -> "KeptCode":
         """Return the stored form of the function."""
-        from pulse.jit.kept_code import KeptCode
+        from pulse.jit.storage.kept_code import KeptCode
 
         return KeptCode.of(self.name, cast(FunctionType, self.function), self.signature, self._python)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pulse.jit.compiled import CompiledFunction
-from pulse.jit.declared import CSignature
+from pulse.jit.language.declared import CSignature
 from pulse.jit.python_call import PythonCall, builtin
 
 OPTIONS = {"error_model": "numpy"}
@@ -61,7 +61,7 @@ class Callback(CompiledFunction):
 
 
 def _numba_signature(signature: CSignature) -> Any:
-    from pulse.jit.foreign_codegen import numba_signature
+    from pulse.jit.codegen.foreign import numba_signature
 
     return numba_signature(signature)
 

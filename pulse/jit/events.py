@@ -8,11 +8,11 @@ import threading
 import numpy as np
 
 from pulse.errors import PulseError
-from pulse.jit.address import address_of
-from pulse.jit.foreign import c_function, c_signature
+from pulse.jit.language.address import address_of
+from pulse.jit.language.foreign import c_function, c_signature
+from pulse.jit.language.stack import stack_i64
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
-from pulse.jit.stack import stack_i64
-from pulse.jit.structs import Struct, struct_at
 from pulse.support.not_copyable import NotCopyable
 
 EVENT_BYTES = 8

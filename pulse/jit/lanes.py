@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.fields import fields_of, words_of
-from pulse.jit.instruction import P, RowFields, lanes_on, word_of_bases
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.levels import named_level, processor_flags
 from pulse.jit.registry import device
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.rows.fields import fields_of, words_of
+from pulse.jit.rows.instruction import P, RowFields, lanes_on, word_of_bases
 
 
 class LaneBases(Struct):

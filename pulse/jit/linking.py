@@ -13,8 +13,8 @@ import llvmlite.binding as llvm
 
 from pulse.errors import CompileError
 from pulse.jit import python_call
-from pulse.jit.kernel_file import NativeCode
 from pulse.jit.processor import target_machine
+from pulse.jit.storage.kernel_file import NativeCode
 
 
 @cache

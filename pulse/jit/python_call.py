@@ -58,7 +58,7 @@ _defined: list[_MethodDef] = []
 
 
 def builtin(name: str, address: int) -> Callable[..., int | None]:
-    """Return the Python function whose code, from ``python_call_codegen``, is at the address."""
+    """Return the Python function whose code, from ``codegen.python_call``, is at the address."""
     method = _MethodDef(name.encode(), address, METH_FASTCALL, None)
     _defined.append(method)
     create = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)

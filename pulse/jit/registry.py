@@ -10,9 +10,9 @@ import numpy as np
 
 from pulse.errors import LoadError
 from pulse.jit.compiled import CompiledFunction
-from pulse.jit.declared import helper
-from pulse.jit.instruction import Form, Instruction, in_form
-from pulse.jit.pointer import Bases, Row
+from pulse.jit.language.declared import helper
+from pulse.jit.rows.instruction import Form, Instruction
+from pulse.jit.rows.pointer import Bases, Row
 
 KernelFunction = Callable[..., None]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -42,7 +42,7 @@ class Kernel(CompiledFunction):
 
     @property
     def signature(self) -> Any:
-        from pulse.jit.row_codegen import kernel_signature
+        from pulse.jit.codegen.row import kernel_signature
 
         return kernel_signature(self.instruction, self.form)
 
@@ -76,11 +76,11 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
         if not instruction.__dict__.get("kernel"):
             instruction.kernel = name
         kernels: dict[Form, Kernel] = {
-            form: _declare(in_form(name, form), function, form) for form in instruction.forms()
+            form: _declare(instruction.in_form(name, form), function, form) for form in instruction.forms()
         }
         for one in kernels.values():
             one.forms = kernels
-        return kernels["f32"]
+        return kernels[instruction.forms()[0]]
 
     return declare
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.cut import Cut
-from pulse.jit.fields import LINE, WORD, fields_of, words_of
-from pulse.jit.instruction import DTYPES, FORMS, RowFields
-from pulse.jit.pointer import ARENA, REGION_SHIFT
 from pulse.jit.registry import Kernel
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.fields import LINE, WORD, fields_of, words_of
+from pulse.jit.rows.instruction import DTYPES, FORMS, RowFields
+from pulse.jit.rows.pointer import ARENA, REGION_SHIFT
 from pulse.support.record import record
 
 

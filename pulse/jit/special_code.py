@@ -11,11 +11,11 @@ from functools import lru_cache
 
 import llvmlite.binding as llvm
 
-from pulse.jit.kernel_file import NativeCode
-from pulse.jit.native_code import emit_code, optimise
-from pulse.jit.pointer import HEADER
+from pulse.jit.codegen.native_code import emit_code, optimise
 from pulse.jit.processor import target_machine
 from pulse.jit.registry import Kernel
+from pulse.jit.rows.pointer import HEADER
+from pulse.jit.storage.kernel_file import NativeCode
 
 INNER = "pulse_kernel"
 OPAQUE = re.compile(r'(%\S+ =) (?:tail )?call i64 asm sideeffect "", "=r,0"\((i64 [^)]*)\)[^\n]*')

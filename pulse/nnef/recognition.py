@@ -7,6 +7,7 @@ GZIP = b"\x1f\x8b"
 MAGIC = slice(257, 262)
 """The offset of a tar's magic number."""
 UNPACKED = 1 << 14
+"""The bytes of an archive that are unpacked to recognise it."""
 
 
 def holds_graph(path: Path | None, head: bytes) -> bool:

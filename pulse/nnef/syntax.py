@@ -6,6 +6,7 @@ from typing import TypeAlias, Union
 from pulse.support.record import record
 
 WIDTH = 110
+"""Longer statements are written on several lines."""
 
 
 @record

@@ -13,6 +13,7 @@ HEADER = struct.Struct("<2sBBII8IIHH32s11I")
 """Magic, version, bytes of data, rank, sizes, bits of an entry, kind and vendor, parameters, padding."""
 MAGIC = b"N\xef"
 RANK = 8
+"""The most axes of a tensor in a file; more are an error of the writer."""
 FLOAT, UNSIGNED, QUANTIZED_UNSIGNED, QUANTIZED_SIGNED, SIGNED, BOOL = range(6)
 TRACT = ord("T") << 8 | ord("R")
 """The vendor of the kinds that only tract has."""

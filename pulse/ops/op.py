@@ -23,7 +23,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, PulsedFact, Shape, TypedFact, is_symbolic
 from pulse.ops.check import Check
-from pulse.ops.weight_units import UnitLayout
+from pulse.ops.weight_units import RowForm, UnitLayout
 from pulse.ops.work import NO_WORK, Work, numpy_seconds
 from pulse.support.record import record
 
@@ -87,8 +87,8 @@ class Op:
         """The layout of an operand's output units; None if it is not a weight, or gains nothing from fewer bits."""
         return None
 
-    def with_rounded_state(self) -> "Op":
-        """The op that rounds its state to rows of int8 before it multiplies it; see ``pulse.ops.quantize_rows``."""
+    def with_rounded_state(self, form: RowForm) -> "Op":
+        """The op that rounds its state to rows of a form before it multiplies it; see ``pulse.ops.quantize_rows``."""
         return self
 
     def detail(self) -> str:

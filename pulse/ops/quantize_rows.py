@@ -1,4 +1,4 @@
-"""Rows rounded to codes of int8, each with a unit of its own."""
+"""Rows rounded to codes of int8, each with a unit of its own, or to bf16."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.weight_units import RowForm
 from pulse.ops.work import Work
+from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 
 LARGEST_CODE = 127
@@ -19,15 +21,18 @@ LARGEST_ROW = 4096
 """The most elements of a row: sums of their products with codes of weights stay well within int32."""
 SMALLEST = 2.0**-96
 """A row whose largest magnitude is smaller counts as zeros."""
-STEPS = 5
-"""Operations per element: magnitude, maximum, product, rounding, product."""
+STEPS = {"int8": 5, "bf16": 1}
+"""Operations per element: magnitude, maximum, product, rounding, product; or rounding alone."""
 
 
-def round_rows(x: NDArray[Any], axis: int = -1) -> NDArray[Any]:
-    """``rint(x * (127 / m)) * (m / 127)`` with m, the largest magnitude along an axis; the type is that of x.
+def round_rows(x: NDArray[Any], form: RowForm = "int8", axis: int = -1) -> NDArray[Any]:
+    """Return rows along an axis rounded to a form; the type is that of x.
 
-    A row with an infinity or NaN is NaN, one below ``SMALLEST`` zero.
+    int8: ``rint(x * (127 / m)) * (m / 127)`` with m, the largest magnitude of the row; a row with an infinity or NaN
+    is NaN, one below ``SMALLEST`` zero. bf16: the nearest bf16 of each element, as f32, halves to even.
     """
+    if form == "bf16":
+        return from_bf16(to_bf16(x)).astype(x.dtype, copy=False)
     one: Any = x.dtype.type(1)
     with np.errstate(all="ignore"):
         largest: NDArray[Any] = np.abs(x).max(axis=axis, keepdims=True, initial=0)
@@ -40,9 +45,10 @@ def round_rows(x: NDArray[Any], axis: int = -1) -> NDArray[Any]:
 
 @record
 class RoundRows(Op):
-    """The elements along an axis rounded to codes of int8, times the unit of their row.
+    """The elements along an axis rounded to codes of int8, times the unit of their row, or to bf16.
 
-    y = rint(x * (127 / m)) * (m / 127), m the largest magnitude of the row; the axis is made of ``groups`` rows
+    y = rint(x * (127 / m)) * (m / 127), m the largest magnitude of the row; the axis is made of ``groups`` rows. With
+    the form bf16: the nearest bf16
 
     Input    x [..., R * groups, ...], of a float type
     Output   y, of the shape of x
@@ -52,6 +58,7 @@ class RoundRows(Op):
 
     axis: int
     groups: int = 1
+    form: RowForm = "int8"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -64,10 +71,10 @@ class RoundRows(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
         rows = x.reshape(*x.shape[: self.axis], self.groups, -1, *x.shape[self.axis + 1 :]) if x.size else x
-        return [round_rows(rows, self.axis + 1).reshape(x.shape) if x.size else x]
+        return [round_rows(rows, self.form, self.axis + 1).reshape(x.shape) if x.size else x]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0], STEPS)
+        return Work.of_each(inputs[0], STEPS[self.form])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]
@@ -76,4 +83,5 @@ class RoundRows(Op):
         return Pointwise((axis,))
 
     def detail(self) -> str:
-        return f"axis {self.axis}" + (f" groups {self.groups}" if self.groups > 1 else "")
+        groups = f" groups {self.groups}" if self.groups > 1 else ""
+        return f"axis {self.axis}{groups} {self.form}"

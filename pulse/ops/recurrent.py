@@ -12,7 +12,7 @@ from pulse.ops.clock import Clock
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
 from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATE_COUNTS, Cell, Wide
 from pulse.ops.stateful import Carried
-from pulse.ops.weight_units import RowLayout, UnitLayout
+from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds
 from pulse.support.record import record
 
@@ -55,8 +55,8 @@ class Recurrent(Op):
             return None
         return UnitLayout(inputs[slot].sizes, (1,), RowLayout(0, 2) if slot == 1 else RowLayout(None))
 
-    def with_rounded_state(self) -> "Recurrent":
-        return replace(self, cell=replace(self.cell, rounds_rows=True))
+    def with_rounded_state(self, form: RowForm) -> "Recurrent":
+        return replace(self, cell=replace(self.cell, rows=form))
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, w, r, b = inputs[:4]
@@ -177,8 +177,8 @@ class Recurrent(Op):
             words.append("linear before reset")
         if self.cell.input_forget:
             words.append("input forget")
-        if self.cell.rounds_rows:
-            words.append("rows of int8")
+        if self.cell.rows is not None:
+            words.append(f"rows of {self.cell.rows}")
         if self.lengths is not None:
             words.append(f"lengths {list(self.lengths)}")
         return " ".join([*words, *(f"+{name}" for name in self.optional)])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pulse.ops.arithmetic import round_inside
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.quantize_rows import round_rows
+from pulse.ops.weight_units import RowForm
 from pulse.support.record import record
 
 Wide: TypeAlias = NDArray[np.float64]
@@ -83,7 +84,8 @@ class Cell:
     clip                 the inputs of the gates' activations stay within -clip … clip; None: no limit
     linear_before_reset  gru: the reset gate multiplies what comes out of the recurrent product, not what goes in
     input_forget         lstm: the forget gate is 1 - input gate
-    rounds_rows          what is multiplied by the recurrent weights is rounded to rows of int8 first (``round_rows``)
+    rows                 what is multiplied by the recurrent weights is rounded to this form first, by ``round_rows``;
+                         None: it is not
     """
 
     kind: CellKind
@@ -91,12 +93,17 @@ class Cell:
     clip: float | None = None
     linear_before_reset: bool = False
     input_forget: bool = False
-    rounds_rows: bool = False
+    rows: RowForm | None = None
 
     @property
     def states(self) -> int:
         """How many tensors the state is made of: h, and c of an lstm."""
         return 2 if self.kind == "lstm" else 1
+
+    @property
+    def resets_product(self) -> bool:
+        """Whether a reset gate multiplies the recurrent product, and the bias inside of it."""
+        return self.kind == "gru" and self.linear_before_reset
 
     def step(
         self, x: Wide, state: Sequence[Wide], r: Wide, bias: Wide, peepholes: Wide | None
@@ -115,7 +122,7 @@ class Cell:
         return self._lstm(x, state[0], state[1], r, bias, peepholes)
 
     def _row(self, h: Wide) -> Wide:
-        return round_rows(h) if self.rounds_rows else h
+        return h if self.rows is None else round_rows(h, self.rows)
 
     def _apply(self, number: int, x: Wide) -> Wide:
         clipped = x if self.clip is None else np.clip(x, -self.clip, self.clip)

@@ -1,6 +1,11 @@
 """Weights: constant operands of products, which a program may store in fewer bits."""
 
+from typing import Literal, TypeAlias
+
 from pulse.support.record import record
+
+RowForm: TypeAlias = Literal["int8", "bf16"]
+"""What the rows that weights are multiplied by may be rounded to; see ``pulse.ops.quantize_rows``."""
 
 
 @record

@@ -1,11 +1,11 @@
-"""Activations of int8: the rows that are multiplied by int8 weights are rounded, each with its own unit.
+"""Activations of int8 or bf16: the rows that are multiplied by weights of this form are rounded to it too.
 
 The rounding is part of the graph of such a program: a ``RoundRows`` before each product that takes part, and in
 recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph
 up to ties: a value halfway between two codes may become either.
 
-A product takes part if its weights are stored as int8 on request, its rows have 16 to ``LARGEST_ROW`` elements, and it
-has at least 16 columns. All others keep their activations.
+A product takes part if its weights are stored in this form (int8: on request), its rows have 16 to ``LARGEST_ROW``
+elements, and it has at least 16 columns. All others keep their activations.
 """
 
 import math
@@ -14,87 +14,103 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pulse.errors import CompileError
 from pulse.facts import PulsedFact, TypedFact
 from pulse.graph import Graph, InletId, Node, OutletId
 from pulse.ops.bodies import with_bodies
 from pulse.ops.op import Op
 from pulse.ops.quantize_rows import LARGEST_ROW, RoundRows
-from pulse.ops.weight_units import RowLayout, UnitLayout
-from pulse.program.weights import are_codes, stored_operand
+from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
+from pulse.program.weights import Stored, are_codes, stored_operand
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 
-ACTIVATIONS = ("f32", "int8")
+ACTIVATIONS = ("f32", "bf16", "int8")
 SMALLEST_ROW = SMALLEST_COLUMNS = 16
 """The smallest row and column count of a product that takes part; below, making the codes costs more than they save."""
 
 F = TypeVar("F", bound=TypedFact)
 
 
-def check_activations(activations: str, weights: str) -> str:
-    """Return ``activations``. Raises CompileError if it is unknown, or not possible with these weights."""
+def check_activations(activations: str, weights: str) -> RowForm | None:
+    """Return the form of rounded rows, None for f32.
+
+    Raises CompileError: the form is unknown, or is not that of the weights
+    """
     if activations not in ACTIVATIONS:
-        raise CompileError(f"no activations of {activations!r}; choose {' or '.join(ACTIVATIONS)}")
-    if activations == "int8" and weights != "int8":
         raise CompileError(
-            f"{spell('activations', 'int8')} needs {spell('weights', 'int8')}, got weights of {weights}"
+            f"no activations of {activations!r}; choose {', '.join(ACTIVATIONS[:-1])} or {ACTIVATIONS[-1]}"
+        )
+    if activations == "f32":
+        return None
+    if activations != weights:
+        raise CompileError(
+            f"{spell('activations', activations)} needs {spell('weights', activations)}, got weights of {weights}"
         )
     return activations
 
 
-def with_rounded_rows(model: PulsedNetwork) -> PulsedNetwork:
-    """Make the products with int8 weights of a pulsed model take rows of int8; the wires keep their ids.
+def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
+    """Make the products with weights of a form of a pulsed model take rows of this form; the wires keep their ids.
 
     Raises CompileError: the model has no such product, or int8 cannot hold a weight
     """
     graph = model.graph.duplicate()
-    if not round_rows_of(graph):
+    if not round_rows_of(graph, form):
+        exact = "" if form == "int8" else ", whose weights f16 does not hold exactly"
         raise CompileError(
-            f"{model.title}: {spell('activations', 'int8')}: no product of the model takes rows of int8; they need "
+            f"{model.title}: {spell('activations', form)}: no product of the model takes rows of {form}; they need "
             f"{SMALLEST_ROW} to {LARGEST_ROW} elements, {SMALLEST_COLUMNS} columns and a constant matrix of at least "
-            f"4 KiB; leave activations out"
+            f"4 KiB{exact}; leave activations out"
         )
     return replace(model, graph=graph)
 
 
-def round_rows_of(graph: Graph[F, Op], prefix: str = "") -> bool:
+def round_rows_of(graph: Graph[F, Op], form: RowForm, prefix: str = "") -> bool:
     """Round the rows of all nodes of a graph, and of those in their bodies; return whether any took part."""
     seen = False
     for node in list(graph.nodes):
         name = f"{prefix}{node.name}"
         bodies: list[bool] = []
-        node.op = with_bodies(node.op, partial(_round_body, f"{name}/", bodies))
+        node.op = with_bodies(node.op, partial(_round_body, form, f"{name}/", bodies))
         seen |= any(bodies)
-        for rows in list(_rounded_operands(name, graph, node)):
+        for rows in list(_rounded_operands(name, graph, node, form)):
             seen = True
             if rows.slot is None:
-                node.op = node.op.with_rounded_state()
+                node.op = node.op.with_rounded_state(form)
             else:
-                _round_operand(graph, node, rows, rows.slot)
+                _round_operand(graph, node, rows, rows.slot, form)
     return seen
 
 
-def _round_body(prefix: str, seen: list[bool], body: TypedNetwork) -> TypedNetwork:
+def _round_body(form: RowForm, prefix: str, seen: list[bool], body: TypedNetwork) -> TypedNetwork:
     facts = [outlet.fact for node in body.graph.nodes for outlet in node.outputs]
     if not all(dim.is_const for fact in facts for dim in fact.shape):
         return body  # no kernels run it, so its weights are not rounded either
     rounded = body.copy()
-    seen.append(round_rows_of(rounded.graph, prefix))
+    seen.append(round_rows_of(rounded.graph, form, prefix))
     return rounded
 
 
-def _rounded_operands(name: str, graph: Graph[F, Op], node: Node[F, Op]) -> Iterator[RowLayout]:
-    """The rows that a node multiplies by int8 weights, if rounding them pays."""
+def _rounded_operands(
+    name: str, graph: Graph[F, Op], node: Node[F, Op], form: RowForm
+) -> Iterator[RowLayout]:
+    """The rows that a node multiplies by weights of a form, if rounding them pays."""
     facts = [PulsedFact(fact.dtype, fact.shape, fact.value) for fact in graph.input_facts(node)]
     for slot, fact in enumerate(facts):
         weight, layout = fact.value, node.op.weight_units(facts, slot)
         if weight is None or layout is None or layout.rows is None or not _is_worth_it(layout, layout.rows):
             continue
-        stored = stored_operand(name, node.op, facts, slot, "int8")
-        if stored is not None and stored.scales is not None and not are_codes(weight):
+        stored = stored_operand(name, node.op, facts, slot, form)
+        if stored is not None and _is_in_form(stored, form) and not are_codes(weight):
             yield layout.rows
+
+
+def _is_in_form(stored: Stored, form: RowForm) -> bool:
+    return stored.codes.dtype == (np.int8 if form == "int8" else np.uint16)
 
 
 def _is_worth_it(layout: UnitLayout, rows: RowLayout) -> bool:
@@ -103,9 +119,9 @@ def _is_worth_it(layout: UnitLayout, rows: RowLayout) -> bool:
     return SMALLEST_ROW <= elements <= LARGEST_ROW and columns >= SMALLEST_COLUMNS
 
 
-def _round_operand(graph: Graph[F, Op], node: Node[F, Op], rows: RowLayout, slot: int) -> None:
+def _round_operand(graph: Graph[F, Op], node: Node[F, Op], rows: RowLayout, slot: int, form: RowForm) -> None:
     """Insert the rounding before an operand, in the node's views; readers of the same rows share it."""
-    source, op = node.inputs[slot], RoundRows(rows.axis, rows.groups)
+    source, op = node.inputs[slot], RoundRows(rows.axis, rows.groups, form)
     fact: Any = graph.fact(source)
     if fact.value is not None:
         return

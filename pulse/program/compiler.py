@@ -40,13 +40,14 @@ def compile_model(
     prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
               one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
               and show a progress bar
-    activations  ``int8``: the operands of ``int8`` weights are rounded too; see ``pulse.program.activations``
+    activations  the form of the weights, ``bf16`` or ``int8``: their operands are rounded too; see
+                 ``pulse.program.activations``
     Raises    CompileError: an op has no kernel; the backend, the form of weights or of activations is unknown;
-              or no product takes rows of int8
+              or no product takes rows of it
     """
-    unrounded = model if check_activations(activations, weights) == "int8" else None
-    if unrounded is not None:
-        model = with_rounded_rows(unrounded)
+    form, unrounded = check_activations(activations, weights), None
+    if form is not None:
+        model, unrounded = with_rounded_rows(model, form), model
     backends = (*BACKENDS, *FURTHER)
     if backend not in backends:
         raise CompileError(f"no backend {backend!r}; choose {', '.join(backends[:-1])} or {backends[-1]}")

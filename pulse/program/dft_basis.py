@@ -8,7 +8,7 @@ from typing import TypeGuard
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.ops.spectral import unit_circle
 from pulse.support.blake2 import blake2b
 from pulse.support.record import record

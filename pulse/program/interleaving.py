@@ -6,8 +6,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction, number_fields
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
+from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.program.kernels.copy import COPY_LOOPS, Copy
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
 from pulse.program.kernels.matmul_windows import WindowRows

@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
-from pulse.jit.instruction import Instruction, number_fields
+from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay

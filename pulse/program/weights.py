@@ -19,6 +19,7 @@ from pulse.facts import Array, PulsedFact
 from pulse.ops.op import Op
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.dft_basis import find_dft_basis
+from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 from pulse.support.wording import spell
 
@@ -33,18 +34,6 @@ def check_form(form: str) -> str:
     if form not in FORMS:
         raise CompileError(f"unknown form of weights {form!r}; choose {', '.join(FORMS[:-1])} or {FORMS[-1]}")
     return form
-
-
-def to_bf16(values: Array) -> Array:
-    """Return the bits of the nearest bfloat16, halves to even, as uint16. NaN stays NaN; overflow is infinite."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    rounded = (bits + (np.uint32(0x7FFF) + (bits >> 16 & 1))) >> 16
-    return np.where(np.isnan(values), bits >> 16 | 0x40, rounded).astype(np.uint16)
-
-
-def from_bf16(bits: Array) -> Array:
-    """Return the floats of bfloat16 bits."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 @record(eq=False)

@@ -28,6 +28,7 @@ STACKED = {7: 6}
 USUAL_BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 """Samples of usual frames."""
 RATE_HZ = 16_000
+"""The rate of a proposal for a model whose sizes do not tell it; the notes say that it is assumed."""
 
 
 @record

@@ -16,6 +16,7 @@ from pulse.tolerance import Reference, offline
 from pulse.typed import TypedNetwork
 
 LENGTHS = (1, 2, 3, 5, 8, 16, 31, 64, 257)
+"""The lengths that are tried if none are given, in frames."""
 
 
 def check(

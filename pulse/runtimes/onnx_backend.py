@@ -14,6 +14,7 @@ from pulse.pulsify.network import PulsedNetwork
 
 NAME = "onnxruntime"
 OPSET = 17
+"""The version of the operators that onnxruntime gets."""
 
 
 def _without_writer(op: Op, facts: Sequence[TypedFact]) -> str:

@@ -3,6 +3,7 @@
 import unicodedata
 
 LONGEST_TITLE = 100
+"""A longer text is not used as a title."""
 
 
 def printable(text: str) -> str:

@@ -21,6 +21,7 @@ from pulse.tflite.node import F32, F64, TfliteNode
 EXACT = 1 << 24
 """Whole numbers up to here are exact in f32."""
 X_DIGIT, W_DIGIT = 256, 16
+"""The factors of the high parts if codes or weights are split, so that their sums are exact in f32."""
 
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
 """Fused activations, by their numbers in the schema."""

@@ -14,6 +14,7 @@ BEFORE, BEHIND = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
 PADDED = "_PAD_OF_DILATION"
 """Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 VALID = 1
+"""The value of the option for no padding."""
 IMAGE = 4
 """The axes of a convolution's input."""
 

@@ -37,6 +37,7 @@ CODED = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
 """The types of activations that are stored as codes."""
 RESOURCES = ("RESOURCE", "VARIANT")
 MOST_AXES = 8
+"""A tensor with more axes is refused."""
 LARGEST_SCALE = float(1 << 40)
 """Scales from this one up, and below its reciprocal, are refused: products of three must fit in f32."""
 
@@ -189,7 +190,10 @@ class _Parser:
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         name = _names("BuiltinOperator").get(number)
         if name is None:
-            raise LoadError(f"{self._what}: operator {number} is newer than the supported schema")
+            raise LoadError(
+                f"{self._what}: operator {number} is newer than the supported schema; "
+                "convert the model with an older TensorFlow"
+            )
         return f"CUSTOM {_text(code.CustomCode())}" if name == "CUSTOM" else name
 
     def _subgraph(self, graph: Any, kinds: Sequence[str]) -> Subgraph:

@@ -15,11 +15,14 @@ from pulse.facts import Array
 
 Whole = NDArray[np.int64]
 BITS = 15
+"""The bits after the point."""
 MOST = (1 << BITS) - 1
 EXPONENTS = range(-2, 5)
 """The powers of two for which the exponential has a constant."""
 _POLYNOMIAL = -1 / 8
+"""The middle of the interval of the polynomial, as in gemmlowp."""
 _ROUNDS = 3
+"""Steps of Newton's method for an inverse, as in gemmlowp."""
 
 
 def sigmoid(codes: Array, whole: int) -> Array:

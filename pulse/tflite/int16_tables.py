@@ -16,14 +16,18 @@ from pulse.facts import Array
 from pulse.tflite import fixed_point
 
 ENTRIES, POINTS = 256, 24
+"""The entries of the table of the sigmoid, and how many of them are between 0 and 1."""
 UNIT = 3 * 4096
 """The argument of the table that means 1."""
 LARGEST = 32767
+"""The largest code of 16 bits."""
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
+"""The bits of a place between two entries."""
 STEPS = 512
 """The number of entries of a general table, minus one."""
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
+"""The least and the largest code of 16 bits."""
 Whole = NDArray[np.int64]
 Real: TypeAlias = np.float32 | np.float64
 

@@ -19,6 +19,7 @@ from pulse.typed import TypedNetwork, constant
 from pulse.wiring import wire as wired
 
 _SHORT = 60
+"""A longer text is cut in errors."""
 
 
 @record(eq=False)
@@ -111,7 +112,7 @@ class Enter(ModelOp):
 
 @record(eq=False)
 class Leave(ModelOp):
-    """A wire as the file has its outputs."""
+    """An output in the form of the file: codes, and i32, in their own types."""
 
     tensor: Tensor
 

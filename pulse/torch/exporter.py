@@ -13,20 +13,20 @@ from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, DATA_HELP, author_line, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
-from pulse.torch.branches import note_branches
-from pulse.torch.filling_caches import keep_full_caches
-from pulse.torch.functions import replace_functions
-from pulse.torch.layer_stack import keep_layer_stack
-from pulse.torch.loop_scans import roll_loops
-from pulse.torch.loops import FrameLoops
-from pulse.torch.named_axes import keep_named_axes
-from pulse.torch.new_buffers import keep_no_buffers
 from pulse.torch.preservation import ModuleState, refill_dict
-from pulse.torch.recurrent import keep_recurrent_layers
-from pulse.torch.sizes import keep_sizes
-from pulse.torch.small_constants import keep_small_constants
-from pulse.torch.weights import take_weights
-from pulse.torch.whole_numbers import keep_whole_numbers
+from pulse.torch.replacements.branches import note_branches
+from pulse.torch.replacements.filling_caches import keep_full_caches
+from pulse.torch.replacements.functions import replace_functions
+from pulse.torch.replacements.layer_stack import keep_layer_stack
+from pulse.torch.replacements.loop_scans import roll_loops
+from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.replacements.named_axes import keep_named_axes
+from pulse.torch.replacements.new_buffers import keep_no_buffers
+from pulse.torch.replacements.recurrent import keep_recurrent_layers
+from pulse.torch.replacements.sizes import keep_sizes
+from pulse.torch.replacements.small_constants import keep_small_constants
+from pulse.torch.replacements.weights import take_weights
+from pulse.torch.replacements.whole_numbers import keep_whole_numbers
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")

@@ -6,6 +6,7 @@ They are written by scripts in this folder: ``python -m streaming.builtin.denois
 from pathlib import Path
 
 SAMPLE_RATE_HZ = 16_000
+"""The rate of the built-in models and sounds."""
 _FOLDER = Path(__file__).parent
 
 

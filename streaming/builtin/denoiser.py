@@ -18,21 +18,30 @@ from onnx import TensorProto, helper, numpy_helper
 from streaming.builtin import model_path
 
 HOP = 160
+"""Samples from one frame to the next; half of a window."""
 WINDOW = 2 * HOP
 BINS = HOP
 
 BAND_BINS = 2.0
+"""The distance of the lower bands, in bins."""
 LINEAR_BINS = 40.0
+"""Above this bin the bands get wider."""
 BAND_GROWTH = 0.1
+"""How much wider they get with each bin."""
 
 FLOOR_SMOOTHING_FRAMES = 8
+"""The power is averaged over this many frames before its minimum is taken."""
 FLOOR_POOL_FRAMES = 10
 # The minimum of a smoothed power lies below its mean; measured on white noise for the bands and frames above.
 FLOOR_BIAS = 1.75
 SNR_SMOOTHING_FRAMES = 2
+"""The ratio of power to noise is averaged over this many frames."""
 SPEECH_FRAMES = 3
+"""The first estimate of speech is averaged over this many frames."""
 SPEECH_WEIGHT = 0.9
+"""The share of the averaged estimate in the second one."""
 LOWEST_GAIN = 0.1
+"""Noise is lowered to this share at most: more sounds unnatural."""
 # Power that no sound in -1..1 reaches: padding of the noise floor's history, so that it never is the minimum.
 LOUD = 1e4
 # Power of digital silence, about -120 dB.

@@ -14,9 +14,13 @@ from pulse.support.record import record
 from streaming.builtin import SAMPLE_RATE_HZ, clean_path, noisy_path
 
 SNR_DB = 3.0
+"""The level of speech above the noise."""
 PEAK = 0.5
+"""The largest sample of clean speech."""
 LEAD_IN_S = 0.45
+"""Noise alone before and after the utterance."""
 GLIDE_S = 0.03
+"""How long formants move from one phone to the next."""
 FORMANT_BANDWIDTHS_HZ = (70.0, 100.0, 150.0)
 FRICATION_BANDWIDTH_HZ = 1500.0
 

@@ -23,15 +23,19 @@ from streaming.builtin.denoiser import (
 )
 
 BIN_HZ = 50.0
+"""The distance of two bins of the spectrum."""
 SPEECH_HZ = (100.0, 4000.0)
+"""The bands between these frequencies are evidence of speech."""
 # The floor is the minimum of the last three seconds: pauses of speech are closer together than that.
 FLOOR_TENTHS = 30
 SMOOTHING_FRAMES = 3
+"""The power is averaged over this many frames."""
 # Power of about -70 dB: what is quieter than that is not called voice, however still it was before.
 QUIET = 1e-7
 # Where the decision lies and how sharp it is: in stationary noise the evidence is 1.0, and 1.5 in one frame of 1000.
 UNDECIDED = 1.75
 SHARPNESS = 3.0
+"""The factor before the sigmoid: how fast evidence becomes certainty."""
 
 
 def speech_bands() -> Matrix:

@@ -19,8 +19,8 @@ def build(
         typer.Option(
             "--target",
             metavar="LEVEL",
-            help="Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, aarch64, armv7 or wasm32. Default: the "
-            "best level of this machine.",
+            help="Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, aarch64, armv7 or "
+            "wasm32. Default: the best level of this machine.",
             show_default=False,
         ),
     ] = None,
@@ -48,7 +48,7 @@ def build(
         typer.Option(
             "--plugin",
             metavar="KIND",
-            help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. Repeatable.",
+            help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
             show_default=False,
         ),
     ] = None,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streaming.cli.options import ReportOptions, takes_groups
+from streaming.cli.options import ReportOptions, extra_for, takes_groups
 
 if TYPE_CHECKING:
     from streaming.fleet.deployment import Deployment
@@ -97,14 +97,8 @@ def fleet(
 
 def open_fleet(name: str, address: str | None) -> "Fleet":
     """Open a fleet of a cluster. Raises InputError: no Ray, or no cluster."""
-    from pulse.errors import InputError
-
-    try:
+    with extra_for("a fleet", "fleet"):
         from streaming.fleet.ray_fleet import Fleet
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("pulse", "streaming"):
-            raise
-        raise InputError(f"a fleet needs {error.name}; pip install 'pulse-stream[fleet]'") from None
     return Fleet(name, address)
 
 

@@ -9,6 +9,7 @@ from inspect import cleandoc
 from typing import Any
 
 _WIDEST = 110
+"""Help is not wider, even in a wider terminal."""
 _MARGIN = 2
 _INDENT = 2
 _GAP = 3

@@ -1,6 +1,7 @@
 """Options shared by several commands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pulse.errors import InputError
 from pulse.support.record import record
 from streaming.cli.spelling import as_options
 
@@ -19,7 +21,8 @@ ModelPath = Annotated[
     Path | None,
     typer.Argument(
         metavar="MODEL",
-        help="A model file, a recipe (.toml) or a program (.pulse). Default: the built-in denoiser.",
+        help="A model file, a recipe (.toml), a program (.pulse), or a PyTorch module as package.module:name or "
+        "file.py:name. Default: the built-in denoiser.",
         show_default=False,
     ),
 ]
@@ -44,8 +47,9 @@ Activations = Annotated[
     str | None,
     typer.Option(
         "--activations",
-        metavar="f32|int8",
-        help="With --weights int8: int8 also rounds the operands of the weights, row by row; f32 (default) does not.",
+        metavar="f32|bf16|int8",
+        help="f32 (default), or the same as --weights: what is multiplied by the weights is rounded too, for int8 each "
+        "row with its own scale.",
         show_default=False,
     ),
 ]
@@ -83,7 +87,7 @@ class ReportOptions:
 
 @record
 class ModelOptions:
-    """Options that describe a model, as typed by the user; from ``constant`` on, for models of chunks and states."""
+    """Options that describe a model, as typed by the user; the last three are of a PyTorch module."""
 
     pulse: Annotated[
         int | None,
@@ -167,7 +171,7 @@ class ModelOptions:
         typer.Option(
             "--context",
             metavar="IN=FRAMES",
-            help="Number of past frames with which each chunk of this input begins.",
+            help="Number of past frames with which each chunk of an input begins.",
             show_default=False,
         ),
     ] = None
@@ -176,7 +180,7 @@ class ModelOptions:
         typer.Option(
             "--axis",
             metavar="NAME=AXIS",
-            help="Time axis of this input or output, counted from 0.",
+            help="Time axis of an input or output, counted from 0.",
             show_default=False,
         ),
     ] = None
@@ -185,7 +189,7 @@ class ModelOptions:
         typer.Option(
             "--delay",
             metavar="OUT=FRAMES",
-            help="Leading frames of this output that are not part of the result.",
+            help="Leading frames of an output that are not part of the result.",
             show_default=False,
         ),
     ] = None
@@ -221,6 +225,46 @@ class ModelOptions:
             show_default=False,
         ),
     ] = None
+    example: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--example",
+            metavar="[NAME=]SHAPE",
+            help='Input of a PyTorch module: noise of a shape such as "1,1,4800", or a .npy file. Repeat it for each '
+            "input, in their order or by name.",
+            show_default=False,
+        ),
+    ] = None
+    dynamic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dynamic",
+            metavar="NAME=AXIS[:SYMBOL]",
+            help='Axis of any length of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
+            "found by trial. May be repeated.",
+            show_default=False,
+        ),
+    ] = None
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="Method of a PyTorch module to call in place of forward.",
+            show_default=False,
+        ),
+    ] = None
+
+
+@contextmanager
+def extra_for(what: str, extra: str) -> Generator[None]:
+    """A context of imports. Raises InputError: a package of the extra is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("pulse", "streaming"):
+            raise
+        raise InputError(f"{what} needs {error.name}; pip install 'pulse-stream[{extra}]'") from None
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:

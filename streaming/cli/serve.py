@@ -1,16 +1,132 @@
 """pulse serve: models for many clients, over WebSockets."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streaming.cli.options import takes_groups
+from pulse.support.record import record
+from streaming.cli.options import extra_for, takes_groups
 
 if TYPE_CHECKING:
     from streaming.serve.service import HostedProgram
     from streaming.serve.settings import ServerSettings
+
+
+@record
+class ServerOptions:
+    """Options of a server, which take precedence over its file."""
+
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Address to listen at. Default: 127.0.0.1.", show_default=False
+        ),
+    ] = None
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Port. Default: 8080; 0: any free one.",
+            show_default=False,
+        ),
+    ] = None
+    streams: Annotated[
+        int | None,
+        typer.Option(
+            "--streams",
+            metavar="N",
+            min=1,
+            help="Streams of each model at once. Default: 64.",
+            show_default=False,
+        ),
+    ] = None
+    tokens: Annotated[
+        Path | None,
+        typer.Option(
+            "--tokens",
+            metavar="FILE",
+            help="A file with one token a line; clients need one.",
+            show_default=False,
+        ),
+    ] = None
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--origin",
+            metavar="ORIGIN",
+            help="Origin of a page that may use the server. May be repeated.",
+            show_default=False,
+        ),
+    ] = None
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--certificate", metavar="FILE", help="Certificate for TLS, with --key.", show_default=False
+        ),
+    ] = None
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="FILE", help="Key of the certificate.", show_default=False)
+    ] = None
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            metavar="N",
+            min=1,
+            help="Threads that step streams. Default: all cores.",
+            show_default=False,
+        ),
+    ] = None
+    drain: Annotated[
+        float | None,
+        typer.Option(
+            "--drain",
+            metavar="SECONDS",
+            min=0,
+            help="How long open streams may continue after the first Ctrl-C or SIGTERM. Default: 0.",
+            show_default=False,
+        ),
+    ] = None
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoints",
+            metavar="DIR",
+            help="Folder of checkpoints, shared by servers: clients continue at another one if this one is lost.",
+            show_default=False,
+        ),
+    ] = None
+
+    def apply(self, settings: "ServerSettings", models: Sequence[Path]) -> "ServerSettings":
+        """The settings with these options, and with these models if there are any. Raises InputError."""
+        from streaming.serve.settings import ModelSettings, read_tokens
+
+        options = {
+            "models": tuple(map(ModelSettings, models)),
+            "host": self.host,
+            "port": self.port,
+            "tokens": self.tokens and read_tokens(self.tokens),
+            "origins": self.origin and tuple(self.origin),
+            "certificate": self.certificate,
+            "key": self.key,
+            "threads": self.threads,
+            "drain_s": self.drain,
+            "checkpoints": self.checkpoints,
+        }
+        settings = replace(
+            settings, **{name: value for name, value in options.items() if value not in (None, (), [])}
+        )
+        if self.streams is None:
+            return settings
+        return replace(
+            settings, models=tuple(replace(each, streams=self.streams) for each in settings.models)
+        )
 
 
 @takes_groups
@@ -28,89 +144,7 @@ def serve(
         Path | None,
         typer.Option("--config", metavar="FILE", help="Settings of the server (.toml).", show_default=False),
     ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host", metavar="ADDRESS", help="Address to listen at. Default: 127.0.0.1.", show_default=False
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="Port. Default: 8080; 0: any free one.",
-            show_default=False,
-        ),
-    ] = None,
-    streams: Annotated[
-        int | None,
-        typer.Option(
-            "--streams",
-            metavar="N",
-            min=1,
-            help="Streams of each model at once. Default: 64.",
-            show_default=False,
-        ),
-    ] = None,
-    tokens: Annotated[
-        Path | None,
-        typer.Option(
-            "--tokens",
-            metavar="FILE",
-            help="A file with one token a line; clients need one.",
-            show_default=False,
-        ),
-    ] = None,
-    origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--origin",
-            metavar="ORIGIN",
-            help="Origin of a page that may use the server. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificate", metavar="FILE", help="Certificate for TLS, with --key.", show_default=False
-        ),
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="Key of the certificate.", show_default=False)
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads",
-            metavar="N",
-            min=1,
-            help="Threads that step streams. Default: all cores.",
-            show_default=False,
-        ),
-    ] = None,
-    drain: Annotated[
-        float | None,
-        typer.Option(
-            "--drain",
-            metavar="SECONDS",
-            min=0,
-            help="How long open streams may continue after the first Ctrl-C or SIGTERM. Default: 0.",
-            show_default=False,
-        ),
-    ] = None,
-    checkpoints: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoints",
-            metavar="DIR",
-            help="Folder of checkpoints, shared by servers: clients continue at another one if this one is lost.",
-            show_default=False,
-        ),
-    ] = None,
+    server: ServerOptions,
     log_level: Annotated[
         str,
         typer.Option(
@@ -130,32 +164,11 @@ def serve(
       pulse serve --host 0.0.0.0 --tokens tokens.txt   clients need a token
       pulse serve --certificate my.crt --key my.key    over TLS
     """
-    from pulse.errors import InputError
-
-    try:
+    with extra_for("a server", "serve"):
         from streaming.serve.running import run_server
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("pulse", "streaming"):
-            raise
-        raise InputError(f"a server needs {error.name}; pip install 'pulse-stream[serve]'") from None
-    from streaming.serve.settings import ModelSettings, ServerSettings, read_settings, read_tokens
+    from streaming.serve.settings import ServerSettings, read_settings
 
-    settings = ServerSettings() if config is None else read_settings(config)
-    overrides = {
-        "models": tuple(ModelSettings(path) for path in models) if models else None,
-        "host": host,
-        "port": port,
-        "tokens": None if tokens is None else read_tokens(tokens),
-        "origins": tuple(origin) if origin else None,
-        "certificate": certificate,
-        "key": key,
-        "threads": threads,
-        "drain_s": drain,
-        "checkpoints": checkpoints,
-    }
-    settings = replace(settings, **{name: value for name, value in overrides.items() if value is not None})
-    if streams is not None:
-        settings = replace(settings, models=tuple(replace(each, streams=streams) for each in settings.models))
+    settings = server.apply(ServerSettings() if config is None else read_settings(config), models or [])
     run_server(settings, open_programs(settings), log_level)
 
 

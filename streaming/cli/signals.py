@@ -15,6 +15,7 @@ from types import FrameType
 COMPILER = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
 AGAIN_S = 0.01
+"""A signal that arrives inside of the compiler is sent again after this many seconds."""
 ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals of Ctrl-C, of the end of a service, and of a closed terminal."""
 

@@ -3,7 +3,7 @@
 from pulse.deploy.deployed import Deployed
 from pulse.deploy.sound import SoundPorts, blocks_source
 from pulse.jit.entries import Callback
-from pulse.jit.foreign import c_signature
+from pulse.jit.language.foreign import c_signature
 from streaming.native.filters import QUALITIES
 from streaming.native.resample import convert
 

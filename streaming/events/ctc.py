@@ -18,6 +18,7 @@ from streaming.events.tokens import begins_word, blank_of, join, read_tokens
 UNITS = ("token", "word", "phrase")
 VALUES = ("logits", "probabilities")
 PAUSE_S = 0.6
+"""Silence of this length ends a phrase, if no other is given."""
 
 
 @record

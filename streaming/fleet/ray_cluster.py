@@ -22,6 +22,7 @@ ASK_S = 2.0
 HOLDER_S = 0.3
 """The seconds that holders may take to answer a worker, while a client waits."""
 HOLDER_BYTES = 1 << 30
+"""The memory for checkpoints on each machine; beyond it, new ones are refused."""
 CALLS = 8
 """The number of concurrent calls of a worker: one that compiles does not block the others."""
 

@@ -23,7 +23,9 @@ from streaming.serve.logs import log_to_stderr
 CONTROL = "control"
 """The name of the actor."""
 LOOK_S = 0.5
+"""The seconds between two rounds of the control."""
 CALL_S = 30.0
+"""A call of an actor that takes longer is an error."""
 AGAIN_S = 90.0
 """The seconds that the control may be absent: Ray detects the loss of a machine only after a while."""
 CALLS = 4

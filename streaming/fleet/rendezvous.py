@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 SCORE_BYTES = 8
+"""The bytes of a score: ties are improbable."""
 
 
 def ranking(key: str, names: Iterable[str]) -> list[str]:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from pulse.errors import InputError
 from pulse.support.record import record
 from streaming.fleet.membership import Membership
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
 from streaming.protocol.errors import ProtocolError
-from streaming.serve.checkpoints import Checkpoint
+from streaming.serve.checkpoints import Checkpoint, refuse_checkpoint
 
 PASSED_OVER = 3
 """Holders that a worker asks in addition to those that should have a checkpoint."""
@@ -56,25 +57,31 @@ class HolderStore:
         return not missing
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """Return the newest checkpoint of the first holders, or else of others. Raises ProtocolError.
+        """Return the newest checkpoint of the first holders, or else of others; damaged ones are logged and left out.
 
         The first holders are those that may have been chosen recently: one is the worker's own node, some may be new or
         were lost for a while. If more holders than that have joined, an older checkpoint may be found; the client
         no longer has its frames and gets the error ``gap``.
+
+        Raises  ProtocolError: there is none, or only damaged ones, or no holder at all
         """
         waiting, many = ranking(name, self._nodes()), self.copies + PASSED_OVER
+        if not waiting:
+            raise ProtocolError("busy", "the fleet has no holder of checkpoints yet", "try again in a while")
+        failure = ProtocolError("resume", "no checkpoint has this name", "begin a new stream")
         while waiting:
             batch, waiting = waiting[:many], waiting[many:]
             answers = self.holders.ask(batch, "load", name)
-            versions = [
-                (Checkpoint.of_bytes(answer[1]), answer[0])
-                for answer in answers.values()
-                if answer is not None
-            ]
+            versions: list[tuple[Checkpoint, int]] = []
+            for generation, data in filter(None, answers.values()):
+                try:
+                    versions.append((Checkpoint.of_bytes(data), generation))
+                except InputError as error:
+                    failure = refuse_checkpoint("is damaged", str(error))
             if versions:
                 return max(versions, key=lambda each: (each[1], each[0].epoch, each[0].received))
             many = MANY
-        raise ProtocolError("resume", "no checkpoint has this name", "begin a new stream")
+        raise failure
 
     def remove(self, name: str) -> None:
         """Remove the checkpoints of a stream. Copies left elsewhere by an earlier ranking expire."""
@@ -90,7 +97,4 @@ class HolderStore:
         return sorted(ranking(name, nodes), key=lambda each: nodes[each] == self.node)
 
     def _nodes(self) -> dict[str, str]:
-        nodes = {each.name: each.node for each in self.membership.table.holders}
-        if not nodes:
-            raise ProtocolError("busy", "the fleet has no holder of checkpoints yet", "try again in a while")
-        return nodes
+        return {each.name: each.node for each in self.membership.table.holders}

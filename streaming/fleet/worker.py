@@ -23,8 +23,8 @@ from streaming.serve.settings import ServerSettings
 Opener = Callable[[ServerSettings], Sequence[HostedProgram]]
 """A function that returns the compiled models of a server."""
 BEGIN_S = 20.0
+"""A server that needs longer to begin or to end is an error."""
 ANY_ADDRESS = ("0.0.0.0", "::")
-BUSY = "ended_busy"
 
 
 @record
@@ -86,9 +86,9 @@ class FleetWorker(NotCopyable):
             url=self.url,
             streams=len(service.connections),
             filled=max(sum(loads) / len(loads) / service.settings.budget, admission.loop_part),
-            refused=counts[BUSY],
-            resumed=counts["resumed"],
-            checkpoints=counts["checkpoints"],
+            refused=counts.ended["busy"],
+            resumed=counts.resumed,
+            checkpoints=counts.checkpoints,
             draining=admission.draining,
             table=self.membership.table.number,
         )

@@ -9,6 +9,7 @@ from pulse.support.report import Report, Section, Table, Text, field_values
 
 Kind = Literal["input", "output"]
 COMMON_RATES_HZ = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 176400, 192000)
+"""The rates that are tried to say which ones a device takes."""
 
 
 NO_DEVICES = (

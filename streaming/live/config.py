@@ -9,6 +9,7 @@ from streaming.policies import DEVICE_POLICIES
 from streaming.sound.channels import Channels
 
 LONGEST_BLOCK_S = 10
+"""A longer block is an error: it would delay the sound by as much."""
 ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}
 
 

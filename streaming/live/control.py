@@ -15,8 +15,11 @@ from streaming.native import positions
 from streaming.native.commands import apply_now, give_command, take_back
 
 ANSWER_S = 2.0
+"""A command that no pulse has taken by then is an error: the device may have stopped."""
 POLL_S = 0.0005
+"""The seconds between two looks at the answer of a command."""
 PRIME_S = 1.0
+"""How long a new program runs beside the old one before a swap."""
 
 
 class Control:
@@ -100,7 +103,7 @@ class Control:
             if not pipeline.native:
                 raise PulseError(
                     f"swap: {pipeline.program.model.title} runs on {pipeline.program.backend}, in Python; only a "
-                    "program wholly of the numba backend gives way while it runs"
+                    "program that is wholly of the numba backend can be replaced while it runs"
                 )
             require_same_ports(pipeline.program, program)
             pipeline.require_threads(program, pipeline.engine_config)

@@ -26,8 +26,10 @@ from streaming.sound.formats import sound_format
 from streaming.sound.sound import Clipping
 
 BLOCK_S = 0.01
+"""The length of a block if none is given."""
 NOWHERE = "nowhere"
 POLL_S = 0.0001
+"""The seconds between two looks at a pipeline that is not ready yet."""
 
 
 class FileHost:
@@ -229,4 +231,4 @@ class FileStream(NotCopyable):
         if control.engine == IN_CALLBACK:
             return True
         empty = control.in_read == control.in_written
-        return empty and (not control.pulse or control.filled < control.pulse)
+        return empty and (not control.pulse_frames or control.filled < control.pulse_frames)

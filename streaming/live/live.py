@@ -33,6 +33,7 @@ from streaming.stats.statistics import DelayBreakdown, LiveStatistics
 
 RECONNECTS = (None, "keep", "reset")
 WARM_PULSES = 3
+"""Pulses that run before the device opens, so that the first one is not slower than the others."""
 
 
 class Live(NotCopyable):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.jit.structs import S
+from pulse.jit.language.structs import S
 from pulse.program.table.memory import align
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
@@ -24,6 +24,7 @@ from streaming.policies import DEVICE_POLICIES
 RING_S = 4.0
 """The seconds of sound that the ring on either side holds."""
 MARKS = 1024
+"""The least number of arrival times that are kept."""
 SHORTEST = 16
 """The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
 RECORDS = 256
@@ -116,10 +117,10 @@ class PipelineMemory(NotCopyable):
         control.out_channels = config.channels_out
         control.streams = self._streams
         control.input_count = self._inputs
-        control.pulse = self._pulse
-        control.rate = config.rate_hz
-        control.in_rate = config.rate_in_hz
-        control.out_rate = config.rate_out_hz
+        control.pulse_frames = self._pulse
+        control.rate_hz = config.rate_hz
+        control.in_rate_hz = config.rate_in_hz
+        control.out_rate_hz = config.rate_out_hz
         control.pump = pump.address
         control.run_pulse = run_pulse.address
 
@@ -147,7 +148,7 @@ class PipelineMemory(NotCopyable):
     def _set_up_pace(self, pulse_out: int) -> None:
         config, headroom, control = self._config, self._schedule.headroom, self.control_block
         block = config.block_frames or pulse_out
-        control.block = block
+        control.block_frames = block
         control.block_ns = round(block / config.rate_out_hz * 1e9)
         control.deadline_ns = round((headroom or block) / config.rate_out_hz * 1e9)
         control.planned_block_frames = headroom if headroom and not config.block_frames else -1

@@ -12,6 +12,7 @@ from streaming.routing import Route
 from streaming.sound.channels import Channels
 
 STEREO = 2
+"""The most channels of a device that are used for a model of fewer."""
 
 
 @record

@@ -13,6 +13,7 @@ from streaming.live.taps import Tap
 from streaming.sound.files import AudioWriter
 
 PERIOD_S = 0.1
+"""The seconds between two writes."""
 
 
 class Recorder(NotCopyable):

@@ -10,6 +10,7 @@ from streaming.native.control_block import control_at
 from streaming.sound.channels import Samples
 
 SECOND = 1_000_000_000
+"""In nanoseconds."""
 
 
 @dataclass

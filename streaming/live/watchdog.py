@@ -12,12 +12,17 @@ from streaming.live.plan import PlannedDevices
 from streaming.native.control_block import LIMIT_REACHED, WAS_LATE
 
 PERIOD_S = 0.1
+"""The seconds between two checks."""
 STALL_S = 1.0
+"""A device without a callback for this many seconds, or three blocks, counts as lost."""
 RETRY_S = 0.5
+"""The seconds between two attempts to open a lost device, at first."""
 PATIENCE_S, SELDOM_S = 60.0, 10.0
 """After a device is absent for this long, it is tried this seldom: each try costs the audio system memory."""
 TEARDOWN_S = 2.0
+"""A device that does not stop within this many seconds is abandoned."""
 EVENTS = 100
+"""The most events that are kept; the oldest ones go first."""
 
 
 def stall_s(block_frames: int, rate_hz: int) -> float:

@@ -3,11 +3,11 @@
 
 import numpy as np
 
-from pulse.jit.address import address_of, floats_at
-from pulse.jit.atomics import load, store
 from pulse.jit.entries import callback
 from pulse.jit.events import set_event
-from pulse.jit.foreign import call_at
+from pulse.jit.language.address import address_of, floats_at
+from pulse.jit.language.atomics import load, store
+from pulse.jit.language.foreign import call_at
 from pulse.jit.registry import device
 from streaming.native.callback_signature import (
     COMPLETE,

@@ -3,8 +3,8 @@
 import ctypes
 from ctypes import c_int, c_ulong, c_void_p
 
-from pulse.jit.foreign import c_signature
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.language.foreign import c_signature
+from pulse.jit.language.structs import Struct, struct_at
 
 CONTINUE, COMPLETE, ABORT = range(3)
 """The results of a callback: continue; end when everything is played; end now."""

@@ -1,8 +1,8 @@
 # pyright: basic
 """Compensation of clock drift between two devices: it tunes the last resampler by the delay of the pipeline."""
 
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
-from pulse.jit.structs import Struct, struct_at
 
 SMOOTHING_S = 2.0
 PROPORTIONAL = 0.05

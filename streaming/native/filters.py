@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.program.table.memory import aligned_bytes
 from pulse.support.record import record
 

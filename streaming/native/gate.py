@@ -9,13 +9,13 @@ import time
 
 import numpy as np
 
-from pulse.jit.address import address_of, bytes_at
-from pulse.jit.atomics import advance, load, store
 from pulse.jit.entries import callback, entry
-from pulse.jit.fields import starts_line
-from pulse.jit.foreign import c_function_at, c_signature
-from pulse.jit.raw import fill_bytes
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.language.address import address_of, bytes_at
+from pulse.jit.language.atomics import advance, load, store
+from pulse.jit.language.foreign import c_function_at, c_signature
+from pulse.jit.language.raw import fill_bytes
+from pulse.jit.language.structs import Struct, struct_at
+from pulse.jit.rows.fields import starts_line
 from pulse.support.not_copyable import NotCopyable
 from streaming.native.callback_signature import ABORT, CONTINUE, SIGNATURE
 

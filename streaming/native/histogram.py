@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.language.structs import Struct, numbers, struct_at
 from pulse.jit.registry import device
-from pulse.jit.structs import Struct, numbers, struct_at
 from streaming.latency import BUCKETS, FINE_BITS, Latency
 
 

@@ -1,8 +1,8 @@
 # pyright: basic
 """Functions of samples in the pipeline, on f32 pointers."""
 
-from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
+from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import Gains
 
 MIX = -1

@@ -1,9 +1,9 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Ordered loads and stores of fields that Python and another thread share, on any processor."""
 
-from pulse.jit import atomics
 from pulse.jit.entries import entry
-from pulse.jit.structs import Struct
+from pulse.jit.language import atomics
+from pulse.jit.language.structs import Struct
 from pulse.program.machine.packed import count_at
 
 

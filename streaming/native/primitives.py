@@ -5,12 +5,12 @@ import time
 
 import numpy as np
 
-from pulse.jit.address import address_of
-from pulse.jit.fields import words_of
-from pulse.jit.foreign import c_function, c_signature
+from pulse.jit.language.address import address_of
+from pulse.jit.language.foreign import c_function, c_signature
+from pulse.jit.language.stack import stack_i64
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
-from pulse.jit.stack import stack_i64
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.rows.fields import words_of
 
 MONOTONIC = int(getattr(time, "CLOCK_MONOTONIC", 1))
 """The clock of ``time.monotonic_ns`` on Linux and macOS."""

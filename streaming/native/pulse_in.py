@@ -1,10 +1,10 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Fill the slots of the streams with the next pulse, from the ring of input."""
 
-from pulse.jit.address import floats_at
-from pulse.jit.atomics import load, store
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.address import floats_at
+from pulse.jit.language.atomics import load, store
 from pulse.jit.registry import device
+from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import ControlBlock, StreamInput, inputs_at, marks_at
 from streaming.native.mixing import channel_of
 from streaming.native.resample import feed, produce, ready, resampler_at, shortage
@@ -27,7 +27,7 @@ def gather(control: ControlBlock, stream: StreamInput, target: Pointer, frames: 
 @device
 def fill_slots(control: ControlBlock) -> bool:
     """Take the frames of the next pulse from the ring, and no more; return whether the pulse is complete."""
-    pulse, filled, inputs = control.pulse, control.filled, control.streams * control.input_count
+    pulse, filled, inputs = control.pulse_frames, control.filled, control.streams * control.input_count
     first = inputs_at(control.stream_inputs)
     scratch = floats_at(control.scratch)
     while filled < pulse:

@@ -4,11 +4,11 @@
 These functions run in the worker, or in the callback if it computes.
 """
 
-from pulse.jit.atomics import load, store
-from pulse.jit.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.entries import callback, entry
 from pulse.jit.events import wait_event
-from pulse.jit.foreign import c_signature, call_at
+from pulse.jit.language.atomics import load, store
+from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals
+from pulse.jit.language.foreign import c_signature, call_at
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.commands import apply
@@ -30,7 +30,7 @@ def is_too_late(control: ControlBlock, start: int) -> bool:
         - load(control, "out_read")
         - underrun_compensation(control)
     )
-    at, block = load(side, "block_time_ns"), control.block
+    at, block = load(side, "block_time_ns"), control.block_frames
     if until_its_end <= 0 or at == 0:
         return until_its_end <= 0
     blocks = (until_its_end + block - 1) // block

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from pulse.jit.address import floats_at
-from pulse.jit.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.entries import entry
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_u8, move_bytes
+from pulse.jit.language.address import floats_at
+from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals
+from pulse.jit.language.raw import as_u8, move_bytes
+from pulse.jit.language.simd import LANES, vfma, vload, vsum, vzero
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device, exact
-from pulse.jit.simd import LANES, vfma, vload, vsum, vzero
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.rows.pointer import Pointer
 from pulse.program.table.memory import aligned_bytes
 from pulse.support.not_copyable import NotCopyable
 from streaming.native.filters import design

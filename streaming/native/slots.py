@@ -9,13 +9,13 @@ turn. The thread that increments ``begun`` owns the pulse.
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.address import address_of, words_at
-from pulse.jit.atomics import fence, load, replace, store
 from pulse.jit.entries import entry
 from pulse.jit.events import set_event, wait_event
-from pulse.jit.fields import starts_line
+from pulse.jit.language.address import address_of, words_at
+from pulse.jit.language.atomics import fence, load, replace, store
+from pulse.jit.language.structs import Struct, numbers, struct_at
 from pulse.jit.registry import device, routine
-from pulse.jit.structs import Struct, numbers, struct_at
+from pulse.jit.rows.fields import starts_line
 from pulse.program.machine.packed import call_at, fault_count, packed_step
 from streaming.native.primitives import monotonic_ns
 

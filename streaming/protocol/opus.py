@@ -11,11 +11,14 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.protocol.errors import ProtocolError
 
 RATE_HZ = 48_000
+"""Opus always works at this rate."""
 PACKET_MS = 10
+"""The sound in a packet, which a stream waits for."""
 PACKET_SAMPLES = RATE_HZ * PACKET_MS // 1000
 SKIP_SAMPLES = 120
 """The delay from encoder to decoder in samples: the ``pre-skip`` of RFC 7845."""
 BIT_RATE = 64_000
+"""Bits a second and channel."""
 
 
 class OpusEncoder(NotCopyable):

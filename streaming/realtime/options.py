@@ -8,6 +8,7 @@ from pulse.support.record import record
 LOWEST, HIGHEST = 1, 99
 """Priorities of SCHED_FIFO on Linux."""
 SHORTEST_SWITCH_S = 1e-6
+"""A shorter switch interval is an error: Python counts whole microseconds."""
 
 
 @record

@@ -17,7 +17,9 @@ from streaming.reports.opened_model import OpenedModel, backend_text
 from streaming.reports.profile import profile_dict, profile_sections
 
 WARM_UP_STEPS = 50
+"""Steps before the first round, which are not measured."""
 PROFILE_STEPS = 200
+"""Steps of a profile."""
 BAR = 40
 COLUMNS = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
 

@@ -22,6 +22,7 @@ MAGIC = b"pulse/checkpoint/3\n"
 CHECKPOINT_NAME = re.compile(r"[0-9a-f]{32}")
 LENGTH = struct.Struct("<I")
 LONGEST_HEAD = 1 << 16
+"""A checkpoint with a longer header is damaged."""
 SUFFIX = ".checkpoint"
 logger = logging.getLogger("pulse.serve")
 
@@ -143,9 +144,9 @@ class CheckpointFolder(NotCopyable):
         except (IndexError, FileNotFoundError):
             raise ProtocolError("resume", "no checkpoint has this name", "begin a new stream") from None
         except OSError as error:
-            raise _unusable("cannot be read", error.strerror or type(error).__name__) from None
+            raise refuse_checkpoint("cannot be read", error.strerror or type(error).__name__) from None
         except (InputError, ValueError) as error:
-            raise _unusable("is damaged", str(error)) from None
+            raise refuse_checkpoint("is damaged", str(error)) from None
 
     def remove(self, name: str) -> None:
         """Remove the checkpoints of a stream that has ended. Raises OSError."""
@@ -173,7 +174,7 @@ class CheckpointFolder(NotCopyable):
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))
 
 
-def _unusable(state: str, reason: str) -> ProtocolError:
+def refuse_checkpoint(state: str, reason: str) -> ProtocolError:
     """Log why a checkpoint cannot be used, without its name, which is a secret. Returns the error for the client."""
     logger.error("a checkpoint %s: %s", state, reason)
     return ProtocolError("resume", f"the checkpoint {state}", "begin a new stream")

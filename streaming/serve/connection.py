@@ -1,19 +1,16 @@
 """Connection: one WebSocket and its stream.
 
-It converts bytes to blocks and answers to bytes, holds a client back that sends too fast, saves checkpoints and resumes
-from them. Workers compute.
+It receives messages, holds a client back that sends too fast, and ends. ``Outbox`` sends, ``StreamSaving`` saves
+checkpoints and resumes from them, workers compute.
 """
 
 import asyncio
-import logging
 import time
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, cast
 from uuid import uuid4
 
 import anyio
-import anyio.to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from pulse.support.not_copyable import NotCopyable
@@ -22,14 +19,15 @@ from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import REQUESTS, Hello, read_confirmation, read_message, write_message
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import Checkpoint
+from streaming.serve.counts import ServerCounts
 from streaming.serve.lanes.stream import Answer, Message
-from streaming.serve.lanes.turn import TurnTimes
 from streaming.serve.open_stream import OpenStream
+from streaming.serve.outbox import Outbox
 from streaming.serve.pace import Pace
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
-from streaming.serve.unconfirmed import Unconfirmed
+from streaming.serve.stream_saving import StreamSaving
 
 LEAVE_S = 1.0
 """The seconds that sending the last message may take."""
@@ -39,7 +37,6 @@ NORMAL_CLOSES = (1000, 1001)
 """Close statuses of clients that leave; a close without a status may also be a lost connection."""
 DISCONNECT_ERRORS = (WebSocketDisconnect, WebSocketDisconnected)
 """What a socket raises if its client is gone; an OSError may also come from a disk, so it is not among them."""
-logger = logging.getLogger("pulse.serve")
 
 
 def flatten_errors(error: BaseException) -> Iterator[BaseException]:
@@ -69,7 +66,7 @@ class Connection(NotCopyable):
         token: str | None,
         admission: Admission,
         limits: LimitSettings,
-        counts: Counter[str],
+        counts: ServerCounts,
         checkpoints: CheckpointStore | None = None,
         placement: Placement | None = None,
     ) -> None:
@@ -79,21 +76,14 @@ class Connection(NotCopyable):
         self.began = time.time()
         self._socket, self._token = socket, token
         self._admission, self._limits, self._counts = admission, limits, counts
-        self._checkpoints, self._placement = checkpoints, placement
-        self._stream_name = ""
-        self._generation = 0
-        self._unsaved: Checkpoint | None = None
-        self._unconfirmed = Unconfirmed(confirms=False)
+        self._placement = placement
+        self._saving = None if checkpoints is None else StreamSaving(checkpoints, placement, counts, self.id)
         self._scope = anyio.CancelScope()
         self._ending: ProtocolError | None = None
-        self._outbox: deque[tuple[bytes | str | ProtocolError, TurnTimes | None]] = deque()
         self._protocol = protocol_of(socket)
+        self._outbox = Outbox(self._protocol, counts, self.end)
         self._pace = Pace(limits, None)
-        self._to_save = anyio.Event()
-        self._has_store_error = False
         self._last_message = time.monotonic()
-        self._full_since: float | None = None
-        self._stalled = False
         self._is_held, self._held_until = False, 0.0
         self._failure: Exception | None = None
 
@@ -138,12 +128,12 @@ class Connection(NotCopyable):
     def tell_successors(self) -> None:
         """Tell the client which servers continue its stream if this one is lost, after a change of servers."""
         if self._placement is not None and self.stream is not None:
-            self._push({"type": "servers", **self._successors(self._placement)})
+            self._outbox.push({"type": "servers", **self._successors(self._placement)})
 
     def check(self, now: float) -> None:
         """End the connection if the client is silent, or does not read."""
         limits = self._limits
-        if self._full_since is not None and now - self._full_since > limits.slow_s:
+        if self._outbox.full_s(now) > limits.slow_s:
             self.end(
                 ProtocolError("slow", f"outputs were not read for {limits.slow_s:g} s", "read what is sent")
             )
@@ -161,30 +151,29 @@ class Connection(NotCopyable):
             if hello is None:
                 return "left"
             model = self._admission.model(hello, self._token)
-            self._stream_name = self._name(hello)
             checkpoint = await self._load(model.name, hello)
             worker = self._admission.worker(model)
             form = model.form(hello)
             self._pace = Pace(self._limits, form.client_hz)
-            stream = model.open_stream(worker, hello, form, self._deliver, checkpoint)
+            stream = model.open_stream(worker, hello, form, self._send_answer, checkpoint)
             self.stream = OpenStream(model, stream, worker, form, self._limits, checkpoint)
-            self._unconfirmed = Unconfirmed(hello.confirms, checkpoint)
-            self._push(self._ready(self.stream))
+            self._outbox.stream = self.stream
+            self._outbox.push(self._ready(self.stream))
             for message in () if checkpoint is None else checkpoint.outputs:
-                self._push(message)
+                self._outbox.push(message)
             reason = "lost"
             try:
                 async with anyio.create_task_group() as tasks:
-                    if self._checkpoints is not None:
-                        tasks.start_soon(self._save, self.stream, self._checkpoints)
-                    self._protocol.hand_over(self._take, self._send_waiting)
+                    if self._saving is not None:
+                        tasks.start_soon(self._saving.run, self.stream, self._outbox.push)
+                    self._protocol.hand_over(self._receive, self._outbox.send_waiting)
                     reason = await self._until_gone()
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(CLOSED_S, shield=True):
                     await self.stream.close()
-                    if reason == "left" and self._checkpoints is not None:
-                        await self._remove(self._checkpoints)
+                    if reason == "left" and self._saving is not None:
+                        await self._saving.remove()
             return reason
         finally:
             self._admission.leave(self.address)
@@ -201,13 +190,21 @@ class Connection(NotCopyable):
             return Hello.of_message(read_message(text))
         raise ProtocolError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
 
+    async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
+        """The checkpoint from which the stream continues. Raises ProtocolError."""
+        if self._saving is not None:
+            return await self._saving.open(model, hello)
+        if hello.resume is not None:
+            raise ProtocolError("resume", "this server keeps no checkpoints", "begin a new stream")
+        return None
+
     def _ready(self, stream: OpenStream) -> Message:
         return {
             "type": "ready",
             "version": PROTOCOL_VERSION,
             "stream": self.id,
             **stream.as_dict(),
-            **({"resume": self._stream_name, "confirms": True} if self._stream_name else {}),
+            **({} if self._saving is None else {"resume": self._saving.name, "confirms": True}),
             **({} if self._placement is None else self._successors(self._placement)),
             "limits": {
                 "message_bytes": self._limits.message_bytes,
@@ -217,15 +214,15 @@ class Connection(NotCopyable):
         }
 
     def _successors(self, placement: Placement) -> dict[str, Any]:
-        return {"urls": list(placement.successors(self._stream_name))}
+        return {"urls": list(placement.successors("" if self._saving is None else self._saving.name))}
 
     async def _until_gone(self) -> str:
-        """Wait until the client is gone; messages go to ``_take`` meanwhile."""
+        """Wait until the client is gone; messages go to ``_receive`` meanwhile."""
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
             pass
         return "left" if message.get("code") in NORMAL_CLOSES else "lost"
 
-    def _take(self, message: bytes | str) -> None:
+    def _receive(self, message: bytes | str) -> None:
         """Handle a message of the client."""
         stream = self.stream
         if stream is None or self._ending is not None or self._failure is not None:
@@ -234,13 +231,13 @@ class Connection(NotCopyable):
             now = self._last_message = time.monotonic()
             self._pace.count_message(len(message), isinstance(message, str), now)
             if isinstance(message, str):
-                self._follow(stream, read_message(message))
+                self._handle_request(stream, read_message(message))
                 return
-            frames = stream.take(message)
-            self._counts["frames_in"] += frames
+            frames = stream.accept(message)
+            self._counts.frames_in += frames
             hold_s = self._pace.hold_s(frames, now)
             if hold_s > 0:
-                self._counts["held_back"] += 1
+                self._counts.held_back += 1
                 self._held_until = now + hold_s
                 asyncio.get_running_loop().call_later(hold_s, self._read_again)
             if stream.is_ahead() or hold_s > 0:
@@ -265,149 +262,36 @@ class Connection(NotCopyable):
         self._is_held = False
         self._protocol.resume_reading()
 
-    def _follow(self, stream: OpenStream, message: dict[str, object]) -> None:
+    def _handle_request(self, stream: OpenStream, message: dict[str, object]) -> None:
         kind = message["type"]
         if kind == "flush":
             stream.flush()
         elif kind == "reset":
             stream.reset()
         elif kind == "ping":
-            self._push({**message, "type": "pong", "server_ns": time.monotonic_ns()})
+            self._outbox.push({**message, "type": "pong", "server_ns": time.monotonic_ns()})
         elif kind == "stats":
-            self._push({"type": "stats", **stream.times.as_dict()})
+            self._outbox.push({"type": "stats", **stream.times.as_dict()})
         elif kind == "confirm":
-            self._unconfirmed.confirm(*read_confirmation(message))
+            epoch, saved = read_confirmation(message)
+            if self._saving is not None:
+                self._saving.confirm(epoch, saved)
         else:
             raise ProtocolError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
 
-    def _deliver(self, answer: Answer) -> None:
+    def _send_answer(self, answer: Answer) -> None:
         """Send a lane's answer."""
         stream = self.stream
         if stream is None:
             return
-        if self._checkpoints is not None:
-            self._unconfirmed.add(answer.epoch, answer.messages)
+        if self._saving is not None:
+            self._saving.add(answer)
         acks = stream.note(answer)
-        self._send([*answer.messages, *acks] if acks else answer.messages, answer.step)
+        self._outbox.send([*answer.messages, *acks] if acks else answer.messages, answer.step)
         if self._is_held:
             self._read_again()
         if answer.error is not None:
-            self._push(answer.error)
-        if answer.checkpoint is not None:
-            self._unsaved = self._unconfirmed.complete(answer.checkpoint)
-            self._to_save.set()
-
-    def _send(self, messages: Sequence[Message], step: TurnTimes | None) -> None:
-        """Send messages: at once if no others are waiting, else after those."""
-        if self._outbox or not self._protocol.is_writable or not messages:
-            for number, message in enumerate(messages, 1):
-                self._push(message, step if number == len(messages) else None)
-            return
-        self._protocol.write(*[_message_data(message) for message in messages])
-        self._counts["messages_out"] += len(messages)
-        self._note_sent(step)
-
-    def _push(self, message: Message | ProtocolError, step: TurnTimes | None = None) -> None:
-        """Send a message, or end the stream with an error, after all waiting messages."""
-        data = message if isinstance(message, ProtocolError) else _message_data(message)
-        self._outbox.append((data, step))
-        if self.stream is not None and not isinstance(data, ProtocolError):
-            self._stalled = self.stream.add_unsent(len(data)) or self._stalled
-        self._send_waiting()
-
-    def _send_waiting(self) -> None:
-        """Send waiting messages, as far as the client reads."""
-        while self._outbox:
-            if not self._protocol.is_writable:
-                self._full_since = self._full_since or time.monotonic()
-                return
-            self._full_since = None
-            message, step = self._outbox.popleft()
-            if isinstance(message, ProtocolError):
-                self.end(message)
-                return
-            self._protocol.write(message)
-            self._counts["messages_out"] += 1
-            if self.stream is not None:
-                self.stream.add_unsent(-len(message))
-            self._note_sent(step)
-        if self.stream is not None and self._stalled and self.stream.has_space:
-            self._stalled = False
-            self.stream.wake()
-
-    def _note_sent(self, step: TurnTimes | None) -> None:
-        if step is not None and self.stream is not None:
-            self.stream.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
-
-    def _name(self, hello: Hello) -> str:
-        """Return the name of the stream's checkpoints. Raises ProtocolError: another server has the stream."""
-        if self._checkpoints is None:
-            return ""
-        if self._placement is None:
-            return self._checkpoints.new_name()
-        return self._placement.claim(hello.resume or hello.stream, hello.follows)
-
-    async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
-        """Load the checkpoint from which a stream continues. Raises ProtocolError."""
-        if hello.resume is None:
-            self._generation = 0 if hello.stream is None else 1  # a named stream may have an older checkpoint
-            return None
-        if self._checkpoints is None:
-            raise ProtocolError("resume", "this server keeps no checkpoints", "begin a new stream")
-        checkpoint, generation = await anyio.to_thread.run_sync(self._checkpoints.load, hello.resume)
-        if checkpoint.model != model:
-            raise ProtocolError(
-                "resume", f"the checkpoint is of {checkpoint.model}, not of {model}", "give its model"
-            )
-        self._stream_name, self._generation = hello.resume, generation + 1
-        self._counts["resumed"] += 1
-        return checkpoint
-
-    async def _save(self, stream: OpenStream, store: CheckpointStore) -> None:
-        """Keep saving the newest checkpoint and telling the client; an old one is saved again before it expires.
-
-        A checkpoint that cannot be written does not end the stream: it goes on, and the next one is tried.
-        """
-        last: Checkpoint | None = None
-        while True:
-            checkpoint, self._unsaved = self._unsaved, None
-            if checkpoint is None:
-                self._to_save = anyio.Event()
-                with anyio.move_on_after(store.keep_s / 3):
-                    await self._to_save.wait()
-                    continue
-                checkpoint = last
-            if checkpoint is None:
-                continue
-            try:
-                is_saved = await anyio.to_thread.run_sync(
-                    store.save, self._stream_name, self._generation, checkpoint
-                )
-            except OSError as error:
-                self._note_store_error(error)
-                continue
-            if not is_saved:
-                self._counts["checkpoints_refused"] += 1
-                continue
-            self._counts["checkpoints"] += 1
-            for ack in stream.note_saved(checkpoint) if checkpoint is not last else ():
-                self._push(ack)
-            last = checkpoint
-
-    async def _remove(self, store: CheckpointStore) -> None:
-        """Remove the checkpoints of the stream; those that cannot be removed expire."""
-        try:
-            await anyio.to_thread.run_sync(store.remove, self._stream_name)
-        except OSError as error:
-            self._note_store_error(error)
-
-    def _note_store_error(self, error: OSError) -> None:
-        """Count an error of the disk, and log the first one of the stream, without the path: names are secrets."""
-        self._counts["checkpoints_failed"] += 1
-        if not self._has_store_error:
-            self._has_store_error = True
-            reason = error.strerror or type(error).__name__
-            logger.error("checkpoints of a stream fail: %s", reason, extra={"stream": self.id})
+            self._outbox.push(answer.error)
 
     async def _refuse(self, error: ProtocolError) -> None:
         """Send the error, and close."""
@@ -416,8 +300,4 @@ class Connection(NotCopyable):
                 await self._socket.send_text(write_message(error.as_message()))
                 await self._socket.close(error.status, error.code)
             except (*DISCONNECT_ERRORS, OSError, RuntimeError):
-                self._counts["gone_before_the_error"] += 1
-
-
-def _message_data(message: Message) -> bytes | str:
-    return write_message(message) if isinstance(message, dict) else message
+                self._counts.gone_before_the_error += 1

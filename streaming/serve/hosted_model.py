@@ -32,6 +32,7 @@ GATHER_S = 0.003
 MOST_PULSES = 8
 """The most pulses of a stream in a turn: enough that messages cost little compared to steps."""
 TRIALS = 9
+"""The steps of a measurement, whose median counts."""
 CHEAPER = 0.7
 """Waiting is worth it below this ratio of a lane's cost in a shared step to its cost alone."""
 
@@ -139,7 +140,7 @@ class HostedModel(NotCopyable):
         )
         worker.join(stream, group)
         if resumed is not None:
-            stream.orders.append("restore")
+            stream.commands.append("restore")
             worker.wake(stream)
         return stream
 

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
 BOUNDS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 """The upper bounds of the buckets."""
-COUNTERS = (
-    "frames_in",
-    "messages_out",
-    "held_back",
-    "streams",
-    "gone_before_the_error",
-    "checkpoints",
-    "checkpoints_failed",
-)
-"""The counts of the service that are metrics."""
 
 
 class ServiceCollector(Collector):
@@ -59,14 +49,13 @@ class ServiceCollector(Collector):
             service.admission.loop_part,
         )
         yield GaugeMetricFamily("pulse_connections", "WebSockets that are open", len(service.connections))
-        for name in COUNTERS:
-            yield CounterMetricFamily(f"pulse_{name}", name.replace("_", " "), service.counts[name])
+        for name, count in service.counts.by_name().items():
+            yield CounterMetricFamily(f"pulse_{name}", name.replace("_", " "), count)
         endings = CounterMetricFamily(
             "pulse_connections_ended", "Connections by why they ended", labels=["reason"]
         )
-        for name, count in sorted(service.counts.items()):
-            if name.startswith("ended_"):
-                endings.add_metric([name.removeprefix("ended_")], count)
+        for reason, count in sorted(service.counts.ended.items()):
+            endings.add_metric([reason], count)
         yield endings
         for part in ("queue", "step", "answer"):
             family = HistogramMetricFamily(f"pulse_{part}_seconds", f"{part} of a pulse", labels=["model"])

@@ -14,6 +14,7 @@ from streaming.serve.stream_protocol import StreamProtocol
 PING_S = 20.0
 """The seconds between pings of a WebSocket, and the longest wait for the answer."""
 BACKLOG = 512
+"""Connections that wait to be accepted; the system refuses more."""
 
 
 class Server(uvicorn.Server):

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import sys
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
@@ -18,6 +17,7 @@ from streaming.protocol.errors import ProtocolError
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
+from streaming.serve.counts import ServerCounts
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lanes.loop_pacing import LoopPacing
 from streaming.serve.lanes.worker import LaneWorker
@@ -39,7 +39,7 @@ logger = logging.getLogger("pulse.serve")
 class Service(NotCopyable):
     """A server without its sockets.
 
-    counts     counts of events: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
+    counts     what has been counted since the start
     store      stores checkpoints, in place of the folder of the settings
     placement  the placement of streams in a fleet; None for a single server
     Raises     InputError: a model that cannot be served
@@ -64,7 +64,7 @@ class Service(NotCopyable):
         save_s = None if store is None else settings.checkpoint_s
         self.models = [HostedModel(*each, self.workers, save_s) for each in programs]
         self.admission = Admission(settings, self.models, self.workers)
-        self.counts = Counter[str]()
+        self.counts = ServerCounts()
         self.connections: set[Connection] = set()
         self.began = time.time()
         self._past = {model.name: StreamTimes() for model in self.models}
@@ -108,10 +108,10 @@ class Service(NotCopyable):
             reason = await connection.run()
         finally:
             self.connections.discard(connection)
-            self.counts[f"ended_{reason}"] += 1
+            self.counts.ended[reason] += 1
             stream = connection.stream
             if stream is not None:
-                self.counts["streams"] += 1
+                self.counts.streams += 1
                 self._past[stream.model.name].merge(stream.times)
             logger.info(
                 "stream ended",
@@ -178,5 +178,5 @@ class Service(NotCopyable):
             if self.checkpoints is not None and now > sweep:
                 sweep = now + SWEEP_S
                 expired, failed = await anyio.to_thread.run_sync(self.checkpoints.sweep)
-                self.counts["checkpoints_expired"] += expired
-                self.counts["checkpoints_failed"] += failed
+                self.counts.checkpoints_expired += expired
+                self.counts.checkpoints_failed += failed

@@ -23,7 +23,7 @@ class ModelSettings:
     pulse    frames of a pulse; about 10 ms by default
     rate     the rate in Hz, if the model does not state it
     weights  the form in which weights are stored
-    activations  ``int8``: activations that meet int8 weights are rounded, too
+    activations  the form of the weights: activations that meet them are rounded, too
     events   output -> detector and its parameters: {kind = "segments", threshold = 0.6}
     constants  the inputs that do not stream: name -> a number or a list
     web      folder with the model for browsers, as ``pulse build --target wasm32`` writes it: the page then runs it too

@@ -34,7 +34,7 @@ def status_dict(service: "Service") -> dict[str, Any]:
             }
             for model in service.models
         ],
-        "counts": dict(sorted(service.counts.items())),
+        "counts": service.counts.as_dict(),
         "connections": [connection.as_dict() for connection in list(service.connections)],
     }
 

@@ -29,8 +29,10 @@ EXTENSION = "pulse.stream"
 BINARY, TEXT = 0x82, 0x81
 """The first bytes of frames that are whole messages."""
 CONTROL = 8
+"""Codes of messages that control the connection begin here (RFC 6455)."""
 MASKED, LONG, LONGER = 0x80, 126, 127
 MASK_BYTES = 4
+"""The bytes of the mask of each frame of a client."""
 Take = Callable[[bytes | str], None]
 
 

@@ -15,7 +15,9 @@ from streaming.partial_file import PartialFile
 
 MOST = np.iinfo(np.int64).max
 ALIGN = 64
+"""The header of a .npy is a multiple of this many bytes."""
 PIECE_BYTES = 1 << 22
+"""The most bytes that are copied at a time."""
 
 
 class FrameFormat(Protocol):

@@ -14,7 +14,9 @@ LARGEST = 0xFFFF_FFFF
 ELSEWHERE = 0xFFFF_FFFF
 """The value of a size field whose size is in ``ds64``."""
 PIECE = 1 << 24
+"""The most bytes that are moved at a time."""
 CHUNK_HEAD = 8
+"""The bytes of the name and size of a chunk."""
 
 
 def lengthen(path: Path) -> bool:

@@ -13,6 +13,7 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.sound.channels import Samples
 
 BLOCK_S = 0.5
+"""The sound that is read at a time."""
 
 
 class Clipping:

@@ -12,6 +12,7 @@ from pulse.support.wording import spell
 from streaming.sound.encodings import ENCODINGS, Encoding
 
 PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
+"""The tags of formats in a WAV."""
 UNKNOWN = 0xFFFF_FFFF
 """The size field of a stream of unknown length."""
 LARGEST_SAID = 0x7FFF_F000
@@ -19,6 +20,7 @@ LARGEST_SAID = 0x7FFF_F000
 FORM_BYTES = 40
 """The number of bytes of a ``fmt`` chunk that are read."""
 PIECE = 1 << 16
+"""The most bytes that are read at a time."""
 CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
 

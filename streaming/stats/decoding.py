@@ -9,6 +9,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 Decoder = Callable[[Any], Any]
 LARGEST = 1 << 63
+"""Numbers from here on are refused: they do not fit into 64 bits."""
 
 
 class MisfitError(Exception):

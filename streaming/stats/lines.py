@@ -14,6 +14,7 @@ from streaming.stats.statistics import Counters, StatisticsSummary
 
 LINES_FORMAT = "pulse live statistics"
 LINES_VERSION = 1
+"""A file of another version is refused."""
 HEADER, INTERVAL, SUMMARY = "header", "interval", "summary"
 TIMES = ("total", "waiting", "compute", "callback", "interval")
 """The histograms of statistics."""

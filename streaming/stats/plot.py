@@ -39,6 +39,7 @@ LABEL_SIZE, LABEL_GAP = 8, 0.015
 AXES_SHARE = 0.8
 """The least part of the picture's width for the axes."""
 CLASSES = 60
+"""The most bars of a histogram."""
 FINEST = 0.05
 """The least width of a class, as a logarithm: several buckets of a Latency, or classes would be empty in turn."""
 DPI = 150

@@ -14,6 +14,7 @@ from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSumma
 from streaming.stats.summary import LiveReport, span
 
 WORST = 5
+"""How many of the worst intervals a report lists."""
 BAR = 30
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 TIMES = {

@@ -51,13 +51,13 @@ def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch):
 
 
 def test_a_bare_hop_that_is_cancelled():
-    async def cancelled() -> bool:
+    async def is_cancelled() -> bool:
         with anyio.move_on_after(0.05) as scope:
             await bare_hop_us(1000, 0.01)
         return scope.cancelled_caught
 
     threads = set(threading.enumerate())
-    assert anyio.run(cancelled)
+    assert anyio.run(is_cancelled)
     assert set(threading.enumerate()) <= threads
 
 

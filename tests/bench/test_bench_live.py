@@ -64,7 +64,7 @@ def devices(monkeypatch):
     """Those that were opened. A run lasts until one has played some results, however long that takes."""
     found, wait = [], asyncio.wait
 
-    def opened(setup, callback):
+    def open_device(setup, callback):
         found.append(Device(callback))
         return found[-1]
 
@@ -74,7 +74,7 @@ def devices(monkeypatch):
         while not (done or (len(played) > 10 and any(block.any() for block in played))):
             done, _ = await wait(tasks, timeout=0.01)
 
-    monkeypatch.setattr(event_loop, "open_stream", opened)
+    monkeypatch.setattr(event_loop, "open_stream", open_device)
     monkeypatch.setattr(asyncio, "wait", wait_longer)
     return found
 

@@ -17,18 +17,18 @@ from bench.roofline import Machine, Roofline
 from bench.timing import Percentiles, Ratio
 
 results = pytest.importorskip("bench.results", exc_type=ImportError)
-docs = pytest.importorskip("bench.docs", exc_type=ImportError)
+docs = pytest.importorskip("bench.performance_page", exc_type=ImportError)
 report = pytest.importorskip("bench.report", exc_type=ImportError)
 
 
-def timed(factor, tail=1.0):
+def timed_row(factor, tail=1.0):
     us = Percentiles(*(10.0 * factor * step for step in (1, 2, 3, 4 * tail, 50)))
     return results.Timed("exported", us, Ratio(factor, factor - 0.1, factor + 0.1), Ratio(tail, tail, tail))
 
 
 @pytest.fixture
-def found():
-    runtimes = {"pulse": timed(1.0), "onnxruntime": timed(8.0), "tract": timed(2.0, 0.25)}
+def results_of_all():
+    runtimes = {"pulse": timed_row(1.0), "onnxruntime": timed_row(8.0), "tract": timed_row(2.0, 0.25)}
     forms = [
         {"runtime": "tract", "how": "exported", "status": "right", "note": ""},
         {"runtime": "tract", "how": "pulsed by tract", "status": "wrong", "note": "off by 1.0e+00"},
@@ -37,7 +37,7 @@ def found():
     row = results.Row(
         "net", "net", 4, 100.0, runtimes, forms, least, Target(onnxruntime=6, tract=3, roofline=1.3)
     )
-    other = replace(row, key="two", title="two", runtimes={**runtimes, "onnxruntime": timed(2.0)})
+    other = replace(row, key="two", title="two", runtimes={**runtimes, "onnxruntime": timed_row(2.0)})
     broken = results.Row("bad", "bad", 1, 1.0, error="does not stream")
     machine = Machine(((1 << 14, 100e9), (1 << 21, 50e9)), 40e9)
     lanes = [results.LanesRow("net", 64, 10.0, 1.5, 13.5, 6666.0, 740.0, Ratio(9.0, 8.0, 10.0), 0.5)]
@@ -51,35 +51,35 @@ def found():
     return results.Results(Host.here(), machine, 3, 20, [row, other, broken], lanes, starts, growth, calls)
 
 
-def test_means_are_geometric_and_over_the_models_that_ran(found):
-    assert found.mean("onnxruntime") == pytest.approx(4.0)
-    assert found.mean("tract") == pytest.approx(2.0)
+def test_means_are_geometric_and_over_the_models_that_ran(results_of_all):
+    assert results_of_all.mean("onnxruntime") == pytest.approx(4.0)
+    assert results_of_all.mean("tract") == pytest.approx(2.0)
 
 
-def test_targets_are_compared(found):
-    reached = {what: good for what, _, _, good in found.rows[0].target_results()}
+def test_targets_are_compared(results_of_all):
+    reached = {what: good for what, _, _, good in results_of_all.rows[0].target_results()}
     assert reached == {"onnxruntime": True, "tract": False, "roofline": False}
 
 
-def test_missed_targets_are_listed(found):
-    lines = list(report.missed_targets(found))
+def test_missed_targets_are_listed(results_of_all):
+    lines = list(report.missed_targets(results_of_all))
     assert "net, 4 against tract: 2.00 instead of 3" in lines
     assert any("p99.9 of tract is 0.25 (0.25..0.25) times ours" in line for line in lines)
     assert not any("net, 4 against onnxruntime" in line for line in lines)
 
 
-def test_forms_that_are_wrong_are_told(found):
-    assert "net, 4: tract, pulsed by tract: wrong, off by 1.0e+00" in list(report.left_out(found))
+def test_forms_that_are_wrong_are_told(results_of_all):
+    assert "net, 4: tract, pulsed by tract: wrong, off by 1.0e+00" in list(report.left_out(results_of_all))
 
 
-def test_json_and_back(found, tmp_path):
-    found.write(tmp_path / "out.json")
-    assert docs.page(results.Results.read(tmp_path / "out.json")) == docs.page(found)
+def test_json_and_back(results_of_all, tmp_path):
+    results_of_all.write(tmp_path / "out.json")
+    assert docs.page(results.Results.read(tmp_path / "out.json")) == docs.page(results_of_all)
 
 
-def test_the_page_has_all_figures(found):
-    text = docs.page(found)
-    assert str(found.host) in text
+def test_the_page_has_all_figures(results_of_all):
+    text = docs.page(results_of_all)
+    assert str(results_of_all.host) in text
     assert "| net, 4 | **pulse** | 10.0 | 20.0 | 30.0 | 40.0 | 500.0 |  |  |" in text
     assert (
         "|  | onnxruntime, exported | 80.0 | 160.0 | 240.0 | 320.0 | 4000.0 | 8.00 (7.90..8.10) | 6 |" in text
@@ -93,9 +93,9 @@ def test_the_page_has_all_figures(found):
     assert "| net | pulse | 4 | 32.0 | 8.00 | 16.0 | 2.0 |" in text
 
 
-def test_the_terminal_has_the_tables(found):
+def test_the_terminal_has_the_tables(results_of_all):
     out = io.StringIO()
-    report.show(found, Console(file=out, width=200))
+    report.show(results_of_all, Console(file=out, width=200))
     for words in ("8.00 (7.90..8.10)", "does not stream", "against tract, 2 models: 2.00", "6,666"):
         assert words in out.getvalue()
 
@@ -106,14 +106,14 @@ def test_the_calls_are_timed():
     assert all(row.us > 0 for row in rows) and rows[0].over_us == 0
 
 
-def test_the_picture(found, tmp_path):
+def test_the_picture(results_of_all, tmp_path):
     plot = pytest.importorskip("bench.plot", exc_type=ImportError)
-    plot.draw(found, tmp_path / "out.png")
+    plot.draw(results_of_all, tmp_path / "out.png")
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_summary_names_the_slowest_models(found):
-    assert list(found.summary()) == [
+def test_the_summary_names_the_slowest_models(results_of_all):
+    assert list(results_of_all.summary()) == [
         "geometric mean against onnxruntime, 2 models: 4.00; least 2.00, two",
         "geometric mean against tract, 2 models: 2.00; least 2.00, net",
         "times the roofline: geometric mean 2.00; most 2.00, net",
@@ -140,14 +140,14 @@ def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch):
     assert all(row.least_us > 0 for row in rows)
 
 
-def test_the_picture_of_growth(found, tmp_path):
+def test_the_picture_of_growth(results_of_all, tmp_path):
     plot = pytest.importorskip("bench.plot", exc_type=ImportError)
-    plot.draw_growth(found, tmp_path / "out.svg")
+    plot.draw_growth(results_of_all, tmp_path / "out.svg")
     assert b"roofline" in (tmp_path / "out.svg").read_bytes()
 
 
 def test_lanes_equal_separate_states_and_are_counted():
-    lanes = pytest.importorskip("bench.lanes", exc_type=ImportError)
+    lanes = pytest.importorskip("bench.stream_lanes", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1), rate_hz=100.0)
     machine = Machine(((1 << 14, 100e9),), 40e9)
     rows = list(lanes.lanes_rows(entry, machine, (1, 3), 2))
@@ -179,11 +179,11 @@ def test_power_is_read_from_counters_that_begin_again(tmp_path):
     assert len(power.counters(tmp_path)) == 1
 
 
-def test_streams_a_watt(found):
-    (row,) = found.lanes
+def test_streams_a_watt(results_of_all):
+    (row,) = results_of_all.lanes
     assert row.streams_per_watt is None
-    assert [line[-1] for line in report.lanes_lines(found.lanes)] == ["unknown"]
-    told = replace(found, lanes=[replace(row, watts=60.6)])
+    assert [line[-1] for line in report.lanes_lines(results_of_all.lanes)] == ["unknown"]
+    told = replace(results_of_all, lanes=[replace(row, watts=60.6)])
     assert [line[-1] for line in report.lanes_lines(told.lanes)] == ["110"]
 
 
@@ -195,11 +195,13 @@ def test_an_unknown_model_is_named():
 
 @pytest.mark.slow
 def test_starts_in_processes_of_their_own():
-    first_results = pytest.importorskip("bench.first_results", exc_type=ImportError)
+    start_times = pytest.importorskip("bench.start_times", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1))
-    found = {row.runtime: row for row in first_results.starts([entry], cold=False, rounds=1)}
-    assert {"pulse, model file, kernels carried", "pulse, model file, kernels compiled before"} & set(found)
-    assert {name for name in found if "model file" not in name} == {
+    results_of_all = {row.runtime: row for row in start_times.starts([entry], cold=False, rounds=1)}
+    assert {"pulse, model file, kernels carried", "pulse, model file, kernels compiled before"} & set(
+        results_of_all
+    )
+    assert {name for name in results_of_all if "model file" not in name} == {
         "numpy alone",
         "pulse run",
         "pulse, program file",
@@ -208,4 +210,4 @@ def test_starts_in_processes_of_their_own():
         "onnxruntime, exported",
         "tract, exported",
     }
-    assert all(row.seconds > 0 and row.cpu_s > 0 for row in found.values())
+    assert all(row.seconds > 0 and row.cpu_s > 0 for row in results_of_all.values())

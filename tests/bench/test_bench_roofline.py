@@ -6,7 +6,7 @@ import pytest
 import pulse
 from bench import roofline
 from bench.models.gru import gru
-from pulse.jit.pointer import operand
+from pulse.jit.rows.pointer import operand
 
 
 def test_the_kernels_add_and_multiply():

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.shared import shared
+from tests.shared import shared_path
 
 sound = pytest.importorskip("bench.sound", exc_type=ImportError)
 
@@ -14,7 +14,7 @@ sound = pytest.importorskip("bench.sound", exc_type=ImportError)
 @pytest.mark.parametrize("contest", sound.CONTESTS, ids=lambda contest: contest.recipe)
 def test_each_chain(contest: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The authors' loops, ours and the exported file give what the author recorded."""
-    sound.main([contest.recipe, "--models", str(shared("models")), "--rounds", "1", "--steps", "5"])
+    sound.main([contest.recipe, "--models", str(shared_path("models")), "--rounds", "1", "--steps", "5"])
     rows = capsys.readouterr().out.splitlines()
     assert any(row.startswith(f"| {contest.recipe} | **pulse**") for row in rows)
     assert len([row for row in rows if "onnxruntime" in row and "(" in row]) >= 2

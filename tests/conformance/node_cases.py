@@ -65,13 +65,13 @@ def stored_case(folder: Path, rtol: float = 1e-3, atol: float = 1e-7) -> NodeCas
     """A case from its folder: a model and, for each data set, a file for each input and output."""
     model = onnx.load(folder / "model.onnx")
     data_sets = [
-        (_stored(data, "input", model.graph.input), _stored(data, "output", model.graph.output))
+        (tensors_of(data, "input", model.graph.input), tensors_of(data, "output", model.graph.output))
         for data in sorted(folder.glob("test_data_set_*"))
     ]
     return NodeCase(folder.name, model, data_sets, rtol, atol)
 
 
-def _stored(folder: Path, kind: str, declared: Sequence[onnx.ValueInfoProto]) -> list[Any]:
+def tensors_of(folder: Path, kind: str, declared: Sequence[onnx.ValueInfoProto]) -> list[Any]:
     """Tensors unchanged; the bytes of other types, which are skipped."""
     files = [folder / f"{kind}_{number}.pb" for number in range(len(declared))]
     return [

@@ -45,7 +45,7 @@ def outcomes() -> tuple[Outcome, ...]:
     return tuple(outcome(case) for case in node_cases())
 
 
-def failed(found: Iterable[Outcome]) -> list[Outcome]:
+def failures(found: Iterable[Outcome]) -> list[Outcome]:
     """The cases that neither pass nor have a reason."""
     return [one for one in found if one.status not in ("passed", "skipped")]
 

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from tests.conformance.node_cases import stored_case
-from tests.conformance.node_outcomes import failed, outcome
+from tests.conformance.node_outcomes import failures, outcome
 from tests.tables.node_cases import totals
 
 if __name__ == "__main__":
     found = [outcome(stored_case(path.parent)) for path in sorted(Path(sys.argv[1]).glob("*/model.onnx"))]
-    print(totals(found), *failed(found), sep="\n")
+    print(totals(found), *failures(found), sep="\n")

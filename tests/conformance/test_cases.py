@@ -15,7 +15,7 @@ from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
-from tests.shared import ROOT, shared
+from tests.shared import ROOT, shared_path
 
 
 @cache
@@ -31,9 +31,9 @@ def chosen(what: str) -> list[Any]:
     return found or [pytest.param(None, id="missing")]
 
 
-def loaded(case: dict[str, Any] | None) -> tuple[Path, TypedModel]:
+def load_case(case: dict[str, Any] | None) -> tuple[Path, TypedModel]:
     """The model of a case; skips where the shared material is missing."""
-    folder = shared("cases")
+    folder = shared_path("cases")
     assert case is not None
     path = folder / case["file"]
     return path, pulse.load(path).analyse()
@@ -72,7 +72,7 @@ def feeds_of(case: dict[str, Any], length: int) -> dict[str, Any]:
 @pytest.mark.parametrize("case", chosen("match"))
 def test_streamed_equals_offline(case: dict[str, Any] | None) -> None:
     """Every length, every frame, both backends, the padding of the last pulse NaN; onnxruntime equals our oracle."""
-    path, typed = loaded(case)
+    path, typed = load_case(case)
     assert case is not None
     model = typed.declutter().pulsify(pulse=case["pulse"])
     most = case["expect"].get("delay_at_most")
@@ -91,7 +91,7 @@ def test_streamed_equals_offline(case: dict[str, Any] | None) -> None:
 @pytest.mark.parametrize("case", chosen("refuse"))
 def test_refused_by_name(case: dict[str, Any] | None) -> None:
     """The error names the node that cannot stream, or says what is missing."""
-    _, typed = loaded(case)
+    _, typed = load_case(case)
     assert case is not None
     with pytest.raises(PulseError) as caught:
         typed.declutter().pulsify(pulse=case["pulse"])
@@ -102,5 +102,5 @@ def test_refused_by_name(case: dict[str, Any] | None) -> None:
 
 def test_the_count_of_cases() -> None:
     """The coverage never shrinks."""
-    shared("cases")
+    shared_path("cases")
     assert len(manifest()) >= 170

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.command import pulse
 
 PULSES = (1, 2, 4, 8, 10, 16)
@@ -25,8 +25,8 @@ CHECKS = [
 ]
 
 
-def checked(name: str, frames: int, options: tuple[str, ...]) -> None:
-    path = shared("models") / f"{name}.onnx"
+def check_command(name: str, frames: int, options: tuple[str, ...]) -> None:
+    path = shared_path("models") / f"{name}.onnx"
     proof = json.loads(pulse("check", path, "--pulse", frames, *options, "--json").stdout)["proof"]
     assert proof["outcome"] == "equal" and proof["share"] <= 1
     assert all(output["proved"] for output in proof["outputs"])
@@ -39,10 +39,10 @@ def checked(name: str, frames: int, options: tuple[str, ...]) -> None:
 
 def test_one_that_was_a_false_alarm() -> None:
     """Values of its caches reach thousands, elements near zero are sums of these."""
-    checked("fireredvad_stream", 8, VAD)
+    check_command("fireredvad_stream", 8, VAD)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "frames", "options"), CHECKS)
 def test_every_model(name: str, frames: int, options: tuple[str, ...]) -> None:
-    checked(name, frames, options)
+    check_command(name, frames, options)

@@ -16,8 +16,8 @@ from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
-from tests.pulse.onnx.write.streams import notes_of, reopened
-from tests.shared import ROOT, shared
+from tests.pulse.onnx.write.streams import notes_of, reopen
+from tests.shared import ROOT, shared_path
 
 CLOSE = 1e-5
 """Relative to the largest value of an output."""
@@ -58,16 +58,18 @@ def network() -> tuple[TypedModel, dict[str, Array]]:
 def gtcrn() -> tuple[TypedModel, dict[str, Array]]:
     mix = spectrum(512, 257, FRAMES)
     parts = np.stack([mix.real.T, mix.imag.T], -1)[None].astype(np.float32)
-    return pulse.load(shared("models") / "gtcrn_offline.onnx").analyse(), {"mix": parts}
+    return pulse.load(shared_path("models") / "gtcrn_offline.onnx").analyse(), {"mix": parts}
 
 
 def fireredvad() -> tuple[TypedModel, dict[str, Array]]:
-    path = shared("models") / "fireredvad_stream.onnx"
+    path = shared_path("models") / "fireredvad_stream.onnx"
     return pulse.load(path, inputs={"feat": "1,T,80,f32"}).analyse(), {"feat": bands(FRAMES, 80)[None]}
 
 
 def swift_f0() -> tuple[TypedModel, dict[str, Array]]:
-    return pulse.load(shared("models") / "swift_f0.onnx").analyse(), {"input_audio": speech()[None, :40_011]}
+    return pulse.load(shared_path("models") / "swift_f0.onnx").analyse(), {
+        "input_audio": speech()[None, :40_011]
+    }
 
 
 def assert_same(got: dict[str, Array], wanted: dict[str, Array]) -> None:
@@ -101,7 +103,7 @@ def test_a_runtime_equals_our_session(
     program: Program = RuntimeProgram(pulsed, proto)
     assert program.backend.startswith("onnxruntime")
     assert_same(stream_whole(program, feeds), wanted)
-    assert_same(stream_whole(reopened(proto).compile(), feeds), wanted)
+    assert_same(stream_whole(reopen(proto).compile(), feeds), wanted)
 
 
 def test_a_causal_model_needs_no_time() -> None:

@@ -7,14 +7,17 @@ import pulse
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
-from tests.shared import shared
+from tests.shared import shared_path
 
 ort = pytest.importorskip("onnxruntime")
 
 
 @pytest.mark.parametrize("pulse_frames", [1, 8, 10])
 def test_streamed_equals_offline_and_the_twin(pulse_frames: int) -> None:
-    path, twin = shared("models/fireredvad_stream.onnx"), shared("models/fireredvad_stream_cached.onnx")
+    path, twin = (
+        shared_path("models/fireredvad_stream.onnx"),
+        shared_path("models/fireredvad_stream_cached.onnx"),
+    )
     typed = pulse.load(path, inputs={"feat": "1,T,80,f32"}).analyse()
     model = typed.declutter().pulsify(pulse=pulse_frames)
     assert all(port.delay == 0 for port in model.outputs)

@@ -11,7 +11,7 @@ from pulse.models import PulsedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
 from tests.agreement import Expected
-from tests.shared import shared
+from tests.shared import shared_path
 
 FRAMES = 45
 CLOSE = 1e-5
@@ -22,7 +22,7 @@ def session(name: str) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(shared("models") / name), options)
+    return onnxruntime.InferenceSession(str(shared_path("models") / name), options)
 
 
 @cache
@@ -36,26 +36,28 @@ def sound() -> np.ndarray:
 
 @cache
 def offline() -> Expected:
-    return Expected(pulse.load(shared("models") / "gtcrn_offline.onnx").analyse(), {"mix": sound()})
+    return Expected(pulse.load(shared_path("models") / "gtcrn_offline.onnx").analyse(), {"mix": sound()})
 
 
 @cache
-def pulsed(frames: int) -> PulsedModel:
-    return pulse.load(shared("models") / "gtcrn_offline.onnx").analyse().declutter().pulsify(pulse=frames)
+def pulsed_model(frames: int) -> PulsedModel:
+    return (
+        pulse.load(shared_path("models") / "gtcrn_offline.onnx").analyse().declutter().pulsify(pulse=frames)
+    )
 
 
-def streamed(frames: int, backend: str) -> np.ndarray:
-    return run_whole(compile_model(pulsed(frames), backend).spawn(), {"mix": sound()}, np.nan)[0]["enh"]
+def streamed_mix(frames: int, backend: str) -> np.ndarray:
+    return run_whole(compile_model(pulsed_model(frames), backend).spawn(), {"mix": sound()}, np.nan)[0]["enh"]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("frames", [1, 4])
 def test_streamed_equals_offline(frames: int, backend: str) -> None:
     (wanted,) = session("gtcrn_offline.onnx").run(None, {"mix": sound()})
-    assert pulsed(frames).outputs[0].delay == 0
+    assert pulsed_model(frames).outputs[0].delay == 0
     expected = offline()
     expected.require_near({"enh": wanted}, "onnxruntime")
-    expected.require({"enh": streamed(frames, backend)}, backend)
+    expected.require({"enh": streamed_mix(frames, backend)}, backend)
 
 
 def test_streamed_equals_the_authors_streaming_twin() -> None:
@@ -68,4 +70,4 @@ def test_streamed_equals_the_authors_streaming_twin() -> None:
         enhanced, *after = twin.run(None, {"mix": sound()[:, :, frame : frame + 1], **caches})
         caches = dict(zip(caches, after, strict=True))
         frames.append(enhanced)
-    np.testing.assert_allclose(streamed(1, "numba"), np.concatenate(frames, 2), rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(streamed_mix(1, "numba"), np.concatenate(frames, 2), rtol=0, atol=CLOSE)

@@ -13,7 +13,7 @@ from pulse.facts import Array
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
-from tests.shared import shared
+from tests.shared import shared_path
 
 
 def offline(name: str) -> Any:
@@ -21,14 +21,16 @@ def offline(name: str) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(shared("models") / name), options)
+    session = onnxruntime.InferenceSession(str(shared_path("models") / name), options)
     names = [output.name for output in session.get_outputs()]
     return lambda feeds: dict(zip(names, session.run(None, feeds)))
 
 
 def speech(frames: int | None = None) -> Array:
     """Noisy speech [1, frames], 16 kHz."""
-    return soundfile.read(shared("audio") / "noisy_speech_16k.wav", frames or -1, dtype="float32")[0][None]
+    return soundfile.read(shared_path("audio") / "noisy_speech_16k.wav", frames or -1, dtype="float32")[0][
+        None
+    ]
 
 
 def noise(frames: int) -> Array:
@@ -40,7 +42,7 @@ def noise(frames: int) -> Array:
 def test_swift_f0(frames: int) -> None:
     """Pitch from raw sound: STFT, five convolutions that look ahead, a search over pitches."""
     reference = offline("swift_f0.onnx")
-    typed = pulse.load(shared("models") / "swift_f0.onnx").analyse()
+    typed = pulse.load(shared_path("models") / "swift_f0.onnx").analyse()
     model = typed.declutter().pulsify(pulse=frames)
     for port in model.outputs:
         assert (port.delay, port.rate) == (12, pytest.approx(1 / 256))
@@ -58,6 +60,6 @@ def test_swift_f0(frames: int) -> None:
 
 def test_swift_f0_needs_whole_hops() -> None:
     """The hop of its STFT is 256 samples: other pulses are refused by the node, with those that suit."""
-    typed = pulse.load(shared("models") / "swift_f0.onnx").analyse().declutter()
+    typed = pulse.load(shared_path("models") / "swift_f0.onnx").analyse().declutter()
     with pytest.raises(PulsifyError, match=r"STFT.*pulse 500 .* not a multiple of 256: use 256 or 512"):
         typed.pulsify(pulse=500)

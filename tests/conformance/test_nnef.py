@@ -12,7 +12,7 @@ import pulse
 from pulse.errors import PulseError, WriteError
 from pulse.runtimes.nnef_check import check, check_offline
 from pulse.runtimes.tract import has_tract
-from tests.shared import shared
+from tests.shared import shared_path
 
 pytestmark = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
 UNABLE = frozenset({"refused", "WRONG", "crash", "runtime_error", "load_refused"})
@@ -20,7 +20,7 @@ UNABLE = frozenset({"refused", "WRONG", "crash", "runtime_error", "load_refused"
 
 
 def manifest() -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = json.loads((shared("cases") / "manifest.json").read_text())
+    found: list[Mapping[str, Any]] = json.loads((shared_path("cases") / "manifest.json").read_text())
     return found
 
 
@@ -31,7 +31,7 @@ def specs(case: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def streamed(case: Mapping[str, Any], folder: Path) -> str:
+def outcome_in_pulses(case: Mapping[str, Any], folder: Path) -> str:
     """How a case ended: refused before pulses, refused as NNEF, or equal in tract."""
     model = pulse.load(folder / case["file"], inputs=specs(case))
     try:
@@ -50,11 +50,11 @@ def streamed(case: Mapping[str, Any], folder: Path) -> str:
 
 def run(step: int) -> tuple[Counter[str], int]:
     """Every ``step``-th case; and how many are equal that tract's own pulses cannot do."""
-    folder = shared("cases")
+    folder = shared_path("cases")
     found: Counter[str] = Counter()
     beyond = 0
     for case in manifest()[::step]:
-        ended = streamed(case, folder)
+        ended = outcome_in_pulses(case, folder)
         found[ended] += 1
         beyond += ended == "equal" and case["tract_0_23_9"] in UNABLE
     return found, beyond
@@ -76,7 +76,7 @@ def test_all_cases_stream_in_tract() -> None:
 
 @pytest.mark.slow
 def test_all_cases_offline_in_tract() -> None:
-    folder, found = shared("cases"), Counter[str]()
+    folder, found = shared_path("cases"), Counter[str]()
     for case in manifest():
         typed = pulse.load(folder / case["file"], inputs=specs(case)).analyse().declutter()
         try:
@@ -98,7 +98,7 @@ def test_all_cases_offline_in_tract() -> None:
 @pytest.mark.slow
 def test_gtcrn_streams_in_tract() -> None:
     """Tract's own pulses refuse it."""
-    typed = pulse.load(shared("models") / "gtcrn_offline.onnx").analyse()
+    typed = pulse.load(shared_path("models") / "gtcrn_offline.onnx").analyse()
     pulsed = typed.declutter().pulsify(pulse=1)
     report = check(pulsed.to_nnef(), pulsed, typed, lengths=[12])
     assert report.equal, report.verdict

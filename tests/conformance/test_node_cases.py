@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from tests.conformance.node_cases import as_array, node_cases
-from tests.conformance.node_outcomes import Outcome, attempt, failed, outcomes, run
+from tests.conformance.node_outcomes import Outcome, attempt, failures, outcomes, run
 from tests.conformance.node_skips import MUST, ROUNDED
 
 CASES_OF = (1, 22)
@@ -17,19 +17,19 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def told(found: list[Outcome]) -> str:
+def lines_of(found: list[Outcome]) -> str:
     return "\n".join(map(str, found))
 
 
 @pytest.mark.parametrize("operator", MUST)
 def test_plain_cases_of_an_operator_that_must_run(operator: str) -> None:
     found = [one for one in outcomes() if one.must and one.case.operator == operator]
-    assert not failed(found), told(failed(found))
+    assert not failures(found), lines_of(failures(found))
     assert any(one.status == "passed" for one in found)
 
 
 def test_every_case_runs_or_has_a_reason() -> None:
-    assert not failed(outcomes()), told(failed(outcomes()))
+    assert not failures(outcomes()), lines_of(failures(outcomes()))
 
 
 def test_no_reason_hides_a_case_that_passes() -> None:

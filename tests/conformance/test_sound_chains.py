@@ -10,7 +10,7 @@ import pulse
 from pulse import Stage, TypedModel, chain, front
 from pulse.program.whole import stream_whole
 from streaming import Session
-from tests.shared import shared
+from tests.shared import shared_path
 
 SCALED = 1e-4
 """How far a sample may be off, as a part of the largest."""
@@ -46,7 +46,7 @@ def fireredvad(models: Path) -> TypedModel:
     """Kaldi's filter bank, normalised by the file of its author, probabilities."""
     return chain(
         front.kaldi_fbank(),
-        front.cmvn(path=shared("sound") / "cmvn.ark"),
+        front.cmvn(path=shared_path("sound") / "cmvn.ark"),
         models / "fireredvad_stream.onnx",
         outputs=["probs"],
     )
@@ -69,8 +69,8 @@ def near(got: np.ndarray, wanted: np.ndarray) -> None:
 @pytest.mark.parametrize("name", CHAINS)
 def test_the_authors_chain(name: str) -> None:
     """Offline on a part, as a stream of pulses, as a session in random blocks, and as one file read back."""
-    stored = np.load(shared("sound") / f"{name}.npz")
-    model = CHAINS[name](shared("models"))
+    stored = np.load(shared_path("sound") / f"{name}.npz")
+    model = CHAINS[name](shared_path("models"))
     x, wanted = stored["in"].astype(np.float32)[None], stored["out"]
     pulsed = model.declutter().pulsify()
     (port,) = pulsed.outputs

@@ -14,7 +14,7 @@ from pulse.program.whole import stream_whole
 from pulse.tolerance import Reference
 from streaming.session import Session
 from tests.pulse.chunks import models
-from tests.shared import shared
+from tests.shared import shared_path
 
 CHUNKS = 200
 FEW = 25
@@ -25,7 +25,7 @@ HOP = 256
 
 def speech() -> Array:
     """Noisy speech [samples], 16 kHz."""
-    return soundfile.read(shared("audio") / "noisy_speech_16k.wav", dtype="float32")[0]
+    return soundfile.read(shared_path("audio") / "noisy_speech_16k.wav", dtype="float32")[0]
 
 
 def sound(frames: int) -> Callable[[], Array]:
@@ -91,7 +91,7 @@ def author(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(shared("models") / f"{file}.onnx"), options)
+    session = onnxruntime.InferenceSession(str(shared_path("models") / f"{file}.onnx"), options)
     names = [output.name for output in session.get_outputs()]
     shapes = {entry.name: entry.shape for entry in session.get_inputs()}
     held = {
@@ -121,7 +121,7 @@ def test_chunk_by_chunk(
     more: dict[str, Any],
 ) -> None:
     """Every output of each of 200 chunks as onnxruntime has it; the first ones as the author's loop in f64."""
-    path, x = shared("models") / f"{file}.onnx", make()
+    path, x = shared_path("models") / f"{file}.onnx", make()
     program = models.stream(path, frames, **told)
     assert program.model.chunks is not None
     states = {pair.input: pair.output for pair in program.model.chunks.pairs}
@@ -142,7 +142,7 @@ def test_chunk_by_chunk(
 
 def test_sessions_take_blocks_of_any_size() -> None:
     """Silero on the whole sound, pushed as it comes: a probability for every 512 samples, the last ones included."""
-    program = models.stream(shared("models") / "silero_vad_16k_static.onnx", context={"input": 64})
+    program = models.stream(shared_path("models") / "silero_vad_16k_static.onnx", context={"input": 64})
     x, rng = speech()[None], np.random.default_rng(0)
     session, at = Session(program), 0
     parts: list[Array] = []
@@ -153,7 +153,7 @@ def test_sessions_take_blocks_of_any_size() -> None:
     parts.append(session.flush()["output"])
     got = np.concatenate(parts, 1)
     padded = np.pad(x, ((0, 0), (64, -x.shape[1] % 512)))
-    reference = onnxruntime.InferenceSession(str(shared("models") / "silero_vad_16k_static.onnx"))
+    reference = onnxruntime.InferenceSession(str(shared_path("models") / "silero_vad_16k_static.onnx"))
     held, wanted = np.zeros((2, 1, 128), np.float32), []
     for start in range(0, padded.shape[1] - 64, 512):
         out, held = reference.run(None, {"input": padded[:, start : start + 576], "state": held})

@@ -3,7 +3,7 @@
 import onnx
 import pytest
 
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.tables.documents import DOCUMENTS, FOLDER
 
 OF_ONNX = ("operators", "node_cases")
@@ -12,7 +12,7 @@ OF_ONNX = ("operators", "node_cases")
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_document_is_up_to_date(name: str) -> None:
     if name == "models":
-        shared("models")
+        shared_path("models")
     written = (FOLDER / f"{name}.md").read_text()
     if name in OF_ONNX and f"onnx {onnx.__version__}" not in written.replace("\n", " "):
         pytest.skip(f"docs/{name}.md tells of another onnx than the installed {onnx.__version__}")

@@ -12,7 +12,7 @@ import pytest
 import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
-from tests.shared import ROOT, shared
+from tests.shared import ROOT, shared_path
 
 FOLDER = ROOT / "tensorflow"
 CLOSE = 1e-5
@@ -31,7 +31,7 @@ WHOLE = {
 
 
 def graph(name: str) -> Path:
-    return shared("tensorflow") / f"{name}.pb"
+    return shared_path("tensorflow") / f"{name}.pb"
 
 
 def close(found: Array, expected: Array) -> None:
@@ -78,7 +78,7 @@ def test_a_graph_that_cannot_stream_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["kws_DS_CNN_S", "kws_GRU_S"])
 def test_speech_commands(name: str) -> None:
     """Spectrum and cepstrum are in the file, behind a decoder of sound files, whose outputs are the inputs."""
-    stored = np.load(shared("tensorflow") / f"{name}.npz")
+    stored = np.load(shared_path("tensorflow") / f"{name}.npz")
     given = {f"{SOUND}:1": int(stored["in/sample_rate"])}
     typed = pulse.load(graph(name), constants=given).model.analyse()
     outputs = ["AudioSpectrogram", "Mfcc", "labels_softmax"]
@@ -102,7 +102,7 @@ def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:
 
 
 def seed_values(scope: str, names: tuple[str, ...]) -> list[int]:
-    model = pulse.tensorflow.load(shared("tensorflow") / "seed_variable_example.unfrozen.pb")
+    model = pulse.tensorflow.load(shared_path("tensorflow") / "seed_variable_example.unfrozen.pb")
     session = model.session()
     session.run((), targets=[f"{scope}/init"])
     return [int(session.run(f"{scope}/{name}")) for name in names]
@@ -116,7 +116,7 @@ def test_the_example_of_variables() -> None:
 
 
 def test_a_step_with_a_variable() -> None:
-    stored = np.load(shared("tensorflow") / "tf1_stateful_step.npz")
+    stored = np.load(shared_path("tensorflow") / "tf1_stateful_step.npz")
     axes = {"input": 0, "output": 0}
     state = pulse.stream(
         pulse.load(graph("tf1_stateful_step"), chunking=pulse.Chunking(axes=axes, initial={"state": 0}))
@@ -129,8 +129,8 @@ def test_a_step_with_a_variable() -> None:
 
 
 def dtln() -> tuple[Path, Any]:
-    folder = shared("tensorflow") / "dtln_saved_model"
-    return folder, np.load(shared("tensorflow") / "dtln_savedmodel_ref.npz")
+    folder = shared_path("tensorflow") / "dtln_saved_model"
+    return folder, np.load(shared_path("tensorflow") / "dtln_savedmodel_ref.npz")
 
 
 def test_dtln_streams_from_its_saved_model() -> None:
@@ -148,5 +148,5 @@ def test_dtln_in_a_session() -> None:
 
 
 def test_every_graph_is_tried() -> None:
-    shared("tensorflow")
+    shared_path("tensorflow")
     assert len(GRAPHS) >= 17

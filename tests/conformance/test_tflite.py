@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from pulse.facts import Array
-from tests.shared import shared
+from tests.shared import shared_path
 
 CALLS = 24
 FLOATS = 1e-5
@@ -15,9 +15,9 @@ STREAMED = ("dtln_1", "dtln_2", "dtln_quant_1", "okay_nabu_v2", "vad_v2")
 TWINS = {"hey_mycroft": "tflite/hey_mycroft.onnx", "dtln_1": "models/dtln_1.onnx"}
 
 
-def stored(name: str, side: str) -> list[list[Array]]:
+def stored_calls(name: str, side: str) -> list[list[Array]]:
     """What LiteRT took or gave in each call, in the order of the names."""
-    arrays = np.load(shared("tflite") / f"{name}.npz")
+    arrays = np.load(shared_path("tflite") / f"{name}.npz")
     names = sorted(key.split("/", 1)[1] for key in arrays.files if key.startswith(f"0/{side}/"))
     return [[arrays[f"{call}/{key}"] for key in names] for call in range(CALLS)]
 
@@ -31,11 +31,11 @@ def check(got: Array, wanted: Array) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_call_equals_litert(name: str) -> None:
-    model = pulse.load(shared("tflite") / f"{name}.tflite").model
+    model = pulse.load(shared_path("tflite") / f"{name}.tflite").model
     typed = model.analyse()
     states = {variable.input: variable.initial for variable in model.variables}
     fed = [each for each in typed.inputs if each not in states]
-    for inputs, outputs in zip(stored(name, "in"), stored(name, "out"), strict=True):
+    for inputs, outputs in zip(stored_calls(name, "in"), stored_calls(name, "out"), strict=True):
         got = typed.run({**dict(zip(sorted(fed), inputs, strict=True)), **states})
         states = {variable.input: got[variable.output] for variable in model.variables}
         kept = sorted(set(got) - {variable.output for variable in model.variables})
@@ -45,24 +45,24 @@ def test_each_call_equals_litert(name: str) -> None:
 
 @pytest.mark.parametrize("name", STREAMED)
 def test_the_stream_equals_litert(name: str) -> None:
-    state = pulse.stream(shared("tflite") / f"{name}.tflite").spawn()
-    for inputs, outputs in zip(stored(name, "in"), stored(name, "out"), strict=True):
+    state = pulse.stream(shared_path("tflite") / f"{name}.tflite").spawn()
+    for inputs, outputs in zip(stored_calls(name, "in"), stored_calls(name, "out"), strict=True):
         check(next(iter(state.step(inputs[0]).values())), outputs[0])
 
 
 @pytest.mark.slow  # the stream of each equals LiteRT's above
 @pytest.mark.parametrize("name", STREAMED)
 def test_the_stream_is_proved(name: str) -> None:
-    pulse.verify(shared("tflite") / f"{name}.tflite").require()
+    pulse.verify(shared_path("tflite") / f"{name}.tflite").require()
 
 
 @pytest.mark.parametrize("name", TWINS)
 def test_equals_the_onnx_model(name: str) -> None:
-    ours = pulse.load(shared("tflite") / f"{name}.tflite").model.analyse()
-    twin_path = shared(TWINS[name])
+    ours = pulse.load(shared_path("tflite") / f"{name}.tflite").model.analyse()
+    twin_path = shared_path(TWINS[name])
     one = dict.fromkeys(pulse.load(twin_path).model.inputs, "1,29,13") if name == "hey_mycroft" else None
     twin = pulse.load(twin_path, inputs=one).model.analyse()
-    for inputs in stored(name, "in"):
+    for inputs in stored_calls(name, "in"):
         got = ours.run(dict(zip(ours.inputs, inputs, strict=True)))
         wanted = twin.run(dict(zip(twin.inputs, inputs, strict=True)))
         for each, other in zip(got.values(), wanted.values(), strict=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.demos.scripts import run
-from tests.shared import shared
+from tests.shared import shared_path
 
 
 def test_denoise_blocks(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_gtcrn_by_hand_equals_its_file() -> None:
     from demos.gtcrn_by_hand import Weights, gtcrn
     from tests.agreement import Expected
 
-    path = shared("models") / "gtcrn_offline.onnx"
+    path = shared_path("models") / "gtcrn_offline.onnx"
     sound = np.random.default_rng(1).standard_normal((1, 257, 30, 2)).astype(np.float32)
     expected = Expected(pulse.load(path).analyse(), {"mix": sound})
     model = gtcrn(Weights(str(path))).analyse()

@@ -16,7 +16,7 @@ from pulse.onnx import registry
 from pulse.support import plugins
 from streaming import Session
 from tests.conformance.node_cases import node_cases
-from tests.conformance.node_outcomes import attempt, failed
+from tests.conformance.node_outcomes import attempt, failures
 from tests.conformance.node_skips import PLUGIN
 from tests.pulse.cases.build import Feeds, floats, model, node, rng
 
@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parents[2] / "demos" / "image_operators"
 
 
 @pytest.fixture(autouse=True)
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The plugin beside what else is installed, for one test."""
     project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
     info = tmp_path / "pulse_images-0.1.0.dist-info"
@@ -46,7 +46,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 def test_node_cases(operator: str) -> None:
     found = [attempt(case) for case in node_cases() if case.operator == operator]
     assert found
-    assert not failed(found), "\n".join(map(str, failed(found)))
+    assert not failures(found), "\n".join(map(str, failures(found)))
 
 
 def test_without_the_plugin_the_operator_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_without_the_plugin_the_operator_is_unknown(monkeypatch: pytest.MonkeyPa
         pulse.load(model([node("Det", "x")], {"x": x})).analyse()
 
 
-def streamed(typed: TypedModel, feeds: Feeds, backend: str) -> np.ndarray:
+def streamed_output(typed: TypedModel, feeds: Feeds, backend: str) -> np.ndarray:
     """The one output, frames on the last axis."""
     session = Session(typed.declutter().pulsify(pulse=4).compile(backend=backend))
     parts = [session.push(feeds), session.flush()]
@@ -74,7 +74,7 @@ def loss(reduction: str, **attributes: int) -> tuple[ModelProto, Feeds]:
 def test_losses_stream(backend: str) -> None:
     source, feeds = loss("none", ignore_index=1)
     typed = pulse.load(source).analyse()
-    np.testing.assert_allclose(streamed(typed, feeds, backend), typed.run(feeds)["y"], 1e-5, 1e-6)
+    np.testing.assert_allclose(streamed_output(typed, feeds, backend), typed.run(feeds)["y"], 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
@@ -87,7 +87,7 @@ def test_classes_of_a_loss(wrong: int, backend: str) -> None:
     with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 4"):
         typed.run(feeds)
     with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 4"):
-        streamed(typed, feeds, backend)
+        streamed_output(typed, feeds, backend)
 
 
 def test_a_grid_that_streams() -> None:

@@ -48,20 +48,20 @@ def noisy() -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def wanted(noisy: np.ndarray) -> np.ndarray:
+def wanted_sound(noisy: np.ndarray) -> np.ndarray:
     """What Python gives."""
     session = Session(open_model(model_path(), ModelOptions()).compile(None, "numba", None))
     pieces = [session.push(noisy[None] / np.float32(32768)), session.flush()]
     return np.concatenate([piece["denoised"] for piece in pieces], 1)[0]
 
 
-def require_same(program: Path, noisy: np.ndarray, wanted: np.ndarray) -> None:
+def require_same(program: Path, noisy: np.ndarray, wanted_sound: np.ndarray) -> None:
     """A program that was compiled gives the sound of Python, of 16 bits."""
     done = subprocess.run([program], input=noisy.tobytes(), capture_output=True)
     assert done.returncode == 0, done.stderr
     got = np.frombuffer(done.stdout, np.int16)
-    assert got.shape == wanted.shape
-    assert np.abs(got - 32767 * wanted.clip(-1, 1)).max() < 1.1
+    assert got.shape == wanted_sound.shape
+    assert np.abs(got - 32767 * wanted_sound.clip(-1, 1)).max() < 1.1
 
 
 def compile_with(*command: str | Path) -> None:
@@ -83,10 +83,10 @@ STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
         ("clang", "-std=c99", "denoise.c"),
     ],
 )
-def test_c(
+def test_programs_in_c_give_what_python_gives(
     library: Path,
     noisy: np.ndarray,
-    wanted: np.ndarray,
+    wanted_sound: np.ndarray,
     tmp_path: Path,
     compiler: str,
     options: str,
@@ -94,28 +94,30 @@ def test_c(
 ) -> None:
     source, archive = ROOT / "demos" / "c" / demo, library / "libdenoise.a"
     compile_with(compiler, options, *STRICT, f"-I{library}", source, archive, "-o", tmp_path / "clean")
-    require_same(tmp_path / "clean", noisy, wanted)
+    require_same(tmp_path / "clean", noisy, wanted_sound)
 
 
-def test_rust(library: Path, noisy: np.ndarray, wanted: np.ndarray, tmp_path: Path) -> None:
+def test_the_program_in_rust_gives_what_python_gives(
+    library: Path, noisy: np.ndarray, wanted_sound: np.ndarray, tmp_path: Path
+) -> None:
     source = ROOT / "demos" / "rust" / "denoise.rs"
     options = ("--edition", "2021", "-O", "-D", "warnings", f"-L{library}")
     compile_with("rustc", *options, source, "-o", tmp_path / "clean")
-    require_same(tmp_path / "clean", noisy, wanted)
+    require_same(tmp_path / "clean", noisy, wanted_sound)
 
 
 def test_cmake_finds_the_library(
-    library: Path, noisy: np.ndarray, wanted: np.ndarray, tmp_path: Path
+    library: Path, noisy: np.ndarray, wanted_sound: np.ndarray, tmp_path: Path
 ) -> None:
     (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(demo=DEMO))
     compile_with("cmake", "-S", tmp_path, "-B", tmp_path / "made", f"-DCMAKE_PREFIX_PATH={library}")
     compile_with("cmake", "--build", tmp_path / "made")
     for name in ("of_archive", "of_shared"):
-        require_same(tmp_path / "made" / name, noisy, wanted)
+        require_same(tmp_path / "made" / name, noisy, wanted_sound)
 
 
 def test_pkg_config_finds_the_library(
-    library: Path, noisy: np.ndarray, wanted: np.ndarray, tmp_path: Path
+    library: Path, noisy: np.ndarray, wanted_sound: np.ndarray, tmp_path: Path
 ) -> None:
     if which("pkg-config") is None:
         pytest.skip("pkg-config is not installed")
@@ -129,4 +131,4 @@ def test_pkg_config_finds_the_library(
     assert found.returncode == 0, found.stderr
     more = (f"-Wl,-rpath,{library}", "-o", tmp_path / "clean")
     compile_with("cc", "-std=c99", DEMO, *found.stdout.split(), *more)
-    require_same(tmp_path / "clean", noisy, wanted)
+    require_same(tmp_path / "clean", noisy, wanted_sound)

@@ -15,8 +15,8 @@ from bench.live.server import jack_server
 from streaming.builtin import model_path, noisy_path, voice_path
 from tests.demos.measurements import assert_measured
 from tests.demos.scripts import ROOT, run
-from tests.live.playing import JACK, demo_command, playing
-from tests.live.servers import found_here, had
+from tests.live.playing import JACK, demo_command, play_sound
+from tests.live.servers import found_here, server_or_skip
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
@@ -99,14 +99,14 @@ def test_the_probe_notices_silence(tmp_path: Path) -> None:
 
 
 def test_the_demos_on_jack() -> None:
-    with had(jack_server()) as server, found_here(server):
-        with playing(
+    with server_or_skip(jack_server()) as server, found_here(server):
+        with play_sound(
             server, *demo_command("latency_probe.py"), "--mic", JACK, "--speaker", JACK, "--seconds", "1"
         ) as demo:
             told, problem = demo.communicate(timeout=60)
         assert demo.returncode == 0, told + problem
         assert_measured(told)
-        with playing(server, *demo_command("voice_meter.py"), "--mic", JACK) as demo:
+        with play_sound(server, *demo_command("voice_meter.py"), "--mic", JACK) as demo:
             assert demo.stdout is not None
             assert any(line.rstrip().endswith("voice") for line in demo.stdout)
             demo.send_signal(signal.SIGINT)

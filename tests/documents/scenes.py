@@ -8,20 +8,20 @@ import numpy as np
 import onnx
 
 import pulse
-from bench.page import recipes
+from bench.recipe_pages import recipes
 from streaming import Session
 from streaming.events import Argmax, Ctc, FrameClock, Segments, Triggers
 from streaming.executor import Executor, Microphone
 from tests.pulse.chunks.models import build, node, noise
 from tests.pulse.tensorflow.graphs import F32, I32, Shape, Sketch, Type
 from tests.pulse.tensorflow.saved import stateful
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.command import tone, write_sound
 
 Scene: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
-def filtered(time: str = "T") -> onnx.ModelProto:
+def filter_model(time: str = "T") -> onnx.ModelProto:
     """Of audio [1, T]: y [1, T], a filter of 5 taps."""
     nodes = [
         node("Unsqueeze", "audio one", "deep"),
@@ -41,7 +41,7 @@ def unknown() -> Mapping[str, Any]:
 
 def sound() -> Mapping[str, Any]:
     """A model of samples, a file, and samples."""
-    onnx.save(filtered(), "model.onnx")
+    onnx.save(filter_model(), "model.onnx")
     write_sound("in.wav", tone(16_000))
     return {"x": noise(1, 1_600)}
 
@@ -62,7 +62,7 @@ def chunks() -> Mapping[str, Any]:
 
 def lanes() -> Mapping[str, Any]:
     """A pulse for each of 64 lanes."""
-    return {"program": pulse.stream(filtered(), pulse=160), "x": noise(64, 1, 160)}
+    return {"program": pulse.stream(filter_model(), pulse=160), "x": noise(64, 1, 160)}
 
 
 def spectral() -> Mapping[str, Any]:
@@ -72,10 +72,10 @@ def spectral() -> Mapping[str, Any]:
     return {}
 
 
-def published() -> Mapping[str, Any]:
+def published_models() -> Mapping[str, Any]:
     """The models of the recipes, and one of those."""
     for name in ("gtcrn_offline.onnx", "dtln_1.onnx", "dtln_2.onnx"):
-        Path(name).symlink_to(shared(f"models/{name}"))
+        Path(name).symlink_to(shared_path(f"models/{name}"))
     Path("gtcrn.toml").write_text(recipes()["gtcrn.toml"])
     return {}
 
@@ -104,13 +104,13 @@ def probabilities() -> Mapping[str, Any]:
 def devices() -> Mapping[str, Any]:
     """Programs, and the file that is heard in place of a microphone."""
     write_sound("heard.wav", tone(16_000))
-    onnx.save(filtered(), "model.onnx")
-    program, other = pulse.stream(filtered(), pulse=160), pulse.stream(filtered(), pulse=160)
+    onnx.save(filter_model(), "model.onnx")
+    program, other = pulse.stream(filter_model(), pulse=160), pulse.stream(filter_model(), pulse=160)
     names = {"program": program, "other": other, "Path": Path, "Executor": Executor}
     return {**names, "Microphone": lambda device: Microphone()}  # whatever the name of the device
 
 
-def embedded() -> Mapping[str, Any]:
+def recipe_to_embed() -> Mapping[str, Any]:
     """A recipe that names the model in which it is."""
     Path("recipe_with_a_dot.toml").write_text(recipes()["gtcrn.toml"].replace("gtcrn_offline.onnx", "."))
     return {}
@@ -167,12 +167,12 @@ def own_operator() -> Mapping[str, Any]:
     return {"np": np, "session": pulse.tensorflow.load(sketch.data).session()}
 
 
-def nothing() -> Mapping[str, Any]:
+def no_names() -> Mapping[str, Any]:
     """The names that earlier blocks have defined."""
     return {}
 
 
-def compiled() -> Mapping[str, Any]:
+def model_and_package() -> Mapping[str, Any]:
     """A model in a file, and the package."""
     return {**sound(), "pulse": pulse}
 
@@ -186,20 +186,20 @@ def matrix() -> Mapping[str, Any]:
 
 SCENES: Mapping[str, tuple[Scene, ...]] = {
     "README.md": (sound,),
-    "docs/aidge.md": (nothing, nothing, nothing, nothing, nothing, unknown, nothing, nothing),
-    "docs/chains.md": (published, nothing),
+    "docs/aidge.md": (no_names, no_names, no_names, no_names, no_names, unknown, no_names, no_names),
+    "docs/chains.md": (published_models, no_names),
     "docs/copies.md": (sound,),
-    "docs/events.md": (probabilities, nothing, nothing, nothing),
-    "docs/front.md": (nothing, nothing),
-    "docs/kernels.md": (compiled,),
-    "docs/live.md": (devices, nothing),
+    "docs/events.md": (probabilities, no_names, no_names, no_names),
+    "docs/front.md": (no_names, no_names),
+    "docs/kernels.md": (model_and_package,),
+    "docs/live.md": (devices, no_names),
     "docs/programs.md": (lambda: {**sound(), "Session": Session},),
-    "docs/proof.md": (compiled,),
+    "docs/proof.md": (model_and_package,),
     "docs/quantisation.md": (matrix,),
-    "docs/recipes.md": (lambda: {**published(), "pulse": pulse}, embedded),
+    "docs/recipes.md": (lambda: {**published_models(), "pulse": pulse}, recipe_to_embed),
     "docs/sound.md": (two_sounds,),
-    "docs/tour.md": (chunks, sound, nothing, sound, spectral, lanes),
-    "docs/tensorflow.md": (graphs, spotter, graph_of_x, nothing, own_operator),
+    "docs/tour.md": (chunks, sound, no_names, sound, spectral, lanes),
+    "docs/tensorflow.md": (graphs, spotter, graph_of_x, no_names, own_operator),
 }
 """Page -> what each of its blocks is given; names that it leaves stay for the next."""
 

@@ -18,7 +18,7 @@ from tests.streaming.command import folder as folder
 
 
 @pytest.fixture(autouse=True)
-def heard(monkeypatch: pytest.MonkeyPatch, folder: None) -> None:
+def file_as_device(monkeypatch: pytest.MonkeyPatch, folder: None) -> None:
     """A file in place of the devices."""
 
     def host() -> FileHost:
@@ -28,7 +28,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, folder: None) -> None:
     monkeypatch.setattr("streaming.executor.microphone.default_host", host)
 
 
-def compiled(code: str, name: str) -> CodeType:
+def compile_block(code: str, name: str) -> CodeType:
     """A block, which may await and return values as a notebook does."""
     return compile(code, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
@@ -50,7 +50,7 @@ def test_code_blocks_run(name: str) -> None:
             Path("script.py").write_text(block)
             subprocess.run([sys.executable, "script.py"], check=True, timeout=300)
         else:
-            run(compiled(block, f"{name}, block {place + 1}"), names)
+            run(compile_block(block, f"{name}, block {place + 1}"), names)
 
 
 def test_every_page_with_blocks_is_run() -> None:

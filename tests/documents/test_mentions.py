@@ -68,7 +68,7 @@ TERMS = {
 """Single words of other systems, and of the formulas on the pages."""
 
 
-def expanded(path: str) -> list[str]:
+def expand_braces(path: str) -> list[str]:
     """``a/{b,c}.py`` is two paths."""
     parts = re.split(r"\{([^}]*)\}", path)
     choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
@@ -165,7 +165,10 @@ def test_paths_and_names(page: Page) -> None:
     spans = [span for span in page.spans() if "<" not in span and "…" not in span]
     paths = [span for span in spans if is_path(span)]
     wrong = [
-        path for span in paths for path in expanded(span) if path not in BUILT and not is_found(path, page)
+        path
+        for span in paths
+        for path in expand_braces(span)
+        if path not in BUILT and not is_found(path, page)
     ]
     names = [match[1] for span in spans if span not in paths and (match := DOTTED.fullmatch(span))]
     unknown = [name for name in names if not is_known(name) and not is_file_of_a_user(name)]

@@ -79,11 +79,11 @@ def members() -> dict[str, frozenset[str]]:
                 names = {base.id for base in node.bases if isinstance(base, ast.Name)}
                 bases.setdefault(node.name, set()).update(names)
 
-    def inherited(name: str, below: frozenset[str]) -> frozenset[str]:
+    def inherited_names(name: str, below: frozenset[str]) -> frozenset[str]:
         above = bases.get(name, set()) - below
-        return frozenset(own.get(name, ())).union(*(inherited(base, below | {name}) for base in above))
+        return frozenset(own.get(name, ())).union(*(inherited_names(base, below | {name}) for base in above))
 
-    return {name: inherited(name, frozenset()) for name in own}
+    return {name: inherited_names(name, frozenset()) for name in own}
 
 
 def _members_of(kind: ast.ClassDef) -> Iterator[str]:

@@ -36,7 +36,7 @@ class Built:
         self.constants[name] = value
         return name
 
-    def joined(self, before: int = 0, behind: int = 0) -> None:
+    def join_constants(self, before: int = 0, behind: int = 0) -> None:
         """Constant frames, taken from the sample, before and after."""
         index = np.arange(before + behind) % self.sample.shape[self.axis]
         frames = np.take(self.sample, index, self.axis)
@@ -44,12 +44,12 @@ class Built:
         parts = [self.constant(head)] * bool(before) + ["x"] + [self.constant(tail)] * bool(behind)
         self.add("Concat", " ".join(parts), axis=self.axis)
 
-    def sliced(self, start: int = 0, end: int = 1 << 40, step: int = 1) -> None:
+    def slice(self, start: int = 0, end: int = 1 << 40, step: int = 1) -> None:
         """``x[start:end:step]``, as of opset 10."""
         numbers = " ".join(self.constant(np.array([v])) for v in (start, end, self.axis, step))
         self.add("Slice", f"x {numbers}")
 
-    def convolved(self, taps: Sequence[float], transposed: bool = False, **attributes: object) -> None:
+    def convolve(self, taps: Sequence[float], transposed: bool = False, **attributes: object) -> None:
         """A convolution of each channel along the axis, which is moved to the end for it."""
         rank = self.sample.ndim
         perm = [axis for axis in range(rank) if axis != self.axis] + [self.axis]
@@ -115,7 +115,7 @@ def conv(
 ) -> Front:
     """A convolution of some taps."""
     return Front(
-        name, lambda built: built.convolved(taps, pads=list(pads), strides=[stride]), frames, floats=True
+        name, lambda built: built.convolve(taps, pads=list(pads), strides=[stride]), frames, floats=True
     )
 
 
@@ -132,19 +132,19 @@ def piece(
 
     def build(built: Built) -> None:
         if before or behind:
-            built.joined(before, behind)
+            built.join_constants(before, behind)
         if start or cut or step > 1:
-            built.sliced(start, -cut or 1 << 40, step)
+            built.slice(start, -cut or 1 << 40, step)
 
     return Front(name, build, frames)
 
 
-def doubled(before: int = 0, start: int = 0, name: str = "") -> Front:
+def double_frames(before: int = 0, start: int = 0, name: str = "") -> Front:
     """Each frame twice, after some in front, without the first ``start``."""
 
     def build(built: Built) -> None:
         piece(before).build(built)
-        built.convolved([1, 1], transposed=True, strides=[2])
+        built.convolve([1, 1], transposed=True, strides=[2])
         piece(start=start).build(built)
 
     return Front(name, build, lambda frames: max(0, 2 * (frames + before) - start), floats=True)
@@ -170,9 +170,9 @@ FRONTS = (
     piece(start=1, behind=1, name="late, filled up"),
     piece(start=1, step=2, frames=lambda n: n // 2, name="every other"),
     piece(cut=2, frames=fewer(2), name="cut"),
-    doubled(name="doubled"),
-    doubled(start=1, name="doubled, late"),
-    doubled(before=1, name="doubled prefix"),
+    double_frames(name="doubled"),
+    double_frames(start=1, name="doubled, late"),
+    double_frames(before=1, name="doubled prefix"),
 )
 
 

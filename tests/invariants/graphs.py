@@ -84,10 +84,10 @@ def several(b: Builder) -> None:
 
 
 def affine(b: Builder) -> None:
-    b.keep(scaled(b, b.pick()))
+    b.keep(scale_channels(b, b.pick()))
 
 
-def scaled(b: Builder, x: OutletId) -> OutletId:
+def scale_channels(b: Builder, x: OutletId) -> OutletId:
     """A constant for each channel, or for all of them, added or multiplied."""
     channels = b.channels(x)
     value = b.constant(b.numbers(b.one_of(((), (1,), (channels, 1), (1, channels, 1)))))
@@ -130,7 +130,7 @@ def _pads(b: Builder, most: int) -> Pads:
 
 
 def conv(b: Builder) -> None:
-    x = scaled(b, b.pick()) if b.chance(0.4) else b.pick()
+    x = scale_channels(b, b.pick()) if b.chance(0.4) else b.pick()
     channels = b.channels(x)
     group = b.one_of([g for g in range(1, channels + 1) if channels % g == 0])
     out = group * b.small(1, max(1, MOST_CHANNELS // group))
@@ -141,7 +141,7 @@ def conv(b: Builder) -> None:
     if b.chance():
         inputs.append(b.constant(b.numbers((out,))))
     y = b.add(Conv((stride,), (dilation,), _pads(b, 2), group), *inputs)
-    b.keep(scaled(b, y) if b.chance(0.4) else y)
+    b.keep(scale_channels(b, y) if b.chance(0.4) else y)
 
 
 def conv_transpose(b: Builder) -> None:
@@ -158,7 +158,7 @@ def conv_transpose(b: Builder) -> None:
     if b.chance():
         inputs.append(b.constant(b.numbers((group * per_group,))))
     y = b.add(ConvTranspose((stride,), (1,), pads, (extra,), group), *inputs)
-    b.keep(scaled(b, y) if b.chance(0.4) else y)
+    b.keep(scale_channels(b, y) if b.chance(0.4) else y)
 
 
 def pool(b: Builder) -> None:
@@ -265,7 +265,7 @@ def reshapes(b: Builder) -> None:
     b.keep(b.add(Reshape(shape), y))
 
 
-def overlapping(b: Builder) -> None:
+def overlapping_frames(b: Builder) -> None:
     """Frames of the stream, whose samples become channels."""
     x = b.pick()
     size, hop = b.small(1, 3), b.small(1, 2) if b.rate(x) >= 1 else 1
@@ -385,7 +385,7 @@ STEPS: dict[str, Callable[[Builder], None]] = {
     for step in (
         unary, rectified_twice, gate, residual, several, affine, chosen, side_constant, cast, conv,
         conv_transpose, pool, pad, padded_conv, padded_max, cut, trim, fall_behind, cut_channels, concat, concat_ends,
-        transposes, transposed_ones, axis_and_back, reshapes, overlapping, expand, repeat, resize, shuffle, top,
+        transposes, transposed_ones, axis_and_back, reshapes, overlapping_frames, expand, repeat, resize, shuffle, top,
         normalise, ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
         attention,
     )

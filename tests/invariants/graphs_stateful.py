@@ -51,7 +51,7 @@ def running_sum(b: Builder) -> None:
     b.keep(b.add(Elementwise("softsign"), sums))
 
 
-def _seen(b: Builder, frames: TDim) -> OutletId:
+def visible_columns(b: Builder, frames: TDim) -> OutletId:
     """Which column each row sees: a window, or chunks; its own always."""
     integer = np.dtype(np.int64)
     columns = b.add(Range(0, 1, frames, integer))
@@ -74,7 +74,7 @@ def attention(b: Builder) -> None:
     q, k, v = (b.add(Elementwise("tanh"), wire) for wire in (x, b.one_of(alike), b.one_of(b.alike(x))))
     scores = b.add(MatMul(), b.add(Transpose((0, 2, 1)), q), k)
     low = b.constant(np.array(b.one_of((-np.inf, -1e9)), np.float32))
-    masked = b.add(Elementwise("where"), _seen(b, b.length(x)), scores, low)
+    masked = b.add(Elementwise("where"), visible_columns(b, b.length(x)), scores, low)
     weights = b.add(Softmax(2), masked)
     if b.chance():
         b.keep(b.add(MatMul(), v, b.add(Transpose((0, 2, 1)), weights)))

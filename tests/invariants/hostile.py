@@ -85,7 +85,7 @@ def giants() -> Iterator[tuple[str, ModelProto]]:
         yield f"pool_{size}", model([node("AveragePool", "x", kernel_shape=[size])])
 
 
-def growing() -> Iterator[tuple[str, ModelProto]]:
+def growing_shapes() -> Iterator[tuple[str, ModelProto]]:
     """Shape arithmetic that grows with every node."""
     begin = [node("Shape", "x", "s0"), node("Cast", "x", "y", to=F)]
     for op in ("Mul", "Add"):
@@ -127,28 +127,31 @@ def functions() -> Iterator[tuple[str, ModelProto]]:
             [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)],
         )
 
-    def calling(*made: FunctionProto) -> ModelProto:
+    def call_of_functions(*made: FunctionProto) -> ModelProto:
         return model([helper.make_node(made[0].name, ["x"], ["y"], domain="own")], functions=made)
 
-    yield "function_itself", calling(function("F", ["F"]))
-    yield "function_circle", calling(function("F", ["F1"]), function("F1", ["F2"]), function("F2", ["F"]))
+    yield "function_itself", call_of_functions(function("F", ["F"]))
+    yield (
+        "function_circle",
+        call_of_functions(function("F", ["F1"]), function("F1", ["F2"]), function("F2", ["F"])),
+    )
     yield (
         "function_double",
-        calling(*(function(f"F{k}", [f"F{k + 1}"] * 2 if k < 40 else ["Relu"]) for k in range(41))),
+        call_of_functions(*(function(f"F{k}", [f"F{k + 1}"] * 2 if k < 40 else ["Relu"]) for k in range(41))),
     )
     yield (
         "function_deep",
-        calling(*(function(f"F{k}", [f"F{k + 1}"] if k < 900 else ["Relu"]) for k in range(901))),
+        call_of_functions(*(function(f"F{k}", [f"F{k + 1}"] if k < 900 else ["Relu"]) for k in range(901))),
     )
-    yield "function_twice", calling(function("F", ["Relu"]), function("F", ["Exp"]))
-    yield "function_inputs", calling(function("F", ["Relu"], ("a", "a", "c")))
-    yield "function_missing", calling(function("F", ["F9"]))
-    broken = calling(function("F", ["Relu"]))
+    yield "function_twice", call_of_functions(function("F", ["Relu"]), function("F", ["Exp"]))
+    yield "function_inputs", call_of_functions(function("F", ["Relu"], ("a", "a", "c")))
+    yield "function_missing", call_of_functions(function("F", ["F9"]))
+    broken = call_of_functions(function("F", ["Relu"]))
     broken.functions[0].output[0] = "nothing"
     yield "function_output", broken
 
 
-def unfolding() -> Iterator[tuple[str, ModelProto]]:
+def unfolding_nodes() -> Iterator[tuple[str, ModelProto]]:
     """Few nodes that stand for many iterations, nodes or numbers."""
     one, many = np.ones(1, np.float32), np.array(10**6)
     constants = {"one": one, "many": many, "first": np.zeros(1, np.float32), "yes": np.array(True)}
@@ -196,13 +199,13 @@ def counting_loop(inner: Sequence[NodeProto], go_on: str = "c1") -> GraphProto:
     return helper.make_graph([node("Identity", "c", "c1"), *inner], "iteration", ports, outs)
 
 
-def nested() -> Iterator[tuple[str, ModelProto]]:
+def nested_bodies() -> Iterator[tuple[str, ModelProto]]:
     """Bodies inside of bodies, as deep as a file can have them."""
     for op in ("Scan", "If", "Loop"):
-        yield f"nested_{op}", _nested(op, 30)
+        yield f"nested_{op}", nested_model(op, 30)
 
 
-def _nested(op: str, depth: int) -> ModelProto:
+def nested_model(op: str, depth: int) -> ModelProto:
     body = helper.make_graph(
         [node("Relu", "s", "s1"), node("Relu", "f", "g")], "body", *_scan_ports("s", "f")
     )
@@ -312,10 +315,10 @@ def wrong_data() -> Iterator[tuple[str, ModelProto]]:
 
 FAMILIES: tuple[Callable[[], Iterator[tuple[str, ModelProto]]], ...] = (
     giants,
-    growing,
+    growing_shapes,
     functions,
-    unfolding,
-    nested,
+    unfolding_nodes,
+    nested_bodies,
     wrong_names,
     wrong_data,
 )

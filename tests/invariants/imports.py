@@ -49,7 +49,7 @@ def modules(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> dict[str
 
 
 @cache
-def imported(path: Path) -> tuple[str, ...]:
+def imports_of(path: Path) -> tuple[str, ...]:
     """What a file imports anywhere: at its top, in functions, for type checkers; ``module.name`` of what it takes.
 
     Several tests ask for the same files.
@@ -76,7 +76,7 @@ def import_graph(files: Mapping[str, Path]) -> dict[str, set[str]]:
     """Module -> the modules of ours that it imports."""
     graph: dict[str, set[str]] = {}
     for name, path in files.items():
-        found = {next((m for m in packages_of(each) if m in files), name) for each in imported(path)}
+        found = {next((m for m in packages_of(each) if m in files), name) for each in imports_of(path)}
         graph[name] = found - {name}
     return graph
 

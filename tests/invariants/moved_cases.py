@@ -14,7 +14,7 @@ from pulse.models import TypedModel
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
 from tests.invariants.fronts import Front, behind, opset_of, raw
-from tests.invariants.operator_cases import Runners, compared
+from tests.invariants.operator_cases import Runners, compare_programs
 from tests.pulse.cases.build import Case
 from tests.pulse.cases.families import all_cases, newest_cases
 
@@ -71,22 +71,22 @@ def _specs(case: Case, axes: Mapping[str, int], fronts: Mapping[str, Front]) -> 
     return specs
 
 
-def loaded(case: Case, axes: Mapping[str, int], fronts: Mapping[str, Front]) -> TypedModel:
+def load_case(case: Case, axes: Mapping[str, int], fronts: Mapping[str, Front]) -> TypedModel:
     """The typed model of a case after these fronts. Raises LoadError, FactError."""
     proto = behind(case[1], fronts, axes, case[2])
     return pulse.load(proto, inputs=_specs(case, axes, fronts)).analyse()
 
 
-def streaming(case: Case, axes: Mapping[str, int]) -> Streaming | None:
+def streaming_case(case: Case, axes: Mapping[str, int]) -> Streaming | None:
     """The case as it is, where it streams over these axes and takes inputs of its own length."""
     try:
-        typed = loaded(case, axes, {})
+        typed = load_case(case, axes, {})
         model = pulsify(typed)
     except PulseError:
         return None
     relations = relate(model.typed, model.symbol).relations.values()
     found = Streaming(case, axes, frozenset(type(relation).__name__ for relation in relations))
-    return found if compared(typed, [], dict(case[2]), case[0]) else None
+    return found if compare_programs(typed, [], dict(case[2]), case[0]) else None
 
 
 def attempt(
@@ -100,7 +100,7 @@ def attempt(
     what = (name, dict(found.axes), {key: front.name for key, front in fronts.items()}, times)
     same = all(front.keeps_length for front in fronts.values())
     try:
-        typed = loaded(found.case, found.axes, fronts)
+        typed = load_case(found.case, found.axes, fronts)
         model = pulsify(typed)
         if times > 1:
             model = pulsify(typed, pulse=times * model.pulse)
@@ -120,7 +120,7 @@ def attempt(
         for key, axis in found.axes.items():
             index = rng.integers(0, feeds[key].shape[axis], frames)
             values[raw(key) if key in fronts else key] = np.take(feeds[key], index, axis)
-        ran |= compared(typed, programs, values, (*what, frames))
+        ran |= compare_programs(typed, programs, values, (*what, frames))
     return "equal" if ran else "no length"
 
 

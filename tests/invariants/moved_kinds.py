@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.invariants.moved_cases import Streaming, assignments, movable_cases, streaming
+from tests.invariants.moved_cases import Streaming, assignments, movable_cases, streaming_case
 
 
 def every_kind() -> Iterator[Streaming]:
@@ -13,7 +13,7 @@ def every_kind() -> Iterator[Streaming]:
         for axes in assignments(case[2]):
             name, axis = next(iter(axes.items()))
             kind = operators, len(axes), axis - case[2][name].ndim
-            found = streaming(case, axes) if kind not in seen else None
+            found = streaming_case(case, axes) if kind not in seen else None
             if found is not None:
                 seen.add(kind)
                 yield found

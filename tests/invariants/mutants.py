@@ -12,8 +12,8 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
-from pulse.jit.instruction import Instruction
-from pulse.jit.pointer import REGION_SHIFT
+from pulse.jit.rows.instruction import Instruction
+from pulse.jit.rows.pointer import REGION_SHIFT
 from pulse.models import PulsedModel
 from pulse.ops.attention import BandedAttention
 from pulse.ops.clock import Clock
@@ -80,7 +80,7 @@ def recurrent(kind: CellKind) -> PulsedModel:
     return pulsify(s.model(y, OutletId(y.node, 1), names=["y", "last"]), pulse=3)
 
 
-def mirrored() -> PulsedModel:
+def mirrored_ends() -> PulsedModel:
     """Frames mirrored at both ends, then pools."""
     s = Sketch(3, x="1,2,T")
     x = s.conv(s.pad(s["x"], (2, 2), "reflect"), 5, name="filter")
@@ -105,7 +105,7 @@ def attentive() -> PulsedModel:
     return pulsify(s.model(y), pulse=4)
 
 
-def gated() -> PulsedModel:
+def gated_features() -> PulsedModel:
     """Products, a norm, a gate and a softmax over features."""
     s = Sketch(6, x="1,T,6")
     a, b = (s.add(name, MatMul(), s["x"], s.constant(s.taps(6, 6) / F(3))) for name in "ab")
@@ -116,7 +116,7 @@ def gated() -> PulsedModel:
     return pulsify(s.model(s.add("shares", Softmax(1), mixed)), pulse=5)
 
 
-def stacked() -> PulsedModel:
+def stacked_frames() -> PulsedModel:
     """Pairs of adjacent frames, joined with the frame before them."""
     s = Sketch(7, x="1,2,T")
     s.scope.assume("T/2*2 == T")
@@ -134,11 +134,11 @@ MODELS: dict[str, Callable[[], PulsedModel]] = {
     "hourglass": hourglass,
     "gru": lambda: recurrent("gru"),
     "lstm": lambda: recurrent("lstm"),
-    "mirrored": mirrored,
+    "mirrored": mirrored_ends,
     "sums": sums,
     "attentive": attentive,
-    "gated": gated,
-    "stacked": stacked,
+    "gated": gated_features,
+    "stacked": stacked_frames,
 }
 
 
@@ -225,11 +225,11 @@ def graph_mutants(model: PulsedModel) -> Iterator[GraphMutant]:
     graph = model.graph
     for number in graph.order(model.targets):
         node = graph.nodes[number]
-        for name, op, slow in _changed(node.op, [graph.fact(o).dtype for o in node.inputs]):
+        for name, op, slow in changed_ops(node.op, [graph.fact(o).dtype for o in node.inputs]):
             yield GraphMutant(f"{node.name}: {name}", number, op, slow)
 
 
-def _changed(op: Op, dtypes: Sequence[Any]) -> Iterator[tuple[str, Op, bool]]:
+def changed_ops(op: Op, dtypes: Sequence[Any]) -> Iterator[tuple[str, Op, bool]]:
     if isinstance(op, Delay):
         frames = op.initial.shape[op.axis]
         longer = np.concatenate(
@@ -289,7 +289,7 @@ def _frame(op: Delay) -> Array:
     return np.zeros(shape, op.initial.dtype)
 
 
-def mutated(model: PulsedModel, mutant: GraphMutant) -> PulsedModel:
+def mutate(model: PulsedModel, mutant: GraphMutant) -> PulsedModel:
     """The model with the mutant in its graph; the good model is unchanged."""
     graph = copy(model.graph)
     graph.nodes = [copy(node) for node in graph.nodes]
@@ -302,7 +302,7 @@ def mutated(model: PulsedModel, mutant: GraphMutant) -> PulsedModel:
 
 def program_of(model: PulsedModel, mutant: GraphMutant) -> ReferenceProgram | NativeProgram:
     """The program of a graph with a mutant in it."""
-    wrong = mutated(model, mutant)
+    wrong = mutate(model, mutant)
     return ReferenceProgram(wrong) if mutant.slow else NativeProgram(wrong)
 
 
@@ -389,11 +389,11 @@ def adopt(program: NativeProgram, mutant: TableMutant) -> None:
     """Let a program be the mutant."""
     program.table = link(mutant.table)
     program.instructions = program.instructions[: mutant.rows]
-    program.weights = _aligned(mutant.weights)
+    program.weights = aligned_copy(mutant.weights)
     program.initial = mutant.initial
 
 
-def _aligned(image: Array) -> Array:
+def aligned_copy(image: Array) -> Array:
     memory = aligned_bytes(image.size)
     memory[:] = image
     return memory

@@ -30,7 +30,7 @@ from pulse.program.file.stored_program import StoredProgram
 from pulse.support.budget import Budget
 from pulse.support.plugins import load_plugins
 from streaming import Session
-from tests.invariants.mutations import models_in, mutated, small_models
+from tests.invariants.mutations import models_in, mutated_file, small_models
 from tests.invariants.nnef_mutations import mutated_archive
 from tests.invariants.program_mutations import mutated_program, whole_files
 from tests.invariants.tensorflow_mutations import mutated_graph
@@ -53,7 +53,7 @@ def files() -> Iterator[tuple[str, Path | bytes]]:
         yield from map(mutated_program, range(int(sys.argv[2]), int(sys.argv[3])))
     elif len(sys.argv) > 2:
         seeds = models_in(Path(sys.argv[3])) if len(sys.argv) > 3 else small_models()
-        yield from (mutated(number, seeds) for number in range(int(sys.argv[1]), int(sys.argv[2])))
+        yield from (mutated_file(number, seeds) for number in range(int(sys.argv[1]), int(sys.argv[2])))
     else:
         found = [path for path in Path(sys.argv[1]).iterdir() if path.is_dir() or path.suffix in KINDS]
         yield from ((path.name, path) for path in sorted(found))
@@ -142,7 +142,7 @@ def main() -> None:
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", PulseWarning)
     seconds = budget_s()
-    read(mutated(0, small_models())[1], seconds)
+    read(mutated_file(0, small_models())[1], seconds)
     read(mutated_graph(0)[1], seconds)
     load_plugins("pulse.operators")
     load_plugins("pulse.kernels")

@@ -73,7 +73,7 @@ def models_in(folder: Path) -> list[Source]:
     return [(path.stem, path.read_bytes()) for path in paths]
 
 
-def flipped(data: bytes, rng: Random) -> bytes:
+def flip_bits(data: bytes, rng: Random) -> bytes:
     """Some bits changed."""
     changed = bytearray(data)
     for _ in range(int(rng.integers(1, 6))):
@@ -86,7 +86,7 @@ def cut(data: bytes, rng: Random) -> bytes:
     return data[: int(rng.integers(len(data)))]
 
 
-def moved(data: bytes, rng: Random) -> bytes:
+def move_bytes(data: bytes, rng: Random) -> bytes:
     """Some bytes put in, taken out, or repeated."""
     at, stop = sorted(int(place) for place in rng.integers(0, len(data), 2))
     stop = min(stop, at + 16)
@@ -193,10 +193,10 @@ def _text(others: Sequence[Message], rng: Random) -> str:
     return texts[int(rng.integers(len(texts)))] if texts else ""
 
 
-MUTATIONS: tuple[Callable[[bytes, Random], bytes], ...] = (flipped, cut, moved, *(rewritten,) * 5)
+MUTATIONS: tuple[Callable[[bytes, Random], bytes], ...] = (flip_bits, cut, move_bytes, *(rewritten,) * 5)
 
 
-def mutated(number: int, seeds: Sequence[Source]) -> Source:
+def mutated_file(number: int, seeds: Sequence[Source]) -> Source:
     """The file of a number, and how it came about."""
     rng = np.random.default_rng(number)
     name, data = seeds[int(rng.integers(len(seeds)))]

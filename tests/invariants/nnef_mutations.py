@@ -11,8 +11,8 @@ from pulse.nnef.recognition import GRAPH
 from pulse.nnef.write.model import to_nnef
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import all_cases
-from tests.pulse.nnef.folders import packed
-from tests.pulse.program.static_models import fixed, static_model
+from tests.pulse.nnef.folders import pack
+from tests.pulse.program.static_models import fixed_specs, static_model
 
 EACH = 45
 """One of so many operator cases is a seed."""
@@ -73,7 +73,7 @@ def seeds() -> tuple[dict[str, bytes], ...]:
     for name, source, feeds in [case for case in all_cases() if case[0].endswith("-fixed")][::EACH]:
         try:
             found.append(
-                to_nnef(static_model(pulse.load(source, inputs=fixed(feeds)).model.analyse())).files()
+                to_nnef(static_model(pulse.load(source, inputs=fixed_specs(feeds)).model.analyse())).files()
             )
         except pulse.PulseError:
             assert name
@@ -86,16 +86,16 @@ def mutated_archive(number: int) -> tuple[str, bytes]:
     files = dict(seeds()[int(rng.integers(len(seeds())))])
     how = ("text", "text", "text", "tensor", "archive")[int(rng.integers(5))]
     if how == "text":
-        files[GRAPH] = _reworded(files[GRAPH].decode(), rng).encode()
+        files[GRAPH] = reword(files[GRAPH].decode(), rng).encode()
     labels = [name for name in files if name != GRAPH]
     if how == "tensor" and labels:
         name = labels[int(rng.integers(len(labels)))]
-        files[name] = _damaged(files[name], rng, 60)
-    content = packed(files, compressed=bool(rng.integers(2)))
-    return f"{number}: {how}", _damaged(content, rng, len(content)) if how == "archive" else content
+        files[name] = damage(files[name], rng, 60)
+    content = pack(files, compressed=bool(rng.integers(2)))
+    return f"{number}: {how}", damage(content, rng, len(content)) if how == "archive" else content
 
 
-def _reworded(text: str, rng: np.random.Generator) -> str:
+def reword(text: str, rng: np.random.Generator) -> str:
     for _ in range(int(rng.integers(1, 4))):
         places = [found.span() for found in TOKEN.finditer(text)]
         start, stop = places[int(rng.integers(len(places)))]
@@ -105,7 +105,7 @@ def _reworded(text: str, rng: np.random.Generator) -> str:
     return text
 
 
-def _damaged(data: bytes, rng: np.random.Generator, reach: int) -> bytes:
+def damage(data: bytes, rng: np.random.Generator, reach: int) -> bytes:
     changed = bytearray(data)
     for _ in range(int(rng.integers(1, 4))):
         changed[int(rng.integers(min(reach, len(changed))))] = int(rng.choice([0, 1, 2, 4, 0x7F, 0x80, 0xFF]))

@@ -38,7 +38,7 @@ def with_symbol(feeds: Mapping[str, Array], rng: np.random.Generator) -> tuple[d
     return specs, length
 
 
-def lengthened(
+def with_length(
     feeds: Mapping[str, Array], specs: Mapping[str, str], length: int, rng: np.random.Generator
 ) -> dict[str, Array]:
     """The inputs with another T, their values repeated in random order."""
@@ -51,7 +51,9 @@ def lengthened(
     return result
 
 
-def compared(typed: TypedModel, programs: Iterable[Program], feeds: dict[str, Array], what: object) -> bool:
+def compare_programs(
+    typed: TypedModel, programs: Iterable[Program], feeds: dict[str, Array], what: object
+) -> bool:
     """Whether the offline model takes these inputs; then every program must give what it gives."""
     try:
         expected = Expected(typed, feeds)
@@ -86,8 +88,8 @@ def attempt(case: Case, runners: Runners, rng: np.random.Generator) -> str:
     programs = runners(model, rng)
     ran = False
     for size in dict.fromkeys((length, length + int(rng.integers(1, 12)))):
-        values = {**feeds, **lengthened(candidates, specs, size, rng)}
-        ran |= compared(typed, programs, values, (name, specs, size))
+        values = {**feeds, **with_length(candidates, specs, size, rng)}
+        ran |= compare_programs(typed, programs, values, (name, specs, size))
     return "equal" if ran else "no length"
 
 

@@ -10,7 +10,7 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.container import Container, encode, open_container
 from pulse.program.program import Program
 from pulse.program.table.memory import Region
-from tests.invariants.mutations import FLOATS, INTEGERS, TEXTS, Random, cut, flipped, moved
+from tests.invariants.mutations import FLOATS, INTEGERS, TEXTS, Random, cut, flip_bits, move_bytes
 from tests.pulse.cases.families import cases
 from tests.pulse.program.programs import program
 
@@ -43,7 +43,7 @@ def mutated_program(number: int) -> tuple[str, bytes]:
     name, data = whole_files()[int(rng.integers(len(whole_files())))]
     kind = rng.choice(["bytes", "header", "table", "table", "table", "weights", "initial", "notes"])
     if kind == "bytes":
-        change = (flipped, cut, moved)[int(rng.integers(3))]
+        change = (flip_bits, cut, move_bytes)[int(rng.integers(3))]
         return f"{number}: {name} {change.__name__}", change(data, rng)
     container = open_container(data)
     sections = {each: container.section(each).copy() for each in SECTIONS}

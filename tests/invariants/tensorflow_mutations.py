@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from pulse.tensorflow.messages import classes
-from tests.invariants.mutations import Random, Source, cut, flipped, moved, rewritten
-from tests.pulse.tensorflow.loops import branched, functional, lowered, until
+from tests.invariants.mutations import Random, Source, cut, flip_bits, move_bytes, rewritten
+from tests.pulse.tensorflow.loops import branches, functional, lowered_loop, until
 from tests.pulse.tensorflow.saved import stateful
 from tests.pulse.tensorflow.variables import counter
-from tests.pulse.tensorflow.windows import dilated
+from tests.pulse.tensorflow.windows import dilated_convolution
 
 REWRITES = 5
 """Of each three other changes."""
@@ -21,10 +21,10 @@ def seeds() -> tuple[Source, ...]:
     """Graphs with loops, branches, variables, functions and windows."""
     sketches = {
         "functional": functional(),
-        "lowered": lowered(),
+        "lowered": lowered_loop(),
         "until": until(5.0),
-        "branched": branched(),
-        "dilated": dilated(),
+        "branched": branches(),
+        "dilated": dilated_convolution(),
         "references": counter(False),
         "resources": counter(True),
     }
@@ -37,11 +37,11 @@ def lists_for_maps() -> dict[str, object]:
     return classes(maps=False)
 
 
-def _changed(data: bytes, rng: Random, message: str) -> tuple[str, bytes]:
+def mutate_message(data: bytes, rng: Random, message: str) -> tuple[str, bytes]:
     choice = int(rng.integers(3 + REWRITES))
     if choice >= 3 and message:
         return "rewritten", rewritten(data, rng, lists_for_maps()[message])
-    mutate = (flipped, cut, moved)[choice % 3]
+    mutate = (flip_bits, cut, move_bytes)[choice % 3]
     return mutate.__name__, mutate(data, rng)
 
 
@@ -49,7 +49,7 @@ def mutated_graph(number: int) -> Source:
     """The graph of a number, and how it came about."""
     rng = np.random.default_rng(number)
     name, data = seeds()[int(rng.integers(len(seeds())))]
-    how, changed = _changed(data, rng, "GraphDef")
+    how, changed = mutate_message(data, rng, "GraphDef")
     return f"{number}: {name} {how}", changed
 
 
@@ -60,4 +60,4 @@ def write_folders(folder: Path, numbers: range) -> None:
         made = stateful(folder / f"model{number}")
         path = sorted(path for path in made.rglob("*") if path.is_file())[number % 3]
         message = "SavedModel" if path.name == "saved_model.pb" else ""
-        path.write_bytes(_changed(path.read_bytes(), rng, message)[1])
+        path.write_bytes(mutate_message(path.read_bytes(), rng, message)[1])

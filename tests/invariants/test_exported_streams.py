@@ -13,8 +13,8 @@ from pulse.program.program import Program
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.backends import backends
 from tests.invariants.graphs import feeds, random_pulsed, shortest
-from tests.invariants.operator_cases import compared, fuzz
-from tests.pulse.onnx.write.streams import notes_of, reopened
+from tests.invariants.operator_cases import compare_programs, fuzz
+from tests.pulse.onnx.write.streams import notes_of, reopen
 
 
 def note(reached: Counter[str], proto: ModelProto) -> None:
@@ -37,13 +37,13 @@ def check_invariant(seeds: range, depth: int, read_back: int) -> Counter[str]:
         proto = to_onnx(model)
         programs: list[Program] = [RuntimeProgram(model, proto)]
         if seed % read_back == 0:
-            back = reopened(proto)
+            back = reopen(proto)
             programs += [back.compile(backend) for backend in BACKENDS]
             reached["read back"] += 1
         note(reached, proto)
         least = shortest(typed)
         for length in (least, least + int(rng.integers(1, 40))):
-            reached["streams"] += compared(typed, programs, feeds(typed, length, rng), (seed, length))
+            reached["streams"] += compare_programs(typed, programs, feeds(typed, length, rng), (seed, length))
         reached["files"] += 1
     return reached
 
@@ -52,7 +52,7 @@ def files(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
     """The file in onnxruntime; of one in five also what is read back."""
     proto = to_onnx(model)
     programs: list[Program] = [RuntimeProgram(model, proto)]
-    return [*programs, *backends(reopened(proto), rng)] if rng.random() < 0.2 else programs
+    return [*programs, *backends(reopen(proto), rng)] if rng.random() < 0.2 else programs
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

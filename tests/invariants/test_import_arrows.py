@@ -9,7 +9,7 @@ from tests.invariants.imports import (
     LAYERS,
     circle,
     import_graph,
-    imported,
+    imports_of,
     layer_of,
     members,
     modules,
@@ -45,7 +45,7 @@ def test_pulse_knows_no_time() -> None:
     files = modules(packages=("pulse",))
     assert files
     for name, path in files.items():
-        found = {package for module in imported(path) for package in packages_of(module)}
+        found = {package for module in imports_of(path) for package in packages_of(module)}
         assert found & TIME <= ALLOWED.get(name, set()), name
 
 
@@ -73,7 +73,7 @@ def test_only_jit_uses_the_inner_parts_of_numba() -> None:
     users = {
         name
         for name, path in modules().items()
-        for each in (*imported(path), *re.findall(r"\bnumba\.\w+", path.read_text()))
+        for each in (*imports_of(path), *re.findall(r"\bnumba\.\w+", path.read_text()))
         if each.startswith(("llvmlite", "numba.")) and each != "numba.njit"
     }
     assert users and {layer_of(name) for name in users} == {"jit"}
@@ -90,9 +90,9 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_the_drawing_of_layers_is_current() -> None:
-    from tests.tables.layers import DOCUMENT, drawn
+    from tests.tables.layers import DOCUMENT, draw_layers
 
-    assert DOCUMENT.read_text() == drawn(DOCUMENT.read_text()), "run: python -m tests.tables layers"
+    assert DOCUMENT.read_text() == draw_layers(DOCUMENT.read_text()), "run: python -m tests.tables layers"
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,6 @@ def test_circles_are_found(tmp_path: Path, text: str) -> None:
     for name, content in {"__init__": "", "a": "import p.b", "b": "import p.c", "c": text}.items():
         (tmp_path / "p" / f"{name}.py").write_text(content)
     assert {"p.a", "p.b", "p.c"} == set(circle(import_graph(modules(tmp_path, ("p",)))))
-    imported.cache_clear()
+    imports_of.cache_clear()
     (tmp_path / "p" / "c.py").write_text("import p")
     assert not circle(import_graph(modules(tmp_path, ("p",))))

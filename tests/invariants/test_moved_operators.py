@@ -14,7 +14,7 @@ from pulse.program.program import Program
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.backends import backends
 from tests.invariants.fronts import FRONTS, Front
-from tests.invariants.moved_cases import Streaming, assignments, attempt, movable_cases, streaming
+from tests.invariants.moved_cases import Streaming, assignments, attempt, movable_cases, streaming_case
 from tests.invariants.moved_kinds import every_kind
 from tests.invariants.operator_cases import Runners
 
@@ -33,7 +33,7 @@ def reference(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
     return [compile_model(model, "numpy")]
 
 
-def exported(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
+def programs_of(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
     """Every program that there is of it, the file included where onnxruntime is exact."""
     return [
         *backends(model, rng),
@@ -52,7 +52,7 @@ def every_case() -> Iterator[Streaming]:
     """Each case over each of its axes, where it streams."""
     for case in movable_cases():
         for axes in assignments(case[2]):
-            found = streaming(case, axes)
+            found = streaming_case(case, axes)
             if found is not None:
                 yield found
 
@@ -130,7 +130,7 @@ def test_fronts_after_fronts(seeds: range) -> None:
         rng = np.random.default_rng(seed)
         case = cases[int(rng.integers(len(cases)))]
         choice = list(assignments(case[2]))
-        found = streaming(case, choice[int(rng.integers(len(choice)))]) if choice else None
+        found = streaming_case(case, choice[int(rng.integers(len(choice)))]) if choice else None
         if found is None:
             continue
         moved: dict[str, Front] = {}
@@ -139,7 +139,7 @@ def test_fronts_after_fronts(seeds: range) -> None:
             first, second = (own[int(rng.integers(len(own)))] for _ in range(2))
             if first.suits(case[2][name]) and second.suits(case[2][name]):
                 moved[name] = first.then(second)
-        move(found, moved, exported if seed % 2 else backends, rng, ended, pairs)
+        move(found, moved, programs_of if seed % 2 else backends, rng, ended, pairs)
     assert honest(ended), ended
     assert ended["equal"] >= len(seeds) // 2, ended
 

@@ -64,13 +64,13 @@ def test_mutants_of_graphs(name: str, step: int) -> None:
     heard = streams(model)
 
     @cache
-    def wanted(slow: bool) -> list[dict[str, Array]]:
+    def good_outputs(slow: bool) -> list[dict[str, Array]]:
         good = ReferenceProgram(model) if slow else NativeProgram(model)
         return [stream_whole(good, feeds) for feeds in heard]
 
     found: Counter[str] = Counter()
     for mutant in islice(graph_mutants(model), 0, None, step):
-        ended = outcome(model, program_of(model, mutant), heard, wanted(mutant.slow))
+        ended = outcome(model, program_of(model, mutant), heard, good_outputs(mutant.slow))
         assert ended in ("diverged", "same"), mutant.name
         found[ended] += 1
     print(name, dict(found))
@@ -95,12 +95,12 @@ def run(name: str, share: float) -> Counter[str]:
             found["leaves its memory"] += 1
             continue
 
-        def tried(mutant: Any = mutant) -> str:
+        def outcome_of(mutant: Any = mutant) -> str:
             other = NativeProgram(model)
             adopt(other, mutant)
             return outcome(model, other, heard, wanted)
 
-        ended = apart(tried)
+        ended = apart(outcome_of)
         assert ended in ("diverged", "same"), (mutant.name, ended)
         found[ended] += 1
     print(name, dict(found))

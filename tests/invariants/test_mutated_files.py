@@ -7,7 +7,7 @@ import pytest
 from tests.invariants import tflite_mutations
 from tests.invariants.harmless import assert_harmless
 from tests.invariants.hostile import write_all
-from tests.shared import shared
+from tests.shared import shared_path
 
 TFLITE_FILES = 400
 
@@ -54,4 +54,4 @@ def test_many_tflite_files_changed_at_random(tmp_path: Path, start: int) -> None
 
 @pytest.mark.slow
 def test_real_models_changed_at_random() -> None:
-    assert sum(assert_harmless(0, 200, shared("models")).values()) == 200
+    assert sum(assert_harmless(0, 200, shared_path("models")).values()) == 200

@@ -18,7 +18,7 @@ def modules() -> dict[str, ast.Module]:
     return {name_of(path): tree_of(path) for path in modules_in(*FOLDERS)}
 
 
-def numbered(tree: ast.AST) -> set[str]:
+def numbered_names(tree: ast.AST) -> set[str]:
     """Names that are numbered from 0 on: ``A, B = range(2)``, ``A, B = 0, 1``."""
     found: set[str] = set()
     for node in nodes_in(tree):
@@ -32,14 +32,14 @@ def numbered(tree: ast.AST) -> set[str]:
     return found
 
 
-def used(index: ast.expr) -> set[str]:
+def names_used(index: ast.expr) -> set[str]:
     """The names in an index."""
     inside = [node for node in ast.walk(index) if not isinstance(node, ast.Subscript)]
     names = {node.id for node in inside if isinstance(node, ast.Name)}
     return names | {node.attr for node in inside if isinstance(node, ast.Attribute)}
 
 
-def compiled(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+def compiled_functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
     """Functions that are declared for compiled code."""
     for node in nodes_in(tree):
         if isinstance(node, ast.FunctionDef):
@@ -51,8 +51,8 @@ def compiled(tree: ast.AST) -> Iterator[ast.FunctionDef]:
 def positions(tree: ast.AST, names: set[str], literals: bool) -> list[str]:
     """Indices that are numbered names; ``literals``: and, in compiled functions, those that are numbers."""
     every = [node for node in nodes_in(tree) if isinstance(node, ast.Subscript)]
-    found = [ast.unparse(node) for node in every if used(node.slice) & names]
-    for function in compiled(tree) if literals else ():
+    found = [ast.unparse(node) for node in every if names_used(node.slice) & names]
+    for function in compiled_functions(tree) if literals else ():
         for node in ast.walk(function):
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
                 found.append(ast.unparse(node))
@@ -73,12 +73,12 @@ def positions(tree: ast.AST, names: set[str], literals: bool) -> list[str]:
 )
 def test_positions_are_found(text: str, found: list[str]) -> None:
     tree = ast.parse(text)
-    assert positions(tree, numbered(tree), True) == found
+    assert positions(tree, numbered_names(tree), True) == found
 
 
 def test_no_index_is_a_position() -> None:
     trees = modules()
-    names = {path: numbered(tree) for path, tree in trees.items()}
+    names = {path: numbered_names(tree) for path, tree in trees.items()}
     everywhere = set[str]().union(*names.values())
     imported = {
         path: {

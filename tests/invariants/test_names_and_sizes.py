@@ -1,4 +1,4 @@
-"""Functions are verbs or name what they give; files fit on a few screens."""
+"""Functions are verbs or name what they give, and fit on a screen; files fit on a few screens."""
 
 import ast
 import re
@@ -9,40 +9,16 @@ import pytest
 from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
 MOST_LINES = 450
+MOST_LINES_OF_A_BODY = 60
+"""The lines of a function, its signature and its docstring left out."""
 ENDINGS = (".c", ".css", ".h", ".html", ".js", ".mjs", ".py", ".sh", ".ts")
-FOLDERS = ("pulse", "streaming", "bench", "demos")
+PACKAGES = ("pulse", "streaming", "bench", "demos")
+FOLDERS = (*PACKAGES, "tests")
 
-IRREGULAR = {
-    *(
-        "begun",
-        "between",
-        "built",
-        "done",
-        "drawn",
-        "found",
-        "given",
-        "gone",
-        "grown",
-        "had",
-        "heard",
-        "held",
-    ),
-    *(
-        "kept",
-        "known",
-        "left",
-        "lost",
-        "made",
-        "met",
-        "said",
-        "seen",
-        "sent",
-        "shown",
-        "taken",
-        "told",
-        "written",
-    ),
-}
+IRREGULAR = """
+    begun between built done drawn found given gone grown had heard held
+    kept known left lost made met said seen sent shown taken told written
+"""
 WORDS = {
     "feed": "a verb",
     "need": "a verb",
@@ -62,7 +38,7 @@ WORDS = {
 def is_participle(name: str) -> bool:
     """Whether a function's whole name is one, or a preposition."""
     word = name.strip("_")
-    return word not in WORDS and (word in IRREGULAR or bool(re.fullmatch(r"[a-z0-9]+(ed|ing)", word)))
+    return word not in WORDS and (word in IRREGULAR.split() or bool(re.fullmatch(r"[a-z0-9]+(ed|ing)", word)))
 
 
 def is_statement(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -105,11 +81,40 @@ def test_functions_are_verbs_or_name_what_they_give() -> None:
 
 def test_files_are_short() -> None:
     files = [
-        path
-        for folder in (*FOLDERS, "tests")
-        for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in ENDINGS
+        path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in ENDINGS
     ]
     lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in files}
-    assert len(lengths) > len(modules_in(*FOLDERS, "tests"))
+    assert len(lengths) > len(modules_in(*FOLDERS))
     assert not {name: lines for name, lines in lengths.items() if lines > MOST_LINES}
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function without its signature and its docstring."""
+    begin, *rest = function.body
+    first = rest[0] if rest and ast.get_docstring(function, clean=False) is not None else begin
+    return (function.body[-1].end_lineno or 0) - first.lineno + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("def f(a,\n  b):\n  return 1", 1),
+        ("def f():\n  '''One.\n\n  Two.\n  '''\n  x = 1\n  return (\n    x\n  )", 4),
+        ("async def f():\n  '''One.'''", 1),
+    ],
+)
+def test_lines_of_bodies(text: str, lines: int) -> None:
+    (function,) = ast.parse(text).body
+    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    assert body_lines(function) == lines
+
+
+def test_functions_are_short() -> None:
+    wrong = [
+        f"{name_of(path)}: {node.name}: {lines} lines"
+        for path in modules_in(*PACKAGES)  # cases of tests may be long lists
+        for node in nodes_in(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := body_lines(node)) > MOST_LINES_OF_A_BODY
+    ]
+    assert not wrong, f"divide them, or join parameters that belong together in a record: {wrong}"

@@ -11,7 +11,7 @@ from pulse.program.backends.mixed import MixedProgram
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
-from tests.invariants.operator_cases import compared
+from tests.invariants.operator_cases import compare_programs
 
 PAIRS = (("numba", "numpy"), ("numpy", "numba"), ("numba", "onnxruntime"))
 
@@ -36,7 +36,7 @@ def test_random_views_of_random_graphs() -> None:
         reached["transfers"] += len(program.transfers)
         reached[other] += other in program.backend
         for length in (shortest(typed), shortest(typed) + int(rng.integers(1, 30))):
-            reached["ran"] += compared(typed, [program], feeds(typed, length, rng), (seed, length))
+            reached["ran"] += compare_programs(typed, [program], feeds(typed, length, rng), (seed, length))
     assert reached["models"] == 60 and reached["ran"] >= 100, reached
     assert min(reached[other] for _, other in PAIRS) >= 10, reached
     assert reached["parts"] >= 150 and reached["transfers"] >= 120, reached

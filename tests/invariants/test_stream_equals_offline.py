@@ -12,7 +12,7 @@ from pulse.proof.critical_lengths import critical_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
 from tests.invariants.graphs import feeds, random_model, random_pulsed, shortest
-from tests.invariants.operator_cases import compared
+from tests.invariants.operator_cases import compare_programs
 
 MOST_FRAMES = 5000
 REACHED = (
@@ -56,7 +56,7 @@ def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Coun
         lengths += [critical[int(rng.integers(len(critical)))]] if critical else []
         ran = 0
         for length in lengths:
-            ran += compared(typed, programs, feeds(typed, length, rng), (seed, length))
+            ran += compare_programs(typed, programs, feeds(typed, length, rng), (seed, length))
         reached["models"] += 1
         reached["several lengths"] += ran > 1
     return reached

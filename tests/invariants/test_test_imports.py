@@ -1,6 +1,6 @@
 """What several tests use is in a helper module: no module imports a test."""
 
-from tests.invariants.imports import imported, packages_of
+from tests.invariants.imports import imports_of, packages_of
 from tests.sources import modules_in, name_of
 
 
@@ -11,6 +11,6 @@ def test_no_module_imports_a_test() -> None:
     }
     assert len(tests) > 200
     wrong = {
-        name_of(path): name for path in paths for name in imported(path) if tests & set(packages_of(name))
+        name_of(path): name for path in paths for name in imports_of(path) if tests & set(packages_of(name))
     }
     assert not wrong, f"move what they need into a module that a noun names: {wrong}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.pulse.tflite import models, recurrent_models
-from tests.pulse.tflite.builder import KINDS, Graph, written
+from tests.pulse.tflite.builder import KINDS, Graph, file_bytes
 from tests.pulse.tflite.cases.families import all_cases
 
 WORDS = (
@@ -38,17 +38,19 @@ EACH = 4
 def seeds() -> tuple[bytes, ...]:
     """Good files: of single operators, and with open time, variables, loops and recurrent layers."""
     kinds = ("float32", "int8")
-    whole = [models.stack(kind) for kind in kinds] + [models.remembering(kind) for kind in kinds]
+    whole = [models.stack(kind) for kind in kinds] + [
+        models.convolution_with_variable(kind) for kind in kinds
+    ]
     whole += [models.filter_bank(kind) for kind in kinds] + [
         recurrent_models.recurrent(kind) for kind in ("lstm", "rnn")
     ]
     whole += [
-        models.counting(),
-        models.counting(None),
+        models.counting_loop(),
+        models.counting_loop(None),
         recurrent_models.recurrent("lstm", -1),
-        recurrent_models.unfused(),
+        recurrent_models.unfused_layer(),
     ]
-    return (*whole * 3, *map(written, graphs()[::EACH]))
+    return (*whole * 3, *map(file_bytes, graphs()[::EACH]))
 
 
 @cache
@@ -57,17 +59,17 @@ def graphs() -> tuple[Graph, ...]:
     return tuple(case.graph for case in all_cases())
 
 
-def mutated(number: int) -> bytes:
+def mutated_file(number: int) -> bytes:
     """A file with a few changes: of its bytes and words, or of the shapes, options and wires that it says."""
     rng = np.random.default_rng(number)
     return (
         _said_otherwise(rng)
         if number % 2
-        else _damaged(rng, bytearray(seeds()[int(rng.integers(len(seeds())))]))
+        else damage(rng, bytearray(seeds()[int(rng.integers(len(seeds())))]))
     )
 
 
-def _damaged(rng: np.random.Generator, data: bytearray) -> bytes:
+def damage(rng: np.random.Generator, data: bytearray) -> bytes:
     for _ in range(int(rng.integers(1, 3))):
         kind, at = rng.integers(8), int(rng.integers(8, len(data)))
         if kind < 3:
@@ -114,7 +116,7 @@ def _said_otherwise(rng: np.random.Generator) -> bytes:
             tensor.scale = [float(rng.choice(SCALES))] * len(tensor.scale)
         elif kind == 6:
             tensor.kind = str(rng.choice(sorted(KINDS)))
-    return written(graph)
+    return file_bytes(graph)
 
 
 def _range(dtype: np.dtype[Any]) -> tuple[int, int]:
@@ -126,4 +128,4 @@ def write(folder: Path, start: int, stop: int) -> None:
     """The files of some numbers."""
     folder.mkdir(parents=True)
     for number in range(start, stop):
-        (folder / f"{number:05}.tflite").write_bytes(mutated(number))
+        (folder / f"{number:05}.tflite").write_bytes(mutated_file(number))

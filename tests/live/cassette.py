@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.address import address_of, floats_at, words_at
 from pulse.jit.entries import callback
+from pulse.jit.language.address import address_of, floats_at, words_at
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.native.callback_signature import CONTINUE, SIGNATURE
 

@@ -5,15 +5,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.address import address_of, floats_at, words_at
 from pulse.jit.entries import callback
+from pulse.jit.language.address import address_of, floats_at, words_at
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.native.callback_signature import COMPLETE, CONTINUE, SIGNATURE
 
 CALLS, FRAMES, FLAGS, CHANNELS_IN, CHANNELS_OUT, END_AT, TIMED = range(7)
 
 
-def counted() -> NDArray[np.int64]:
+def counters() -> NDArray[np.int64]:
     """The user data."""
     return np.zeros(8, np.int64)
 

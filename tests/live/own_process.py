@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.servers import missing
+from tests.live.servers import skip_or_fail
 
 ROOT = Path(__file__).parents[2]
 SKIPPED = 77
@@ -25,7 +25,7 @@ def in_own_process(scenario: str, module: str = "scenarios") -> subprocess.Compl
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     if done.returncode == SKIPPED:
-        missing(done.stdout)
+        skip_or_fail(done.stdout)
     assert done.returncode == 0, f"{scenario}: code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 

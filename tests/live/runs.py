@@ -23,8 +23,8 @@ from streaming.routing import Route
 from streaming.sound.channels import Channels
 from tests.live.cassette import Cassette
 from tests.live.own_process import until
-from tests.live.servers import had
-from tests.streaming.cancelling import cancelling
+from tests.live.servers import server_or_skip
+from tests.streaming.cancelling import cancelling_program
 
 JACK = "JACK Audio Connection Kit: system"
 RATE_HZ = 48_000
@@ -33,12 +33,12 @@ RATE_HZ = 48_000
 @contextmanager
 def jack(block: int = 480) -> Generator[JackServer]:
     """A server that this process finds."""
-    with had(jack_server(RATE_HZ, block)) as server:
+    with server_or_skip(jack_server(RATE_HZ, block)) as server:
         os.environ.update(server.environment)
         yield server
 
 
-def recorded(
+def record_run(
     server: JackServer, live: Live, sound: NDArray[np.float32], folder: Path
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Play a sound into a live run through the server: what came in and what was played, [frames, channels]."""
@@ -93,7 +93,7 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
     with jack(block) as server, tempfile.TemporaryDirectory() as folder:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=block)
         live = Live(program, plan, EngineConfig(engine=engine, policy="wait"))
-        heard, played = recorded(server, live, sound, Path(folder))
+        heard, played = record_run(server, live, sound, Path(folder))
         statistics = live.statistics()
     start = place_of(sound, heard[:, 0])
     assert np.array_equal(heard[start : start + len(sound), 0], sound), "what arrived is not what was played"
@@ -111,9 +111,9 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
     print(engine, pulse_frames, block, "exact after", delay, "frames", statistics.counters)
 
 
-def cancelled(engine: str, pulse_frames: int) -> None:
+def cancel_echo(engine: str, pulse_frames: int) -> None:
     """A model of two inputs hears two clients of JACK, each on its channel, on one clock: as offline, bit by bit."""
-    program = cancelling(pulse_frames)
+    program = cancelling_program(pulse_frames)
     sounds = noise(1.0), noise(1.0)[::-1].copy()
     with jack() as server, tempfile.TemporaryDirectory() as folder:
         routes = Route("mic", JACK, 0), Route("far", JACK, 1)
@@ -162,7 +162,7 @@ def cancelled(engine: str, pulse_frames: int) -> None:
     print(engine, pulse_frames, "two inputs exact after", delay, "frames", counters)
 
 
-def resampled() -> None:
+def run_resampled() -> None:
     """A model at 16 kHz on a device at 48 kHz: aligned after the reported delay, to a sample."""
     program = pulse.stream(model_path(), pulse=160)
     spectrum = np.fft.rfft(noise(1.0))
@@ -171,7 +171,7 @@ def resampled() -> None:
     with jack() as server, tempfile.TemporaryDirectory() as folder:
         live = Live(program, Plan(SAMPLE_RATE_HZ, JACK, JACK, block_frames=480))
         live.control.bypassed = True
-        heard, played = recorded(server, live, low, Path(folder))
+        heard, played = record_run(server, live, low, Path(folder))
         statistics = live.statistics()
     delay, mono = statistics.delay.frames, heard.mean(axis=1, dtype=np.float32)
     assert place_of(mono, played[:, 0]) == delay
@@ -186,7 +186,7 @@ def resampled() -> None:
     assert snr_db > 60
 
 
-def freewheeling() -> None:
+def run_freewheeling() -> None:
     """Time as fast as the callbacks return: the callback computes, so nothing can be late."""
     program = pulse.stream(amplifier(), pulse=480)
     with jack() as server:

@@ -18,9 +18,9 @@ from streaming.hosts.default import list_devices
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.watchdog import STALL_S
-from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, request
+from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counters, request
 from tests.live.own_process import until
-from tests.live.servers import had, pulse_server
+from tests.live.servers import pulse_server, server_or_skip
 
 JACK = "JACK Audio Connection Kit: system"
 BACK_S = 8.0
@@ -35,12 +35,12 @@ class Player:
         self.host = PortAudio(native)
         self.names = source, target
         self.finished = 0
-        self.words: NDArray[np.int64] = counted()
+        self.words: NDArray[np.int64] = counters()
         self.open()
 
     def open(self, limit_s: float = FIRST_S) -> None:
         """Open it, with a new count. Raises DeviceError: it does not call in time, and is closed again."""
-        self.words = counted()
+        self.words = counters()
         source, target = self.host.choose("input", self.names[0]), self.host.choose("output", self.names[1])
         self.stream = self.host.open(request(self.words, source, target, latency=0.04, finished=self._finish))
         self.stream.start()
@@ -59,7 +59,7 @@ class Player:
     def comes_back(self) -> bool:
         """What a watch does: look anew and open, until it calls."""
 
-        def opened() -> bool:
+        def can_open() -> bool:
             if not self.host.refresh():
                 return False
             try:
@@ -68,7 +68,7 @@ class Player:
                 return False
             return True
 
-        return until(opened, BACK_S)
+        return until(can_open, BACK_S)
 
     def is_away(self) -> bool:
         """Whether devices are looked for and these are not among them."""
@@ -78,14 +78,14 @@ class Player:
 
 @contextmanager
 def _jack() -> Generator[JackServer]:
-    with had(jack_server()) as server:
+    with server_or_skip(jack_server()) as server:
         os.environ.update(server.environment)
         yield server
 
 
 @contextmanager
 def _pulse() -> Generator[Server]:
-    with had(pulse_server()) as server:
+    with server_or_skip(pulse_server()) as server:
         os.environ.update(server.environment)
         yield server
 
@@ -95,7 +95,7 @@ def _exit() -> None:
     atexit._run_exitfuncs()
 
 
-def _timed(true: bool, started: float, limit_s: float) -> None:
+def check_time(true: bool, started: float, limit_s: float) -> None:
     """It was true soon: what hangs, or waits for its own limit, takes longer."""
     took = time.monotonic() - started
     assert true and took < limit_s, f"{true} after {took:.2f} s"
@@ -110,7 +110,7 @@ def jack_killed() -> None:
             server.kill()
             assert until(lambda: player.stream.is_lost)
             started = time.monotonic()
-            _timed(not player.stream.stop(3.0), started, 2.0)
+            check_time(not player.stream.stop(3.0), started, 2.0)
             assert player.stream.stop(2.0) and not player.stream.active and not player.stream.is_lost
             assert player.is_away() and player.is_away()
             assert server.start()
@@ -150,7 +150,7 @@ def jack_hangs() -> None:
             player.words,
             int(player.words[CALLS]),
         )
-        _timed(not stream.stop(0.5), started, 2.0)
+        check_time(not stream.stop(0.5), started, 2.0)
         assert not portaudio.refresh(limit_s=0.3)
         server.resume()
         assert player.comes_back()
@@ -166,7 +166,7 @@ def pulse_killed() -> None:
             server.kill()
             assert until(lambda: player.stream.is_lost)
             started = time.monotonic()
-            _timed(player.stream.stop(3.0), started, 2.0)
+            check_time(player.stream.stop(3.0), started, 2.0)
             assert player.is_away()
             assert server.start()
             assert player.comes_back()
@@ -200,7 +200,7 @@ def pulse_hangs() -> None:
         server.pause()
         time.sleep(0.1)
         started, words, calls = time.monotonic(), player.words, int(player.words[CALLS])
-        _timed(not player.stream.stop(0.5), started, 2.0)
+        check_time(not player.stream.stop(0.5), started, 2.0)
         assert not portaudio.refresh(limit_s=0.3)
         server.resume()
         assert player.comes_back()
@@ -221,13 +221,13 @@ def through_python() -> None:
         assert stream.stop(2.0) and stream.stop(2.0)
         _only_one_side(player)
         with pytest.raises(DeviceError, match=f"{JACK}: does not open .* choose another device or rate"):
-            player.host.open(request(counted(), player.host.choose("input", JACK), None, rate_hz=44100))
+            player.host.open(request(counters(), player.host.choose("input", JACK), None, rate_hz=44100))
         _exit()
 
 
 def _only_one_side(player: Player) -> None:
     for sides in ((JACK, None), (None, JACK)):
-        words = counted()
+        words = counters()
         chosen = [
             None if name is None else player.host.choose(kind, name)
             for kind, name in zip(("input", "output"), sides)
@@ -256,7 +256,7 @@ def beside_sounddevice() -> None:
         _exit()
 
 
-def forked() -> None:
+def fork_child() -> None:
     """A child makes a start of its own, and leaves what it inherited alone."""
     with _jack():
         player = Player(JACK, JACK)

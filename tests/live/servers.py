@@ -19,7 +19,7 @@ PULSE_PACKAGES = "pulseaudio pulseaudio-utils libasound2-plugins libportaudio2"
 AnyServer = TypeVar("AnyServer", bound=Server)
 
 
-def missing(reason: str) -> NoReturn:
+def skip_or_fail(reason: str) -> NoReturn:
     """Skip the test, or let it fail where servers are required."""
     if os.environ.get("PULSE_REQUIRE_SERVERS") == "1":
         pytest.fail(reason)
@@ -27,13 +27,13 @@ def missing(reason: str) -> NoReturn:
 
 
 @contextmanager
-def had(server: AbstractContextManager[AnyServer]) -> Generator[AnyServer]:
+def server_or_skip(server: AbstractContextManager[AnyServer]) -> Generator[AnyServer]:
     """A server for a test, which ends here where there is none."""
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)
         except PulseError as error:
-            missing(str(error))
+            skip_or_fail(str(error))
         yield started
 
 

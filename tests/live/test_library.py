@@ -6,13 +6,13 @@ import pytest
 
 from streaming.errors import DeviceError
 from streaming.hosts.portaudio.library import PortAudioLibrary
-from tests.live.servers import missing
+from tests.live.servers import skip_or_fail
 
 
 @pytest.fixture(autouse=True)
-def installed() -> None:
+def portaudio_is_here() -> None:
     if find_library("portaudio") is None:
-        missing("PortAudio is not here: apt install libportaudio2")
+        skip_or_fail("PortAudio is not here: apt install libportaudio2")
 
 
 def test_each_copy_has_a_state_of_its_own() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bench.live.server import JackServer, jack_server
-from bench.page import laid_out
+from bench.recipe_pages import laid_out
 from tests.demos.measurements import assert_measured
-from tests.live.playing import JACK, demo_command, playing, pulse_command
-from tests.live.servers import found_here, had
-from tests.shared import shared
+from tests.live.playing import JACK, demo_command, play_sound, pulse_command
+from tests.live.servers import found_here, server_or_skip
+from tests.shared import shared_path
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
@@ -24,7 +24,7 @@ HOP_S = 256 / 16_000
 def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
     """What ``pulse run RECIPE --live --json`` says in the end."""
     command = (*pulse_command(), "run", str(recipe), "--live", *DEVICES, str(seconds), "--json")
-    with playing(server, *command, times=2 + seconds // 4) as program:
+    with play_sound(server, *command, times=2 + seconds // 4) as program:
         told, problem = program.communicate(timeout=seconds + 60)
     assert program.returncode == 0, told + problem
     return json.loads(told)
@@ -37,7 +37,7 @@ def require_delay(server: JackServer, recipe: Path, found: dict[str, Any], secon
     assert delay["device_in_s"] > 0 and delay["device_out_s"] > 0 and delay["reblocking_s"] == 0
     between_s = delay["resampling_s"] + delay["headroom_s"] + delay["model_s"]
     assert delay["frames"] == round(between_s * server.rate_hz)
-    with playing(
+    with play_sound(
         server, *demo_command("latency_probe.py"), "--model", str(recipe), *DEVICES, str(seconds), times=5
     ) as probe:
         told, problem = probe.communicate(timeout=seconds + 60)
@@ -48,8 +48,8 @@ def require_delay(server: JackServer, recipe: Path, found: dict[str, Any], secon
 
 def test_a_recipe_on_jack(tmp_path: Path) -> None:
     """What is late on a machine with other work is counted elsewhere; here, that it runs and what its delay is."""
-    recipe = laid_out("gtcrn.toml", tmp_path, shared("models").parent)
-    with had(jack_server()) as server, found_here(server):
+    recipe = laid_out("gtcrn.toml", tmp_path, shared_path("models").parent)
+    with server_or_skip(jack_server()) as server, found_here(server):
         found = ran(server, recipe, 2)
         assert found["statistics"]["counters"]["pulses"] > 1 / HOP_S
         assert found["setup"]["model"] == "gtcrn" and found["setup"]["pulse_frames"] == 256
@@ -59,8 +59,8 @@ def test_a_recipe_on_jack(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_minute_without_loss(tmp_path: Path) -> None:
     """No xrun, no late block; wants a machine that does nothing else."""
-    recipe = laid_out("gtcrn.toml", tmp_path, shared("models").parent)
-    with had(jack_server()) as server, found_here(server):
+    recipe = laid_out("gtcrn.toml", tmp_path, shared_path("models").parent)
+    with server_or_skip(jack_server()) as server, found_here(server):
         found = ran(server, recipe, 60)
         print(json.dumps(found["statistics"], indent=1))
         counters = found["statistics"]["counters"]

@@ -13,9 +13,9 @@ from streaming.hosts.devices import choose_device
 from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
-from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counted, request
+from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counters, request
 from tests.live.own_process import until
-from tests.live.servers import found_here, had
+from tests.live.servers import found_here, server_or_skip
 from tests.streaming.command import pulse, report
 
 NAME = "JACK Audio Connection Kit: system"
@@ -24,7 +24,7 @@ RATE, BLOCK = 48000, 480
 
 @pytest.fixture(scope="module")
 def server() -> Generator[JackServer]:
-    with had(jack_server(RATE, BLOCK)) as server, found_here(server):
+    with server_or_skip(jack_server(RATE, BLOCK)) as server, found_here(server):
         yield server
 
 
@@ -49,7 +49,7 @@ def test_devices_are_described(host: PortAudio) -> None:
 
 
 def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
-    words = counted()
+    words = counters()
     stream = host.open(request(words, *ends))
     assert stream.native and stream.note is None and not stream.active and stream.callbacks == 0
     assert (stream.rate_hz, stream.block_frames) == (RATE, BLOCK)
@@ -63,7 +63,7 @@ def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoin
 
 
 def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
-    words, ended = counted(), []
+    words, ended = counters(), []
     words[END_AT] = 7
     stream = host.open(request(words, *ends, finished=lambda: ended.append(1)))
     stream.start()
@@ -74,7 +74,7 @@ def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpo
 
 @pytest.mark.parametrize("frames", [0, 64, 1000])
 def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], frames: int) -> None:
-    words = counted()
+    words = counters()
     stream = host.open(request(words, *ends, block_frames=frames))
     stream.start()
     assert until(lambda: words[CALLS] >= 5)
@@ -83,7 +83,7 @@ def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], fr
 
 
 def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
-    heard, played = counted(), counted()
+    heard, played = counters(), counters()
     streams = [
         host.open(request(heard, ends[0], None)),
         host.open(request(played, None, ends[1], channels=1)),
@@ -95,7 +95,7 @@ def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endp
 
 
 def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
-    words = counted()
+    words = counters()
     stream = host.open(request(words, *ends))
     stream.start()
     server.freewheel(True)
@@ -108,17 +108,17 @@ def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoin
 
 def test_requests_that_a_device_refuses(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     with pytest.raises(DeviceError, match=f"^{NAME}: does not run at 44100 Hz; use one of 48000 Hz$"):
-        host.open(request(counted(), *ends, rate_hz=44100))
+        host.open(request(counters(), *ends, rate_hz=44100))
     with pytest.raises(
         DeviceError, match="5 input and 5 output channels were requested, it has 2 and 2; use fewer"
     ):
-        host.open(request(counted(), *ends, channels=5))
+        host.open(request(counters(), *ends, channels=5))
     with pytest.raises(InputError, match="latency 'tiny': give low, high or seconds"):
-        host.open(request(counted(), *ends, latency="tiny"))
+        host.open(request(counters(), *ends, latency="tiny"))
 
 
 def test_looking_anew_leaves_open_streams_alone(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
-    words = counted()
+    words = counters()
     stream = host.open(request(words, *ends))
     stream.start()
     assert host.refresh()
@@ -133,7 +133,7 @@ def test_looking_anew_leaves_open_streams_alone(host: PortAudio, ends: tuple[End
 def test_to_release_closes_streams(
     server: JackServer, host: PortAudio, ends: tuple[Endpoint, Endpoint]
 ) -> None:
-    words = counted()
+    words = counters()
     stream = host.open(request(words, *ends))
     stream.start()
     assert until(lambda: words[CALLS] > 0)

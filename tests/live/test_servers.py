@@ -6,7 +6,7 @@ import sys
 
 from bench.live.server import jack_server
 from tests.live.own_process import LIMIT_S, ROOT
-from tests.live.servers import had
+from tests.live.servers import server_or_skip
 
 ANOTHER = """
 from bench.live.server import jack_server
@@ -16,7 +16,7 @@ with jack_server() as server: print(server.name, len(server.ports()))
 
 def test_processes_with_other_temporary_folders_have_other_servers(tmp_path):
     """JACK has one list of names for a machine."""
-    with had(jack_server()) as server:
+    with server_or_skip(jack_server()) as server:
         told = subprocess.run(
             [sys.executable, "-c", ANOTHER],
             cwd=ROOT,

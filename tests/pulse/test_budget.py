@@ -18,7 +18,7 @@ ONE, FIRST, YES = np.ones(1, np.float32), np.zeros(1, np.float32), np.array(True
 BASE = {"one": ONE, "first": FIRST, "yes": YES}
 
 
-def looped(
+def loop_model(
     iterations: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), go_on: str = "c1"
 ) -> ModelProto:
     """X + the state of a loop after so many iterations."""
@@ -43,8 +43,8 @@ def test_nodes_that_loops_unfold_to() -> None:
     with pytest.raises(
         LoadError, match=r"r\.body: .* unfold to more than 1000 nodes; .*budget=\{\"nodes\": 10000\}"
     ):
-        pulse.load(looped(100, inner), budget={"nodes": 1000}).analyse()
-    assert pulse.load(looped(100, inner)).analyse().spending.nodes >= 5000
+        pulse.load(loop_model(100, inner), budget={"nodes": 1000}).analyse()
+    assert pulse.load(loop_model(100, inner)).analyse().spending.nodes >= 5000
 
 
 def test_nodes_that_functions_unfold_to() -> None:
@@ -102,7 +102,7 @@ def test_the_error_of_a_needed_value_names_the_budget() -> None:
 
 
 def test_seconds_of_a_loop_of_known_turns() -> None:
-    made, x = looped(5000), feeds()
+    made, x = loop_model(5000), feeds()
     assert np.array_equal(pulse.load(made).analyse().run(x)["y"], x + 5000)
     with pytest.warns(
         PulseWarning, match=r"r \(Loop\) .*: it takes about .* seconds, .* 0\.01 .*\{\"seconds\":"
@@ -114,7 +114,7 @@ def test_seconds_of_a_loop_of_known_turns() -> None:
 
 def test_seconds_of_a_loop_that_stops_by_itself() -> None:
     step = [node("Add", "v one", "w"), node("Less", "w far", "go")]
-    made = looped(10**6, step, "go")
+    made = loop_model(10**6, step, "go")
     with pytest.warns(PulseWarning, match=r"r \(Loop\) is not computed"):
         left = pulse.load(made, budget={"seconds": 0.5}).analyse()
     assert left.spending.seconds <= 0.5
@@ -166,11 +166,11 @@ def test_nested_reading_counts_in_the_outer_analysis() -> None:
 )
 def test_a_wrong_budget_is_refused(given: object, match: str) -> None:
     with pytest.raises(LoadError, match=match):
-        pulse.load(looped(2), budget=given)  # pyright: ignore[reportArgumentType]
+        pulse.load(loop_model(2), budget=given)  # pyright: ignore[reportArgumentType]
 
 
 def test_stream_and_verify_keep_to_it() -> None:
-    made = looped(100, [node("Relu", "v", "a"), node("Add", "v one", "w")])
+    made = loop_model(100, [node("Relu", "v", "a"), node("Add", "v one", "w")])
     assert pulse.stream(made, backend="numpy").pulse
     for call in (pulse.stream, pulse.verify):
         with pytest.raises(LoadError, match="unfold to more than 10 nodes"):

@@ -26,7 +26,7 @@ from pulse.ops.stateful import Stateful
 from pulse.ops.work import Work
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.models import Sketch
-from tests.shared import shared
+from tests.shared import shared_path
 
 
 def work_of(op: Op, inputs: Sequence[TypedFact]) -> Work:
@@ -195,7 +195,7 @@ def test_published_figures_of_gtcrn() -> None:
     Here normalisations are folded into convolutions, which leaves 23,372; the file stores the two constant filter
     banks besides (64 x 192 each). Multiply-adds and elementwise operations together are 31.4 million a second.
     """
-    made = pulse.cost_report(shared("models") / "gtcrn_offline.onnx", rate_hz=62.5)
+    made = pulse.cost_report(shared_path("models") / "gtcrn_offline.onnx", rate_hz=62.5)
     assert made.parameters == 23_372 + 2 * 64 * 192
     macs, each = made.per_second(made.work.macs), made.per_second(made.work.elementwise)
     assert macs is not None and each is not None
@@ -204,7 +204,7 @@ def test_published_figures_of_gtcrn() -> None:
 
 def test_published_figures_of_firered_vad() -> None:
     """0.6 million parameters."""
-    typed = pulse.load(shared("models/fireredvad_stream.onnx"), inputs={"feat": "1,T,80,f32"}).analyse()
+    typed = pulse.load(shared_path("models/fireredvad_stream.onnx"), inputs={"feat": "1,T,80,f32"}).analyse()
     made = pulse.cost_report(typed.declutter(), rate_hz=100)
     assert made.parameters == pytest.approx(588_000, rel=0.05)
     assert made.per_frame(made.work.macs) == pytest.approx(made.parameters, rel=0.05)

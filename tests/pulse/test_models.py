@@ -19,7 +19,7 @@ from tests.pulse.models import Sketch
 STEPS = {"analyse", "declutter", "pulsify", "chunked", "compile", "to_onnx", "save"}
 
 
-def sketched() -> TypedModel:
+def sketch_model() -> TypedModel:
     s = Sketch(x="1,2,T")
     return s.model(s.conv(s.each("relu", s["x"]), 3, name="y"))
 
@@ -41,21 +41,25 @@ def test_each_step_gives_a_model() -> None:
 
 
 def test_all_functions_that_make_models() -> None:
-    made = [front.gain(2.0), pulse.chain(sketched(), sketched()), pulse.load(sketched()).typed_model]
+    made = [
+        front.gain(2.0),
+        pulse.chain(sketch_model(), sketch_model()),
+        pulse.load(sketch_model()).typed_model,
+    ]
     assert {type(each) for each in made} == {TypedModel}
-    assert type(pulse.load(sketched()).pulsify(4)) is PulsedModel
+    assert type(pulse.load(sketch_model()).pulsify(4)) is PulsedModel
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_keep_their_steps(again) -> None:
-    typed = sketched()
+    typed = sketch_model()
     for model in (typed, typed.pulsify(pulse=4)):
         assert type(again(model)) is type(model)
 
 
 def test_a_network_gets_its_steps() -> None:
     """All of its fields are those of the network; a model stays itself."""
-    typed = sketched()
+    typed = sketch_model()
     network = TypedNetwork(**{field.name: getattr(typed, field.name) for field in fields(typed)})
     model = model_of(network)
     assert type(model) is TypedModel and model_of(model) is model

@@ -28,7 +28,7 @@ class Tone:
     note: str = field(default="", repr=False)
 
     @cached_property
-    def doubled(self) -> float:
+    def twice(self) -> float:
         """Kept in the record."""
         return self.hertz * 2
 
@@ -89,7 +89,7 @@ def test_like_a_dataclass():
     ]
     assert inspect.signature(Tone).parameters.keys() == inspect.signature(Plain).parameters.keys()
     assert inspect.signature(Tone).parameters["name"].annotation is str
-    assert Tone(1).parts is not Tone(1).parts and Tone(2).doubled == 4
+    assert Tone(1).parts is not Tone(1).parts and Tone(2).twice == 4
     assert replace(Tone(1), name="c") == Tone(1, "c") != Tone(1)
     with pytest.raises(TypeError, match=r"Tone.__init__\(\) missing 1 required positional argument: 'hertz'"):
         Tone()  # pyright: ignore[reportCallIssue]
@@ -196,12 +196,12 @@ def test_threads_may_call_a_class_at_once():
 
         start = Barrier(4)
 
-        def made(kind: type[Shared] = Shared, start: Barrier = start) -> Shared:
+        def make(kind: type[Shared] = Shared, start: Barrier = start) -> Shared:
             start.wait()
             return kind()
 
         with ThreadPoolExecutor(4) as threads:
-            found = [each.result() for each in [threads.submit(made) for _ in range(4)]]
+            found = [each.result() for each in [threads.submit(make) for _ in range(4)]]
         assert all(each == found[0] and hash(each) == hash(found[0]) for each in found)
 
 

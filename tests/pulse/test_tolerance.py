@@ -28,7 +28,7 @@ def noise(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
     return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(F)
 
 
-def judged(model: TypedModel, x: Array, change: Callable[[Array], Array], axis: int = 2) -> bool:
+def agrees_with_change(model: TypedModel, x: Array, change: Callable[[Array], Array], axis: int = 2) -> bool:
     """Whether a result that is the offline one but for a change agrees."""
     reference = Reference.of(model, {"x": x})
     (name,) = reference.native
@@ -72,8 +72,8 @@ def test_an_error_of_1e_4_of_the_scale_is_found(frame: int) -> None:
         y[0, frame, 3] += 1e-4 * np.abs(y).max()
         return y
 
-    assert judged(product(), x, lambda y: y, 1)
-    assert not judged(product(), x, off, 1)
+    assert agrees_with_change(product(), x, lambda y: y, 1)
+    assert not agrees_with_change(product(), x, off, 1)
 
 
 def test_the_allowance_is_of_the_channel() -> None:
@@ -86,7 +86,7 @@ def test_the_allowance_is_of_the_channel() -> None:
         y[0, 1, 7] += 1e-4
         return y
 
-    assert not judged(model, noise(1, 2, 100), off)
+    assert not agrees_with_change(model, noise(1, 2, 100), off)
 
 
 def test_a_value_that_cancels() -> None:
@@ -103,7 +103,7 @@ def test_a_value_that_cancels() -> None:
     assert not reference.judge("y", got + F(1e-4), 1).agrees
 
 
-def quantised() -> TypedModel:
+def quantised_model() -> TypedModel:
     """Rounded to steps of 1/8, and summed over a window."""
     s = Sketch(x="1,1,T")
     eight = s.constant(np.array(8.1, F))
@@ -127,8 +127,8 @@ def test_a_decision_that_rounding_turns_excuses_only_itself() -> None:
 
         return change
 
-    assert judged(quantised(), x, next_step(100))
-    assert not judged(quantised(), x, next_step(101))
+    assert agrees_with_change(quantised_model(), x, next_step(100))
+    assert not agrees_with_change(quantised_model(), x, next_step(101))
 
 
 def test_integers_must_be_equal() -> None:
@@ -152,8 +152,8 @@ def test_integers_must_be_equal() -> None:
 
         return change
 
-    assert judged(model, x, other(20), 1)
-    assert not judged(model, x, other(21), 1)
+    assert agrees_with_change(model, x, other(20), 1)
+    assert not agrees_with_change(model, x, other(21), 1)
 
 
 def test_whole_numbers_are_exact() -> None:
@@ -175,7 +175,7 @@ def test_whole_numbers_are_exact() -> None:
         y[0, 0, 4200] -= 1
         return y
 
-    assert not judged(model, x, off)
+    assert not agrees_with_change(model, x, off)
 
 
 def test_the_sine_of_a_large_angle() -> None:
@@ -186,8 +186,8 @@ def test_the_sine_of_a_large_angle() -> None:
     angle = (x.astype(np.float64) * float(F(1e5)))[..., None]
     unit = unit_roundoff(np.dtype(F)) * np.abs(angle)
     near = np.sin(angle + unit * [-1, 1])[..., 0].astype(F)
-    assert judged(model, x, lambda y: near)
-    assert not judged(model, x, lambda y: np.sin(angle + 100 * unit)[..., 0].astype(F))
+    assert agrees_with_change(model, x, lambda y: near)
+    assert not agrees_with_change(model, x, lambda y: np.sin(angle + 100 * unit)[..., 0].astype(F))
 
 
 def test_the_inside_of_a_gate_is_rounded() -> None:
@@ -283,8 +283,10 @@ def test_a_sum_over_a_long_stream() -> None:
     s = Sketch(x="1,1,T")
     model = s.model(s.add("total", CumSum(2, False, False), s["x"]))
     x = noise(1, 1, 20_000) + F(0.5)
-    assert judged(model, x, lambda y: np.cumsum(x, 2, dtype=np.float64).astype(F))
-    assert not judged(model, x, lambda y: np.cumsum(x * F(1.00001), 2, dtype=np.float64).astype(F))
+    assert agrees_with_change(model, x, lambda y: np.cumsum(x, 2, dtype=np.float64).astype(F))
+    assert not agrees_with_change(
+        model, x, lambda y: np.cumsum(x * F(1.00001), 2, dtype=np.float64).astype(F)
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -55,7 +55,7 @@ def offline() -> Any:
 
 
 @cache
-def cancelling(pulse_frames: int = 160, backend: str = "numba") -> Any:
+def cancelling_program(pulse_frames: int = 160, backend: str = "numba") -> Any:
     """A program of it."""
     return pulse.stream(canceller(), pulse=pulse_frames, backend=backend)
 
@@ -64,7 +64,7 @@ def noise(frames: int, seed: int = 0) -> Array:
     return (np.random.default_rng(seed).standard_normal(frames) / 10).astype(np.float32)
 
 
-def cancelled(made: Any, mic: Array, far: Array) -> dict[str, Array]:
+def cancelled_sound(made: Any, mic: Array, far: Array) -> dict[str, Array]:
     """What a session gives for two sounds of one length, each output in one row."""
     session = Session(made)
     parts = session.push({"mic": mic[None], "far": far[None]}), session.flush()

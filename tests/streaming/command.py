@@ -30,7 +30,7 @@ def report(*arguments):
     return json.loads(pulse(*arguments, "--json").stdout)
 
 
-def refused(*arguments):
+def refusal(*arguments):
     """The one line that a bad use gives; with --json it is there as JSON too."""
     result = pulse(*arguments, code=2)
     if "--json" in arguments:

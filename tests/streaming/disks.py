@@ -9,7 +9,7 @@ import pytest
 
 
 @contextmanager
-def limited(size):
+def limit_files(size):
     """Files of this process may not become larger."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

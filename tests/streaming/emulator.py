@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pulse.jit.lanes import COUNT, LANE_WORDS
-from pulse.jit.library import symbol_of
 from pulse.jit.registry import kernel_of
+from pulse.jit.storage.library import symbol_of
 from pulse.program.machine import machine
 from pulse.program.native import executable
 from pulse.program.native.executable import NativeExecutable
@@ -75,7 +75,7 @@ class Emulator:
         self._process.communicate(timeout=60)
 
     @contextmanager
-    def running(self, program: NativeExecutable) -> Generator[None]:
+    def run_here(self, program: NativeExecutable) -> Generator[None]:
         """Streams of the program that begin in here run on it."""
 
         def run(table: int, rows: int, bases: int) -> None:
@@ -107,7 +107,7 @@ class Emulator:
             for lane in lanes
             for region in (Region.STATE, Region.ARENA)
         ]
-        table = self._numbered(program, single)
+        table = self.numbered_table(program, single)
         head = np.array([*(sizes[region] for region in Region), len(table), len(segments) // 2, len(lanes)])
         given, taken = self._process.stdin, self._process.stdout
         assert given and taken
@@ -119,7 +119,7 @@ class Emulator:
             assert len(got) == memory.size, (self._process.wait(10), self._process.args)
             memory[:] = np.frombuffer(got, np.uint8)
 
-    def _numbered(self, program: NativeExecutable, single: bool) -> NDArray[np.int64]:
+    def numbered_table(self, program: NativeExecutable, single: bool) -> NDArray[np.int64]:
         """The table, with numbers of symbols for those of kernels."""
         table = program.unlinked.copy()
         for start in row_starts(table):

@@ -49,7 +49,7 @@ def pads(before, after):
     return ((TDim.of(before), TDim.of(after)),)
 
 
-def filtered():
+def filter_model():
     """Of x [1, T]: y [1, T], a filter that looks 2 ahead and 2 back, and loud [1, T], twice the input."""
     sketch = Sketch()
     x = sketch.source("x", "1,T,f32")
@@ -60,7 +60,7 @@ def filtered():
     return sketch.finish(y=sketch.wire("flat", RemoveAxis(1), y), loud=loud)
 
 
-def decimated():
+def decimating_model():
     """Of x [1, T, 2]: same, three times x, and third [1, 1, T/3], sums of three pairs."""
     sketch = Sketch()
     x = sketch.source("x", "1,T,2,f32")
@@ -83,7 +83,7 @@ def two_rates():
     return sketch.finish(y=sketch.wire("y", Elementwise("mul"), total, gain))
 
 
-def ending():
+def ending_model():
     """Of x [1, T], T >= 3: y [1, T], one more, and last [1, 3], its last frames."""
     sketch = Sketch()
     x = sketch.source("x", "1,T,f32")

@@ -14,7 +14,7 @@ def run(program: Program, constants: dict[str, Array], x: Array) -> tuple[int, d
     """A whole stream; and which process ran it."""
     session = Session(program, constants)
     ready, rest = session.push(x), session.flush()
-    return os.getpid(), joined(program, [ready, rest])
+    return os.getpid(), join_calls(program, [ready, rest])
 
 
 def go_on(session: Session, x: Array) -> tuple[dict[str, Array], Session]:
@@ -22,7 +22,7 @@ def go_on(session: Session, x: Array) -> tuple[dict[str, Array], Session]:
     return session.push(x), session
 
 
-def joined(program: Program, pieces: list[dict[str, Array]]) -> dict[str, Array]:
+def join_calls(program: Program, pieces: list[dict[str, Array]]) -> dict[str, Array]:
     """The streaming outputs of several calls."""
     ports = [port for port in program.outputs if port.streams]
     return {port.name: np.concatenate([piece[port.name] for piece in pieces], port.axis) for port in ports}

@@ -32,7 +32,7 @@ def noisy():
 
 
 @pytest.fixture(scope="module")
-def denoised(noisy):
+def denoised_sound(noisy):
     return denoise(noisy)
 
 
@@ -66,23 +66,23 @@ def test_the_files_are_small():
     assert sum(path.stat().st_size for path in (model_path(), noisy_path(), clean_path())) < 1_000_000
 
 
-def test_it_denoises(clean, noisy, denoised):
-    assert snr_db(clean, denoised) > snr_db(clean, noisy) + 5
+def test_it_denoises(clean, noisy, denoised_sound):
+    assert snr_db(clean, denoised_sound) > snr_db(clean, noisy) + 5
 
 
-def test_it_quietens_pauses_and_keeps_speech(clean, noisy, denoised):
+def test_it_quietens_pauses_and_keeps_speech(clean, noisy, denoised_sound):
     power = frame_power(clean)
     speech, pauses = power > 1e-3 * power.max(), power < 1e-9
     assert pauses.sum() > 20
-    change_db = 10 * np.log10(frame_power(denoised) / frame_power(noisy))
+    change_db = 10 * np.log10(frame_power(denoised_sound) / frame_power(noisy))
     assert np.median(change_db[pauses]) < -10
-    kept_db = 10 * np.log10(frame_power(denoised)[speech].sum() / power[speech].sum())
+    kept_db = 10 * np.log10(frame_power(denoised_sound)[speech].sum() / power[speech].sum())
     assert -1.5 < kept_db < 0.5
 
 
-def test_the_output_is_aligned_with_the_input(clean, denoised):
+def test_the_output_is_aligned_with_the_input(clean, denoised_sound):
     lags = range(-5, 6)
-    match = [np.dot(clean[100:-100], np.roll(denoised, -lag)[100:-100]) for lag in lags]
+    match = [np.dot(clean[100:-100], np.roll(denoised_sound, -lag)[100:-100]) for lag in lags]
     assert lags[int(np.argmax(match))] == 0
 
 

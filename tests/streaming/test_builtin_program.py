@@ -19,32 +19,32 @@ from streaming.cli.options import ModelOptions
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return builtin_program.build(tmp_path_factory.mktemp("program")).parent
 
 
 @pytest.fixture
-def folder(built: Path, tmp_path: Path) -> Path:
+def folder(built_program: Path, tmp_path: Path) -> Path:
     for name in (PROGRAM, INDEX):
-        (tmp_path / name).write_bytes((built / name).read_bytes())
+        (tmp_path / name).write_bytes((built_program / name).read_bytes())
     return tmp_path
 
 
-def streamed(program: pulse.Program) -> bytes:
+def stream_bytes(program: pulse.Program) -> bytes:
     session = Session(program)
     sound = soundfile.read(noisy_path(), dtype="float32")[0][None, :8000]
     parts = [session.push(sound)["denoised"], session.flush()["denoised"]]
     return np.concatenate(parts, 1).tobytes()
 
 
-def test_it_is_the_model(built: Path):
-    carried, compiled = carried_program(built), pulse.stream(model_path(), SAMPLE_RATE_HZ // 100)
+def test_it_is_the_model(built_program: Path):
+    carried, compiled = carried_program(built_program), pulse.stream(model_path(), SAMPLE_RATE_HZ // 100)
     assert carried is not None and carried.pulse == compiled.pulse
-    assert streamed(carried) == streamed(compiled)
+    assert stream_bytes(carried) == stream_bytes(compiled)
 
 
-def test_sources_of_the_program(built: Path):
-    sources = json.loads((built / INDEX).read_text())["sources"]
+def test_sources_of_the_program(built_program: Path):
+    sources = json.loads((built_program / INDEX).read_text())["sources"]
     assert {"streaming/builtin/denoise.onnx", "pulse/pulsify/schedule.py", "pulse/dim/tdim.py"} <= set(
         sources
     )
@@ -74,9 +74,9 @@ def test_a_damaged_one(folder: Path, monkeypatch: pytest.MonkeyPatch):
         assert carried_program(folder) is None
 
 
-def test_when_it_is_opened(built: Path, monkeypatch: pytest.MonkeyPatch):
+def test_when_it_is_opened(built_program: Path, monkeypatch: pytest.MonkeyPatch):
     """In place of the built-in model alone, and where no option asks for another program of it."""
-    carried = carried_program(built)
+    carried = carried_program(built_program)
     monkeypatch.setattr(opening, "carried_program", lambda: carried)
     plain = ModelOptions()
     opened = opening.open_or_carried(None, plain, "numba", None)

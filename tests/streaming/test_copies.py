@@ -21,7 +21,7 @@ from streaming.native.resample import NativeResampler
 from streaming.sound.files import AudioReader, AudioWriter
 from streaming.sound.frames import FramesFile
 from streaming.sound.resampling import Resampler
-from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed, same
+from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed_model, same
 from tests.streaming.processes import attributes, go_on, run
 
 KINDS = [("windows", *form) for form in FORMS] + [(name, "numba", "f32") for name in MODELS[1:]]
@@ -33,7 +33,7 @@ WAYS = {
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 
 
-def begun(made: Program, frames: int = 11) -> Session:
+def begin_session(made: Program, frames: int = 11) -> Session:
     """A session with frames that wait."""
     session = Session(made, constants(made))
     session.push(block(made, frames))
@@ -45,23 +45,23 @@ def begun(made: Program, frames: int = 11) -> Session:
 @pytest.mark.parametrize(("name", "backend", "form"), KINDS)
 def test_a_copied_session_goes_on_by_itself(name, backend, form, way):
     made = program(name, backend, form)
-    session, straight = begun(made), begun(made)
+    session, straight = begin_session(made), begin_session(made)
     other = way(session)
     assert other.statistics() == session.statistics()
     other.push(block(made, 9, 4))
     x = block(made, 10, 5)
     wanted = straight.push(x), straight.flush()
     assert all(map(same, (session.push(x), session.flush()), wanted))
-    other = way(begun(made))
+    other = way(begin_session(made))
     assert all(map(same, (other.push(x), other.flush()), wanted))
     assert (other.program is made) == (way is not WAYS["pickle"])
 
 
 def test_sessions_of_one_program_stay_so():
     made = program("windows")
-    first, second = copy.deepcopy([begun(made), begun(made)])
+    first, second = copy.deepcopy([begin_session(made), begin_session(made)])
     assert first.program is second.program is made and first is not second
-    first, second, third = pickle.loads(pickle.dumps([begun(made), begun(made), made]))
+    first, second, third = pickle.loads(pickle.dumps([begin_session(made), begin_session(made), made]))
     assert first.program is second.program is third and third is not made
 
 
@@ -70,7 +70,7 @@ def test_a_copy_checks_and_counts_as_the_session_does():
     session = Session(made, check_finite=False)
     session.push(np.full_like(block(made, 3), np.nan))
     copy.deepcopy(session).push(np.full_like(block(made, 3), np.nan))
-    session = begun(made)
+    session = begin_session(made)
     session.flush()
     with pytest.raises(pulse.InputError, match="after flush"):
         copy.copy(session).push(block(made, 1))
@@ -118,7 +118,7 @@ def test_a_program_runs_in_another_process(workers):
 
 def test_a_session_goes_on_in_another_process_and_comes_back(workers):
     for name, backend, form in KINDS:
-        session = begun(program(name, backend, form))
+        session = begin_session(program(name, backend, form))
         straight = copy.deepcopy(session)
         x, more = block(session.program, 9, 1), block(session.program, 6, 2)
         found, back = workers.submit(go_on, session, x).result(timeout=120)
@@ -128,14 +128,14 @@ def test_a_session_goes_on_in_another_process_and_comes_back(workers):
 
 
 def test_models_of_every_stage_go_to_another_process(workers):
-    model = pulsed("windows")
+    model = pulsed_model("windows")
     loaded = pulse.load(model.to_onnx())
     for thing in (loaded, loaded.analyse(), model.typed, model):
         told = workers.submit(attributes, thing).result(timeout=120)
         assert told["name"] == type(thing).__name__ and told["process"] != os.getpid()
 
 
-def refused(thing: Any, words: str) -> None:
+def check_refused(thing: Any, words: str) -> None:
     for way in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(CopyError, match=words) as found:
             way(thing)
@@ -143,20 +143,22 @@ def refused(thing: Any, words: str) -> None:
 
 
 def test_objects_of_this_process_refuse_copies(tmp_path):
-    refused(Resampler(48000, 16000), "Resampler cannot be copied or pickled: .* libsamplerate; make another")
-    refused(NativeResampler(48000, 16000), "NativeResampler .* addresses of this process; make another")
+    check_refused(
+        Resampler(48000, 16000), "Resampler cannot be copied or pickled: .* libsamplerate; make another"
+    )
+    check_refused(NativeResampler(48000, 16000), "NativeResampler .* addresses of this process; make another")
     with AudioWriter(tmp_path / "x.wav", 16000, 1) as writer:
-        refused(writer, "AudioWriter .* another path")
+        check_refused(writer, "AudioWriter .* another path")
         writer.write(np.zeros((10, 1), np.float32))
     with AudioReader(tmp_path / "x.wav") as reader:
-        refused(reader, "AudioReader .* read once; open it again")
+        check_refused(reader, "AudioReader .* read once; open it again")
     with FramesFile(tmp_path / "x.npy", 0, None) as file:
-        refused(file, "FramesFile .* another path")
+        check_refused(file, "FramesFile .* another path")
         file.write(np.zeros((1, 2), np.float32))
 
 
 def test_a_live_run_and_an_executor_refuse():
     for kind in (Live, Executor):
-        refused(
+        check_refused(
             object.__new__(kind), f"{kind.__name__} cannot be copied or pickled: it has (a thread|threads)"
         )

@@ -10,16 +10,16 @@ import pytest
 import pulse
 from bench.models import tcn
 from pulse.errors import CompileError
-from pulse.jit.library import file_of
+from pulse.jit.storage.library import file_of
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from streaming.builtin import model_path
 from streaming.libraries import build
 from streaming.warming import kernel_names
-from tests.invariants.moved_cases import loaded
+from tests.invariants.moved_cases import load_case
 from tests.invariants.moved_kinds import every_kind
-from tests.invariants.operator_cases import compared
+from tests.invariants.operator_cases import compare_programs
 from tests.pulse.program.native.lane_models import MODELS, close, lane, pulses, recurrent
 from tests.pulse.program.weight_models import STACKS, stack
 from tests.streaming.emulator import PROCESSORS, Emulator
@@ -59,6 +59,7 @@ def test_kernels_compute_the_same(emulator: Emulator) -> None:
             lanes_equal_streams_here(emulator, tcn() if name == "tcn" else recurrent(name), weights)
     for name in STACKS:
         lanes_equal_streams_here(emulator, stack(name), "int8", "int8")
+        lanes_equal_streams_here(emulator, stack(name), "bf16", "bf16")
     denoiser_equals_itself_here(emulator)
     print(
         f"{kinds} kinds of operators; {len(emulator.ran)} kernels ran, not", *emulator.kernels - emulator.ran
@@ -71,14 +72,14 @@ def exact_kinds(emulator: Emulator) -> int:
     """How many whole streams equal the offline model, within the tolerance of streams here."""
     equal = 0
     for found in every_kind():
-        typed = loaded(found.case, found.axes, {})
+        typed = load_case(found.case, found.axes, {})
         try:
             program = compile_model(pulsify(typed), "numba")
         except CompileError:
             continue
         assert isinstance(program, NativeProgram)
-        with emulator.running(program):
-            equal += compared(typed, [program], dict(found.case[2]), found.case[0])
+        with emulator.run_here(program):
+            equal += compare_programs(typed, [program], dict(found.case[2]), found.case[0])
     return equal
 
 
@@ -90,7 +91,7 @@ def lanes_equal_streams_here(
     assert isinstance(made, NativeProgram)
     fed = [pulses(made, i, 3) for i in range(LANES)]
     states = [made.spawn() for _ in fed]
-    with emulator.running(made):
+    with emulator.run_here(made):
         lanes, single = made.spawn_many(LANES), made.spawn()
     for number in range(3):
         together = lanes.step(np.stack([each[number] for each in fed]))
@@ -105,7 +106,7 @@ def denoiser_equals_itself_here(emulator: Emulator) -> None:
     made = pulse.stream(model_path(), pulse=160)
     assert isinstance(made, NativeProgram)
     here = made.spawn()
-    with emulator.running(made):
+    with emulator.run_here(made):
         there = made.spawn()
     for samples in pulses(made, 0, 5):
         close(there.step(samples), here.step(samples))

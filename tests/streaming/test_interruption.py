@@ -28,7 +28,7 @@ UNITS = [
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 
 
-def begun(made, frames=11):
+def begin_session(made, frames=11):
     session = Session(made, constants(made))
     session.push(block(made, frames))
     return session
@@ -74,7 +74,7 @@ def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step):
     made = program(name, backend)
     x, more = block(made, 10, 5), block(made, 7, 6)
     found = outcomes(
-        lambda: begun(made),
+        lambda: begin_session(made),
         lambda session: session.push(x),
         unit,
         step,
@@ -91,14 +91,14 @@ def test_a_push_of_just_a_pulse(name, backend, unit, step):
     made = program(name, backend)
     x, more = block(made, made.pulse, 5), block(made, 2 * made.pulse + 1, 6)
     found = outcomes(
-        lambda: begun(made, 2 * made.pulse),
+        lambda: begin_session(made, 2 * made.pulse),
         lambda session: session.push(x),
         unit,
         step,
         lambda session: (session.push(more), session.flush()),
     )
     assert found["as before"]
-    session, other = begun(made, 2 * made.pulse), begun(made, 2 * made.pulse + 1)
+    session, other = begin_session(made, 2 * made.pulse), begin_session(made, 2 * made.pulse + 1)
     session.push(x)
     other.push(x)
     assert (session.frames_in, session.pulses) == (3 * made.pulse, 3)
@@ -115,7 +115,7 @@ def test_a_push_of_many_pulses_is_undone(step):
     made = program("windows")
     x, more = block(made, NativeState.pulses_worth_a_mark * made.pulse, 5), block(made, 7, 6)
     found = outcomes(
-        lambda: begun(made),
+        lambda: begin_session(made),
         lambda session: session.push(x),
         "opcode",
         step,
@@ -131,7 +131,7 @@ def test_a_push_without_a_pulse_is_undone(backend, step):
     made = program("windows", backend)
     x, more = block(made, 1, 5), block(made, 17, 6)
     found = outcomes(
-        lambda: begun(made, 9),
+        lambda: begin_session(made, 9),
         lambda session: session.push(x),
         "opcode",
         step,
@@ -143,7 +143,9 @@ def test_a_push_without_a_pulse_is_undone(backend, step):
 @units
 def test_flush_is_undone(backend, unit, step):
     made = program("windows", backend)
-    found = outcomes(lambda: begun(made), lambda session: session.flush(), unit, step, lambda session: ())
+    found = outcomes(
+        lambda: begin_session(made), lambda session: session.flush(), unit, step, lambda session: ()
+    )
     assert found["as before"] and not found["refused"]
 
 
@@ -175,7 +177,7 @@ def test_inputs_that_wait_for_each_other(ahead):
 
 def test_an_operation_that_raises_in_a_later_pulse_changes_nothing():
     made = program("failing", "numpy")
-    session, straight = begun(made), begun(made)
+    session, straight = begin_session(made), begin_session(made)
     x = block(made, 23, 3)
     loud = x.copy()
     loud[..., 17] = 1e9
@@ -199,7 +201,7 @@ def test_reset_after_an_interruption():
     sessions = []
 
     def ready():
-        sessions.append(begun(made))
+        sessions.append(begin_session(made))
         return lambda: sessions[-1].push(x)
 
     for _ in everywhere(ready, "line"):
@@ -211,15 +213,15 @@ def test_reset_after_an_interruption():
 @pytest.mark.parametrize("call", ["reset", "restore"])
 def test_reset_and_restore_can_be_called_again(call):
     made = program("windows")
-    x, saved = block(made, 10, 5), begun(made, 5).snapshot()
+    x, saved = block(made, 10, 5), begin_session(made, 5).snapshot()
     session = Session(made)
     if call == "restore":
         session.restore(saved)
-    wanted, unchanged = session.push(x), begun(made).push(x)
+    wanted, unchanged = session.push(x), begin_session(made).push(x)
     sessions = []
 
     def ready():
-        sessions.append(begun(made))
+        sessions.append(begin_session(made))
         return sessions[-1].reset if call == "reset" else lambda: sessions[-1].restore(saved)
 
     for _ in everywhere(ready, "opcode"):
@@ -238,7 +240,7 @@ def interrupted_in_a_pulse(made):
     sessions, x = [], block(made, 10, 5)
 
     def ready():
-        sessions.append(begun(made))
+        sessions.append(begin_session(made))
         return lambda: sessions[-1].push(x)
 
     for _ in everywhere(ready, "opcode"):
@@ -253,7 +255,7 @@ def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is():
     made, other = program("windows"), program("limited")
     session = interrupted_in_a_pulse(made)
     with pytest.raises(InputError):
-        session.restore(begun(other).snapshot())
+        session.restore(begin_session(other).snapshot())
     with pytest.raises(InputError, match=r"reset\(\)"):
         session.push(block(made, 1))
 

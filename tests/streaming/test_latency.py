@@ -10,7 +10,7 @@ from streaming.latency import BUCKETS, Latency
 TIMES_NS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
 
-def recorded(times, deadline_s=None):
+def latency_of(times, deadline_s=None):
     latency = Latency(deadline_s)
     for ns in times:
         latency.record_ns(ns)
@@ -20,14 +20,14 @@ def recorded(times, deadline_s=None):
 @given(TIMES_NS, st.sampled_from([50, 90, 99, 99.9, 100]))
 def test_percentiles_are_those_of_the_sorted_times(times, percent):
     exact = np.percentile(times, percent, method="inverted_cdf")
-    found = recorded(times).percentile_s(percent) * 1e9
+    found = latency_of(times).percentile_s(percent) * 1e9
     assert exact <= found + 1e-3
     assert found <= exact * (1 + 1 / 64) + 1
 
 
 @given(TIMES_NS)
 def test_max_mean_and_count_are_exact(times):
-    summary = recorded(times).summary()
+    summary = latency_of(times).summary()
     assert summary.count == len(times)
     assert summary.max_us == pytest.approx(max(times) / 1e3)
     assert summary.mean_us == pytest.approx(np.mean(times) / 1e3)
@@ -36,7 +36,7 @@ def test_max_mean_and_count_are_exact(times):
 
 @given(TIMES_NS)
 def test_the_histogram_counts_each_time_once(times):
-    rows = recorded(times).histogram(7)
+    rows = latency_of(times).histogram(7)
     assert len(rows) == 7
     assert sum(row.count for row in rows) == len(times)
     assert all(row.from_s <= row.to_s for row in rows)
@@ -44,14 +44,14 @@ def test_the_histogram_counts_each_time_once(times):
 
 @given(TIMES_NS, TIMES_NS)
 def test_merged_is_recorded_together(first, second):
-    merged = recorded(first, 1e-3)
-    merged.merge(recorded(second, 1e-3))
-    assert merged.as_dict() == recorded(first + second, 1e-3).as_dict()
+    merged = latency_of(first, 1e-3)
+    merged.merge(latency_of(second, 1e-3))
+    assert merged.as_dict() == latency_of(first + second, 1e-3).as_dict()
 
 
 def test_only_times_beyond_the_deadline_are_missed():
-    assert recorded([9_999_999, 10_000_000, 10_000_001], 0.01).summary().missed == 1
-    assert recorded([10**12]).summary().missed is None
+    assert latency_of([9_999_999, 10_000_000, 10_000_001], 0.01).summary().missed == 1
+    assert latency_of([10**12]).summary().missed is None
 
 
 def test_nothing_recorded():
@@ -62,7 +62,7 @@ def test_nothing_recorded():
 
 
 def test_a_time_beyond_the_range_is_counted():
-    latency = recorded([10**18])
+    latency = latency_of([10**18])
     assert latency.count == 1
     assert latency.max_s == 1e9
     latency.clear()
@@ -71,10 +71,10 @@ def test_a_time_beyond_the_range_is_counted():
 
 @given(TIMES_NS)
 def test_counts_from_elsewhere_tell_the_same(times):
-    own = recorded(times, 1e-3)
+    own = latency_of(times, 1e-3)
     counts = np.zeros(BUCKETS, np.int64)
     for ns in times:
-        counts += np.array(recorded([ns]).counts)
+        counts += np.array(latency_of([ns]).counts)
     assert Latency.of_counts(counts, sum(times), max(times), own.missed, 1e-3).as_dict() == own.as_dict()
 
 
@@ -85,7 +85,7 @@ def test_counts_of_other_buckets_are_refused():
 
 @given(TIMES_NS)
 def test_classes_hold_all_of_it(times):
-    own = recorded(times, 1e-3)
+    own = latency_of(times, 1e-3)
     classes = own.classes()
     assert sum(count for _, count in classes) == len(times)
     assert [ns for ns, _ in classes] == sorted({ns for ns, _ in classes})
@@ -96,7 +96,7 @@ def test_classes_hold_all_of_it(times):
 
 @given(TIMES_NS, TIMES_NS)
 def test_since_has_later_times_only(first, later):
-    whole, earlier, alone = recorded(first + later, 1e-3), recorded(first, 1e-3), recorded(later, 1e-3)
+    whole, earlier, alone = latency_of(first + later, 1e-3), latency_of(first, 1e-3), latency_of(later, 1e-3)
     found = whole.since(earlier)
     assert found.classes() == alone.classes()
     assert (found.count, found.missed, found.total_ns) == (alone.count, alone.missed, alone.total_ns)
@@ -106,7 +106,7 @@ def test_since_has_later_times_only(first, later):
 
 
 def test_since_nothing_new():
-    latency = recorded([5, 9])
-    assert latency.since(recorded([5, 9])).as_dict() == recorded([]).as_dict()
+    latency = latency_of([5, 9])
+    assert latency.since(latency_of([5, 9])).as_dict() == latency_of([]).as_dict()
     with pytest.raises(ValueError, match="has counted what this one has not"):
-        latency.since(recorded([5, 10]))
+        latency.since(latency_of([5, 10]))

@@ -15,10 +15,10 @@ import pytest
 from pulse.errors import CompileError, PulseWarning
 from pulse.jit import levels, notice
 from pulse.jit.levels import LEVELS, runnable_level
-from pulse.jit.library import INDEX, file_of, load, symbol_of
-from pulse.jit.pointer import operand
 from pulse.jit.python_call import builtin
 from pulse.jit.registry import KERNELS
+from pulse.jit.rows.pointer import operand
+from pulse.jit.storage.library import INDEX, file_of, load, symbol_of
 from streaming.libraries import build
 
 HERE = next((level for level in LEVELS.values() if not level.missing_features), None)
@@ -119,15 +119,15 @@ def test_an_index_lists_all_sources(folder: Path) -> None:
     assert {
         "pulse/program/kernels/copy.py",
         "pulse/program/machine/machine.py",
-        "pulse/jit/simd_codegen.py",
-        "pulse/jit/native_code.py",
+        "pulse/jit/codegen/simd.py",
+        "pulse/jit/codegen/native_code.py",
         "pulse/errors.py",
     } <= sources
     assert not any(name.startswith("/") for name in sources)
 
 
 @pytest.fixture
-def named(monkeypatch: Any) -> Any:
+def named_levels(monkeypatch: Any) -> Any:
     def name(level: str) -> None:
         monkeypatch.setenv("PULSE_LEVEL", level)
         levels.named_level.cache_clear()
@@ -137,19 +137,19 @@ def named(monkeypatch: Any) -> Any:
     levels.named_level.cache_clear()
 
 
-def test_levels_by_name(named: Any) -> None:
+def test_levels_by_name(named_levels: Any) -> None:
     assert HERE is not None
-    named("native")
+    named_levels("native")
     assert runnable_level() is None
-    named(HERE.name)
+    named_levels(HERE.name)
     assert runnable_level() is HERE
-    named("x86-64-v9")
+    named_levels("x86-64-v9")
     with pytest.raises(
-        CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4-vnni, "
+        CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4-bf16, "
     ):
         runnable_level()
     other = next(level for level in LEVELS.values() if level.machine != HERE.machine)
-    named(other.name)
+    named_levels(other.name)
     with pytest.raises(CompileError, match=f"this processor lacks the architecture {other.machine}"):
         runnable_level()
 

@@ -53,10 +53,10 @@ def test_one_cpu_for_the_thread_alone():
 
 @linux
 def test_a_cpu_that_the_process_may_not_use(monkeypatch):
-    def refused(*_):
+    def refuse(*_):
         raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(os, "sched_setaffinity", refused)
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
     (setting,) = apply_to_thread(Realtime(priority=None, cpu=0))
     assert not setting.is_granted or os.sched_getaffinity(0) == {0}
     assert "Invalid argument; the CPUs of this process are 0" in setting.reason

@@ -9,7 +9,16 @@ from pulse.errors import InputError, PulseError
 from pulse.program.whole import run_whole
 from streaming import Session
 from tests.streaming.executor.streams import assert_same, noise
-from tests.streaming.models import BACKENDS, decimated, ending, filtered, halves, program, short, two_rates
+from tests.streaming.models import (
+    BACKENDS,
+    decimating_model,
+    ending_model,
+    filter_model,
+    halves,
+    program,
+    short,
+    two_rates,
+)
 
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
 PROGRAMS = {}
@@ -23,15 +32,15 @@ def ready(make, pulse, backend):
     return PROGRAMS[key]
 
 
-def joined(pieces, port):
+def join_pieces(pieces, port):
     return np.concatenate([piece[port.name] for piece in pieces], port.axis)
 
 
-def streamed(session, x, cuts, axis):
+def push_and_flush(session, x, cuts, axis):
     """All outputs of ``x`` pushed in blocks that end at ``cuts``."""
     blocks = np.split(x, sorted(cuts), axis)
     pieces = [*(session.push(block) for block in blocks), session.flush(np.nan)]
-    outputs = {port.name: joined(pieces, port) for port in session.program.outputs if port.streams}
+    outputs = {port.name: join_pieces(pieces, port) for port in session.program.outputs if port.streams}
     return outputs | {
         port.name: pieces[-1][port.name] for port in session.program.outputs if not port.streams
     }
@@ -39,7 +48,8 @@ def streamed(session, x, cuts, axis):
 
 @both_backends
 @pytest.mark.parametrize(
-    ("make", "axis", "shape"), [(filtered, 1, (1, 0)), (decimated, 1, (1, 0, 2)), (ending, 1, (1, 0))]
+    ("make", "axis", "shape"),
+    [(filter_model, 1, (1, 0)), (decimating_model, 1, (1, 0, 2)), (ending_model, 1, (1, 0))],
 )
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
@@ -50,7 +60,7 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data):
     x = noise(*(length if number == axis else size for number, size in enumerate(shape)), seed=length)
     ready_program = ready(make, pulse, backend)
     session = Session(ready_program)
-    found = streamed(session, x, cuts, axis)
+    found = push_and_flush(session, x, cuts, axis)
     assert_same(found, ready_program.model.typed.run(x))
     whole, _ = run_whole(ready_program.spawn(), {"x": x}, np.nan)
     assert_same(found, whole)
@@ -82,7 +92,7 @@ def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, s
     ]
     pieces.append(session.flush(np.nan))
     expected = chosen.model.typed.run({"fast": fast, "slow": slow, "gain": gain})
-    assert_same({"y": joined(pieces, chosen.outputs[0])}, expected)
+    assert_same({"y": join_pieces(pieces, chosen.outputs[0])}, expected)
 
 
 def test_one_input_far_ahead_of_the_other_then_level_again():
@@ -95,7 +105,7 @@ def test_one_input_far_ahead_of_the_other_then_level_again():
     pieces += [session.push({"fast": fast[..., at : at + 5]}) for at in range(3600, 4000, 5)]
     pieces.append(session.flush())
     np.testing.assert_allclose(
-        joined(pieces, session.program.outputs[0])[0, 0],
+        join_pieces(pieces, session.program.outputs[0])[0, 0],
         fast.reshape(-1, 4).sum(1) + slow[0, 0],
         rtol=1e-4,
         atol=1e-5,
@@ -104,7 +114,7 @@ def test_one_input_far_ahead_of_the_other_then_level_again():
 
 @both_backends
 def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend):
-    session = Session(ready(filtered, 3, backend))
+    session = Session(ready(filter_model, 3, backend))
     x = noise(1, 30)
     counts = [session.push(x[:, at : at + 3])["y"].shape[1] for at in range(0, 30, 3)]
     delay = session.program.model.port("y").delay
@@ -114,7 +124,7 @@ def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend):
 
 
 def test_an_empty_push_gives_empty_outputs_of_the_right_shape():
-    session = Session(ready(decimated, 6, "numpy"))
+    session = Session(ready(decimating_model, 6, "numpy"))
     outputs = session.push(np.zeros((1, 0, 2), np.float32))
     assert outputs["same"].shape == (1, 0, 2)
     assert outputs["third"].shape == (1, 1, 0)
@@ -122,12 +132,12 @@ def test_an_empty_push_gives_empty_outputs_of_the_right_shape():
 
 
 def test_an_empty_stream_can_be_flushed():
-    session = Session(ready(filtered, 3, "numpy"))
+    session = Session(ready(filter_model, 3, "numpy"))
     assert session.flush()["y"].shape == (1, 0)
 
 
 def test_the_block_belongs_to_the_caller():
-    chosen = ready(filtered, 6, "numpy")
+    chosen = ready(filter_model, 6, "numpy")
     session, x = Session(chosen), noise(1, 40)
     pieces, block = [], np.empty((1, 5), np.float32)
     for at in range(0, 40, 5):
@@ -136,7 +146,7 @@ def test_the_block_belongs_to_the_caller():
         block[...] = np.nan
     pieces.append(session.flush())
     np.testing.assert_allclose(
-        joined(pieces, chosen.outputs[0]), chosen.model.typed.run(x)["y"], rtol=1e-5, atol=1e-6
+        join_pieces(pieces, chosen.outputs[0]), chosen.model.typed.run(x)["y"], rtol=1e-5, atol=1e-6
     )
 
 
@@ -145,7 +155,7 @@ def test_the_block_belongs_to_the_caller():
 @given(at=st.integers(0, 40), length=st.integers(3, 40))
 def test_a_snapshot_goes_on_in_another_session(backend, at, length):
     at = min(at, length)
-    chosen = ready(ending, 4, backend)
+    chosen = ready(ending_model, 4, backend)
     x = noise(1, length)
     first = Session(chosen)
     pieces = [first.push(x[:, :at])]
@@ -158,32 +168,32 @@ def test_a_snapshot_goes_on_in_another_session(backend, at, length):
     assert (second.frames_in, second.pending_frames) == (at, at % 4)
     pieces += [second.push(x[:, at:]), second.flush(np.nan)]
     expected = chosen.model.typed.run(x)
-    np.testing.assert_allclose(joined(pieces, chosen.outputs[0]), expected["y"], rtol=1e-6)
+    np.testing.assert_allclose(join_pieces(pieces, chosen.outputs[0]), expected["y"], rtol=1e-6)
     np.testing.assert_allclose(pieces[-1]["last"], expected["last"], rtol=1e-6)
 
 
 def test_a_snapshot_of_an_ended_stream_has_ended():
-    session, other = Session(ready(ending, 4, "numpy")), Session(ready(ending, 4, "numpy"))
+    session, other = Session(ready(ending_model, 4, "numpy")), Session(ready(ending_model, 4, "numpy"))
     session.push(noise(1, 9))
     session.flush()
     other.restore(session.snapshot())
     with pytest.raises(InputError, match=r"reset\(\)"):
         other.push(noise(1, 1))
     other.reset()
-    assert other.statistics() == Session(ready(ending, 4, "numpy")).statistics()
+    assert other.statistics() == Session(ready(ending_model, 4, "numpy")).statistics()
 
 
 @both_backends
 def test_reset_begins_anew(backend):
-    chosen = ready(filtered, 6, backend)
+    chosen = ready(filter_model, 6, backend)
     session = Session(chosen)
     session.push(noise(1, 23, seed=5))
     session.reset()
     assert (session.frames_in, session.pending_frames) == (0, 0)
     x = noise(1, 20)
-    assert_same(streamed(session, x, [3, 9], 1), chosen.model.typed.run(x))
+    assert_same(push_and_flush(session, x, [3, 9], 1), chosen.model.typed.run(x))
     session.reset()
-    assert_same(streamed(session, x, [11], 1), chosen.model.typed.run(x))
+    assert_same(push_and_flush(session, x, [11], 1), chosen.model.typed.run(x))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +207,7 @@ def test_reset_begins_anew(backend):
     ],
 )
 def test_a_refused_block_leaves_the_stream_as_it_was(block, message):
-    session = Session(ready(filtered, 6, "numpy"))
+    session = Session(ready(filter_model, 6, "numpy"))
     session.push(noise(1, 5))
     before = session.snapshot()
     with pytest.raises(InputError, match=message):
@@ -216,14 +226,14 @@ def test_one_refused_input_of_two_keeps_both_out():
 
 
 def test_infinities_pass_and_nan_where_it_is_allowed():
-    session = Session(ready(filtered, 3, "numpy"))
+    session = Session(ready(filter_model, 3, "numpy"))
     assert session.push(np.full((1, 3), np.inf, np.float32))["loud"].shape == (1, 3)
-    session = Session(ready(filtered, 3, "numpy"), check_finite=False)
+    session = Session(ready(filter_model, 3, "numpy"), check_finite=False)
     assert np.isnan(session.push(np.full((1, 3), np.nan, np.float32))["loud"]).all()
 
 
 def test_a_stream_that_has_ended_refuses():
-    session = Session(ready(filtered, 3, "numpy"))
+    session = Session(ready(filter_model, 3, "numpy"))
     session.flush()
     for call in (lambda: session.push(noise(1, 1)), session.flush):
         with pytest.raises(InputError, match=r"the stream has ended; begin a new one with reset\(\)"):
@@ -256,7 +266,7 @@ def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frame
         session.push({"x": x[:, cut:]}),
         session.flush(np.nan),
     ]
-    found = {port.name: joined(pieces, port) for port in chosen.outputs}
+    found = {port.name: join_pieces(pieces, port) for port in chosen.outputs}
     assert_same(found, chosen.model.typed.run({"x": x, "half": other}))
 
 
@@ -274,7 +284,7 @@ def test_a_model_with_a_longest_stream_takes_no_more():
 
 
 def test_a_length_that_the_model_refuses_can_be_completed():
-    session = Session(ready(ending, 4, "numpy"))
+    session = Session(ready(ending_model, 4, "numpy"))
     session.push(noise(1, 2))
     with pytest.raises(InputError, match="2 frames of T"):
         session.flush()
@@ -293,7 +303,7 @@ def test_constants_and_programs_are_checked():
     "damage", [lambda s: b"", lambda s: b"x" * 99, lambda s: s[:-1], lambda s: s + b"0", lambda s: s[:20]]
 )
 def test_a_damaged_snapshot_changes_nothing(damage):
-    session = Session(ready(ending, 4, "numpy"))
+    session = Session(ready(ending_model, 4, "numpy"))
     session.push(noise(1, 9))
     saved = session.snapshot()
     with pytest.raises(InputError, match="snapshot"):
@@ -302,15 +312,15 @@ def test_a_damaged_snapshot_changes_nothing(damage):
 
 
 def test_a_snapshot_of_another_pulse_or_model_is_refused():
-    session, other = Session(ready(ending, 4, "numpy")), Session(ready(ending, 8, "numpy"))
+    session, other = Session(ready(ending_model, 4, "numpy")), Session(ready(ending_model, 8, "numpy"))
     with pytest.raises(InputError, match="another model or pulse"):
         session.restore(other.snapshot())
     with pytest.raises(InputError, match="another model or pulse"):
-        session.restore(Session(ready(filtered, 6, "numpy")).snapshot())
+        session.restore(Session(ready(filter_model, 6, "numpy")).snapshot())
 
 
 def test_statistics_are_frozen_and_count():
-    session = Session(ready(filtered, 6, "numpy"))
+    session = Session(ready(filter_model, 6, "numpy"))
     session.push(noise(1, 15))
     found = session.statistics()
     assert (found.frames_in, found.pending_frames, found.pulses) == (15, 3, 2)
@@ -320,7 +330,7 @@ def test_statistics_are_frozen_and_count():
 
 
 def test_one_bit_that_flipped_in_a_snapshot_is_found():
-    session = Session(ready(filtered, 4, "numpy"))
+    session = Session(ready(filter_model, 4, "numpy"))
     session.push(noise(1, 6))
     saved = session.snapshot()
     for place in range(len(saved)):

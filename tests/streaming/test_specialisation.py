@@ -12,7 +12,7 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.jit.cache import cache_location
+from pulse.jit.storage.cache import cache_location
 from pulse.models import TypedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.table.table import link
@@ -141,7 +141,7 @@ def test_too_little_gain_changes_nothing(stub: Stub) -> None:
     assert np.array_equal(program.table, link(program.unlinked))
 
 
-def test_refused() -> None:
+def test_programs_without_rows_are_refused() -> None:
     with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
         BackgroundSpecialisation(model().pulsify(None, 4).compile("numpy"))
     with pytest.raises(InputError, match="rows are special for streams on one thread, and these have 2"):
@@ -176,4 +176,4 @@ def test_the_command(stub: Stub) -> None:
     result = command.pulse("run", "--specialise")
     assert "note: special rows: " in result.stderr
     assert "--specialise" in command.pulse("run", "--help").stdout
-    assert "on one thread" in command.refused("run", "--specialise", "--threads", "2")
+    assert "on one thread" in command.refusal("run", "--specialise", "--threads", "2")

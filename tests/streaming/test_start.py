@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import pulse
-from pulse.jit.library import library
+from pulse.jit.storage.library import library
 from pulse.onnx import proto
 from streaming.reports.opened_model import OpenedModel
 from tests.pulse.chunks import models
@@ -35,7 +35,7 @@ print("", *[name for name in {heavy!r} if name in sys.modules])
 HEAVY = ("onnx", "pulse.proof", "pulse.torch", "pulse.front", "pulse.recipes.whole")
 CARRIED = ("numba", "llvmlite", "importlib.metadata")
 """What compiling imports."""
-KEPT = ("pulse.jit.cache", "pulse.jit.kernel_file", "pulse.jit.fingerprint")
+KEPT = ("pulse.jit.storage.cache", "pulse.jit.storage.kernel_file", "pulse.jit.storage.fingerprint")
 """What looks for compiled kernels on the disk."""
 MODELS = (
     "pulse.api",
@@ -101,7 +101,7 @@ def test_a_program_of_a_file_takes_nothing_slow(relu: str, tmp_path: Path):
     assert done.stdout.splitlines() == ["4.0", ""]
 
 
-def commanded(folder: Path, heavy: Sequence[str], *arguments: str) -> str:
+def modules_of_command(folder: Path, heavy: Sequence[str], *arguments: str) -> str:
     """Which of the modules a command imports."""
     code = (
         "import atexit, os, sys\n"
@@ -117,14 +117,14 @@ def commanded(folder: Path, heavy: Sequence[str], *arguments: str) -> str:
 def test_the_command_line(tmp_path: Path):
     """No conversion of what is not given, nothing that is live."""
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *unless_compiled(*CARRIED, *KEPT))
-    assert commanded(tmp_path, heavy, "run", "--json") == "|"
+    assert modules_of_command(tmp_path, heavy, "run", "--json") == "|"
 
 
 def test_the_command_line_with_a_program(relu: str, tmp_path: Path):
     pulse.stream(relu, 4).save(tmp_path / "relu.pulse")
     np.save(tmp_path / "x.npy", np.ones((1, 8), np.float32))
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *MODELS, *unless_compiled(*CARRIED, *KEPT))
-    assert commanded(tmp_path, heavy, "run", "relu.pulse", "x.npy", "y.npy", "--json") == "|"
+    assert modules_of_command(tmp_path, heavy, "run", "relu.pulse", "x.npy", "y.npy", "--json") == "|"
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.ones((1, 8)))
 
 

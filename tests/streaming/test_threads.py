@@ -17,8 +17,8 @@ from streaming.executor import Executor
 from streaming.realtime import share_priority
 from streaming.realtime.rights import CAP_SYS_NICE, is_capable
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report
-from tests.streaming.executor.streams import blocks, collected, joined
+from tests.streaming.command import pulse, refusal, report
+from tests.streaming.executor.streams import blocks, collect, join_pieces
 from tests.streaming.live.runs import BLOCK, late, noise, ready, runs
 
 
@@ -62,19 +62,19 @@ def test_a_callback_does_not_wait_for_threads():
 def test_an_executor_gives_the_same_frames():
     x = noise(1200, 1).T.copy()
 
-    async def streamed(program):
+    async def stream_pieces(program):
         async with Executor(program) as executor:
             pieces = [None] * 3
 
             async def one(number):
-                pieces[number] = await collected(executor.stream(blocks(x, 1, [500, 700])))
+                pieces[number] = await collect(executor.stream(blocks(x, 1, [500, 700])))
 
             async with anyio.create_task_group() as group:
                 for number in range(3):
                     group.start_soon(one, number)
-            return [joined(each, program) for each in pieces]
+            return [join_pieces(each, program) for each in pieces]
 
-    wanted, got = anyio.run(streamed, ready(late)), anyio.run(streamed, on_two())
+    wanted, got = anyio.run(stream_pieces, ready(late)), anyio.run(stream_pieces, on_two())
     for one, other in zip(wanted, got):
         np.testing.assert_array_equal(one["y"], other["y"])
 
@@ -112,10 +112,10 @@ def test_commands_take_threads(tmp_path):
 
 
 def test_commands_say_why_they_refuse():
-    assert "--threads 3: this process may use 2 cores" in refused("bench", "--threads", 3)
-    assert "use --threads 2" in refused("bench", "--threads", 3)
-    assert "--threads 0: a step needs at least one thread" in refused("run", "--threads", 0)
-    assert "numpy backend runs on one thread" in refused("bench", "--threads", 2, "--backend", "numpy")
+    assert "--threads 3: this process may use 2 cores" in refusal("bench", "--threads", 3)
+    assert "use --threads 2" in refusal("bench", "--threads", 3)
+    assert "--threads 0: a step needs at least one thread" in refusal("run", "--threads", 0)
+    assert "numpy backend runs on one thread" in refusal("bench", "--threads", 2, "--backend", "numpy")
 
 
 def test_functions_of_teams_are_compiled_ahead():

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 import pulse
 from streaming import Session
 from streaming.builtin import clean_path, noisy_path, voice, voice_path
-from tests.shared import shared
+from tests.shared import shared_path
 
 SESSION = onnxruntime.InferenceSession(voice_path(), providers=["CPUExecutionProvider"])
 FRAME = 160
@@ -30,7 +30,7 @@ def area_under_curve(scores, truth):
 
 def silero(x):
     """What a trained detector says of each 512 samples."""
-    session = onnxruntime.InferenceSession(shared("models/silero_vad_16k_static.onnx"))
+    session = onnxruntime.InferenceSession(shared_path("models/silero_vad_16k_static.onnx"))
     state, context, found = np.zeros((2, 1, 128), np.float32), np.zeros(64, np.float32), []
     for start in range(0, len(x) - 511, 512):
         heard = np.concatenate([context, x[start : start + 512]])[None]
@@ -63,7 +63,7 @@ def test_it_finds_the_voice_in_the_built_in_sound():
 
 
 def test_it_finds_the_voice_in_real_noise():
-    x, rate_hz = soundfile.read(shared("audio/noisy_speech_16k.wav"), dtype="float32")
+    x, rate_hz = soundfile.read(shared_path("audio/noisy_speech_16k.wav"), dtype="float32")
     assert rate_hz == 16_000
     reference, found = silero(x), detect(x)
     middles = np.arange(len(reference)) * 512 + 256

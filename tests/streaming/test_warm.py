@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from pulse.errors import CompileError, PulseWarning
-from pulse.jit.cache import cache_location
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.registry import KERNELS
+from pulse.jit.storage.cache import cache_location
 from pulse.program.machine.array_step import STEPPING
 from streaming import warming
 from streaming.cli.commands import app
@@ -108,7 +108,7 @@ def test_a_name_that_is_not_there():
         warming.warm(["chian"])
 
 
-def blocked(tmp_path):
+def blocked_cache(tmp_path):
     """An environment whose cache folder cannot be made, not even by root: a file is in its place."""
     file = tmp_path / "file"
     file.write_text("")
@@ -116,7 +116,7 @@ def blocked(tmp_path):
 
 
 def test_nowhere_to_keep_is_an_error_of_warm(tmp_path):
-    result = command("warm", "--only", "tick", **blocked(tmp_path))
+    result = command("warm", "--only", "tick", **blocked_cache(tmp_path))
     assert result.returncode == 2 and result.stdout == ""
     assert result.stderr == (
         f"error: {tmp_path / 'file' / 'kernels'}: Not a directory; set PULSE_CACHE to a folder that can be written: "
@@ -134,7 +134,7 @@ def test_a_folder_of_others_is_an_error_of_warm(folder):
 
 
 @pytest.fixture
-def begun(monkeypatch):
+def begun_processes(monkeypatch):
     """Two processors, functions that nobody has compiled in this process, and the processes that begin."""
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
@@ -145,22 +145,22 @@ def begun(monkeypatch):
     return processes
 
 
-def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_path, begun):
+def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_path, begun_processes):
     """And one line says so."""
-    with kernels_in(blocked(tmp_path)["PULSE_CACHE"]):
+    with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
         ) as told:
             warming.compile_in_parallel()(["tick", "move", "fill"])
         location = cache_location()
-        assert len(told) == 1 and location.kind == "temporary" and len(begun) == 2
+        assert len(told) == 1 and location.kind == "temporary" and len(begun_processes) == 2
         assert len(list(location.folder.iterdir())) == 5
         KERNELS["fill"].prepare()
         assert KERNELS["fill"].cached
 
 
 @pytest.mark.parametrize("foreseen", [True, False])
-def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, begun, foreseen):
+def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, begun_processes, foreseen):
     """No process begins, or they end with the first function that they cannot keep."""
     if not foreseen:
         monkeypatch.setattr(warming, "why_not_kept", lambda: None)
@@ -171,7 +171,7 @@ def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, b
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
         ) as told:
             warming.compile_in_parallel()(["tick", "move", "fill"])
-        assert len(told) == 1 and len(begun) == (0 if foreseen else 2)
+        assert len(told) == 1 and len(begun_processes) == (0 if foreseen else 2)
         assert all(KERNELS[name].unkept for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
         with pytest.raises(
@@ -281,32 +281,32 @@ def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
 def test_a_process_that_ends_by_itself(folder, monkeypatch):
     begin = warming.begin_process
 
-    def killed():
+    def begin_and_kill():
         process = begin()
         process.kill()
         return process
 
-    monkeypatch.setattr(warming, "begin_process", killed)
+    monkeypatch.setattr(warming, "begin_process", begin_and_kill)
     with pytest.raises(CompileError, match=r"the process that compiled (tick|move) ended by itself"):
         warming.warm(["tick", "move"], jobs=2)
 
 
 @pytest.mark.parametrize("alone", ["one processor", "no interpreter", ""])
-def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun, alone):
+def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun_processes, alone):
     """In this process where others cannot help; what is there needs no bar."""
     seen = []
 
     @contextmanager
-    def shown(title):
+    def show(title):
         yield lambda done, total: seen.append((done, total))
 
-    monkeypatch.setattr(warming, "progress", shown)
+    monkeypatch.setattr(warming, "progress", show)
     if alone == "one processor":
         monkeypatch.setattr(warming, "core_count", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
     warming.compile_in_parallel()(["tick", "move", "fill"])
     assert seen == [(number, 5) for number in range(1, 6)]
-    assert len(begun) == (0 if alone else 2)
+    assert len(begun_processes) == (0 if alone else 2)
     warming.compile_in_parallel()(["tick", "move", "fill"])
     assert len(seen) == 5
     assert len(list(folder.rglob("*.kernel"))) == 5

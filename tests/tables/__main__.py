@@ -7,6 +7,6 @@ from tests.tables.documents import DOCUMENTS, FOLDER
 
 for name in sys.argv[1:] or [*DOCUMENTS, "layers"]:
     if name == "layers":
-        layers.DOCUMENT.write_text(layers.drawn(layers.DOCUMENT.read_text()))
+        layers.DOCUMENT.write_text(layers.draw_layers(layers.DOCUMENT.read_text()))
     else:
         (FOLDER / f"{name}.md").write_text(DOCUMENTS[name]())

@@ -2,9 +2,9 @@
 
 import inspect
 
-from pulse.jit.fields import Field, fields_of
-from pulse.jit.instruction import Instruction, RowFields
 from pulse.jit.registry import KERNELS
+from pulse.jit.rows.fields import Field, fields_of
+from pulse.jit.rows.instruction import Instruction, RowFields
 from pulse.program.kernels import families as families
 
 HEAD = """# Instructions
@@ -28,15 +28,15 @@ def document() -> str:
 
 def _section(part: type[RowFields], name: str) -> str:
     text = (inspect.getdoc(part) or "").replace("``", "`")
-    return f"## {name}\n\n{text}\n\n{', '.join(map(_told, fields_of(part).values()))}\n"
+    return f"## {name}\n\n{text}\n\n{', '.join(map(text_of, fields_of(part).values()))}\n"
 
 
-def _told(each: Field) -> str:
+def text_of(each: Field) -> str:
     spec, name = each.spec, f"`{each.name}`"
     if spec.kind == "number":
         return name
     if each.group is not None:
-        inside = ", ".join(map(_told, fields_of(each.group).values()))
+        inside = ", ".join(map(text_of, fields_of(each.group).values()))
         return f"{name}{' of each' if spec.kind == 'groups' else ''} ({inside})"
     if spec.kind != "operand":
         return f"{name} ({spec.kind})"

@@ -11,7 +11,7 @@ BEGIN, END = "<!-- layers: python -m tests.tables layers -->\n```\n", "```\n<!--
 WIDTH = 80
 
 
-def drawn(text: str) -> str:
+def draw_layers(text: str) -> str:
     """The document with the drawing as it is now."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)

@@ -11,7 +11,9 @@ from pulse.nnef.write.node import OperationWriter
 from pulse.support.wording import spell
 
 END = (1 << 63) - 1
+"""The end of a slice that goes to the end of the axis."""
 FAR = 1 << 31
+"""An end from here on means the end of the axis."""
 MOST = 1 << 12
 """Into how many parts an axis is taken apart."""
 

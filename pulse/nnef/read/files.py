@@ -16,6 +16,7 @@ from pulse.support.record import record
 
 QUANTISATION = "graph.quant"
 TEXT_BYTES = 1 << 26
+"""A longer graph is refused: weights belong into files of their own."""
 UNPACKED_BYTES = 1 << 28
 UNPACKED_TIMES = 64
 """An archive unpacks to at most ``UNPACKED_BYTES``, or ``UNPACKED_TIMES`` its own size."""

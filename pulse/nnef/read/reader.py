@@ -22,6 +22,7 @@ from pulse.support.budget import Budget, Spending
 from pulse.support.printable import printable
 
 OPSET = 17
+"""The version of ONNX's operators into which NNEF is read."""
 ELEMENT_TYPES: Mapping[str, type[np.generic]] = {
     "scalar": np.float32,
     "integer": np.int64,

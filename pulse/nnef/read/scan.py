@@ -9,6 +9,7 @@ from onnx import helper
 from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
 from pulse.nnef.read.pulses import StreamTiming
 from pulse.nnef.syntax import Fragment
+from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.tensors import element_type
 from pulse.support.record import record
 
@@ -141,21 +142,7 @@ def _once(node: NodeReader, entries: Entries, run: Run, timing: StreamTiming) ->
 def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tuple[Wire, ...]:
     graph = node.graph.body()
     body = replace(node, graph=graph)
-    inside: dict[str, Value] = dict(entries.full)
-    names = {
-        name: graph.names.new(f"{node.targets[0]}.{name}") for name in (*entries.states, *entries.scanned)
-    }
-    inputs = [
-        helper.make_tensor_value_info(names[name], element_type(initial.dtype), [*initial.sizes])
-        for name, (initial, _) in entries.states.items()
-    ]
-    for name, (initial, _) in entries.states.items():
-        inside[name] = replace(initial, name=names[name], value=None)
-    for name, (wire, axis, _) in entries.scanned.items():
-        sizes = [size for at, size in enumerate(wire.sizes) if at != axis]
-        inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
-        frame = Wire(names[name], wire.dtype, tuple(sizes))
-        inside[name] = body.add_axes(frame, [axis], f"{name}.frame")
+    inputs, inside = _inputs_of_body(node, body, entries)
     results_of_body = run(inside, graph)
     results: list[Wire] = []
     for number, (_, result) in enumerate(entries.states.values()):
@@ -201,6 +188,29 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
             for number, (wire, axis) in enumerate(zip(loop_wires, places))
         ]
     return _as_result(loop_wires)
+
+
+def _inputs_of_body(
+    node: NodeReader, body: NodeReader, entries: Entries
+) -> tuple[list[ValueInfoProto], dict[str, Value]]:
+    """The inputs of a scan's body, states first, and what the fragment finds under its names."""
+    names = {
+        name: body.graph.names.new(f"{node.targets[0]}.{name}")
+        for name in (*entries.states, *entries.scanned)
+    }
+    inputs: list[ValueInfoProto] = []
+    inside: dict[str, Value] = dict(entries.full)
+    for name, (initial, _) in entries.states.items():
+        inputs.append(
+            helper.make_tensor_value_info(names[name], element_type(initial.dtype), [*initial.sizes])
+        )
+        inside[name] = replace(initial, name=names[name], value=None)
+    for name, (wire, axis, _) in entries.scanned.items():
+        sizes = [size for at, size in enumerate(wire.sizes) if at != axis]
+        inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
+        frame = Wire(names[name], wire.dtype, tuple(sizes))
+        inside[name] = body.add_axes(frame, [axis], f"{name}.frame")
+    return inputs, inside
 
 
 def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:

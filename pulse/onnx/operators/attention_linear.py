@@ -22,6 +22,7 @@ from pulse.wiring import wire
 RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": ("decay", "beta")}
 """Update rule -> the optional inputs that it needs."""
 PAST, DECAY, BETA = 3, 4, 5
+"""The numbers of optional inputs."""
 FRAMES = 1
 """The axis of time."""
 

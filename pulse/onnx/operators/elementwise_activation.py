@@ -65,6 +65,7 @@ def swiglu(node: NodeContext) -> OutletId:
 
 
 EXACT, BY_TANH = 0.0, 1.0
+"""The values of the parameter of ``gelu``."""
 
 
 def _gelu(node: NodeContext, form: float) -> OutletId:

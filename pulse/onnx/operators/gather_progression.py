@@ -20,6 +20,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
 MOST_SLICES = 64
+"""More rows of indices are not cut into slices: they are looked up."""
 SHORTEST = 8
 """Constant rows of fewer entries are looked up one by one."""
 

@@ -36,6 +36,7 @@ BY_LOWER_CASE = {spelling.lower(): name for name, spelling in ONNX_ACTIVATIONS.i
 """Any spelling of ONNX, in lower case -> activation."""
 
 LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
+"""The numbers of optional inputs."""
 
 
 @onnx_op(*CELL_KINDS)

@@ -28,8 +28,10 @@ COORDINATES: dict[str, Coordinates] = {name: name for name in get_args(Coordinat
 ROUNDINGS: dict[str, Rounding] = {name: name for name in ROUNDING}
 
 SMALLEST_SCALE = 2.0**-20
+"""A smaller factor, or one above its inverse, is an error."""
 
 MOST_LOOKUPS = 4
+"""An output of more input elements is a product with a matrix, not a sum of lookups."""
 
 Plan = dict[int, tuple[TDim, Fraction | None]]
 """For each axis that changes its new length, and the factor if that is constant."""

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
 _LONGEST_VARINT = 10
+"""The most bytes of a number; after more the file is no protobuf."""
 _HEAD = 16
+"""The bytes from which a model is recognised."""
 _MOST_FIELDS = 1 << 14
 """The most fields of a file: functions and entries are at most thousands. A file of zeros has a field in each byte."""
 

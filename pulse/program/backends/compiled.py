@@ -30,13 +30,14 @@ class PlacedNode:
 class CompiledProgram(Program):
     """A program and the pulsed model from which it was compiled, ``network``.
 
-    unrounded  the model with activations of f32, if ``model`` rounds them to int8; by default it does not
+    unrounded  the model with activations of f32, if ``model`` rounds them to the form of the weights; by default it
+               does not
     """
 
     def __init__(
         self, model: PulsedNetwork, form: str = "f32", unrounded: PulsedNetwork | None = None
     ) -> None:
-        super().__init__(model, check_form(form), "f32" if unrounded is None else "int8")
+        super().__init__(model, check_form(form), "f32" if unrounded is None else form)
         self.network = model
         self.unrounded = model if unrounded is None else unrounded
 

@@ -1,5 +1,6 @@
 """Programs of the numba backend: a pulsed model compiled to rows of native kernels, and its streams."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
@@ -143,10 +144,12 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
     def _storage_text(self) -> str:
         """Describe the forms of the instructions' weights; small matrices stay f32."""
-        forms = [row.instruction.form for row in self.instructions if len(row.instruction.forms()) > 1]
-        counts = [f"{forms.count(form)} with weights of {form}" for form in dict.fromkeys(forms)]
-        if codes := sum(row.instruction.rounds_rows for row in self.instructions):
-            counts.append(f"{codes} with weights and activations of int8")
+        made = Counter(
+            ("weights and activations" if row.instruction.rounds_rows else "weights", row.instruction.form)
+            for row in self.instructions
+            if len(row.instruction.forms()) > 1
+        )
+        counts = [f"{count} with {what} of {form}" for (what, form), count in made.items()]
         return f"; {', '.join(counts)}" if counts else ""
 
     def listing(self) -> list[str]:

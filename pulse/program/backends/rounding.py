@@ -7,7 +7,7 @@ from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.graph import InletId
 from pulse.ops.bodies import with_bodies
 from pulse.ops.op import Op
-from pulse.program.activations import round_rows_of
+from pulse.program.activations import check_activations, round_rows_of
 from pulse.program.weights import stored_operand
 from pulse.typed import TypedGraph, TypedNetwork, constant
 
@@ -28,11 +28,12 @@ def rounded_operands(
 def round_offline(model: TypedNetwork, form: str, activations: str = "f32") -> TypedNetwork:
     """Return the offline model that a program with rounded weights, and perhaps activations, equals.
 
-    Raises CompileError: int8 cannot hold a weight
+    Raises CompileError: int8 cannot hold a weight, or the forms do not fit
     """
     rounded = model.copy()
-    if activations == "int8":
-        round_rows_of(rounded.graph)
+    row_form = check_activations(activations, form)
+    if row_form is not None:
+        round_rows_of(rounded.graph, row_form)
     _round_weights("", form, rounded.graph)
     return rounded
 

@@ -27,6 +27,7 @@ MAGIC = KIND + b"2\n"
 CHECKSUM_BYTES, LENGTH_BYTES, ALIGNMENT = 32, 8, 64
 FIXED_BYTES = len(MAGIC) + CHECKSUM_BYTES + LENGTH_BYTES
 MOST_HEADER_BYTES = 1 << 26
+"""A longer header is refused before it is read."""
 
 
 @record

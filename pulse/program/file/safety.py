@@ -1,9 +1,9 @@
 """Check that the rows of a program, and the accesses of Python around them, stay inside its memories."""
 
 from pulse.errors import LoadError
-from pulse.jit.reach import TableCheck
 from pulse.jit.registry import kernel_of
-from pulse.jit.span import UnsafeRowError, run
+from pulse.jit.rows.reach import TableCheck
+from pulse.jit.rows.span import UnsafeRowError, run
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place

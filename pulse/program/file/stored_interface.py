@@ -16,7 +16,9 @@ from pulse.support.record import record
 MOST_TAIL_PULSES = 1 << 20
 """The most pulses that a stream may take after its last frame."""
 MOST_LETTERS, MOST_ASSUMPTIONS = 1 << 10, 16
+"""The longest text of a dim, and the most assumptions about symbols; a file with more is refused."""
 MOST_RATE = 1 << 31
+"""The largest pulse, numerator or denominator of a rate; a file with a larger one is refused."""
 
 
 @record
@@ -155,7 +157,7 @@ class _Reading:
         if not length.symbols <= {self.symbol}:
             raise LoadError(f"{self.name}: the length {length} does not depend on {self.symbol} alone")
         if abs(length.eval({self.symbol: FAR_FRAMES})) > FAR or abs(length.eval({self.symbol: 0})) > 1 << 60:
-            raise LoadError(f"{self.name}: the length {length} is too large")
+            raise LoadError(f"{self.name}: the length {length} is too large; compile the model again")
         return length
 
     def _check_bound(self, length: TDim, rate: Fraction, frames: int, delay: int) -> None:

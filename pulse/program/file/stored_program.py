@@ -38,6 +38,7 @@ OURS = "pulse.program.kernels."
 """The package that declares this project's kernels."""
 PLUGINS = "pulse.kernels"
 LARGEST_BYTE = 1 << 47
+"""The largest size or stride that a file may state: an address has 48 bits."""
 
 
 class StoredProgram(NativeStreams):
@@ -201,7 +202,7 @@ def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
     if far > FAR:
-        raise LoadError(f"{record.name}: the length {length} is too large")
+        raise LoadError(f"{record.name}: the length {length} is too large; compile the model again")
     return length, record.number("byte")
 
 

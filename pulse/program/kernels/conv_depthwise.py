@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Operand, reads
+from pulse.jit.language.simd import LANES, vfma, vload_part, vstore_part
 from pulse.jit.registry import kernel
-from pulse.jit.simd import LANES, vfma, vload_part, vstore_part
-from pulse.jit.span import Reach
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Operand, reads
+from pulse.jit.rows.span import Reach
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_windows import WindowRows
 

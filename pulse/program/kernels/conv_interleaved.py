@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from pulse.jit.language.simd import LANES, vfma, vload, vsplat, vstore
 from pulse.jit.registry import kernel
-from pulse.jit.simd import LANES, vfma, vload, vsplat, vstore
-from pulse.jit.span import Reach
+from pulse.jit.rows.span import Reach
 from pulse.program.kernels.conv_depthwise import DepthwiseRows
 from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.kernels.matmul_interleaved import finish_rows, interleaved_reaches

@@ -2,13 +2,32 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import TILE, as_f32, as_i16, as_i32, as_i64, fill_bytes, move_bytes, opaque, transpose_tile
+from pulse.jit.language.raw import (
+    TILE,
+    as_f32,
+    as_i16,
+    as_i32,
+    as_i64,
+    fill_bytes,
+    move_bytes,
+    opaque,
+    transpose_tile,
+)
+from pulse.jit.language.simd import (
+    LANES,
+    vload,
+    vload_part,
+    vmix_first,
+    vmix_second,
+    vsplat,
+    vstore,
+    vstore_part,
+)
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload, vload_part, vmix_first, vmix_second, vsplat, vstore, vstore_part
-from pulse.jit.span import Reach, require_size, run
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require_size, run
 
 COPY_LOOPS = 6
 """The number of loops of ``Copy``."""

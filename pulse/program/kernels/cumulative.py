@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
+from pulse.jit.language.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.jit.span import Reach, require, run, table
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run, table
 from pulse.program.kernels.dtypes import F32, F64, I32, I64, width_of
 from pulse.program.kernels.time import stream_span
 

@@ -2,13 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from pulse.jit.cut import Cut
-from pulse.jit.dispatch import MOVED, dispatcher, outline
-from pulse.jit.instruction import Instruction, Operand, RowFields, many, reads, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.dispatch import MOVED, dispatcher, outline
+from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64
+from pulse.jit.language.simd import (
     LANES,
     vevens,
     vload,
@@ -19,8 +15,12 @@ from pulse.jit.simd import (
     vstore,
     vstore_part,
 )
-from pulse.jit.span import Reach, require, run
-from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
+from pulse.jit.language.stack import stack_f32, stack_f64, stack_i64, stack_pointers
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Instruction, Operand, RowFields, many, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 

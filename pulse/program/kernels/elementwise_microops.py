@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.registry import device, exact
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     Vector,
     vabs,
     vceil,
@@ -31,6 +30,7 @@ from pulse.jit.simd import (
     vsplat,
     vsqrt,
 )
+from pulse.jit.registry import device, exact
 from pulse.program.kernels.vmath import (
     vcos,
     verf,

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pulse.jit.instruction import Instruction, Operand, reads, updates
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
+from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.jit.span import Reach, run
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.dtypes import F32, F64, I16, I32, I64, U8, width_of
 
 BETWEEN, WITHIN, NONZERO = range(3)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i32, as_i64
+from pulse.jit.language.raw import as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.jit.span import Reach, require_size, run
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require_size, run
 from pulse.program.kernels.copy import SHORT_RUN, copy_rows
 
 

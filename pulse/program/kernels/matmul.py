@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, vfma, vload, vload_part, vstore_part, vsum, vzero
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part, vsum, vzero
-from pulse.jit.span import Reach, run, table
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run, table
 
 
 @device

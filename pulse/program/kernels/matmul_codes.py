@@ -1,9 +1,12 @@
-"""Products of sliding windows, as int8 codes, with int8 weights: sums of products of bytes, in int32.
+"""Products of sliding windows with weights of int8 or bf16, in whose form the windows are rounded first.
 
-A row of K elements becomes ``code * unit``, with a unit from its largest magnitude (``pulse.ops.quantize_rows``). The
-sums of products of codes are exact, so they are the same for any division into blocks and on every processor. The
-instruction needs one unsigned operand: the codes of weights are stored with 128 added, which adds 128 times the sum of
-the row's codes to a sum.
+int8: a row of K elements becomes ``code * unit``, with a unit from its largest magnitude (``pulse.ops.quantize_rows``).
+The sums of products of codes, in int32, are exact, so they are the same for any division into blocks and on every
+processor. The instruction needs one unsigned operand: the codes of weights are stored with 128 added, which adds 128
+times the sum of the row's codes to a sum.
+
+bf16: two products at a time are added to a sum in f32 (``vdot_halves``). ``scales`` is None. Every block adds the terms
+of a column in the same order, so the sums are the same bits for any division too.
 """
 
 from collections.abc import Iterator
@@ -12,16 +15,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.byte_dots import BYTES, vdot_bytes, vload_words
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Operand, reads
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.dots import BYTES, vdot_bytes, vdot_halves, vload_words
+from pulse.jit.language.raw import as_i32
+from pulse.jit.language.simd import (
+    LANES,
+    Vector,
+    vbits,
+    vfma,
+    vfrombits,
+    vload_part,
+    vsplat,
+    vstore_part,
+    vtofloat,
+    vtoint,
+    vzero,
+)
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, exact, kernel
-from pulse.jit.simd import LANES, Vector, vfma, vload_part, vsplat, vstore_part, vtofloat, vtoint, vzero
-from pulse.jit.span import Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import LARGEST_ROW, ZERO_CODE
 from pulse.program.kernels.matmul_finish import Finish, finish
+from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, CodedRow, encode_row
 
@@ -32,33 +49,58 @@ PANEL = BLOCKS * LANES
 CODE_MEMORY = ROWS * ROW_FLOATS
 
 
-def words_of(elements: int) -> int:
-    """Return the number of words of four codes in a row."""
-    return -(-elements // BYTES)
+def pack_codes(matrix: NDArray[Any], taps: int) -> NDArray[Any]:
+    """Pack codes [T*K, N], int8 or the bits of bf16, as the kernel reads them: words of four or two rows of a column.
 
-
-def pack_codes(matrix: NDArray[np.int8], taps: int) -> NDArray[np.int32]:
-    """Pack codes [T*K, N] as the kernel reads them: words of four rows of a column.
-
-    For each tap, panels of 64 columns, [K/4, 64], then of 16, [K/4, 16]; missing codes count as zero.
+    For each tap, panels of 64 columns, then of 16: [words, columns]. K is rounded up to a multiple of four; missing
+    codes count as zero.
     """
     depth, columns = matrix.shape[0] // max(1, taps), matrix.shape[1]
-    words, wide = words_of(depth), columns // PANEL * PANEL
-    padded = np.full((taps, words * BYTES, -(-columns // LANES) * LANES), ZERO_CODE, np.uint8)
-    padded[:, :depth, :columns] = (matrix.reshape(taps, depth, columns).astype(np.int16) + ZERO_CODE).astype(
-        np.uint8
-    )
-    parts: list[NDArray[Any]] = []
-    for tap in padded.reshape(taps, words, BYTES, -1):
+    wide, in_word = columns // PANEL * PANEL, BYTES // matrix.itemsize
+    if matrix.dtype == np.int8:
+        matrix = matrix ^ np.int8(-ZERO_CODE)  # adds ZERO_CODE, as uint8
+    missing = -ZERO_CODE if matrix.dtype == np.int8 else 0
+    size = (taps, -(-depth // BYTES) * BYTES, -(-columns // LANES) * LANES)
+    padded = np.full(size, missing, matrix.dtype)
+    padded[:, :depth, :columns] = matrix.reshape(taps, depth, columns)
+    parts: list[NDArray[Any]] = [np.zeros(0, matrix.dtype)]
+    for tap in padded.reshape(taps, size[1] // in_word, in_word, -1):
         for first, last, width in ((0, wide, PANEL), (wide, tap.shape[2], LANES)):
-            panels = tap[:, :, first:last].reshape(words, BYTES, -1, width)
+            panels = tap[:, :, first:last].reshape(*tap.shape[:2], -1, width)
             parts.append(panels.transpose(2, 0, 3, 1).ravel())
-    return np.concatenate(parts).view(np.int32) if parts else np.zeros(0, np.int32)
+    return np.concatenate(parts)
+
+
+@device
+def words_of(K: int, scales: Scales) -> int:
+    """Return the number of words of a row."""
+    fours = (K + 3) >> 2
+    if scales is None:
+        return 2 * fours
+    return fours
+
+
+@device
+def dot_words(total: Vector, weights: Vector, word: int, scales: Scales) -> Vector:
+    """Add the products of a word of a row with the words of 16 columns; sums in f32 are kept as their bits."""
+    if scales is None:
+        return vbits(vdot_halves(vfrombits(total), weights, word))
+    return vdot_bytes(total, weights, word)
 
 
 @exact
-def add_sum(total: Vector, unit: float, scales: Pointer, first: Vector, rest: int) -> Vector:
-    """Add the value of a sum of codes to ``first``; the same bits in every block."""
+def add_totals(a: Vector, b: Vector, c: Vector, d: Vector, scales: Scales) -> Vector:
+    """Add four sums of words."""
+    if scales is None:
+        return vbits((vfrombits(a) + vfrombits(b)) + (vfrombits(c) + vfrombits(d)))
+    return (a + b) + (c + d)
+
+
+@exact
+def add_sum(total: Vector, unit: float, scales: Scales, first: Vector, rest: int) -> Vector:
+    """Add the value of a sum of words to ``first``; the same bits in every block."""
+    if scales is None:
+        return vfrombits(total) + first
     return vfma(vtofloat(total), vload_part(scales, 0, rest) * vsplat(unit), first)
 
 
@@ -73,27 +115,36 @@ def first_sum(bias: Pointer, y: Pointer, rest: int, adds: int) -> Vector:
 
 @device
 def put(
-    total: Vector, unit: float, scales: Pointer, bias: Pointer, y: Pointer, n: int, N: int, adds: int
+    total: Vector, unit: float, scales: Scales, bias: Pointer, y: Pointer, n: int, N: int, adds: int
 ) -> None:
     """Store the columns from n."""
     rest = N - n
     first = first_sum(bias + n, y + n, rest, adds)
-    vstore_part(y, n, rest, add_sum(total, unit, scales + n, first, rest))
+    vstore_part(y, n, rest, add_sum(total, unit, offset_scales(scales, n), first, rest))
 
 
 @device
 def one_row_codes(
-    row: CodedRow, words: int, w: Pointer, scales: Pointer, bias: Pointer, y: Pointer, N: int, adds: int
+    row: CodedRow, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, N: int, adds: int
 ) -> None:
-    """Multiply one coded row with one tap; ``adds`` as in ``first_sum``."""
+    """Multiply one coded row with one tap; ``adds`` as in ``first_sum``.
+
+    A column of a whole panel has one sum; the last ones have four, each with every fourth word.
+    """
     x, unit, start = row
     n = 0
     while n + PANEL <= N:
         a, b = vtoint(vzero()) + start, vtoint(vzero()) + start
         c, d = vtoint(vzero()) + start, vtoint(vzero()) + start
         for k in range(words):
-            a, b = vdot_bytes(a, vload_words(w, 0), x[k]), vdot_bytes(b, vload_words(w, 16), x[k])
-            c, d = vdot_bytes(c, vload_words(w, 32), x[k]), vdot_bytes(d, vload_words(w, 48), x[k])
+            a, b = (
+                dot_words(a, vload_words(w, 0), x[k], scales),
+                dot_words(b, vload_words(w, 16), x[k], scales),
+            )
+            c, d = (
+                dot_words(c, vload_words(w, 32), x[k], scales),
+                dot_words(d, vload_words(w, 48), x[k], scales),
+            )
             w = w + PANEL
         put(a, unit, scales, bias, y, n, N, adds)
         put(b, unit, scales, bias, y, n + 16, N, adds)
@@ -105,22 +156,28 @@ def one_row_codes(
         c, d = vtoint(vzero()), vtoint(vzero())
         k = 0
         while k + 4 <= words:
-            a, b = vdot_bytes(a, vload_words(w, 0), x[k]), vdot_bytes(b, vload_words(w, 16), x[k + 1])
-            c, d = vdot_bytes(c, vload_words(w, 32), x[k + 2]), vdot_bytes(d, vload_words(w, 48), x[k + 3])
+            a, b = (
+                dot_words(a, vload_words(w, 0), x[k], scales),
+                dot_words(b, vload_words(w, 16), x[k + 1], scales),
+            )
+            c, d = (
+                dot_words(c, vload_words(w, 32), x[k + 2], scales),
+                dot_words(d, vload_words(w, 48), x[k + 3], scales),
+            )
             w = w + 4 * LANES
             k += 4
         while k < words:
-            a = vdot_bytes(a, vload_words(w, 0), x[k])
+            a = dot_words(a, vload_words(w, 0), x[k], scales)
             w = w + LANES
             k += 1
-        put((a + b) + (c + d), unit, scales, bias, y, n, N, adds)
+        put(add_totals(a, b, c, d, scales), unit, scales, bias, y, n, N, adds)
         n += LANES
 
 
 @device
 def two_blocks_of_four(
     p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
-    scales: Pointer, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
+    scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
 ) -> None:  # fmt: skip
     """Multiply four coded rows with the 32 columns from n of a panel."""
     x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
@@ -129,10 +186,10 @@ def two_blocks_of_four(
     b0, b1, b2, b3 = a0, a1, a2, a3
     for k in range(words):
         u, v = vload_words(w, 0), vload_words(w, 16)
-        a0, b0 = vdot_bytes(a0, u, x0[k]), vdot_bytes(b0, v, x0[k])
-        a1, b1 = vdot_bytes(a1, u, x1[k]), vdot_bytes(b1, v, x1[k])
-        a2, b2 = vdot_bytes(a2, u, x2[k]), vdot_bytes(b2, v, x2[k])
-        a3, b3 = vdot_bytes(a3, u, x3[k]), vdot_bytes(b3, v, x3[k])
+        a0, b0 = dot_words(a0, u, x0[k], scales), dot_words(b0, v, x0[k], scales)
+        a1, b1 = dot_words(a1, u, x1[k], scales), dot_words(b1, v, x1[k], scales)
+        a2, b2 = dot_words(a2, u, x2[k], scales), dot_words(b2, v, x2[k], scales)
+        a3, b3 = dot_words(a3, u, x3[k], scales), dot_words(b3, v, x3[k], scales)
         w = w + PANEL
     put(a0, p[1], scales, bias, y0, n, N, adds)
     put(b0, p[1], scales, bias, y0, n + 16, N, adds)
@@ -145,9 +202,46 @@ def two_blocks_of_four(
 
 
 @device
+def one_block_of_four(
+    p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
+    scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
+) -> None:  # fmt: skip
+    """Multiply four coded rows with the last 16 columns or less, in the order of ``one_row_codes``."""
+    x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
+    zero, k = vtoint(vzero()), 0
+    a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
+    b0, b1, b2, b3 = zero, zero, zero, zero
+    c0, c1, c2, c3 = zero, zero, zero, zero
+    d0, d1, d2, d3 = zero, zero, zero, zero
+    while k + 4 <= words:
+        u, v = vload_words(w, 0), vload_words(w, 16)
+        a0, a1 = dot_words(a0, u, x0[k], scales), dot_words(a1, u, x1[k], scales)
+        a2, a3 = dot_words(a2, u, x2[k], scales), dot_words(a3, u, x3[k], scales)
+        b0, b1 = dot_words(b0, v, x0[k + 1], scales), dot_words(b1, v, x1[k + 1], scales)
+        b2, b3 = dot_words(b2, v, x2[k + 1], scales), dot_words(b3, v, x3[k + 1], scales)
+        u, v = vload_words(w, 32), vload_words(w, 48)
+        c0, c1 = dot_words(c0, u, x0[k + 2], scales), dot_words(c1, u, x1[k + 2], scales)
+        c2, c3 = dot_words(c2, u, x2[k + 2], scales), dot_words(c3, u, x3[k + 2], scales)
+        d0, d1 = dot_words(d0, v, x0[k + 3], scales), dot_words(d1, v, x1[k + 3], scales)
+        d2, d3 = dot_words(d2, v, x2[k + 3], scales), dot_words(d3, v, x3[k + 3], scales)
+        w = w + 4 * LANES
+        k += 4
+    while k < words:
+        u = vload_words(w, 0)
+        a0, a1 = dot_words(a0, u, x0[k], scales), dot_words(a1, u, x1[k], scales)
+        a2, a3 = dot_words(a2, u, x2[k], scales), dot_words(a3, u, x3[k], scales)
+        w = w + LANES
+        k += 1
+    put(add_totals(a0, b0, c0, d0, scales), p[1], scales, bias, y0, n, N, adds)
+    put(add_totals(a1, b1, c1, d1, scales), q[1], scales, bias, y1, n, N, adds)
+    put(add_totals(a2, b2, c2, d2, scales), r[1], scales, bias, y2, n, N, adds)
+    put(add_totals(a3, b3, c3, d3, scales), s[1], scales, bias, y3, n, N, adds)
+
+
+@device
 def four_rows_codes(
     p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
-    scales: Pointer, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, N: int, adds: int,
+    scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, N: int, adds: int,
 ) -> None:  # fmt: skip
     """Multiply four coded rows with one tap."""
     n, whole = 0, N & -PANEL
@@ -155,63 +249,52 @@ def four_rows_codes(
         here = w + (n & -PANEL) * words + (n & (PANEL - 1))
         two_blocks_of_four(p, q, r, s, words, here, scales, bias, y0, y1, y2, y3, n, N, adds)
         n += 2 * LANES
-    w = w + n * words
     while n < N:
-        x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
-        zero = vtoint(vzero())
-        a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
-        for k in range(words):
-            u = vload_words(w, 0)
-            a0, a1 = vdot_bytes(a0, u, x0[k]), vdot_bytes(a1, u, x1[k])
-            a2, a3 = vdot_bytes(a2, u, x2[k]), vdot_bytes(a3, u, x3[k])
-            w = w + LANES
-        put(a0, p[1], scales, bias, y0, n, N, adds)
-        put(a1, q[1], scales, bias, y1, n, N, adds)
-        put(a2, r[1], scales, bias, y2, n, N, adds)
-        put(a3, s[1], scales, bias, y3, n, N, adds)
+        one_block_of_four(p, q, r, s, words, w + n * words, scales, bias, y0, y1, y2, y3, n, N, adds)
         n += LANES
 
 
-def code_words(elements: int, columns: int) -> int:
-    """Return the number of words of ``pack_codes`` for one tap."""
-    return words_of(elements) * -(-columns // LANES) * LANES
+def packed_codes_size(elements: int, columns: int) -> int:
+    """Return the number of codes of ``pack_codes`` for one tap."""
+    return -(-elements // BYTES) * BYTES * -(-columns // LANES) * LANES
 
 
 class ProductOfCodes(ProductRows):
     """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * unit[m, t] * W[t*K + k, n] * scales[n] (+ y[...]), f32; then the
     steps of ``finish``.
 
-    c * unit are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_rows``), W is from
-    ``pack_codes``.
+    c * unit are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_rows``), or as bf16,
+    without unit and scales; W is from ``pack_codes``.
     """
 
     rounds_rows = True
-    W: Operand = reads("i32")
+    W: Operand = packed_weights()
     bias: Operand = reads("f32", "N")
-    scales: Operand = reads("f32", "N")
+    scales: ScalesOperand = weight_scales()
     finish: Finish
 
     def cuts(self) -> Iterator[Cut]:
-        """Cut rows and columns: sums of whole numbers are the same in every part."""
+        """Cut rows, at blocks of four."""
         depth = self.T * self.K
         yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
 
     def reaches(self) -> Iterator[Reach]:
         require(0 < self.K <= LARGEST_ROW, f"rows of {self.K} elements")
         yield from self.window_reaches(self.K, self.N)
-        yield self.W, run(self.T * code_words(self.K, self.N))
+        yield self.W, run(self.T * packed_codes_size(self.K, self.N))
+        yield self.scales, run(self.N)
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
 @device
 def one_row_of_codes(row: ProductOfCodes, x: Pointer, y: Pointer, memory: Pointer) -> None:
     """Compute one row, tap by tap."""
-    T, taps, K, N, weights, bias, scales = row.T, row.taps, row.K, row.N, row.W, row.bias, row.scales
-    words = (K + 3) >> 2
+    T, taps, K, N, bias, scales, weights = row.T, row.taps, row.K, row.N, row.bias, row.scales, as_i32(row.W)
+    words = words_of(K, scales)
     size = words * ((N + LANES - 1) & -LANES)
     for t in range(T):
         adds = 1 if t > 0 else 2 * row.accumulate
-        coded = encode_row(x + taps[t], K, memory)
+        coded = encode_row(x + taps[t], K, scales, memory)
         one_row_codes(coded, words, weights + t * size, scales, bias, y, N, adds)
 
 
@@ -221,14 +304,14 @@ def four_rows_of_codes(
     y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, memory: Pointer,
 ) -> None:  # fmt: skip
     """Compute four rows, tap by tap."""
-    T, taps, K, N, weights, bias, scales = row.T, row.taps, row.K, row.N, row.W, row.bias, row.scales
-    words = (K + 3) >> 2
+    T, taps, K, N, bias, scales, weights = row.T, row.taps, row.K, row.N, row.bias, row.scales, as_i32(row.W)
+    words = words_of(K, scales)
     size = words * ((N + LANES - 1) & -LANES)
     for t in range(T):
         tap, adds = taps[t], 1 if t > 0 else 2 * row.accumulate
-        p, q = encode_row(x0 + tap, K, memory), encode_row(x1 + tap, K, memory + ROW_FLOATS)
-        r = encode_row(x2 + tap, K, memory + 2 * ROW_FLOATS)
-        s = encode_row(x3 + tap, K, memory + 3 * ROW_FLOATS)
+        p, q = encode_row(x0 + tap, K, scales, memory), encode_row(x1 + tap, K, scales, memory + ROW_FLOATS)
+        r = encode_row(x2 + tap, K, scales, memory + 2 * ROW_FLOATS)
+        s = encode_row(x3 + tap, K, scales, memory + 3 * ROW_FLOATS)
         four_rows_codes(p, q, r, s, words, weights + t * size, scales, bias, y0, y1, y2, y3, N, adds)
 
 

@@ -1,8 +1,8 @@
 """Products of codes for several streams: four lanes share one reading of the weights."""
 
 from pulse.jit.lanes import lane, lane_count
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import lanes_of
-from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_codes import (
     CODE_MEMORY,
     ROWS,

@@ -8,7 +8,7 @@ processor has no sums of products of bytes: then the weights are converted to fl
 
 from typing import TypeAlias
 
-from pulse.jit.byte_dots import (
+from pulse.jit.language.dots import (
     columns_of_four,
     columns_of_one,
     columns_of_three,
@@ -17,10 +17,8 @@ from pulse.jit.byte_dots import (
     vdot_bytes,
     vstore_bytes,
 )
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i32, as_u8
-from pulse.jit.registry import device
-from pulse.jit.simd import (
+from pulse.jit.language.raw import as_i32, as_u8
+from pulse.jit.language.simd import (
     LANES,
     Vector,
     vabs,
@@ -38,6 +36,8 @@ from pulse.jit.simd import (
     vtoint,
     vzero,
 )
+from pulse.jit.registry import device
+from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_scales import Scales
 
 Digits: TypeAlias = tuple[Pointer, float, int]

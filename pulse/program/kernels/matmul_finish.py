@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from pulse.jit.instruction import Operand, OptionalOperand, RowFields, many, reads, writes
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, Vector, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
 from pulse.jit.registry import device
-from pulse.jit.simd import LANES, Vector, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
-from pulse.jit.span import NOTHING, Reach, run, table
+from pulse.jit.rows.instruction import Operand, OptionalOperand, RowFields, many, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, run, table
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 STEPS = (

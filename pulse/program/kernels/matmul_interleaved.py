@@ -10,11 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.instruction import Operand, reads
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import (
+    LANES,
+    Vector,
+    vfma,
+    vload,
+    vlt,
+    vmax,
+    vmin,
+    vround,
+    vselect,
+    vsplat,
+    vstore,
+    vzero,
+)
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, Vector, vfma, vload, vlt, vmax, vmin, vround, vselect, vsplat, vstore, vzero
-from pulse.jit.span import NOTHING, Reach, run, table
+from pulse.jit.rows.instruction import Operand, reads
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, run, table
 from pulse.program.kernels.matmul_finish import (
     ADD,
     ELU,

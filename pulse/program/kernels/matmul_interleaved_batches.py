@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, Vector, vfma, vload, vstore, vzero
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, Vector, vfma, vload, vstore, vzero
-from pulse.jit.span import Reach, run, table
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.matmul import Matmul
 
 

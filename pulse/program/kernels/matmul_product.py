@@ -5,14 +5,14 @@ The sums are f32 in every form. Each kernel has one form of weights; their code 
 
 from collections.abc import Iterator
 
-from pulse.jit.byte_dots import has_byte_dots
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.dots import has_byte_dots
+from pulse.jit.language.simd import LANES, vload_part, vstore_part
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload_part, vstore_part
-from pulse.jit.span import Reach, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of_taps, sum_taps, sum_taps_wide
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_product_blocks import (

@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     LANES,
     Vector,
     in_pairs,
@@ -21,6 +19,8 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.registry import device
+from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum
 
 HALF, PANEL = LANES // 2, 2 * LANES

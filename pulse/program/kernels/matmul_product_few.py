@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.cut import Cut
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     LANES,
     Vector,
     vadd_pairs,
@@ -26,8 +23,11 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
-from pulse.jit.span import Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.language.stack import stack_f32
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_product import PackedProduct
 from pulse.program.kernels.matmul_product_blocks import initial_sum

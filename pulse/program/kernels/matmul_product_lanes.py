@@ -1,9 +1,18 @@
 """Products for several streams: a block of eight or four lanes shares one reading of the weights."""
 
 from pulse.jit.lanes import EIGHT, lane, lane_count
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import (
+    LANES,
+    Vector,
+    vfma,
+    vload_first,
+    vload_part,
+    vload_second,
+    vsplat,
+    vstore_part,
+)
 from pulse.jit.registry import device, lanes_of
-from pulse.jit.simd import LANES, Vector, vfma, vload_first, vload_part, vload_second, vsplat, vstore_part
+from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_finish import finish
 from pulse.program.kernels.matmul_product import Product, product
 from pulse.program.kernels.matmul_product_blocks import (

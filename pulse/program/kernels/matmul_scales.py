@@ -5,9 +5,9 @@
 
 from typing import TypeAlias
 
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import Vector, vfma, vload, vload_part, vzero
 from pulse.jit.registry import device
-from pulse.jit.simd import Vector, vfma, vload, vload_part, vzero
+from pulse.jit.rows.pointer import Pointer
 
 Scales: TypeAlias = Pointer | None
 

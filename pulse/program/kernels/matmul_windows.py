@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.span import Reach, run, table
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.span import Reach, run, table
 
 
 class WindowRows(Instruction):

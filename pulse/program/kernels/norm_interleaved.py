@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, Vector, vfma, vgt, vload, vselect, vsplat, vsqrt, vstore, vzero
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, Vector, vfma, vgt, vload, vselect, vsplat, vsqrt, vstore, vzero
-from pulse.jit.span import Reach, run, table
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.norm import SoftmaxRows, exp_below
 from pulse.program.kernels.vmath import vlog
 

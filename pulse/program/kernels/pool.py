@@ -5,10 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import (
+    LANES,
+    vadd,
+    vload,
+    vload_part,
+    vmax,
+    vmin,
+    vmul,
+    vsplat,
+    vstore,
+    vstore_part,
+)
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vadd, vload, vload_part, vmax, vmin, vmul, vsplat, vstore, vstore_part
-from pulse.jit.span import Reach
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach
 from pulse.program.kernels.matmul_windows import WindowRows
 from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SUM, Combine
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import kernel
-from pulse.jit.span import Reach, require
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.span import Reach, require
 
 
 class LookUpCodes(Instruction):

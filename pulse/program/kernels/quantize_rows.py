@@ -1,16 +1,13 @@
-"""Encode rows of floats as int8 codes, each row with its own unit."""
+"""Encode rows of floats: as int8 codes, each row with its own unit, or as bf16."""
 
 from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
 
-from pulse.jit.byte_dots import BYTES, vstore_bytes
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i32, as_u8
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.dots import vstore_bytes, vstore_halves
+from pulse.jit.language.raw import as_i32, as_u8, as_u16
+from pulse.jit.language.simd import (
     LANES,
     vabs,
     vload,
@@ -25,14 +22,20 @@ from pulse.jit.simd import (
     vtoint,
     vzero,
 )
-from pulse.jit.span import Reach, run, table
+from pulse.jit.language.stack import stack_f32
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run, table
 from pulse.ops.quantize_rows import LARGEST_CODE, LARGEST_ROW, SMALLEST, ZERO_CODE
+from pulse.program.kernels.matmul_scales import Scales
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]
-"""A row's codes as words of four, their unit, and the negative of what ``ZERO_CODE`` in the weights adds to a sum."""
+"""A row as words: int8 codes in fours, their unit, and the negative of what ``ZERO_CODE`` in the weights adds to a sum;
+or bf16 in pairs."""
 
-ROW_FLOATS = LARGEST_ROW // BYTES + LANES
-"""The f32 elements of the memory for the codes of a row."""
+ROW_FLOATS = LARGEST_ROW // 2 + LANES
+"""The f32 elements of the memory for a row."""
 
 
 @device
@@ -54,8 +57,25 @@ def unit_of_row(x: Pointer, K: int) -> tuple[float, float]:
 
 
 @device
-def encode_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
-    """Write the codes of K elements, padded by zeros, to the memory (``ROW_FLOATS``); zeros for a row without codes."""
+def encode_row(x: Pointer, K: int, scales: Scales, memory: Pointer) -> CodedRow:
+    """Write K elements, padded by zeros, to the memory (``ROW_FLOATS``): codes for weights with scales, else bf16."""
+    if scales is None:
+        return halves_of_row(x, K, memory)
+    return codes_of_row(x, K, memory)
+
+
+@device
+def halves_of_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
+    """Write the nearest bf16."""
+    places = as_u16(memory)
+    for k in range(0, K, LANES):
+        vstore_halves(places, k, vload_part(x, k, K - k))
+    return as_i32(memory), 1.0, 0
+
+
+@device
+def codes_of_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
+    """Write codes; zeros for a row without codes."""
     places, total, k = as_u8(memory), vtoint(vzero()), 0
     unit, factor = unit_of_row(x, K)
     if factor > 0.0:
@@ -71,10 +91,12 @@ def encode_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
 
 
 class RoundRow(Instruction):
-    """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / unit) * unit``, k < K.
+    """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / unit) * unit``, k < K; with ``halves`` the nearest bf16.
 
     The unit of row m is its largest magnitude / 127; see ``pulse.ops.quantize_rows``.
     """
+
+    DATA = ("halves",)
 
     x: Operand = reads("f32")
     y: Operand = writes("f32")
@@ -82,6 +104,7 @@ class RoundRow(Instruction):
     rows_x: Operand = reads("i64", "M")
     rows_y: Operand = reads("i64", "M")
     K: int
+    halves: bool
 
     def work(self) -> int:
         return 2 * self.M * self.K
@@ -94,10 +117,15 @@ class RoundRow(Instruction):
 @kernel
 def round_row(row: RoundRow) -> None:
     """Compute row by row."""
-    x, y, rows_x, rows_y, K = row.x, row.y, row.rows_x, row.rows_y, row.K
+    x, y, rows_x, rows_y, K, memory = row.x, row.y, row.rows_x, row.rows_y, row.K, as_u16(stack_f32(LANES))
     for m in range(row.M):
         source, target = x + rows_x[m], y + rows_y[m]
-        unit, factor = unit_of_row(source, K)
+        unit, factor = (1.0, 1.0) if row.halves else unit_of_row(source, K)
         for k in range(0, K, LANES):
-            codes = vround(vload_part(source, k, K - k) * vsplat(factor))
-            vstore_part(target, k, K - k, (codes if factor > 0.0 else vzero()) * vsplat(unit))
+            values = vload_part(source, k, K - k)
+            if row.halves:
+                vstore_halves(memory, 0, values)
+                vstore_part(target, k, K - k, vload(memory, 0))
+            else:
+                codes = vround(values * vsplat(factor))
+                vstore_part(target, k, K - k, (codes if factor > 0.0 else vzero()) * vsplat(unit))

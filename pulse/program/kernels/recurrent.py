@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pulse.jit.instruction import (
+from pulse.jit.language.simd import LANES, vload_part, vstore_part, vzero
+from pulse.jit.language.stack import stack_f32
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.instruction import (
     Instruction,
     Operand,
     RowFields,
@@ -14,11 +17,8 @@ from pulse.jit.instruction import (
     weight_scales,
     writes,
 )
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
-from pulse.jit.span import NOTHING, Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, require, run
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent_gates import Function, activate, one_sum, packed_gates_size
@@ -64,19 +64,16 @@ class RecurrentFrames(Instruction):
         yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
 
 
-class RecurrentRow(RecurrentFrames):
-    """The first fields of all recurrent layers.
+class RecurrentLayer(RecurrentFrames):
+    """One layer, and its projected frames.
 
-    x are the frames times the input weights, plus all biases outside of gate products: [T, B, G*H], dense. W is from
-    ``pack_gates``.
+    x are the frames times the input weights, plus all biases outside of gate products: [T, B, G*H], dense.
     """
 
     gates: ClassVar[int]
     packed: ClassVar[int]
     """The number of gates whose weights are in W."""
     x: Operand = reads("f32")
-    W: Operand = packed_weights()
-    reverse: bool
 
     def multiply_adds(self) -> int:
         return self.gates * self.T * self.B * self.H * self.H
@@ -84,6 +81,16 @@ class RecurrentRow(RecurrentFrames):
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
         yield self.x, run(self.T * self.B * self.gates * self.H)
+
+
+class RecurrentRow(RecurrentLayer):
+    """The first fields of layers with weights from ``pack_gates``."""
+
+    W: Operand = packed_weights()
+    reverse: bool
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
         yield self.W, run(packed_gates_size(self.H, self.H, self.packed))
 
 
@@ -141,6 +148,14 @@ def valid_frames(row: RecurrentFrames) -> tuple[int, int]:
 
 
 @device
+def keep_state(row: RecurrentFrames, reverse: int, start: int, stop: int) -> None:
+    """Keep the last frame as the state, if there is one inside of the stream."""
+    if start < stop:
+        last = row.y + (row.T - stop if reverse else stop - 1) * row.frame
+        take_rows(row.h, last, row.B, row.H, row.step)
+
+
+@device
 def rnn_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, y: Pointer, H: int,
     f: Function, clip: float, memory: Pointer,
@@ -166,5 +181,4 @@ def rnn(row: Rnn) -> None:
             new = y + (t * frame + b * step)
             old = new + back if i > start else h + b * H
             rnn_row(x + (t * B + b) * H, old, w, scales, new, H, f, clip, memory)
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)

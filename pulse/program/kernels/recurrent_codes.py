@@ -1,52 +1,48 @@
-"""Recurrent layers whose states become int8 codes before they are multiplied; ``recurrent`` has their first fields.
+"""Recurrent layers whose states become int8 codes or bf16 before they are multiplied, as the weights are.
 
-W are codes [H, G*H] from ``pack_codes``, with a scale for each column; the sums of a frame go to scratch first.
+W are codes [H, G*H] from ``pack_codes``, with a scale for each column if they are int8; the sums of a frame go to
+scratch first. ``recurrent`` has the first fields of the rows.
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from pulse.jit.instruction import Operand, reads, updates
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.raw import as_i32
+from pulse.jit.language.simd import LANES, vload_part, vstore_part
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload_part, vstore_part
-from pulse.jit.span import NOTHING, Reach, require, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import LARGEST_ROW
-from pulse.program.kernels.matmul_codes import code_words, one_row_codes
+from pulse.program.kernels.matmul_codes import one_row_codes, packed_codes_size, words_of
+from pulse.program.kernels.matmul_scales import Scales
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
 from pulse.program.kernels.recurrent import (
     ActivationWords,
-    RecurrentFrames,
+    RecurrentLayer,
+    keep_state,
     load_activation,
-    take_rows,
     valid_frames,
 )
 from pulse.program.kernels.recurrent_gates import activate, finish_gru, finish_gru_reset, finish_lstm
+from pulse.program.kernels.recurrent_lstm import LstmLayer, take_cell
 
 
-class RecurrentCodesRow(RecurrentFrames):
-    """The first fields of these rows. x as in ``RecurrentRow``; zeros has an element for each column of W."""
+class RecurrentCodesRow(RecurrentLayer):
+    """The first fields of these rows; zeros has an element for each column of W."""
 
-    gates: ClassVar[int] = 1
-    packed: ClassVar[int] = 1
     rounds_rows = True
-    x: Operand = reads("f32")
-    W: Operand = reads("i32")
-    scales: Operand = reads("f32")
+    W: Operand = packed_weights()
+    scales: ScalesOperand = weight_scales()
     zeros: Operand = reads("f32")
     sums: Operand = updates("f32")
     reverse: bool
-
-    def multiply_adds(self) -> int:
-        return self.gates * self.T * self.B * self.H * self.H
 
     def reaches(self) -> Iterator[Reach]:
         require(0 < self.H <= LARGEST_ROW, f"states of {self.H} elements")
         yield from super().reaches()
         columns = self.packed * self.H
-        yield self.x, run(self.T * self.B * self.gates * self.H)
-        yield self.W, run(code_words(self.H, columns))
+        yield self.W, run(packed_codes_size(self.H, columns))
         yield self.scales, run(columns)
         yield self.zeros, run(columns)
         yield self.sums, run(columns)
@@ -55,6 +51,7 @@ class RecurrentCodesRow(RecurrentFrames):
 class RnnOfCodes(RecurrentCodesRow):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
+    gates = packed = 1
     f: ActivationWords
 
 
@@ -73,39 +70,27 @@ class GruResetOfCodes(RecurrentCodesRow):
     gates, packed = 3, 2
     f: ActivationWords
     g: ActivationWords
-    last: Operand = reads("i32")
-    last_scales: Operand = reads("f32", "H")
+    last: Operand = packed_weights()
+    last_scales: ScalesOperand = weight_scales()
     scratch: Operand = updates("f32", 2, "H")
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
-        yield self.last, run(code_words(self.H, self.H))
+        yield self.last, run(packed_codes_size(self.H, self.H))
+        yield self.last_scales, run(self.H)
 
 
-class LstmOfCodes(RecurrentCodesRow):
-    """An LSTM; see ``Lstm``."""
-
-    gates = packed = 4
-    f: ActivationWords
-    g: ActivationWords
-    out: ActivationWords
-    c: Operand = updates("f32", "B", "H")
-    c0: Operand = reads("f32", rarely=True)
-    step_c0: int
-    peepholes: Operand = reads("f32", 3, "H")
-    couples: bool
-
-    def reaches(self) -> Iterator[Reach]:
-        yield from super().reaches()
-        yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
+class LstmOfCodes(LstmLayer, RecurrentCodesRow):
+    """An LSTM."""
 
 
 @device
 def sum_codes(
-    h: Pointer, w: Pointer, scales: Pointer, zeros: Pointer, sums: Pointer, H: int, N: int, memory: Pointer
+    h: Pointer, w: Pointer, scales: Scales, zeros: Pointer, sums: Pointer, H: int, N: int, memory: Pointer
 ) -> None:
     """Compute ``sums[n] = sum_k c[k] * unit * w[k, n] * scales[n]``, n < N, from the codes of a state."""
-    one_row_codes(encode_row(h, H, memory), (H + 3) >> 2, w, scales, zeros, sums, N, 0)
+    coded = encode_row(h, H, scales, memory)
+    one_row_codes(coded, words_of(H, scales), as_i32(w), scales, zeros, sums, N, 0)
 
 
 @kernel
@@ -124,8 +109,7 @@ def rnn_of_codes(row: RnnOfCodes) -> None:
             for n in range(0, H, LANES):
                 v = vload_part(x_t, n, H - n) + vload_part(sums, n, H - n)
                 vstore_part(new, n, H - n, activate(v, f, clip))
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)
 
 
 @kernel
@@ -147,8 +131,7 @@ def gru_of_codes(row: GruOfCodes) -> None:
                 z, r = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
                 own = vload_part(sums, 2 * H + n, rest)
                 finish_gru(x_t, old, bias, new, n, H, z, r, own, f, g, clip)
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)
 
 
 @kernel
@@ -176,8 +159,7 @@ def gru_reset_of_codes(row: GruResetOfCodes) -> None:
             sum_codes(q, last, last_scales, zeros, sums, H, H, memory)
             for n in range(0, H, LANES):
                 finish_gru_reset(x_t + 2 * H, old, z, new, n, H - n, vload_part(sums, n, H - n), g, clip)
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)
 
 
 @kernel
@@ -187,8 +169,7 @@ def lstm_of_codes(row: LstmOfCodes) -> None:
     c, peepholes, couples = row.c, row.peepholes, row.couples
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    if row.reload and row.clock[0] == 0:
-        take_rows(c, row.c0, B, H, row.step_c0)
+    take_cell(row)
     start, stop = valid_frames(row)
     back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
@@ -203,5 +184,4 @@ def lstm_of_codes(row: LstmOfCodes) -> None:
                 finish_lstm(
                     x_t, c + b * H, peepholes, new, n, H, couples, enter, o, keep, fresh, f, g, out, clip
                 )
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)

@@ -5,9 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     LANES,
     Vector,
     in_pairs,
@@ -25,6 +23,8 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.registry import device
+from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_digits import (
     Digits,
     no_sums,

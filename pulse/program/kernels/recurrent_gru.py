@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, vload, vload_part, vstore_part
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload, vload_part, vstore_part
-from pulse.jit.span import Reach, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
     ActivationWords,
     RecurrentRow,
+    keep_state,
     load_activation,
-    take_rows,
     valid_frames,
 )
 from pulse.program.kernels.recurrent_gates import (
@@ -96,8 +96,7 @@ def gru(row: Gru) -> None:
                 gru_rows(x_t, old, w, scales, bias, new, H, rows, old_step, step, sums, f, g, clip)
             else:
                 gru_row(x_t, old, w, scales, bias, new, H, f, g, clip, memory)
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)
 
 
 class GruReset(RecurrentRow):
@@ -161,5 +160,4 @@ def gru_reset(row: GruReset) -> None:
                 x + (t * B + b) * 3 * H, old, w, scales, last, last_scales, new, scratch, scratch + H, H,
                 f, g, clip, memory,
             )  # fmt: skip
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)

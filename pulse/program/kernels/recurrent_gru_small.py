@@ -6,10 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.instruction import Operand, reads
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     LANES,
     Vector,
     vfma,
@@ -21,11 +18,15 @@ from pulse.jit.simd import (
     vturn_fours,
     vzero,
 )
-from pulse.jit.span import Reach, require, run
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.instruction import Operand, reads
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run
+from pulse.ops.recurrent_cells import GATE_COUNTS
 from pulse.program.kernels.recurrent import ActivationWords, RecurrentFrames, load_activation, valid_frames
 from pulse.program.kernels.recurrent_gates import Function, activate
 
-GATES = 3
+GATES = GATE_COUNTS["gru"]
 STRIDE = GATES * LANES
 """The weights of a turn."""
 

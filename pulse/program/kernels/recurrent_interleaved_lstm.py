@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
-from pulse.jit.span import Reach, require, run
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, run
+from pulse.ops.recurrent_cells import GATE_COUNTS
 from pulse.program.kernels.recurrent import ActivationWords, load_activation
 from pulse.program.kernels.recurrent_gates import Function, activate
 
-GATES = 4
+GATES = GATE_COUNTS["lstm"]
 
 
 def four_gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]:

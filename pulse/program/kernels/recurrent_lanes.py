@@ -4,10 +4,10 @@ Frames outside of one stream but inside of another are skipped for the former.
 """
 
 from pulse.jit.lanes import CHUNK, EIGHT, lane, lane_count
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, vfma, vload, vload_first, vload_second, vsplat, vzero
+from pulse.jit.language.stack import stack_f32, stack_i64
 from pulse.jit.registry import device, lanes_of
-from pulse.jit.simd import LANES, vfma, vload, vload_first, vload_second, vsplat, vzero
-from pulse.jit.stack import stack_f32, stack_i64
+from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import RecurrentRow, load_activation, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (

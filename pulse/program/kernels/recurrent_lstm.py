@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Operand, ScalesOperand, reads, updates, weight_scales
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, vload
+from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, vload
-from pulse.jit.span import NOTHING, Reach, run
-from pulse.jit.stack import stack_f32
+from pulse.jit.rows.instruction import Operand, ScalesOperand, reads, updates, weight_scales
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, run
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
     ActivationWords,
+    RecurrentLayer,
     RecurrentRow,
+    keep_state,
     load_activation,
     take_rows,
     valid_frames,
@@ -63,7 +65,7 @@ def lstm_rows(
             )  # fmt: skip
 
 
-class Lstm(RecurrentRow):
+class LstmLayer(RecurrentLayer):
     """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)``, the gates i, o, k with peepholes [3, H] from c.
 
     c is [B, H], dense; rows of c0 are ``step_c0`` apart. ``couples``: k = 1 - i.
@@ -78,12 +80,27 @@ class Lstm(RecurrentRow):
     step_c0: int
     peepholes: Operand = reads("f32", 3, "H")
     couples: bool
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
+
+
+class Lstm(LstmLayer, RecurrentRow):
+    """An LSTM with weights from ``pack_gates``."""
+
     scales: ScalesOperand = weight_scales()
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
         yield self.scales, run(packed_gates_size(self.H, 1, self.packed))
-        yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
+
+
+@device
+def take_cell(row: LstmLayer) -> None:
+    """Load the state of the cell, if a sequence begins."""
+    if row.reload and row.clock[0] == 0:
+        take_rows(row.c, row.c0, row.B, row.H, row.step_c0)
 
 
 @kernel
@@ -92,8 +109,7 @@ def lstm(row: Lstm) -> None:
     x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
     f, g, out, couples = load_activation(row.f), load_activation(row.g), load_activation(row.out), row.couples
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    if row.reload and row.clock[0] == 0:
-        take_rows(c, row.c0, B, H, row.step_c0)
+    take_cell(row)
     start, stop = valid_frames(row)
     back, sums, memory = frame if reverse else -frame, stack_f32(SUMS), stack_f32(DIGITS)
     for i in range(start, stop):
@@ -111,5 +127,4 @@ def lstm(row: Lstm) -> None:
                     x_t, old, w, scales, c + b * H, peepholes, new, H, couples,
                     f, g, out, clip, memory,
                 )  # fmt: skip
-    if start < stop:
-        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+    keep_state(row, reverse, start, stop)

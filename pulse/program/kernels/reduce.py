@@ -5,10 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     LANES,
     vadd,
     vindex,
@@ -23,7 +20,10 @@ from pulse.jit.simd import (
     vsplat,
     vsum,
 )
-from pulse.jit.span import Reach, run, table
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run, table
 
 SUM, MAX, MIN, PROD = range(4)
 INFINITY = np.float32(np.inf)

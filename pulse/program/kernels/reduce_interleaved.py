@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, Vector, vload, vmax, vmin, vsplat, vstore
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, Vector, vload, vmax, vmin, vsplat, vstore
-from pulse.jit.span import Reach, run, table
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.reduce import MAX, MIN, SUM, ReduceRows
 from pulse.program.kernels.vmath import INFINITY
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.raw import move_bytes
+from pulse.jit.language.raw import move_bytes
 from pulse.jit.registry import kernel
-from pulse.jit.span import Reach, run
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.span import Reach, run
 
 
 class ScatterRows(Instruction):

@@ -12,11 +12,7 @@ sums too.
 
 from collections.abc import Iterator
 
-from pulse.jit.cut import Cut
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.registry import device, kernel
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     LANES,
     Vector,
     vfma,
@@ -27,7 +23,11 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
-from pulse.jit.span import NOTHING, Reach, Span, require, run, table
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, Span, require, run, table
 from pulse.program.kernels.matmul_finish import Finish, finish
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
-from pulse.jit.pointer import Pointer
+from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.registry import device, kernel
-from pulse.jit.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
-from pulse.jit.span import NOTHING, Reach, require, run, table
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.kernels.matmul_interleaved import finish_rows, interleaved_reaches
 

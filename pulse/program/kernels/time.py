@@ -7,11 +7,11 @@ whole stream (``1 << 62`` until it is known). The ops are in ``ops/time_ends.py`
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64, fill_bytes, move_bytes
+from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64, fill_bytes, move_bytes
 from pulse.jit.registry import device, kernel
-from pulse.jit.span import Reach, require, require_size, run
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, require, require_size, run
 from pulse.program.kernels.copy import fill_run, sign_extend
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I16, I32, I64, width_of
 

@@ -5,8 +5,7 @@ docs/kernels.md, which tests check). NaN always gives NaN; infinities give the l
 be 0.
 """
 
-from pulse.jit.registry import device
-from pulse.jit.simd import (
+from pulse.jit.language.simd import (
     BIASED,
     Vector,
     vabs,
@@ -31,6 +30,7 @@ from pulse.jit.simd import (
     vsplat,
     vtoint,
 )
+from pulse.jit.registry import device
 
 INFINITY = float("inf")
 LOG2_E = 1.44269504

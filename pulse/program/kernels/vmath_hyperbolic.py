@@ -1,7 +1,20 @@
 """Hyperbolic functions of 16 lanes and their inverses; see ``vmath``."""
 
+from pulse.jit.language.simd import (
+    Vector,
+    vabs,
+    vexp2i,
+    vfma,
+    vgt,
+    vlt,
+    vmax,
+    vmin,
+    vround,
+    vselect,
+    vsplat,
+    vsqrt,
+)
 from pulse.jit.registry import device, exact
-from pulse.jit.simd import Vector, vabs, vexp2i, vfma, vgt, vlt, vmax, vmin, vround, vselect, vsplat, vsqrt
 from pulse.program.kernels.vmath import INFINITY, LN2, LN2_HIGH, LN2_LOW, LOG2_E, TINY, exp_fraction, vlog
 from pulse.program.kernels.vmath_trigonometry import with_sign
 

@@ -1,7 +1,19 @@
 """The tangent and the inverse trigonometric functions of 16 lanes; see ``vmath``."""
 
+from pulse.jit.language.simd import (
+    Vector,
+    vabs,
+    vbits,
+    vfma,
+    vfrombits,
+    vgt,
+    vlt,
+    vmul,
+    vselect,
+    vsplat,
+    vsqrt,
+)
 from pulse.jit.registry import device, exact
-from pulse.jit.simd import Vector, vabs, vbits, vfma, vfrombits, vgt, vlt, vmul, vselect, vsplat, vsqrt
 from pulse.program.kernels.vmath import vcos, vsin
 
 HALF_PI, HALF_PI_LOW = 1.5707963705062866, -4.371138828673793e-08

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttentionStream
 from pulse.program.kernels.attention import HEADS, BandAttention, scratch_size
 from pulse.program.lowering import Lowering, PulsedNode, lowers

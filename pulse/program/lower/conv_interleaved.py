@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.conv_depthwise import Depthwise
 from pulse.program.kernels.conv_interleaved import InterleavedDepthwise

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, dtype_name
 from pulse.graph import OutletId
-from pulse.jit.instruction import number_fields
+from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.ops.matmul import MatMul, packed_operand

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pulse.jit.instruction import Instruction, number_fields
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
+from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, further_on, interleaves
 from pulse.program.kernels.dtypes import F32
 from pulse.program.kernels.elementwise import CHAIN_LOOPS, Chain32, ChainInput, ChainOutput

@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import CompileError
-from pulse.jit.instruction import number_fields
+from pulse.jit.rows.instruction import number_fields
 from pulse.ops.check import Check
 from pulse.ops.fault import CountFaults
 from pulse.program.kernels import fault
@@ -17,6 +17,7 @@ from pulse.support.bounds import FAR
 from pulse.support.record import record
 
 LOOPS = 3
+"""The loops of a check; a tensor with more separate axes is refused."""
 
 
 @record

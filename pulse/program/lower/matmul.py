@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.program.kernels.matmul import Matmul
 from pulse.program.lower.elementwise import scale_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.matmul import Matmul
 from pulse.program.kernels.matmul_interleaved import (

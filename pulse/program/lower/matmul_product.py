@@ -11,6 +11,7 @@ import numpy as np
 
 from pulse.errors import CompileError
 from pulse.facts import Array
+from pulse.ops.quantize_rows import LARGEST_ROW
 from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
 from pulse.program.kernels.matmul_codes import ProductOfCodes, pack_codes
 from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
@@ -84,7 +85,7 @@ def emit_product(
     rows_y       [M], the element of y at which each row of N begins
     scales       [N], for int8 codes
     finish       the steps that follow, see ``Finishing.steps_on``
-    rounds_rows  each tap of x is rounded to codes of int8, as are the weights
+    rounds_rows  each tap of x is rounded to the form of the codes
     """
     depth = matrix.shape[0] // max(1, len(taps))
     basis = None if bias.any() or scales is not None else find_dft_basis(matrix)
@@ -103,7 +104,8 @@ def emit_product(
             finish=finish,
         )
         return
-    if not rounds_rows and len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
+    may_join = not rounds_rows or (scales is None and depth * len(taps) <= LARGEST_ROW)
+    if may_join and len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
     columns = matrix.shape[1]
     fields: dict[str, Any] = {
@@ -122,8 +124,7 @@ def emit_product(
         "finish": finish,
     }
     if rounds_rows:
-        codes = pack_codes(matrix.astype(np.int8, copy=False), len(taps))
-        cx.emit(ProductOfCodes(W=cx.constant(codes), **fields))
+        cx.emit(ProductOfCodes(W=cx.constant(pack_codes(matrix, len(taps))), **fields))
         return
     few = few_columns(len(rows_x), len(taps), depth, columns)
     if few is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
 from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm, InterleavedSoftmax

@@ -30,7 +30,13 @@ def _store(cx: Lowering, outlet: OutletId, op: RoundRows) -> Value:
         part, target = (value.part(op.axis, group * size, (group + 1) * size) for value in (x, y))
         rows_x, rows_y = part.offsets(others), target.offsets(others)
         row = RoundRow(
-            x=part, y=target, M=len(rows_x), rows_x=cx.table(rows_x), rows_y=cx.table(rows_y), K=size
+            x=part,
+            y=target,
+            M=len(rows_x),
+            rows_x=cx.table(rows_x),
+            rows_y=cx.table(rows_y),
+            K=size,
+            halves=op.form == "bf16",
         )
         cx.emit(row)
     return y

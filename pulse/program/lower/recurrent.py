@@ -1,6 +1,6 @@
 """Recurrent layers: one product of all frames with the input weights, then one instruction for all steps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,9 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.ops.recurrent_cells import GATE_COUNTS, Activation
-from pulse.program.kernels import recurrent as layers
+from pulse.ops.recurrent_cells import CellKind
 from pulse.program.kernels.matmul_codes import pack_codes
+from pulse.program.kernels.recurrent import RecurrentRow, Rnn
 from pulse.program.kernels.recurrent_codes import (
     GruOfCodes,
     GruResetOfCodes,
@@ -19,18 +19,26 @@ from pulse.program.kernels.recurrent_codes import (
     RecurrentCodesRow,
     RnnOfCodes,
 )
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
+from pulse.program.kernels.recurrent_gates import pack_gates
 from pulse.program.kernels.recurrent_gru import Gru, GruReset
 from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_small import lower_side_by_side
-from pulse.program.lower.recurrent_start import stream_start
+from pulse.program.lower.recurrent_start import frame_fields, split_bias, stream_start
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
 from pulse.support.wording import spell
+
+INSTRUCTIONS: Mapping[tuple[CellKind, bool], tuple[type[RecurrentRow], type[RecurrentCodesRow]]] = {
+    ("rnn", False): (Rnn, RnnOfCodes),
+    ("gru", False): (GruReset, GruResetOfCodes),
+    ("gru", True): (Gru, GruOfCodes),
+    ("lstm", False): (Lstm, LstmOfCodes),
+}
+"""A cell, and whether its reset gate multiplies the product -> its instruction, and the one of codes."""
 
 
 @lowers(Recurrent)
@@ -63,32 +71,11 @@ def _emit_layer(
     r = stored_of(cx, node, 2, "its recurrent weights")
     b = weights_of(cx, node, 3, "its bias")
     y = cx.new(outlet)
-    frames, batch, hidden = y.shape
-    start, start_step = _initial(cx, node, op, "h")
-    functions = [_activation(node, function) for function in op.cell.activations]
-    kind, bias, own = _cell_instruction(cx, node, op, r, b, state)
-    cx.emit(
-        kind(
-            x=_project(cx, node, w, bias),
-            y=y,
-            h=state[0],
-            h0=start,
-            clock=times.clock,
-            end=times.end,
-            offset=times.offset,
-            T=frames,
-            B=batch,
-            H=hidden,
-            step_h0=start_step,
-            frame=y.strides[0],
-            step=y.strides[1],
-            reverse=op.reverse,
-            reload=times.reload,
-            clip=op.cell.clip or 0.0,
-            **dict(zip(("f", "g", "out"), functions)),
-            **own,
-        )
-    )
+    start = _initial(cx, node, op, "h")
+    projected, inside = split_bias(op.cell, b)
+    fields = frame_fields(node, op, y, state[0], start, times)
+    kind, own = _cell_fields(cx, node, op, r, inside, state)
+    cx.emit(kind(x=_project(cx, node, w, projected), reverse=op.reverse, **fields, **own))
     return [y, *state]
 
 
@@ -114,35 +101,35 @@ def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
     return y
 
 
-def _cell_instruction(
-    cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, b: Array, state: Sequence[Value]
-) -> tuple[type[layers.RecurrentRow] | type[RecurrentCodesRow], Array, dict[str, Any]]:
-    """Return the class of the instruction, the bias of the projection, and the fields specific to the cell."""
-    size, half, codes = op.hidden, len(b) // 2, op.cell.rounds_rows
-    bias = b[:half] + b[half:]
-    own = _sums_of_codes(cx, size, GATE_COUNTS[op.cell.kind]) if codes else {}
-    if op.cell.kind == "gru" and not op.cell.linear_before_reset:
-        weights, scales = _pack(cx, r, size, 0, 2, codes)
-        last, last_scales = _pack(cx, r, size, 2, 1, codes)
-        own |= {"scratch": cx.temporary((2, size), np.dtype(np.float32))}
-        own |= {"W": weights, "scales": scales, "last": last, "last_scales": last_scales}
-        return GruResetOfCodes if codes else GruReset, bias, own
-    weights, scales = _pack(cx, r, size, 0, GATE_COUNTS[op.cell.kind], codes)
+def _cell_fields(
+    cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, inside: Array, state: Sequence[Value]
+) -> tuple[type[RecurrentRow] | type[RecurrentCodesRow], dict[str, Any]]:
+    """Return the class of the instruction, and the fields specific to the cell."""
+    size, codes = op.hidden, op.cell.rows is not None
+    kind = INSTRUCTIONS[op.cell.kind, op.cell.resets_product][codes]
+    own = _sums_of_codes(cx, size, kind.gates) if codes else {}
+    weights, scales = _pack(cx, r, size, 0, kind.packed, codes)
     own |= {"W": weights, "scales": scales}
-    if op.cell.kind == "gru":
-        bias[2 * size :] = b[2 * size : half]
-        own["bias"] = cx.constant(np.ascontiguousarray(b[half + 2 * size :]))
-        return GruOfCodes if codes else Gru, bias, own
-    if op.cell.kind == "rnn":
-        return RnnOfCodes if codes else layers.Rnn, bias, own
+    if kind.packed < kind.gates:
+        last, last_scales = _pack(cx, r, size, kind.packed, 1, codes)
+        scratch = cx.temporary((2, size), np.dtype(np.float32))
+        own |= {"last": last, "last_scales": last_scales, "scratch": scratch}
+    if op.cell.resets_product:
+        own["bias"] = cx.constant(inside)
+    if op.cell.kind == "lstm":
+        own |= _memory_fields(cx, node, op, state[1])
+    return kind, own
+
+
+def _memory_fields(cx: Lowering, node: PulsedNode, op: Recurrent, c: Value) -> dict[str, Any]:
+    """Return the fields of ``LstmLayer``."""
     slot = op.optional_slot("p")
     peepholes = (
-        np.zeros(3 * size, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")
+        np.zeros(3 * op.hidden, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")
     )
     start, step = _initial(cx, node, op, "c")
-    memory = {"c": state[1], "c0": start, "step_c0": step}
-    couples = {"peepholes": cx.constant(peepholes), "couples": op.cell.input_forget}
-    return LstmOfCodes if codes else Lstm, bias, {**own, **memory, **couples}
+    couples = op.cell.input_forget
+    return {"c": c, "c0": start, "step_c0": step, "peepholes": cx.constant(peepholes), "couples": couples}
 
 
 def _sums_of_codes(cx: Lowering, size: int, gates: int) -> dict[str, Any]:
@@ -158,14 +145,12 @@ def _pack(
 ) -> tuple[Value, Value | None]:
     """Pack some gates of the recurrent matrix for the kernels, and their scales, if any."""
     start, count = first * size, gates * size
+    codes, scales = r.codes[start:][:count], r.scales_of(start, count)
     if rounds_rows:
-        scales_of_columns = r.scales_of(start, count)
-        assert scales_of_columns is not None
-        packed = pack_codes(np.ascontiguousarray(r.codes[start:][:count].T), 1)
-        return cx.constant(packed), cx.constant(np.ascontiguousarray(scales_of_columns))
-    codes = cx.constant(pack_gates(r.codes[start:][:count], size))
-    scales = r.scales_of(start, count)
-    return codes, None if scales is None else cx.constant(pack_gates(scales[:, None], size))
+        packed = cx.constant(pack_codes(np.ascontiguousarray(codes.T), 1))
+        return packed, None if scales is None else cx.constant(np.ascontiguousarray(scales))
+    packed = cx.constant(pack_gates(codes, size))
+    return packed, None if scales is None else cx.constant(pack_gates(scales[:, None], size))
 
 
 def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:
@@ -175,12 +160,3 @@ def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[
         return cx.constant(np.zeros(op.hidden, np.float32)), 0
     value = cx.innermost(cx.floats(cx.value(node.inputs[slot]), "an initial state"), 1)
     return value, 0 if value.shape[0] == 1 else value.strides[0]
-
-
-def _activation(node: PulsedNode, function: Activation) -> layers.ActivationWords:
-    if function.name not in ACTIVATIONS:
-        raise CompileError(
-            f"{node.name}: no kernel for the activation {function}; use {spell('backend', 'numpy')}"
-        )
-    code = ACTIVATIONS[function.name]
-    return layers.ActivationWords(code=code, alpha=function.alpha, beta=function.beta)

@@ -6,16 +6,14 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.program.kernels.recurrent import ActivationWords
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.kernels.recurrent_gru_small import GATES, GruEights, GruFours, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.recurrent_siblings import width_of
-from pulse.program.lower.recurrent_start import stream_start
+from pulse.program.lower.recurrent_start import frame_fields, split_bias, stream_start
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
@@ -29,41 +27,20 @@ def lower_side_by_side(cx: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]
     bias = np.zeros((LANES // width, width), np.float32)
     for number, node in enumerate(nodes):
         _project(cx, node, x.view(x.shape[1:], x.strides[1:], number * x.strides[0]))
-        bias[number, :hidden] = weights_of(cx, node, 3, "its bias")[5 * hidden :]
+        bias[number, :hidden] = split_bias(op.cell, weights_of(cx, node, 3, "its bias"))[1]
     matrices = [stored_of(cx, node, 2, "its recurrent weights").values for node in nodes]
     h, times = _state(cx, nodes, batch, width)
-    start, step_start = (
-        _starts(cx, nodes, width) if times.reload else (cx.constant(np.zeros(LANES, np.float32)), 0)
-    )
+    start = _starts(cx, nodes, width) if times.reload else (cx.constant(np.zeros(LANES, np.float32)), 0)
     y = cx.temporary((frames, batch, LANES), np.dtype(np.float32))
-    f, g = (
-        ActivationWords(code=ACTIVATIONS[each.name], alpha=each.alpha, beta=each.beta)
-        for each in op.cell.activations
-    )
     kind = GruFours if width == 4 else GruEights
     cx.emit(
         kind(
-            y=y,
-            h=h,
-            h0=start,
-            clock=times.clock,
-            end=times.end,
-            offset=times.offset,
-            T=frames,
-            B=batch,
-            H=LANES,
-            step_h0=step_start,
-            frame=y.strides[0],
-            step=y.strides[1],
-            reload=times.reload,
-            clip=op.cell.clip or 0.0,
+            **frame_fields(nodes[0], op, y, h, start, times),
             count=len(nodes),
             x=x,
             step_x=x.strides[0],
             W=cx.constant(pack_small(matrices, width)),
             bias=cx.constant(bias.ravel()),
-            f=f,
-            g=g,
         )
     )
     results = [_results(node, y, h, number * width, hidden) for number, node in enumerate(nodes)]
@@ -100,8 +77,7 @@ def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:
         wide[:, : op.hidden] = rows.reshape(GATES, op.hidden, *rows.shape[1:])
         return wide.reshape(columns, *rows.shape[1:])
 
-    half = GATES * op.hidden
-    bias = b[:half] + np.concatenate([b[half : half + 2 * op.hidden], np.zeros(op.hidden, np.float32)])
+    bias, _ = split_bias(op.cell, b)
     scales = w.scales_of()
     x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a recurrent layer"), 2)
     rows = y.offsets([0, 1]).reshape(frames, batch)

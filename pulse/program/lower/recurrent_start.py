@@ -1,10 +1,19 @@
-"""The states of a recurrent layer before the first pulse."""
+"""What recurrent layers share: their states before the first pulse, their biases, the first fields of their rows."""
+
+from typing import Any
 
 import numpy as np
 
+from pulse.errors import CompileError
 from pulse.facts import Array
-from pulse.ops.recurrent import RecurrentStream
+from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.recurrent_cells import Activation, Cell
+from pulse.program.kernels.recurrent import ActivationWords
+from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from pulse.program.lower.stream_state import StateTiming
 from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.table.memory import Value
+from pulse.support.wording import spell
 
 
 def stream_start(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:
@@ -18,3 +27,55 @@ def stream_start(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[l
     if op.past is None:
         begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, constants)]
     return [np.ascontiguousarray(first) for first in begin], reload
+
+
+def split_bias(cell: Cell, b: Array) -> tuple[Array, Array]:
+    """Split ONNX's biases [2*G*H] into those that the projection adds [G*H] and those inside of the recurrent product.
+
+    The second is [H] for a GRU whose reset gate multiplies that product, since it multiplies this bias too; else [0].
+    """
+    half = len(b) // 2
+    input_bias, recurrent_bias = b[:half], b[half:]
+    if not cell.resets_product:
+        return input_bias + recurrent_bias, b[:0]
+    outside = half // 3 * 2
+    projected = np.concatenate([input_bias[:outside] + recurrent_bias[:outside], input_bias[outside:]])
+    return projected, np.ascontiguousarray(recurrent_bias[outside:])
+
+
+def frame_fields(
+    node: PulsedNode, op: Recurrent, y: Value, h: Value, start: tuple[Value, int], times: StateTiming
+) -> dict[str, Any]:
+    """The fields of ``RecurrentFrames``, and the activations of the cell.
+
+    start   an initial state, and its row stride in elements
+    Raises  CompileError: an activation without a kernel
+    """
+    frames, batch, hidden = y.shape
+    functions = [_activation(node, function) for function in op.cell.activations]
+    return {
+        "y": y,
+        "h": h,
+        "h0": start[0],
+        "clock": times.clock,
+        "end": times.end,
+        "offset": times.offset,
+        "T": frames,
+        "B": batch,
+        "H": hidden,
+        "step_h0": start[1],
+        "frame": y.strides[0],
+        "step": y.strides[1],
+        "reload": times.reload,
+        "clip": op.cell.clip or 0.0,
+        **dict(zip(("f", "g", "out"), functions)),
+    }
+
+
+def _activation(node: PulsedNode, function: Activation) -> ActivationWords:
+    if function.name not in ACTIVATIONS:
+        raise CompileError(
+            f"{node.name}: no kernel for the activation {function}; use {spell('backend', 'numpy')}"
+        )
+    code = ACTIVATIONS[function.name]
+    return ActivationWords(code=code, alpha=function.alpha, beta=function.beta)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.reduce import ReduceRows
 from pulse.program.kernels.reduce_interleaved import InterleavedReduceRows

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pulse.jit.instruction import Instruction
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.copy import Move
 from pulse.program.kernels.scan import KeepFrame

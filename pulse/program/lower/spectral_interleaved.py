@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
 from pulse.program.kernels.spectral import Fourier
 from pulse.program.kernels.spectral_interleaved import InterleavedFourier, angles_last

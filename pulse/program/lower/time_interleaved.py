@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from pulse.jit.instruction import Instruction
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, further_on, interleaves
 from pulse.program.kernels.time import FillEndsRow
 from pulse.program.table.loops import Loops

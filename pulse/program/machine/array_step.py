@@ -15,14 +15,14 @@ from typing import cast
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.address import bytes_at, doubles_at, floats_at, words_at
 from pulse.jit.entries import entry
-from pulse.jit.fields import WORD
-from pulse.jit.foreign import c_function_at, c_signature
+from pulse.jit.language.address import bytes_at, doubles_at, floats_at, words_at
+from pulse.jit.language.foreign import c_function_at, c_signature
+from pulse.jit.language.raw import as_i16
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.python_call import addresses
-from pulse.jit.raw import as_i16
 from pulse.jit.registry import device
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.rows.fields import WORD
 from pulse.program.machine.machine import RUN, run_rows
 from pulse.program.machine.packed import Packed, boxes_at, call_at, copy_box
 from pulse.support.not_copyable import NotCopyable

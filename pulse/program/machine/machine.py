@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.address import words_at
-from pulse.jit.cpu_registers import flush_denormals, restore_denormals, tick_count
 from pulse.jit.entries import Entry, entry
-from pulse.jit.fields import WORD
-from pulse.jit.foreign import c_function_at, c_signature
 from pulse.jit.lanes import LANE_WORDS, lane_bases_at
+from pulse.jit.language.address import words_at
+from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals, tick_count
+from pulse.jit.language.foreign import c_function_at, c_signature
 from pulse.jit.registry import device, kernel_of
+from pulse.jit.rows.fields import WORD
 from pulse.program.table.table import Table, row_at, row_starts, segments_at
 
 READINGS = 1000

@@ -11,11 +11,11 @@ from math import prod
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.address import bytes_at
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import move_bytes
+from pulse.jit.language.address import bytes_at
+from pulse.jit.language.raw import move_bytes
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.rows.pointer import Pointer
 from pulse.program.machine.machine import run_rows
 from pulse.program.table.memory import align
 from pulse.support.not_copyable import NotCopyable

@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from pulse.errors import InputError
-from pulse.jit.atomics import fence, load, replace, store
-from pulse.jit.cpu_registers import flush_denormals, pause, restore_denormals, tick_count
 from pulse.jit.entries import callback, entry
 from pulse.jit.events import NativeEvent, set_event, wait_event
-from pulse.jit.fields import WORD, starts_line, words_of
-from pulse.jit.foreign import c_signature
+from pulse.jit.language.atomics import fence, load, replace, store
+from pulse.jit.language.cpu_registers import flush_denormals, pause, restore_denormals, tick_count
+from pulse.jit.language.foreign import c_signature
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.rows.fields import WORD, starts_line, words_of
 from pulse.program.machine.machine import run_row, ticks_per_second
 from pulse.program.table.table import row_at
 from pulse.support.cores import core_count

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pulse.jit.instruction import Instruction
 from pulse.jit.registry import kernel_of
 from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.machine.team import HEAD_WORDS, RUN_PARTS, Team
 from pulse.program.table.memory import align
 from pulse.program.table.table import Table, link, row_starts

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import (
     WORD,
     InterleavedLowering,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.jit.lanes import EIGHT
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.program.machine import machine
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.interleaved import Interleaved

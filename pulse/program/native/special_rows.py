@@ -21,6 +21,7 @@ from pulse.support.record import record
 LEAST_GAIN = 1.1
 """The least speed-up of a step for which special rows are worth their memory."""
 LEAST_GAIN_OF_KERNEL = 1.02
+"""A kernel stays as it is if its rows would not get this many times as fast."""
 LEAST_SHARE = 0.01
 """The least share of the time of a step for which the rows of a kernel are specialised."""
 

@@ -26,7 +26,7 @@ class Executable(ABC):
         self.form = form
         """The form of stored weights: ``f32``, ``bf16`` or ``int8``."""
         self.activations = activations
-        """``int8`` if the operands of int8 weights are rounded too, else ``f32``."""
+        """The form of the weights if their operands are rounded too, else ``f32``."""
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse

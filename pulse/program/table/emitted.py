@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from pulse.jit.instruction import Instruction, OperandTensor
-from pulse.jit.pointer import operand
 from pulse.jit.registry import KERNELS
+from pulse.jit.rows.instruction import Instruction, OperandTensor
+from pulse.jit.rows.pointer import operand
 from pulse.program.table.memory import Value
 from pulse.program.table.place import Place
 from pulse.program.table.table import Table, TableBuilder

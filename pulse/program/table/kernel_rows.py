@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pulse.jit.pointer import HEADER
 from pulse.jit.registry import Kernel
+from pulse.jit.rows.pointer import HEADER
 from pulse.jit.special import SpecialFunctions, special_functions
 from pulse.program.table.table import Table, kernels_of, row_starts
 from pulse.support.record import record

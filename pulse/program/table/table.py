@@ -10,9 +10,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.pointer import HEADER, operand
+from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import Kernel, compile_kernels, kernel_of
-from pulse.jit.structs import Struct, struct_at
+from pulse.jit.rows.pointer import HEADER, operand
 
 Table = NDArray[np.int64]
 

@@ -19,6 +19,7 @@ ORDERS = {
 }
 """Kind -> the operator of ONNX, and the index of each of its gates in cuDNN."""
 H, C, PARAMS, LENGTHS = 1, 2, 3, 4
+"""The numbers of inputs."""
 
 
 class _Vector:

@@ -17,6 +17,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.typed import TypedGraph
 
 MOST_ROWS = 64
+"""A reshape to more rows is not taken as one that delays rows."""
 
 
 def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:

@@ -18,10 +18,13 @@ from pulse.tensorflow.messages import BundleEntryProto, BundleHeaderProto, Proto
 from pulse.tensorflow.tensors import STRING, TensorType, dims_of
 
 _FOOTER = 48
+"""The bytes of the footer at the end of an index."""
 _MAGIC = 0xDB4775248B80FB57
+"""The last eight bytes of an index."""
 _TRAILER = 5
 """Bytes after a block: how it is compressed, and a checksum."""
 _CHECKSUM = 4
+"""Bytes of the checksum between the length of a text and the text."""
 
 
 class _Place(NamedTuple):

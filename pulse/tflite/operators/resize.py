@@ -8,6 +8,7 @@ from pulse.tflite.operators.shape import requantize_input
 from pulse.tflite.registry import tflite_op
 
 MOST_TIMES = 64
+"""A length that grows by a larger factor is refused."""
 
 
 @tflite_op("RESIZE_NEAREST_NEIGHBOR")

@@ -34,6 +34,7 @@ from streaming.stats.writer import StatsWriter
 from streaming.terminal_keys import key_presses
 
 LOOK_S = 0.1
+"""The seconds between two looks at keys, signals and the state of the run."""
 KEYS = {"m": "mute", "b": "bypass", "r": "reset", "q": "quit"}
 
 

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 ROWS = 8
 """The most channels that have a meter."""
 LOWEST_DB = -60.0
+"""The level at which a meter is empty."""
 LOUD_DB, HOT_DB = -18.0, -3.0
+"""Above these levels a meter is yellow, and red."""
 LABEL = 9
+"""The columns before the values."""
 NARROWEST = 60
+"""In a narrower terminal the display is drawn for this many columns."""
 NOTES = 3
 """The number of latest notes that are shown; all are in the report."""
 

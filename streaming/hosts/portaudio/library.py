@@ -18,6 +18,7 @@ FLOAT32 = 1
 JACK = 12
 """PortAudio's number of the host API."""
 HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, INVALID_DEVICE = -9999, -9998, -9997, -9996
+"""Codes of errors of PortAudio."""
 UNFIT_DEVICES, NO_MEMORY, TIMED_OUT, UNAVAILABLE = -9993, -9992, -9987, -9985
 """PortAudio's error codes."""
 

@@ -27,7 +27,9 @@ Stream: TypeAlias = "NativeStream | PythonStream"
 START_S = 8.0
 """The seconds that the search for devices may take."""
 REFRESH_S = 1.5
+"""A search for devices may take longer: it goes on, and the call says so."""
 EXIT_S = 1.0
+"""What PortAudio has not closed by then stays open."""
 
 
 @dataclass

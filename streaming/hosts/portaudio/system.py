@@ -18,6 +18,7 @@ from streaming.hosts.portaudio.stream_spec import StreamSpec
 OPEN_S = 8.0
 """The seconds that a device may take to open."""
 PROBE_S = 1.0
+"""A call of PortAudio that takes longer means that its sound server hangs."""
 _NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 """The callback of a stream that is never started."""
 

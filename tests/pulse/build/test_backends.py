@@ -44,7 +44,7 @@ def model() -> tuple[GraphView, GraphView, GraphView]:
     return Sequential([front, middle, back]), front, back
 
 
-def compiled(view: GraphView, backend: str = "numba") -> pulse.Program:
+def compile_view(view: GraphView, backend: str = "numba") -> pulse.Program:
     return pulse.stream(view.graph("1,1,T"), pulse=4, backend=backend)
 
 
@@ -54,7 +54,7 @@ def test_a_view_runs_on_its_backend(default: str, other: str) -> None:
     whole, _, back = model()
     back.set_backend(other)
     pulse.verify(whole.graph("1,1,T"), pulse=4, backend=default).require()
-    program = compiled(whole, default)
+    program = compile_view(whole, default)
     assert program.node("gru").implementation.implementation.backend == other
     assert program.node("wide").implementation.implementation.backend == default
     if default != other:
@@ -119,7 +119,7 @@ def test_wires_to_a_backend_are_counted_once_for_each_backend() -> None:
 def test_streams_of_several_backends_are_kept_and_go_on() -> None:
     whole, _, back = model()
     back.set_backend("numpy")
-    program = compiled(whole)
+    program = compile_view(whole)
     state, x = program.spawn(), random(6, 1, 1, 4)
     state.step(x[0])
     snapshot, copy = state.snapshot(), pickle.loads(pickle.dumps(state))
@@ -147,7 +147,7 @@ def test_an_implementation_of_a_user_is_chosen_and_taken_away() -> None:
 
     try:
         whole, *_ = model()
-        program = compiled(whole, "numpy")
+        program = compile_view(whole, "numpy")
         choice = program.node("wide").implementation
         assert choice.key == "Conv/numpy/f32/NCHW/mine" and "priority 1 before" in choice.why
         pulse.verify(whole.graph("1,1,T"), pulse=4, backend="numpy").require()
@@ -186,7 +186,7 @@ def test_a_node_without_an_implementation_is_refused_with_the_candidates(
     whole, front, _ = model()
     front.set_backend(backend, kernel)
     with pytest.raises(CompileError, match=message):
-        compiled(whole)
+        compile_view(whole)
 
 
 def test_types_that_a_kernel_does_not_take() -> None:
@@ -222,8 +222,8 @@ def test_a_model_of_chunks_runs_on_one_backend() -> None:
 
 def test_programs_without_views_do_not_change() -> None:
     whole, *_ = model()
-    assert type(compiled(whole)).__name__ == "NativeProgram"
-    assert type(compiled(whole, "numpy")).__name__ == "ReferenceProgram"
+    assert type(compile_view(whole)).__name__ == "NativeProgram"
+    assert type(compile_view(whole, "numpy")).__name__ == "ReferenceProgram"
 
 
 def test_a_view_whose_nodes_are_gone_leaves_one_backend() -> None:

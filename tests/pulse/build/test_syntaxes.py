@@ -121,7 +121,7 @@ class Trees:
                 [call for _, call in parts]
             )
         if kind < 0.75:
-            return self._merged(depth)
+            return self.merge_branches(depth)
         self.count += 1
         one, name, seed = (
             ONE[int(self.rng.integers(len(ONE)))],
@@ -130,7 +130,7 @@ class Trees:
         )
         return one(name, seed), lambda x: one(name, seed)(x)
 
-    def _merged(self, depth: int) -> "tuple[object, Callable[[Connector], Connector]]":
+    def merge_branches(self, depth: int) -> "tuple[object, Callable[[Connector], Connector]]":
         (left, by_left), (right, by_right) = (self.make(depth - 1) for _ in range(2))
         self.count += 1
         name = f"n{self.count}"
@@ -139,14 +139,14 @@ class Trees:
             return [Parallel([left, right]), two(name)], lambda x: two(name)(by_left(x), by_right(x))
         mix = f"{name}.mix"
 
-        def joined() -> list[Node]:
+        def join_nodes() -> list[Node]:
             return [Concat(2, 1, name), Conv1D(2 * CHANNELS, CHANNELS, 1, mix, seed=1)]
 
         def call(x: Connector) -> Connector:
-            concat, conv = joined()
+            concat, conv = join_nodes()
             return conv(concat(by_left(x), by_right(x)))
 
-        return [Parallel([left, right]), *joined()], call
+        return [Parallel([left, right]), *join_nodes()], call
 
 
 def _in_a_row(calls: Iterable[Callable[[Connector], Connector]]) -> Callable[[Connector], Connector]:

@@ -59,7 +59,7 @@ class Graph:
         """The number of frames by which column j is behind row i."""
         return self.add("Sub", *self.positions())
 
-    def between(self, x: str, low: int, high: int) -> str:
+    def is_between(self, x: str, low: int, high: int) -> str:
         lower = self.add("GreaterOrEqual", x, self.number(low))
         return self.add("And", lower, self.add("LessOrEqual", x, self.number(high)))
 
@@ -74,13 +74,13 @@ class Graph:
 Mask = Callable[[Graph, str], str]
 
 
-def added(g: Graph, scores: str, seen: str, low: float = -np.inf) -> str:
+def add_mask(g: Graph, scores: str, seen: str, low: float = -np.inf) -> str:
     """Where(seen, 0, low), added."""
     return g.add("Add", scores, g.add("Where", seen, g.constant(0.0), g.constant(low)))
 
 
 def window(back: int, ahead: int, low: float = -np.inf) -> Mask:
-    return lambda g, scores: added(g, scores, g.between(g.behind(), -ahead, back), low)
+    return lambda g, scores: add_mask(g, scores, g.is_between(g.behind(), -ahead, back), low)
 
 
 def trilu(back: int) -> Mask:
@@ -96,22 +96,22 @@ def trilu(back: int) -> Mask:
     return mask
 
 
-def filled(back: int, ahead: int) -> Mask:
+def fill_mask(back: int, ahead: int) -> Mask:
     """``masked_fill`` with a large negative number, before the scale."""
 
     def mask(g: Graph, scores: str) -> str:
-        hidden = g.add("Not", g.between(g.behind(), -ahead, back))
+        hidden = g.add("Not", g.is_between(g.behind(), -ahead, back))
         chosen = g.add("Where", hidden, g.constant(-1e9), scores)
         return g.add("Div", chosen, g.constant(1.5))
 
     return mask
 
 
-def inverted(back: int, ahead: int) -> Mask:
+def inverted_mask(back: int, ahead: int) -> Mask:
     """``(1 - mask) * -10000``."""
 
     def mask(g: Graph, scores: str) -> str:
-        seen = g.add("Cast", g.between(g.behind(), -ahead, back), to=1)
+        seen = g.add("Cast", g.is_between(g.behind(), -ahead, back), to=1)
         hidden = g.add("Mul", g.add("Sub", g.constant(1.0), seen), g.constant(-10000.0))
         return g.add("Add", scores, g.add("Unsqueeze", hidden, g.integers(0, 1)))
 
@@ -123,7 +123,7 @@ def chunks(size: int, left: int) -> Mask:
 
     def mask(g: Graph, scores: str) -> str:
         rows, columns = (g.add("Div", steps, g.number(size)) for steps in g.positions())
-        seen = g.between(g.add("Sub", rows, columns), 0, left)
+        seen = g.is_between(g.add("Sub", rows, columns), 0, left)
         return g.add("Where", seen, scores, g.constant(-np.inf))
 
     return mask
@@ -135,7 +135,7 @@ def slopes(back: int, ahead: int) -> Mask:
     def mask(g: Graph, scores: str) -> str:
         distance = g.add("Cast", g.add("Abs", g.behind()), to=1)
         bias = g.add("Mul", distance, g.constant([[[-0.5]], [[-0.125]]]))
-        return added(g, g.add("Add", scores, bias), g.between(g.behind(), -ahead, back))
+        return add_mask(g, g.add("Add", scores, bias), g.is_between(g.behind(), -ahead, back))
 
     return mask
 
@@ -146,7 +146,7 @@ def column_slopes(back: int) -> Mask:
     def mask(g: Graph, scores: str) -> str:
         _, columns = g.positions()
         bias = g.add("Mul", g.add("Cast", columns, to=1), g.constant([[[0.5]], [[0.25]]]))
-        return added(g, g.add("Add", scores, bias), g.between(g.behind(), 0, back))
+        return add_mask(g, g.add("Add", scores, bias), g.is_between(g.behind(), 0, back))
 
     return mask
 
@@ -159,7 +159,7 @@ def looked_up(reach: int) -> Mask:
         clipped = g.add("Min", g.add("Max", behind, g.number(-2)), g.number(2))
         table = g.constant([0.5, -1.0, 0.25, 2.0, -0.75])
         bias = g.add("Gather", table, g.add("Add", clipped, g.number(2)))
-        return added(g, g.add("Add", scores, bias), g.between(behind, -reach, reach))
+        return add_mask(g, g.add("Add", scores, bias), g.is_between(behind, -reach, reach))
 
     return mask
 
@@ -181,7 +181,7 @@ def buffer(size: int, back: int, ahead: int) -> Mask:
 def causal(g: Graph, scores: str) -> str:
     """Every frame before."""
     ones = g.add("Expand", g.constant(True, np.bool_), g.square())
-    return added(g, scores, g.add("Cast", g.add("Trilu", g.add("Cast", ones, to=1), upper=0), to=9))
+    return add_mask(g, scores, g.add("Cast", g.add("Trilu", g.add("Cast", ones, to=1), upper=0), to=9))
 
 
 def full(g: Graph, scores: str) -> str:
@@ -195,8 +195,8 @@ MASKS: dict[str, tuple[Mask, int, int, int]] = {
     "own": (window(0, 0), 0, 0, 1),
     "ahead": (window(1, 6), 1, 6, 1),
     "finite": (window(3, 2, -3.4e38), 3, 2, 1),
-    "filled": (filled(2, 2), 2, 2, 1),
-    "inverted": (inverted(6, 1), 6, 1, 1),
+    "filled": (fill_mask(2, 2), 2, 2, 1),
+    "inverted": (inverted_mask(6, 1), 6, 1, 1),
     "chunk": (chunks(4, 0), 3, 3, 4),
     "chunks": (chunks(3, 2), 8, 2, 3),
     "slopes": (slopes(7, 2), 7, 2, 1),
@@ -245,7 +245,7 @@ def flat_heads(mask: Mask) -> Graph:
     return g
 
 
-def convolved(mask: Mask) -> Graph:
+def convolved_keys(mask: Mask) -> Graph:
     """Over x [1, 8, T]: queries at 0, keys with a causal convolution, values that look two frames ahead."""
     g = Graph(frames_axis=2)
 
@@ -294,7 +294,7 @@ def attention() -> Iterator[Case]:
     for name, build in (("flat", flat_heads), ("block", block)):
         yield f"attention_{name}", build(window(3, 1)).model(feeds), feeds
     turned = {"x": floats("turned", 1, WIDTH, 17)}
-    yield "attention_convolved", convolved(window(3, 1)).model(turned), turned
+    yield "attention_convolved", convolved_keys(window(3, 1)).model(turned), turned
 
 
 def node_attention() -> Iterator[Case]:
@@ -302,7 +302,7 @@ def node_attention() -> Iterator[Case]:
     own = {"q_num_heads": 2, "kv_num_heads": 2}
     feeds = {"x": floats("one", 1, 9, WIDTH)}
     g = Graph()
-    g.add("Attention", "x", "x", "x", g.between(g.behind(), -1, 3), name="y", **own)
+    g.add("Attention", "x", "x", "x", g.is_between(g.behind(), -1, 3), name="y", **own)
     yield "Attention_window", g.model(feeds, 23), feeds
     for streams in (False, True):
         feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}

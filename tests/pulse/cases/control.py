@@ -16,13 +16,13 @@ def graph(
 ) -> GraphProto:
     """A body; names with their types."""
 
-    def told(pairs: Sequence[tuple[str, int]]) -> list[Any]:
+    def value_infos(pairs: Sequence[tuple[str, int]]) -> list[Any]:
         shapes = [None if kind == F32 else [] for _, kind in pairs]
         return [
             helper.make_tensor_value_info(name, kind, shape) for (name, kind), shape in zip(pairs, shapes)
         ]
 
-    return helper.make_graph(list(nodes), "body", told(inputs), told(outputs))
+    return helper.make_graph(list(nodes), "body", value_infos(inputs), value_infos(outputs))
 
 
 def branches(then: str, other: str, result: str = "r") -> dict[str, GraphProto]:

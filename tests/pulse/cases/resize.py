@@ -66,7 +66,7 @@ def cubic() -> Iterator[Case]:
         yield from cases(f"Resize_cubic_{name}", [made], {"x": x}, both, (13, 18), {"x": 1})
 
 
-def cropped() -> Iterator[Case]:
+def crops() -> Iterator[Case]:
     """A part of two axes, and what lies beyond the ends; one factor for two axes."""
     x = floats("cropped", 1, 2, 6, 8)
     region = {"r": np.array([0, 0, 0.25, -0.2, 1, 1, 0.75, 1.1], np.float32)}
@@ -131,4 +131,4 @@ def old() -> Iterator[Case]:
         yield from cases(name, [node("Resize", "x s")], {"x": x}, _scales(1, 1, scale), (10,), {"x": 2})
 
 
-ALL = (nearest, linear, cubic, cropped, sizes, old)
+ALL = (nearest, linear, cubic, crops, sizes, old)

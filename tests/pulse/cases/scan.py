@@ -14,14 +14,14 @@ def body(
 ) -> GraphProto:
     """A body whose inputs and outputs are f32 of a shape that the file leaves open."""
 
-    def told(names: str) -> list[Any]:
+    def value_infos(names: str) -> list[Any]:
         return [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names.split()]
 
     stored = [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()]
-    return helper.make_graph(list(nodes), "body", told(inputs), told(outputs), stored)
+    return helper.make_graph(list(nodes), "body", value_infos(inputs), value_infos(outputs), stored)
 
 
-def smoothed(outputs: str = "s_out y_out", inputs: str = "s_in x_in") -> GraphProto:
+def smoothing_body(outputs: str = "s_out y_out", inputs: str = "s_in x_in") -> GraphProto:
     """An average that forgets, ``s = 0.7*s + x @ w``, w captured from around; and its hyperbolic tangent."""
     nodes = [
         node("MatMul", "x_in w", "seen"),
@@ -37,11 +37,11 @@ def scan() -> Iterator[Case]:
     x, s = floats("x", 7, 2, 3), floats("s", 2, 4)
     w = {"w": floats("w", 3, 4)}
     opsets = (9, 16, 21)
-    made = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    made = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
     yield from cases("Scan", [made], {"x": x}, {"s": s, **w}, opsets, {"x": 0}, "last y")
     yield from cases("Scan_side_state", [made], {"x": x, "s": s}, w, (16,), {"x": 0}, "y last")
     yield from cases("Scan_side_weights", [made], {"x": x, **w}, {"s": s}, (16,), {"x": 0}, "y last")
-    batch = node("Scan", "_ s x", "last y", body=smoothed(), num_scan_inputs=1, directions=[1])
+    batch = node("Scan", "_ s x", "last y", body=smoothing_body(), num_scan_inputs=1, directions=[1])
     many = {"x": floats("batch", 3, 7, 2, 3)}
     held = {"s": floats("held", 3, 2, 4), **w}
     yield from cases("Scan_batch", [batch], many, held, (8,), {"x": 2}, "last y")
@@ -49,7 +49,7 @@ def scan() -> Iterator[Case]:
         "Scan",
         "s x",
         "last y",
-        body=smoothed(),
+        body=smoothing_body(),
         num_scan_inputs=1,
         scan_input_axes=[1],
         scan_output_axes=[-1],
@@ -62,7 +62,7 @@ def scan() -> Iterator[Case]:
             "Scan",
             "s x",
             "last y",
-            body=smoothed(),
+            body=smoothing_body(),
             num_scan_inputs=1,
             scan_input_directions=[back_in],
             scan_output_directions=[back_out],
@@ -86,11 +86,11 @@ def scan() -> Iterator[Case]:
     starts = {"a": floats("a", 3), "b": floats("b", 3)}
     yield from cases("Scan_two", [many], feeds, starts, (16,), {"x": 0, "z": 0}, "u v al bl")
 
-    yield from crossed()
-    yield from nested()
+    yield from crossed_states()
+    yield from nested_scans()
 
 
-def crossed() -> Iterator[Case]:
+def crossed_states() -> Iterator[Case]:
     """A state may become another one, stay, turn around or be constant; frames may be states or inputs."""
     inside = body(
         [
@@ -112,7 +112,7 @@ def crossed() -> Iterator[Case]:
     yield from cases("Scan_crossed", [made], feeds, starts, (16,), {"x": 0}, "u v al bl cl dl el")
 
 
-def nested() -> Iterator[Case]:
+def nested_scans() -> Iterator[Case]:
     """A state runs over frames, an inner one over the features of each; the inner body reads what is around both."""
     inside = body(
         [node("Mul", "t_in w", "tw"), node("Add", "tw p_in", "seen"), node("Add", "seen s_in", "t_out")],

@@ -33,7 +33,7 @@ def flat(symbol: str = "T") -> ModelProto:
     return models.build(nodes, {"x": [1, 1, symbol]}, {"z": [1, symbol]}, constants)
 
 
-def proved(model: pulse.TypedModel, *pulses: int) -> None:
+def prove(model: pulse.TypedModel, *pulses: int) -> None:
     """The stream equals the offline model at every pulse; at the first one for all lengths that tell anything."""
     for frames in pulses:
         lengths = None if frames == pulses[0] else (1, 2, 7, 20, 61)
@@ -54,7 +54,7 @@ def test_lengths_follow_from_the_first_input(symbol: str) -> None:
     for frames in (5, 18, 64):
         x = noise(1, 1, frames, seed=frames)
         np.testing.assert_array_equal(joined.run(x)["y.1"], offline(second, offline(first, x)))
-    proved(joined, 8, 24)
+    prove(joined, 8, 24)
 
 
 def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
@@ -68,10 +68,10 @@ def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
 @pytest.mark.parametrize("frames", [3, 8, 21, 40])
 def test_a_model_of_chunks_after_another(frames: int) -> None:
     """Its author's loop over what the first gives, offline and as a stream, the last chunk filled up with zeros."""
-    joined = chain(flat("n"), models.cached())
+    joined = chain(flat("n"), models.cache_of_sound())
     x = noise(1, 1, frames, seed=frames)
     chunks = [{"x": piece} for piece in pieces(offline(flat(), x), 1, 8)]
-    made = loop(models.cached(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
+    made = loop(models.cache_of_sound(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
     wanted = np.concatenate([each["y"] for each in made], 1)[:, :frames]
     np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
     for backend in ("numba", "numpy"):
@@ -81,23 +81,25 @@ def test_a_model_of_chunks_after_another(frames: int) -> None:
 
 def test_models_of_chunks_prove_equal_in_chains() -> None:
     """In front, behind, two of them of other sizes, in pulses of several chunks."""
-    proved(chain(flat(), models.cached()), 8, 16)
-    proved(chain(models.cached(8), models.cached(12)), 24)
-    halved = pulse.load(models.halved(), chunking=Chunking(context={"x": 4}))
-    proved(chain(models.cached(8), halved), 8, 16)
+    prove(chain(flat(), models.cache_of_sound()), 8, 16)
+    prove(chain(models.cache_of_sound(8), models.cache_of_sound(12)), 24)
+    halved = pulse.load(models.half_context(), chunking=Chunking(context={"x": 4}))
+    prove(chain(models.cache_of_sound(8), halved), 8, 16)
 
 
 def test_a_delay_of_a_model_of_chunks() -> None:
     """Leading frames that its author drops; more calls make those that come late."""
-    late = pulse.load(models.cached(8), chunking=Chunking(delay={"y": 3}))
+    late = pulse.load(models.cache_of_sound(8), chunking=Chunking(delay={"y": 3}))
     joined = chain(late)
     x = noise(1, 11)
     made = loop(
-        models.cached(), [{"x": p} for p in pieces(x, 1, 8)], {"cache": ("cache_out", np.zeros((1, 4), F))}
+        models.cache_of_sound(),
+        [{"x": p} for p in pieces(x, 1, 8)],
+        {"cache": ("cache_out", np.zeros((1, 4), F))},
     )
     wanted = np.concatenate([each["y"] for each in made], 1)[:, 3:14]
     np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
-    proved(joined, 8)
+    prove(joined, 8)
 
 
 def test_a_file_written_in_pulses() -> None:
@@ -107,12 +109,12 @@ def test_a_file_written_in_pulses() -> None:
     x = noise(1, 1, 50)
     wanted = offline(conv(3), offline(conv(5, 2, pads=(2, 2)), offline(conv(3, pads=(1, 1)), x)))
     np.testing.assert_allclose(joined.run(x)[joined.graph.output_names[0]], wanted, 1e-4, 1e-5)
-    proved(joined, 8, 16)
+    prove(joined, 8, 16)
 
 
 def test_one_file_of_a_chain() -> None:
     """All states in the open; read again it is the same stream."""
-    joined = chain(flat(), models.cached())
+    joined = chain(flat(), models.cache_of_sound())
     x = noise(1, 1, 30)
     pulsed = joined.declutter().pulsify()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
@@ -137,7 +139,7 @@ def test_wires_by_name() -> None:
     made = joined.run(x)
     assert list(made) == ["y", "mask"]
     np.testing.assert_allclose(made["y"], mask * filtered, 1e-6)
-    proved(joined, 4)
+    prove(joined, 4)
 
 
 def test_inputs_of_later_stages() -> None:
@@ -145,7 +147,7 @@ def test_inputs_of_later_stages() -> None:
     added = models.build([node("Add", "a b", "y")], {"a": [1, 1, "S"], "b": [1, 1, "S"]}, {"y": [1, 1, "S"]})
     joined = chain(conv(3, pads=(1, 1)), Stage(added, reads={"a": "y"}))
     assert {name: str(fact) for name, fact in joined.inputs.items()} == {"x": "1,1,T,f32", "b": "1,1,T,f32"}
-    proved(joined, 4)
+    prove(joined, 4)
 
 
 def test_the_given_models_stay_as_they_are() -> None:
@@ -154,7 +156,7 @@ def test_the_given_models_stay_as_they_are() -> None:
     before = part.run(noise(1, 1, 9))["y"]
     joined = chain(part, part, part)
     assert joined.graph.output_names == ["y.2"]
-    proved(joined, 2)
+    prove(joined, 2)
     np.testing.assert_array_equal(part.run(noise(1, 1, 9))["y"], before)
 
 
@@ -174,7 +176,7 @@ def test_declared_inputs() -> None:
     frames = front.frames(8, 4)
     (near,), (echo,) = (frames.run(sound).values() for sound in (mic, far))
     np.testing.assert_array_equal(model.run({"mic": mic, "far": far})["y"], near - echo)
-    proved(model, 8)
+    prove(model, 8)
     with pytest.raises(pulse.PulseError, match="input far: no stage reads it"):
         chain(Stage(front.frames(8, 4), reads=["mic"]), inputs={"mic": "1,T", "far": "1,T"})
 
@@ -184,11 +186,11 @@ def test_declared_inputs() -> None:
     [
         (lambda: chain(), "a chain needs a model"),
         (
-            lambda: chain(conv(3), models.cached()),
+            lambda: chain(conv(3), models.cache_of_sound()),
             r"y \(1,1,T-2,f32\) does not fit x \(1,T,f32\): .* 3 axes.* 2",
         ),
         (
-            lambda: chain(models.cached(), models.gru()),
+            lambda: chain(models.cache_of_sound(), models.gru()),
             r"stage 2 .*y \(1,T,f32\) does not fit x \(1,T,4,f32\)",
         ),
         (lambda: chain(models.counter(), conv(3)), "the types differ"),

@@ -93,13 +93,13 @@ def cached_filter(source: str) -> tuple[list[NodeProto], dict[str, Array]]:
     return nodes, constants
 
 
-def cached(chunk: int = 8) -> ModelProto:
+def cache_of_sound(chunk: int = 8) -> ModelProto:
     """Sound x [1, chunk] through a filter of 5 taps to y [1, chunk]; cache [1, 4] is the sound before."""
     nodes, constants = cached_filter("x")
     return build(nodes, {"x": [1, chunk], "cache": [1, 4]}, {"y": [1, chunk], "cache_out": [1, 4]}, constants)
 
 
-def swapped() -> ModelProto:
+def swapped_states() -> ModelProto:
     """Y = x + a - 2b; a and b change places, c becomes the chunk, d stays, e becomes a constant, f twice a view."""
     names = "abcdef"
     nodes = [
@@ -142,7 +142,7 @@ def counter() -> ModelProto:
     )
 
 
-def halved() -> ModelProto:
+def half_context() -> ModelProto:
     """Sound x [1, 12], the last 4 samples before it included, to y [1, 4]; state [1, 1] runs along."""
     nodes = [
         node("Unsqueeze", "x one", "deep"),

@@ -32,11 +32,11 @@ def zeros(**shapes: tuple[int, ...]) -> dict[str, tuple[str, Array]]:
     return {name: (other, np.zeros(shape, F)) for name, (other, shape) in shapes.items()}
 
 
-def joined(results: list[dict[str, Array]], name: str, axis: int) -> Array:
+def join_results(results: list[dict[str, Array]], name: str, axis: int) -> Array:
     return np.concatenate([result[name] for result in results], axis)
 
 
-def streamed(program: Program, x: Array, axis: int, seed: int = 0) -> dict[str, Array]:
+def stream_blocks(program: Program, x: Array, axis: int, seed: int = 0) -> dict[str, Array]:
     """A session in blocks of random sizes."""
     rng, session, at = np.random.default_rng(seed), Session(program), 0
     parts: list[dict[str, Array]] = []
@@ -57,43 +57,45 @@ def test_recurrent_step(backend: str, frames: int) -> None:
     """H -> hn, one frame or several in a chunk; also with the length of a chunk left open."""
     model = models.gru(frames)
     x = noise(1, 10 * frames, 4)
-    wanted = joined(loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1)
+    wanted = join_results(
+        loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1
+    )
     given = {} if frames == 1 else {"axes": {"x": 1}}
     program = models.stream(model, backend=backend, **given)
     assert (program.pulse, [port.name for port in program.inputs]) == (frames, ["x"])
-    np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted, 1e-5, 1e-6)
     program = pulse.stream(models.gru("time"), pulse=frames, backend=backend)
     assert program.model.chunks is not None and program.model.sizes == {"time": frames}
-    np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("samples", [1, 7, 8, 50])
 def test_cached_filter(backend: str, samples: int) -> None:
     """Sound in chunks of 8; the last chunk is filled with zeros, whatever flush fills with."""
-    model, x = models.cached(), noise(1, samples)
-    wanted = joined(
+    model, x = models.cache_of_sound(), noise(1, samples)
+    wanted = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, 8)], zeros(cache=("cache_out", (1, 4)))), "y", 1
     )
-    got = streamed(pulse.stream(model, backend=backend), x, 1, samples)["y"]
+    got = stream_blocks(pulse.stream(model, backend=backend), x, 1, samples)["y"]
     assert got.shape == x.shape
     np.testing.assert_allclose(got, wanted[:, :samples], 1e-5, 1e-6)
 
 
 def test_registers_that_change_places(backend: str) -> None:
     """Swapped, passed through, replaced by the input, by a constant, by a view of itself; own first values."""
-    model, x = models.swapped(), noise(1, 6 * 9)
+    model, x = models.swapped_states(), noise(1, 6 * 9)
     first = {name: noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
     states = {name: (f"new_{name}", value) for name, value in first.items()}
-    wanted = joined(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
+    wanted = join_results(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
     program = models.stream(model, initial=first, backend=backend)
-    np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted, 1e-5, 1e-6)
     kept = models.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
     state = kept.spawn()
     for piece, expected in zip(pieces(x, 1, 6), loop(model, [{"x": p} for p in pieces(x, 1, 6)], states)):
         for name, got in state.step(piece).items():
             np.testing.assert_allclose(got, expected[name], 1e-5, 1e-6, err_msg=name)
     assert [port.axis for port in kept.outputs] == [1, None, None]
-    np.testing.assert_allclose(streamed(kept, x[:, :5], 1)["y"], wanted[:, :5], 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(kept, x[:, :5], 1)["y"], wanted[:, :5], 1e-5, 1e-6)
 
 
 def test_integer_state(backend: str) -> None:
@@ -106,16 +108,16 @@ def test_integer_state(backend: str) -> None:
 
 def test_context_rate_and_delay(backend: str) -> None:
     """4 samples of the past in front of 8 new ones, 4 out for 8 in; a delay drops frames and asks for more chunks."""
-    model, x = models.halved(), noise(1, 45)
+    model, x = models.half_context(), noise(1, 45)
     states = zeros(state=("state_out", (1, 1)))
     padded = np.concatenate([x, np.zeros((1, 32), F)], 1)
-    wanted = joined(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
+    wanted = join_results(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
     program = models.stream(model, 8, context={"x": 4}, backend=backend)
     (port,) = program.outputs
     assert (port.rate, str(port.length), port.delay) == (0.5, "(T+1)/2", 0)
-    np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted[:, :23], 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted[:, :23], 1e-5, 1e-6)
     late = models.stream(model, context={"x": 4}, delay={"y": 5}, backend=backend)
-    np.testing.assert_allclose(streamed(late, x, 1)["y"], wanted[:, 5:28], 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(late, x, 1)["y"], wanted[:, 5:28], 1e-5, 1e-6)
     report = prove(late.model, oracle_of(late.model), PROVED[backend], backend=backend)
     assert report.require().worst.share <= 1
 
@@ -141,23 +143,25 @@ def test_streams_of_several_rates(backend: str) -> None:
     chunks = [{"x": a, "f": b} for a, b in zip(pieces(x, 1, 8), pieces(f, 1, 1))]
     wanted = loop(model, chunks, zeros(s=("sN", (1, 1))))
     for name, length in (("y", 29), ("p", 4)):
-        np.testing.assert_allclose(joined(parts, name, 1), joined(wanted, name, 1)[:, :length], 1e-5, 1e-6)
+        np.testing.assert_allclose(
+            join_results(parts, name, 1), join_results(wanted, name, 1)[:, :length], 1e-5, 1e-6
+        )
     assert pulse.verify(program.model, lengths=PROVED[backend], backend=backend).require().equal
 
 
 def test_the_proof_of_a_file() -> None:
     """Every chunk model has one, from its file or in the open."""
-    report = pulse.verify(models.cached())
+    report = pulse.verify(models.cache_of_sound())
     assert report.equal and report.backends == ("numpy", "numba") and report.lengths[0] == 1
     assert pulse.verify(models.gru("time"), pulse=3, lengths=[1, 7]).lengths == (1, 7)
 
 
 def test_snapshot_restore_reset(backend: str) -> None:
     """Registers are part of the state: a snapshot goes on elsewhere, reset begins again."""
-    program = pulse.stream(models.cached(), backend=backend)
+    program = pulse.stream(models.cache_of_sound(), backend=backend)
     x = noise(1, 61)
     session, other = Session(program), Session(program)
-    wanted = streamed(program, x, 1)["y"]
+    wanted = stream_blocks(program, x, 1)["y"]
     before = session.push(x[:, :29])["y"]
     other.push(noise(1, 33, seed=9))
     other.restore(session.snapshot())
@@ -180,7 +184,7 @@ def test_another_first_value_is_another_program(backend: str) -> None:
 
 def test_states_that_no_kept_output_needs_are_left_out() -> None:
     """Y alone needs all of them here; the input's own wire none."""
-    typed = pulse.load(models.swapped()).model.analyse()
+    typed = pulse.load(models.swapped_states()).model.analyse()
     assert [name for name, _, _ in typed.pulsify_chunks().buffers()] == list("abcdef")
     only = typed.pulsify_chunks(outputs=["new_c", "new_a"])
     assert [name for name, _, _ in only.buffers()] == ["a", "b", "new_c.last"]
@@ -204,7 +208,7 @@ def test_fixed_inputs(backend: str) -> None:
     [
         ({"z": 1}, "no input is called z; the inputs are x, h"),
         ({"h": "loud"}, "constant h: 'loud' is not of type f32"),
-        ({"h": [1.0, 2.0]}, "input h: '2' has 1 dims, the file has 3"),
+        ({"h": [1.0, 2.0]}, "input h: '2' has 1 dims; give 3"),
         ({"h": np.zeros((1, 1, 4))}, "gives axis 2 as 4, the file fixes it to 3"),
     ],
 )
@@ -216,7 +220,7 @@ def test_constants_that_do_not_fit(constants: Mapping[str, object], message: str
         pulse.load(models.gru(), constants=["h"])  # pyright: ignore
 
 
-CACHED, GRU = models.cached(), models.gru()
+CACHED, GRU = models.cache_of_sound(), models.gru()
 
 
 @pytest.mark.parametrize(
@@ -302,10 +306,10 @@ def test_batch_dims_become_one(backend: str) -> None:
         )
         program = pulse.stream(model, pulse=1, backend=backend)
         assert program.model.chunks is not None and program.model.sizes == {name: 1, "time": 1}
-        np.testing.assert_array_equal(streamed(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
+        np.testing.assert_array_equal(stream_blocks(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
 
 
-def added(x: list[int | str], h: list[int | str]) -> ModelProto:
+def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
     """A sum y of x, h and its own length; hn is h."""
     nodes = [
         models.node("ReduceMax", "h", "peak", keepdims=0),
@@ -340,7 +344,7 @@ def test_names_of_dims_that_do_not_tell(
 ) -> None:
     """Time must be clear, and every other dim known."""
     with pytest.raises(PulsifyError, match=message):
-        models.stream(added(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **given)  # pyright: ignore
+        models.stream(sum_with_state(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **given)  # pyright: ignore
 
 
 def test_names_of_dims_that_tell(backend: str) -> None:
@@ -351,7 +355,7 @@ def test_names_of_dims_that_tell(backend: str) -> None:
         (["batch", 1, 2, 2], {}, 1),
     ):
         program = models.stream(
-            added(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **given
+            sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **given
         )
         assert (program.inputs[0].axis, len(program.model.buffers())) == (axis, 1)
 

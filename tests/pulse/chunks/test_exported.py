@@ -31,7 +31,7 @@ def late_layer() -> PulsedModel:
     return pulse.load(source).analyse().declutter().pulsify(pulse=4)
 
 
-def pushed(session: Session, x: Array, sizes: list[int]) -> dict[str, Array]:
+def push_blocks(session: Session, x: Array, sizes: list[int]) -> dict[str, Array]:
     """All that a session gives for blocks of some sizes."""
     pieces = []
     start = 0
@@ -51,10 +51,10 @@ def test_a_session_is_the_same(backend: str, tmp_path: Path) -> None:
     for mine, theirs in zip((*program.inputs, *program.outputs), (*original.inputs, *original.outputs)):
         assert mine == theirs or str(mine) == str(theirs)
     x, sizes = floats("sound", 1, 2, 27), [3, 9, 0, 1, 10, 4]
-    wanted = pushed(Session(original.compile(backend)), x, sizes)
+    wanted = push_blocks(Session(original.compile(backend)), x, sizes)
     session = Session(program)
     for _ in range(2):
-        got = pushed(session, x, sizes)
+        got = push_blocks(session, x, sizes)
         for name, expected in wanted.items():
             np.testing.assert_allclose(got[name], expected, 1e-5, 1e-6)
         session.reset()

@@ -14,7 +14,7 @@ Shapes = Mapping[str, Sequence[int]]
 F = np.dtype(np.float32)
 
 
-def found(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> dict[str, str]:
+def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> dict[str, str]:
     """The pairs of a model of f32."""
     candidates = Candidates(
         list(inputs),
@@ -56,19 +56,19 @@ def test_names_of_states(before: str, after: str) -> None:
     """Every way of naming the next value that exporters and authors have."""
     assert after in [other for other, _ in next_names(before)]
     shapes = {"x": [1, 80, 1], before: [2, 3, 4]}
-    assert found(shapes, {"y": [1, 80, 1], after: [2, 3, 4]}) == {before: after}
+    assert pairs_of(shapes, {"y": [1, 80, 1], after: [2, 3, 4]}) == {before: after}
 
 
 def test_a_signal_before_and_after_is_no_state() -> None:
     """``x_in`` and ``x_out`` of one shape: the first input is the stream, whatever it is called."""
     shapes = {"x_in": [1, 257, 1, 2], "cache_in_0": [1, 24, 36], "cache_in_1": [1, 24, 36]}
     after = {"x_out": [1, 257, 1, 2], "cache_out_0": [1, 24, 36], "cache_out_1": [1, 24, 36]}
-    assert found(shapes, after) == {"cache_in_0": "cache_out_0", "cache_in_1": "cache_out_1"}
+    assert pairs_of(shapes, after) == {"cache_in_0": "cache_out_0", "cache_in_1": "cache_out_1"}
 
 
 def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
     """[1, 256] may be sound."""
-    assert found({"in": [1, 512], "cache_in": [1, 256]}, {"out": [1, 256], "cache_out": [1, 256]}) == {
+    assert pairs_of({"in": [1, 512], "cache_in": [1, 256]}, {"out": [1, 256], "cache_out": [1, 256]}) == {
         "cache_in": "cache_out"
     }
     assert says_state("convCache") and says_state("caches_in") and not says_state("spec_in")
@@ -76,11 +76,11 @@ def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
 
 def test_shapes_tell_states_where_names_do_not() -> None:
     """Only where the input cannot be a chunk and one output alone has its form."""
-    assert found(
+    assert pairs_of(
         {"input_2": [1, 1, 257], "input_3": [1, 2, 128, 2]}, {"a": [1, 1, 257], "b": [1, 2, 128, 2]}
     ) == {"input_3": "b"}
-    assert found({"x": [1, 512], "gain": [3, 4]}, {"y": [1, 512], "z": [1, 512]}) == {}
-    assert found({"x": [1, 512], "k": [1, 512]}, {"y": [1, 512]}) == {}
+    assert pairs_of({"x": [1, 512], "gain": [3, 4]}, {"y": [1, 512], "z": [1, 512]}) == {}
+    assert pairs_of({"x": [1, 512], "k": [1, 512]}, {"y": [1, 512]}) == {}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_shapes_tell_states_where_names_do_not() -> None:
 def test_doubt_is_said(inputs: Shapes, outputs: Shapes, message: str) -> None:
     """The message is the command line to go on with."""
     with pytest.raises(PulsifyError, match=message):
-        found(inputs, outputs)
+        pairs_of(inputs, outputs)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_an_input_with_an_axis_of_frames_is_no_state() -> None:
     """A signal before and after, whose shape tells no axis: the user does."""
     inputs = {"real": [1, 1, 1, 257], "cache": [1, 2, 2, 257]}
     outputs = {"real_out": [1, 1, 1, 257], "cache_out": [1, 2, 2, 257]}
-    assert found(inputs, outputs) == {"real": "real_out", "cache": "cache_out"}
-    assert found(inputs, outputs, ["real"]) == {"cache": "cache_out"}
+    assert pairs_of(inputs, outputs) == {"real": "real_out", "cache": "cache_out"}
+    assert pairs_of(inputs, outputs, ["real"]) == {"cache": "cache_out"}
     nameless = {"y": [1, 1, 1, 257], "z": [1, 2, 2, 257]}
-    assert found(inputs, nameless, ["real"]) == {"cache": "z"}
+    assert pairs_of(inputs, nameless, ["real"]) == {"cache": "z"}

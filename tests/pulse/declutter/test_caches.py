@@ -14,7 +14,7 @@ from tests.pulse.declutter.models import Small, lean, ops
 ROWS = 40
 
 
-def written(s: Small, first: int = 0, step: int = 1, stored: bool = False) -> OutletId:
+def write_frames(s: Small, first: int = 0, step: int = 1, stored: bool = False) -> OutletId:
     """A table of zeros; the frames of x [T, 4] stand in it from ``first`` on."""
     frames = s.dim("T")
     if stored:
@@ -34,7 +34,7 @@ def test_written_entries_are_read(stored: bool, first: int, start: int, end: str
     s = Small("T,4,f32")
     s.scope.assume("T >= 3")
     s.scope.assume("T <= 37")
-    y = s.add("y", Slice(0, TDim.of(start), s.dim(end)), written(s, first, stored=stored))
+    y = s.add("y", Slice(0, TDim.of(start), s.dim(end)), write_frames(s, first, stored=stored))
     result, fired = lean(s.model(y))
     assert fired["read_what_was_written"] == 1
     assert "scatter_nd" not in " ".join(ops(result)).lower()
@@ -48,7 +48,7 @@ def test_written_entries_are_read(stored: bool, first: int, start: int, end: str
 def test_other_rows_of_the_table_are_read_from_it(first: int, step: int, start: int, end: str) -> None:
     """One frame too many, one too early, every second row."""
     s = Small("T,4,f32")
-    y = s.add("y", Slice(0, TDim.of(start), s.dim(end)), written(s, first, step))
+    y = s.add("y", Slice(0, TDim.of(start), s.dim(end)), write_frames(s, first, step))
     result, fired = lean(s.model(y))
     assert not fired["read_what_was_written"]
     assert len(ops(result)) > 1

@@ -24,7 +24,7 @@ def length(s: Small, more: int = 0) -> OutletId:
     return s.constant(np.array([s.dim("T") + more], object))
 
 
-def masked(s: Small, condition: OutletId) -> OutletId:
+def mask_input(s: Small, condition: OutletId) -> OutletId:
     """The input where the condition is true, else 0."""
     row = s.add("row", AddAxis(0), condition)
     return s.add("y", el("where"), s.add("rows", AddAxis(0), row), s.x, 0.0)
@@ -52,7 +52,7 @@ def test_positions_within_the_length_need_no_mask(kind: str, start: int, step: i
         "greater_equal": place,
     }[kind]
     inputs = (small.constant(np.array(0)), place) if kind == "greater_equal" else (place, bound)
-    result, fired = lean(small.model(masked(small, small.add("c", el(kind), *inputs))))
+    result, fired = lean(small.model(mask_input(small, small.add("c", el(kind), *inputs))))
     assert fired["decided_comparison"] == 1
     assert ops(result) == []
 
@@ -72,7 +72,7 @@ def test_masks_that_are_inverted_or_multiplied() -> None:
 def test_a_comparison_that_changes_once_stays(kind: str, start: int, more: int) -> None:
     """The last frame, or the first one, is not as the others: off by one."""
     small = Small()
-    y = masked(small, small.add("c", el(kind), positions(small, start), length(small, more)))
+    y = mask_input(small, small.add("c", el(kind), positions(small, start), length(small, more)))
     result, fired = lean(small.model(y))
     assert not fired["decided_comparison"]
     assert "where" in ops(result)
@@ -80,5 +80,5 @@ def test_a_comparison_that_changes_once_stays(kind: str, start: int, more: int) 
 
 def test_a_comparison_of_equal_operands_stays() -> None:
     small = Small()
-    y = masked(small, small.add("c", el("equal"), positions(small), length(small)))
+    y = mask_input(small, small.add("c", el("equal"), positions(small), length(small)))
     assert "where" in ops(lean(small.model(y))[0])

@@ -32,7 +32,7 @@ ASSUMPTIONS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def _agreed(a: int, b: int) -> int:
+def agreed_size(a: int, b: int) -> int:
     if 1 not in (a, b) and a != b:
         raise ArithmeticError
     return b if a == 1 else a
@@ -46,7 +46,7 @@ BINARY: dict[str, tuple[Callable[[int, int], int], Callable[[TDim, TDim], TDim]]
     "%": (lambda a, b: a % b, lambda a, b: a % b),
     "min": (min, dim_min),
     "max": (max, dim_max),
-    "broadcast": (_agreed, broadcast),
+    "broadcast": (agreed_size, broadcast),
     "ge": (lambda a, b: int(a >= b), ge),
     "gt": (lambda a, b: int(a > b), gt),
     "eq": (lambda a, b: int(a == b), eq),
@@ -62,15 +62,15 @@ def brute(tree: Tree, env: Env) -> int:
     return BINARY[tree[0]][0](brute(tree[1], env), brute(tree[2], env))
 
 
-def built(tree: Tree, scope: SymbolScope) -> TDim:
+def build_dim(tree: Tree, scope: SymbolScope) -> TDim:
     if isinstance(tree, int):
         return TDim.of(tree)
     if isinstance(tree, str):
         return TDim.of(scope.symbol(tree))
-    return BINARY[tree[0]][1](built(tree[1], scope), built(tree[2], scope))
+    return BINARY[tree[0]][1](build_dim(tree[1], scope), build_dim(tree[2], scope))
 
 
-def defined(tree: Tree, points: list[Env]) -> Iterator[tuple[Env, int]]:
+def defined_values(tree: Tree, points: list[Env]) -> Iterator[tuple[Env, int]]:
     for env in points:
         try:
             yield env, brute(tree, env)
@@ -118,7 +118,7 @@ MANY = pytest.param(2000, marks=pytest.mark.slow)
 budgets = pytest.mark.parametrize("examples", [200, MANY])
 
 
-def assumed(texts: list[str]) -> tuple[SymbolScope, list[Env]] | None:
+def scope_under(texts: list[str]) -> tuple[SymbolScope, list[Env]] | None:
     """A scope under assumptions, and the points of the grid that they allow; None if they contradict."""
     scope = SymbolScope()
     points = [env for env in GRID if all(ASSUMPTIONS[text](env["S"], env["T"]) for text in texts)]
@@ -133,9 +133,9 @@ def assumed(texts: list[str]) -> tuple[SymbolScope, list[Env]] | None:
 
 def built_or_undefined(tree: Tree, scope: SymbolScope, points: list[Env]) -> TDim | None:
     try:
-        return built(tree, scope)
+        return build_dim(tree, scope)
     except DimError:
-        assert not list(defined(tree, points)), tree
+        assert not list(defined_values(tree, points)), tree
         return None
 
 
@@ -155,7 +155,7 @@ def test_canonical_forms_keep_the_value_and_the_text(examples: int) -> None:
     @settings(QUICK, max_examples=examples)
     @given(TREES, CHOSEN)
     def check(tree: Tree, texts: list[str]) -> None:
-        setting = assumed(texts)
+        setting = scope_under(texts)
         if setting is None:
             reached["contradiction"] += 1
             return
@@ -164,7 +164,7 @@ def test_canonical_forms_keep_the_value_and_the_text(examples: int) -> None:
         if dim is None:
             reached["no broadcast"] += 1
             return
-        for env, value in defined(tree, points):
+        for env, value in defined_values(tree, points):
             assert dim.eval(values(scope, env)) == value, (tree, str(dim), env)
         again = scope.parse(str(dim))
         assert again == dim
@@ -176,7 +176,7 @@ def test_canonical_forms_keep_the_value_and_the_text(examples: int) -> None:
             reached[type(atom).__name__] += 1
             reached["nested Div"] += isinstance(atom, Div) and depth > 0
         reached["collapsed"] += isinstance(tree, tuple) and not list(atoms(dim))
-        reached["negative"] += any(value < 0 for _, value in defined(tree, points))
+        reached["negative"] += any(value < 0 for _, value in defined_values(tree, points))
         reached["product"] += any(len(monomial) > 1 for monomial, _ in dim.terms)
 
     check()
@@ -192,7 +192,7 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int)
     @settings(QUICK, max_examples=examples)
     @given(SMALL, SMALL, CHOSEN)
     def check(left: Tree, right: Tree, texts: list[str]) -> None:
-        setting = assumed(texts)
+        setting = scope_under(texts)
         if setting is None:
             return
         scope, points = setting
@@ -203,8 +203,8 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int)
             reached["equal"] += 1
             assert hash(a) == hash(b)
             assert a.prove_eq(b).yes
-        at = {tuple(env.items()): value for env, value in defined(left, points)}
-        others = {tuple(env.items()): value for env, value in defined(right, points)}
+        at = {tuple(env.items()): value for env, value in defined_values(left, points)}
+        others = {tuple(env.items()): value for env, value in defined_values(right, points)}
         pairs = [(at[point], others[point]) for point in at.keys() & others.keys()]
         relations: dict[str, Callable[[int, int], bool]] = {
             "ge": lambda x, y: x >= y,
@@ -273,7 +273,7 @@ def test_subs_commutes_with_eval(examples: int) -> None:
     def check(tree: Tree, for_s: Tree, for_t: Tree) -> None:
         scope = SymbolScope()
         try:
-            dim, new = built(tree, scope), {"S": built(for_s, scope), "T": built(for_t, scope)}
+            dim, new = build_dim(tree, scope), {"S": build_dim(for_s, scope), "T": build_dim(for_t, scope)}
             replaced = dim.subs(values(scope, new))
         except DimError:
             reached["undefined"] += 1
@@ -300,7 +300,7 @@ def test_slope_is_the_growth_at_large_values(examples: int) -> None:
     def check(tree: Tree, t: int) -> None:
         scope = SymbolScope()
         try:
-            dim = built(tree, scope)
+            dim = build_dim(tree, scope)
             slope = dim.slope(scope.symbol("S"))
         except DimError:
             reached["refused"] += 1
@@ -309,7 +309,7 @@ def test_slope_is_the_growth_at_large_values(examples: int) -> None:
         drifts = []
         for start in (10**6, 10**9, 10**12):
             near = [{"S": start + i, "T": t} for i in range(60)]
-            drifts.append([value - slope * env["S"] for env, value in defined(tree, near)])
+            drifts.append([value - slope * env["S"] for env, value in defined_values(tree, near)])
         for drift in drifts:
             assert all(abs(d) < 10**5 for d in drift), (tree, str(dim), slope)
         reached["fraction"] += slope.denominator > 1

@@ -5,7 +5,7 @@ import pytest
 
 from pulse import front
 from pulse.errors import InputError
-from tests.pulse.tflite.builder import Graph, written
+from tests.pulse.tflite.builder import Graph, file_bytes
 from tests.pulse.tflite.litert import calls
 
 SCALE, ZERO = 0.10196078568696976, -128
@@ -22,7 +22,7 @@ def test_codes_are_those_of_litert() -> None:
     g = Graph()
     x = g.input((1, 10, 40))
     g.outputs = [g.result("QUANTIZE", [x], (1, 10, 40), "", 2, "int8", (SCALE, ZERO))]
-    (wanted,) = calls(written(g), [[values()]])[0]
+    (wanted,) = calls(file_bytes(g), [[values()]])[0]
     (got,) = front.quantize(SCALE, ZERO).run({"x": values()}).values()
     assert got.dtype == np.int8 and np.array_equal(got, wanted)
 

@@ -14,7 +14,9 @@ from pulse import front
 from pulse.models import TypedModel
 from pulse.runtimes.onnx_check import check
 
-PAGE = Path(__file__).parents[3] / "docs" / "front.md"
+DOCS = Path(__file__).parents[3] / "docs"
+TEXT = "".join(page.read_text() for page in sorted(DOCS.glob("front_*.md")))
+"""The pages of the functions."""
 FRAMES = 16
 """Smallest pulses in one: a proof runs thousands of frames."""
 SMALL: dict[str, dict[str, Any]] = {
@@ -79,7 +81,7 @@ def test_parameters_fit_into_a_file(name: str) -> None:
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
 def test_the_docs_have_it(name: str) -> None:
     """A section with every parameter and its default."""
-    section = re.search(rf"^### `{name}`\n(.*?)(?=^##|\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    section = re.search(rf"^### `{name}`\n(.*?)(?=^#|\Z)", TEXT, re.DOTALL | re.MULTILINE)
     assert section is not None
     assert "\nDelay: " in section[1]
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section[1], re.MULTILINE)
@@ -93,6 +95,7 @@ def test_the_docs_have_it(name: str) -> None:
         for parameter in inspect.signature(front.FUNCTIONS[name]).parameters.values()
     ]
     assert rows == wanted
+    assert f"`{name}`" in (DOCS / "front.md").read_text()
 
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))

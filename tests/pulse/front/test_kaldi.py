@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import kaldi_fbank, kaldi_mfcc
 from tests.pulse.front.references import kaldi_native_fbank
-from tests.pulse.front.stream_checks import near, offline, sound, streams
-from tests.shared import shared
+from tests.pulse.front.stream_checks import assert_refused, near, offline, sound, streams
+from tests.shared import shared_path
 
 EPSILON = float(np.finfo(np.float32).eps)
 
@@ -138,7 +137,7 @@ CEPSTRA: list[dict[str, Any]] = [
 ]
 
 
-def shown(how: dict[str, Any]) -> str:
+def text_of(how: dict[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in how.items()) or "default"
 
 
@@ -147,7 +146,7 @@ def with_offset(frames: int) -> Array:
     return sound(frames) * 0.5 + np.float32(0.05)
 
 
-@pytest.mark.parametrize("how", BANKS, ids=shown)
+@pytest.mark.parametrize("how", BANKS, ids=text_of)
 def test_fbank_equals_its_formula(how: dict[str, Any]) -> None:
     several = [with_offset(length) for length in (431, 3333)]
     model = kaldi_fbank(**how)
@@ -156,7 +155,7 @@ def test_fbank_equals_its_formula(how: dict[str, Any]) -> None:
     streams(model, several, (1, 2))
 
 
-@pytest.mark.parametrize("how", CEPSTRA, ids=shown)
+@pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
 def test_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
     x = with_offset(3333)
     model = kaldi_mfcc(**how)
@@ -185,13 +184,13 @@ def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
     return np.stack([made.get_frame(frame) for frame in range(made.num_frames_ready)])[None]
 
 
-@pytest.mark.parametrize("how", [how for how in BANKS if how.get("window") != "sine"], ids=shown)
+@pytest.mark.parametrize("how", [how for how in BANKS if how.get("window") != "sine"], ids=text_of)
 def test_equals_kaldi_native_fbank(how: dict[str, Any]) -> None:
     x = with_offset(5000)
     near(offline(kaldi_fbank(**how), x), native(x, how, False))
 
 
-@pytest.mark.parametrize("how", CEPSTRA, ids=shown)
+@pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
 def test_its_cepstrum_too(how: dict[str, Any]) -> None:
     x = with_offset(5000)
     near(offline(kaldi_mfcc(**how), x), native(x, how, True))
@@ -206,7 +205,7 @@ def test_silence_gives_the_least_logarithm() -> None:
 
 
 def test_the_filter_bank_of_a_published_model() -> None:
-    case = np.load(shared("sound/fireredvad_en.npz"))
+    case = np.load(shared_path("sound/fireredvad_en.npz"))
     near(offline(kaldi_fbank(), case["in"][None].astype(np.float32)), case["fbank"][None])
 
 
@@ -251,6 +250,4 @@ def test_verify_proves_the_stream() -> None:
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        call()
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert_refused(call, message)

@@ -17,7 +17,7 @@ from pulse.front import micro_frontend
 from pulse.program.whole import stream_whole
 from streaming import Session
 from tests.pulse.front.stream_checks import offline, streams
-from tests.shared import shared
+from tests.shared import shared_path
 
 F = np.float32
 RECORDED = Path(__file__).with_name("micro_features.csv")
@@ -209,7 +209,7 @@ def test_equals_the_package(name: str) -> None:
 
 
 def test_equals_the_package_on_speech() -> None:
-    with wave.open(str(shared("audio/noisy_speech_16k.wav"))) as file:
+    with wave.open(str(shared_path("audio/noisy_speech_16k.wav"))) as file:
         x = np.frombuffer(file.readframes(file.getnframes()), np.int16).astype(F)
     wanted = pymicro(x)
     session = Session(micro_frontend().declutter().pulsify(pulse=320).compile())
@@ -225,7 +225,7 @@ def test_features_of_a_stream_equal_the_whole() -> None:
 
 def test_the_recipe_of_the_docs(tmp_path: Path) -> None:
     """Three frames side by side, every third."""
-    page = Path(__file__).parents[3] / "docs" / "front.md"
+    page = Path(__file__).parents[3] / "docs" / "front_references.md"
     (text,) = re.findall(
         r"```toml\n(rate = 16000\n\[\[stage\]\]\nmicro_frontend.*?)```", page.read_text(), re.DOTALL
     )

@@ -4,7 +4,7 @@ from pulse.infer.fact import InferenceFact
 from pulse.models import Model
 
 
-def known(model: Model) -> dict[str, InferenceFact]:
+def facts_by_name(model: Model) -> dict[str, InferenceFact]:
     """What is inferred of each wire, by name."""
     graph = model.infer().graph
     names = {}

@@ -17,7 +17,7 @@ TYPES = {
 }
 
 
-def declared(name: str, text: str) -> ValueInfoProto:
+def declare_fact(name: str, text: str) -> ValueInfoProto:
     """The fact that a file states of a wire."""
     *dims, dtype = text.split(",")
     shape = None if dims == ["..."] else [None if d == "?" else int(d) if d.isdigit() else d for d in dims]
@@ -35,7 +35,7 @@ def proto(
     """A model whose file states just that."""
     stored = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
     ins, outs, more = (
-        [declared(name, text) for name, text in given.items()]
+        [declare_fact(name, text) for name, text in given.items()]
         for given in (inputs, outputs, value_info or {})
     )
     graph = helper.make_graph(list(nodes), "partial", ins, outs, stored, value_info=more)
@@ -48,6 +48,6 @@ def facts(model: Model) -> dict[str, str]:
     return {known.graph.label(wire): str(known.graph.fact(wire)) for wire in known.graph.wires()}
 
 
-def inferred(*args: object, **kwargs: object) -> dict[str, str]:
+def inferred_facts(*args: object, **kwargs: object) -> dict[str, str]:
     """The inferred fact of each wire of a model."""
     return facts(load(proto(*args, **kwargs)))  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
-from tests.pulse.infer.partial import declared
+from tests.pulse.infer.partial import declare_fact
 
 Shape = tuple[int | str, ...]
 """Numbers, and T, which only the last axis has."""
@@ -214,7 +214,7 @@ class Knowledge:
     stated: dict[str, str]
 
 
-def erased(sketch: Sketch, seed: int, chance: float) -> Knowledge:
+def erase_facts(sketch: Sketch, seed: int, chance: float) -> Knowledge:
     """The truth without some sizes, shapes and types; from one seed, the higher the chance the more is left out."""
     rng = np.random.default_rng(seed)
     stated: dict[str, str] = {}
@@ -232,7 +232,7 @@ def file(sketch: Sketch, knowledge: Knowledge, order: Generator | None = None) -
     names = [name for name in sketch.wires if name not in sketch.inputs]
     inputs, stored = list(sketch.inputs), list(sketch.stored)
     if order is not None:
-        nodes = shuffled(nodes, order)
+        nodes = shuffle_nodes(nodes, order)
         for listed in (names, inputs, stored):
             order.shuffle(listed)  # type: ignore[arg-type]
     used = {name for node in nodes for name in node.input}
@@ -240,15 +240,15 @@ def file(sketch: Sketch, knowledge: Knowledge, order: Generator | None = None) -
     graph = helper.make_graph(
         nodes,
         "random",
-        [declared(name, knowledge.stated[name]) for name in inputs],
-        [declared(name, knowledge.stated[name]) for name in sorted(outputs)],
+        [declare_fact(name, knowledge.stated[name]) for name in inputs],
+        [declare_fact(name, knowledge.stated[name]) for name in sorted(outputs)],
         [numpy_helper.from_array(sketch.stored[name], name) for name in stored],
-        value_info=[declared(name, knowledge.stated[name]) for name in names if name in used],
+        value_info=[declare_fact(name, knowledge.stated[name]) for name in names if name in used],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
 
 
-def shuffled(nodes: Sequence[NodeProto], rng: Generator) -> list[NodeProto]:
+def shuffle_nodes(nodes: Sequence[NodeProto], rng: Generator) -> list[NodeProto]:
     """Nodes in a random order in which each comes after what it reads."""
     made_by = {name: node.name for node in nodes for name in node.output}
     waiting, done = list(nodes), list[NodeProto]()

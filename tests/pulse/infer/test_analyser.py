@@ -8,7 +8,7 @@ from onnx import helper
 from pulse.errors import FactError, LoadError
 from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, node
-from tests.pulse.infer.partial import facts, inferred, proto
+from tests.pulse.infer.partial import facts, inferred_facts, proto
 
 WAY_OUT = "; give other shapes with inputs=, or export the model again"
 
@@ -85,4 +85,6 @@ def test_the_type_of_an_input_that_nothing_tells() -> None:
 
 
 def test_one_wire_read_twice() -> None:
-    assert inferred([node("Concat", "x x", axis=0)], {"x": "?,3,f32"}, {"y": "8,3,f32"})["x"] == "4,3,f32"
+    assert (
+        inferred_facts([node("Concat", "x x", axis=0)], {"x": "?,3,f32"}, {"y": "8,3,f32"})["x"] == "4,3,f32"
+    )

@@ -10,7 +10,7 @@ from pulse.errors import LoadError, PulseWarning
 from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial import facts, proto
-from tests.shared import shared
+from tests.shared import shared_path
 
 NODES = [node("Conv", "x w", "h"), node("Relu", "h", "r"), node("Transpose", "r", "y", perm=[0, 2, 1])]
 STORED = {"w": floats("w", 8, 4, 3)}
@@ -98,7 +98,7 @@ def test_claims_are_not_looked_at_where_the_weights_tell() -> None:
 
 
 def test_shared_models_state_nothing_wrong() -> None:
-    for path in sorted(shared("models").glob("*.onnx")):
+    for path in sorted(shared_path("models").glob("*.onnx")):
         vad = "sr" in load(path).inputs
         fixed = {"inputs": {"input": "1,576", "state": "2,1,128"}, "constants": {"sr": 16000}} if vad else {}
         assert load(path, **fixed).analyse().outputs
@@ -113,7 +113,7 @@ def test_shared_models_tell_their_inputs() -> None:
         "silero_vad_16k_static": ["1,?", "?,1,128"],
         "swift_f0": ["1,?"],
     }.items():
-        made = onnx.load(shared("models") / f"{name}.onnx")
+        made = onnx.load(shared_path("models") / f"{name}.onnx")
         for value in made.graph.input:
             value.type.tensor_type.ClearField("shape")
         assert [str(fact) for fact in load(made).infer().inputs.values()] == [f"{dims},f32" for dims in found]

@@ -75,22 +75,22 @@ def test_nothing_new_gives_the_fact_itself() -> None:
         assert meet(known, fact(other)) is known
 
 
-def listed(*entries: Dim | int) -> InferenceFact:
+def list_fact(*entries: Dim | int) -> InferenceFact:
     value = np.empty(len(entries), dtype=object)
     value[:] = [None if entry is None else TDim.of(entry) for entry in entries]
     return InferenceFact(DTYPES["i64"], (TDim.of(len(entries)),), value)
 
 
 def test_values_fill_each_other() -> None:
-    assert str(meet(listed(1, None, None), listed(None, SCOPE.parse("T"), None))) == "3,i64 = [1, T, ?]"
-    whole = meet(listed(1, None), listed(None, 2)).value
+    assert str(meet(list_fact(1, None, None), list_fact(None, SCOPE.parse("T"), None))) == "3,i64 = [1, T, ?]"
+    whole = meet(list_fact(1, None), list_fact(None, 2)).value
     assert whole is not None and whole.dtype == np.int64 and whole.tolist() == [1, 2]
     with pytest.raises(FactError, match="values: 1 and 2 differ"):
-        meet(listed(1, None), listed(2, None))
+        meet(list_fact(1, None), list_fact(2, None))
 
 
 def test_typed_leaves_out_values_with_gaps() -> None:
-    typed = listed(1, None).to_typed()
+    typed = list_fact(1, None).to_typed()
     assert typed is not None and typed.value is None
     assert fact("1,?,f32").to_typed() is None and fact("1,…,f32").to_typed() is None
     assert str(fact("1,T,f32").to_typed()) == "1,T,f32"

@@ -9,8 +9,8 @@ import pytest
 from pulse.errors import LoadError
 from pulse.infer.fact import InferenceFact
 from pulse.loading.format import read_onnx as load
-from tests.pulse.infer.agreement import assert_agrees, known
-from tests.pulse.infer.random_models import Knowledge, Sketch, erased, file, random_sketch
+from tests.pulse.infer.agreement import assert_agrees, facts_by_name
+from tests.pulse.infer.random_models import Knowledge, Sketch, erase_facts, file, random_sketch
 
 ORDERS = 50
 SEEDS = range(16)
@@ -20,7 +20,7 @@ SEEDS = range(16)
 def case(seed: int) -> tuple[Sketch, dict[str, InferenceFact]]:
     """A sketch and the truth about its wires."""
     sketch = random_sketch(seed, 9, symbolic=seed % 3 == 0)
-    whole = known(load(file(sketch, erased(sketch, 0, 0.0))))
+    whole = facts_by_name(load(file(sketch, erase_facts(sketch, 0, 0.0))))
     assert all(fact.to_typed() is not None for fact in whole.values())
     return sketch, whole
 
@@ -39,14 +39,14 @@ def amount(fact: InferenceFact) -> int:
 def test_inferred_facts_are_true(seed: int) -> None:
     sketch, truth = case(seed)
     for chance in (0.3, 0.6, 0.9):
-        assert_agrees(known(load(file(sketch, erased(sketch, seed, chance)))), truth)
+        assert_agrees(facts_by_name(load(file(sketch, erase_facts(sketch, seed, chance)))), truth)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_analysing_twice_changes_nothing(seed: int) -> None:
     sketch, _ = case(seed)
-    once = load(file(sketch, erased(sketch, seed, 0.6))).infer()
-    assert text(known(once)) == text(known(once.infer()))
+    once = load(file(sketch, erase_facts(sketch, seed, 0.6))).infer()
+    assert text(facts_by_name(once)) == text(facts_by_name(once.infer()))
     assert "\n".join(once.lines()) == "\n".join(once.infer().lines())
 
 
@@ -54,7 +54,8 @@ def test_analysing_twice_changes_nothing(seed: int) -> None:
 def test_more_knowledge_never_gives_less(seed: int) -> None:
     sketch, _ = case(seed)
     less, *others = [
-        known(load(file(sketch, erased(sketch, seed, chance)))) for chance in (0.9, 0.6, 0.3, 0.0)
+        facts_by_name(load(file(sketch, erase_facts(sketch, seed, chance))))
+        for chance in (0.9, 0.6, 0.3, 0.0)
     ]
     for more in others:
         assert_agrees(less, more)
@@ -66,11 +67,11 @@ def test_more_knowledge_never_gives_less(seed: int) -> None:
 )
 def test_no_order_matters(seed: int) -> None:
     sketch, _ = case(seed)
-    left = erased(sketch, seed, 0.7)
-    wanted = text(known(load(file(sketch, left))))
+    left = erase_facts(sketch, seed, 0.7)
+    wanted = text(facts_by_name(load(file(sketch, left))))
     for number in range(ORDERS):
         model = load(file(sketch, left, np.random.default_rng(number)))
-        assert text(known(model)) == wanted
+        assert text(facts_by_name(model)) == wanted
 
 
 def test_contradictions_have_no_order_either() -> None:
@@ -91,8 +92,8 @@ def test_much_is_reached() -> None:
     reached: Counter[str] = Counter()
     for seed in SEEDS:
         sketch, truth = case(seed)
-        left = erased(sketch, seed, 0.6)
-        found = known(load(file(sketch, left)))
+        left = erase_facts(sketch, seed, 0.6)
+        found = facts_by_name(load(file(sketch, left)))
         for name, fact in found.items():
             reached["facts"] += amount(fact)
             reached["true facts"] += amount(truth[name])

@@ -12,8 +12,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from pulse.jit.codegen.native_code import optimise
 from pulse.jit.compiled import CompiledFunction
-from pulse.jit.native_code import optimise
 from pulse.jit.processor import processor, target_machine
 from pulse.jit.registry import KERNELS
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pulse.jit.instruction import Instruction, Operand, updates
-from pulse.jit.pointer import operand
 from pulse.jit.registry import Kernel
+from pulse.jit.rows.instruction import Instruction, Operand, updates
+from pulse.jit.rows.pointer import operand
 
 
 class Scaling(Instruction):
@@ -37,20 +37,20 @@ def halves(row: Scaling) -> None:
     y[0] = y[0] * 0.5
 
 
-def flipped(data, chance):
+def flip_bit(data, chance):
     place = chance.randrange(len(data))
     return data[:place] + bytes([data[place] ^ 1 << chance.randrange(8)]) + data[place + 1 :]
 
 
-def scattered(data, chance):
+def scatter_bytes(data, chance):
     for _ in range(chance.randrange(2, 50)):
-        data = flipped(data, chance)
+        data = flip_bit(data, chance)
     return data
 
 
 BYTES = {
-    "flipped": flipped,
-    "scattered": scattered,
+    "flipped": flip_bit,
+    "scattered": scatter_bytes,
     "cut": lambda data, chance: data[: chance.randrange(len(data))],
     "empty": lambda data, chance: b"",
     "longer": lambda data, chance: data + chance.randbytes(chance.randrange(1, 5000)),

@@ -4,7 +4,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from pulse.jit import cache, levels, library, notice
+from pulse.jit import levels, notice
+from pulse.jit.storage import cache, library
 
 COMPILING = {"PULSE_LEVEL": levels.NATIVE}
 """The environment of a process that compiles its kernels, whether or not libraries of them are built."""

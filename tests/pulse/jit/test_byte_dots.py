@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pulse.facts import Array
-from pulse.jit import byte_dots_codegen
-from pulse.jit.byte_dots import (
+from pulse.jit.codegen import dots
+from pulse.jit.language.dots import (
     columns_of_four,
     columns_of_one,
     columns_of_three,
@@ -14,11 +14,11 @@ from pulse.jit.byte_dots import (
     vdot_bytes,
     vstore_bytes,
 )
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import Pointer, operand
-from pulse.jit.raw import as_f32, as_u8
+from pulse.jit.language.raw import as_f32, as_u8
+from pulse.jit.language.simd import Vector, vfrombits, vstore, vtoint, vzero
 from pulse.jit.registry import Kernel, device, named_kernel
-from pulse.jit.simd import Vector, vfrombits, vstore, vtoint, vzero
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer, operand
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, link
 
@@ -93,7 +93,7 @@ def test_sums_of_bytes_are_exact(fast: bool, monkeypatch: pytest.MonkeyPatch) ->
     columns = np.concatenate(lanes)
     signed, natural = x.view(np.int8).astype(np.int32), x.view(np.uint8).astype(np.int32)
     if not fast:
-        monkeypatch.setattr(byte_dots_codegen, "is_fast", lambda: False)
+        monkeypatch.setattr(dots, "is_fast", lambda: False)
     for y in outputs(instruction if fast else shifts, w, x):
         np.testing.assert_array_equal(y[:160], np.ascontiguousarray(columns).view(np.int32).ravel())
         np.testing.assert_array_equal(y[160:320], columns.astype(np.int32) @ natural)

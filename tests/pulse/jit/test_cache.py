@@ -16,9 +16,9 @@ import pytest
 
 import pulse
 from pulse.errors import PulseWarning
-from pulse.jit import fingerprint
-from pulse.jit.cache import cache_location
 from pulse.jit.registry import Kernel
+from pulse.jit.storage import fingerprint
+from pulse.jit.storage.cache import cache_location
 from tests.pulse.jit import damage
 from tests.pulse.jit.folders import folder as folder
 from tests.pulse.jit.folders import kernels_in
@@ -33,9 +33,9 @@ OTHER = 12345
 
 SCRIPT = """
 import json, sys
-from pulse.jit.cache import cache_location
-from pulse.jit.instruction import Instruction, Operand, updates
-from pulse.jit.pointer import operand
+from pulse.jit.storage.cache import cache_location
+from pulse.jit.rows.instruction import Instruction, Operand, updates
+from pulse.jit.rows.pointer import operand
 from pulse.jit.registry import kernel
 from pulse.program.table.table import TableBuilder, link
 from pulse.program.machine import machine
@@ -218,7 +218,7 @@ def test_another_user_runs_kernels_that_root_built():
     place = Path(tempfile.mkdtemp())  # other users cannot look into tmp_path
     place.chmod(0o755)
     run = (
-        "import os; from pulse.jit.cache import cache_location; from tests.pulse.jit import damage\n"
+        "import os; from pulse.jit.storage.cache import cache_location; from tests.pulse.jit import damage\n"
         "damage.Kernel('doubles', damage.doubles, 0).path()\n"  # as long as the sources can be read
         "{}; cache_location.cache_clear(); print(damage.run(damage.doubles)[0].cached)"
     )
@@ -268,7 +268,7 @@ def test_a_whole_file_of_another_user(folder):
     assert (made.cached, value, path.stat().st_uid) == (False, 6, os.geteuid())
 
 
-def damaged(tmp_path, seed, count):
+def run_damaged(tmp_path, seed, count):
     """What a process finds that damages a file so many times: kinds, all outcomes, what it told, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
     command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
@@ -295,7 +295,7 @@ def test_damaged_files(tmp_path, processes, count):
     """The process lives, the kernel is right and its file whole again each time; one line tells of all."""
     reached = set()
     for seed in range(processes):
-        kinds, outcomes, told, left = damaged(tmp_path, seed, count)
+        kinds, outcomes, told, left = run_damaged(tmp_path, seed, count)
         assert outcomes == {'{"value": 6.0, "from_disk": false, "whole": true, "again": true}'}
         assert len(told) == 1 and "it is compiled again and replaced" in told[0]
         assert [name.partition("-")[0] for name in left] == ["doubles", "halves"]
@@ -389,11 +389,11 @@ def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path):
         "pulse.program.kernels.recurrent_gates",
         "pulse.program.kernels.recurrent",
     }
-    assert (fingerprint.LANGUAGE / "simd_codegen.py").is_file()
+    assert (fingerprint.PACKAGE / "codegen/simd.py").is_file()
     hashes = []
     for content in ("one", "one", "two"):
-        (tmp_path / "simd_codegen.py").write_text(content)
-        monkeypatch.setattr(fingerprint, "LANGUAGE", tmp_path)
+        (tmp_path / "simd.py").write_text(content)
+        monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path)
         fingerprint.language_hash.cache_clear()
         fingerprint.sources_hash.cache_clear()
         hashes.append(fingerprint.fingerprint(uses_helper))

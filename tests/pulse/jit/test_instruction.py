@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pulse.jit.fields import fields_of
-from pulse.jit.instruction import (
+from pulse.jit.codegen.row import RowType
+from pulse.jit.registry import named_kernel
+from pulse.jit.rows.fields import fields_of
+from pulse.jit.rows.instruction import (
     Instruction,
     Operand,
     OptionalOperand,
@@ -19,9 +21,7 @@ from pulse.jit.instruction import (
     weight_scales,
     writes,
 )
-from pulse.jit.pointer import operand, real_bits
-from pulse.jit.registry import named_kernel
-from pulse.jit.row_codegen import RowType
+from pulse.jit.rows.pointer import operand, real_bits
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Region, Value
 from tests.pulse.program.kernels.rows import At, run_both
@@ -78,7 +78,7 @@ def outside(row: Sums) -> None:
 
 
 @named_kernel("tests_writing")
-def writing(row: Sums) -> None:
+def write_to_read(row: Sums) -> None:
     """To what is only read."""
     x = row.x
     x[0] = 1.0
@@ -88,7 +88,7 @@ def tensor(size: int, dtype: type[np.generic] = np.float32) -> Value:
     return Value(Buffer(Region.ARENA, 8 * size), 0, (size,), (1,), np.dtype(dtype))
 
 
-def made(**other: object) -> Sums:
+def make_sums(**other: object) -> Sums:
     given = {
         "n": 4,
         "count": 2,
@@ -104,7 +104,7 @@ def made(**other: object) -> Sums:
 
 def test_the_words_of_a_row() -> None:
     """In the order of the declaration; groups lie inside, what is missing is 0."""
-    row = made()
+    row = make_sums()
     first, half = real_bits(2.0), real_bits(0.5)
     words = [4, 2, row.x, 0, first, 3, half, row.y, real_bits(0.25), 7, real_bits(100.0), 0]
     assert list(row.arguments()) == words
@@ -132,7 +132,7 @@ def test_values_that_differ_from_the_declaration_are_refused(
     other: dict, error: type[Exception], told: str
 ) -> None:
     with pytest.raises(error, match=told):
-        made(**other)
+        make_sums(**other)
 
 
 ARRAYS = [np.arange(4, dtype=np.float32), np.zeros(2, np.float32)]
@@ -153,23 +153,23 @@ def test_plain_python_checks_the_declaration() -> None:
     with pytest.raises(IndexError, match="elements 4 to 5"):
         outside.python(words, [region])
     with pytest.raises(ValueError, match="read-only"):
-        writing.python(words, [region])
+        write_to_read.python(words, [region])
 
 
 def test_a_kernel_for_each_form_of_weights() -> None:
     """Named by the form of the row's weights; the types that the compiler gets differ."""
 
     @named_kernel("tests_weighed")
-    def weighed(row: Weighed) -> None:
+    def kernel_of_forms(row: Weighed) -> None:
         pass
 
-    assert {form: kernel.name for form, kernel in weighed.forms.items()} == {
+    assert {form: kernel.name for form, kernel in kernel_of_forms.forms.items()} == {
         "f32": "tests_weighed",
         "f16": "tests_weighed_f16",
         "bf16": "tests_weighed_bf16",
         "int8": "tests_weighed_int8",
     }
-    rows = {form: str(RowType(Weighed, form)) for form in weighed.forms}
+    rows = {form: str(RowType(Weighed, form)) for form in kernel_of_forms.forms}
     assert len(set(rows.values())) == 4
     for dtype, name in ((np.float32, ""), (np.float16, "_f16"), (np.uint16, "_bf16"), (np.int8, "_int8")):
         row = Weighed(W=tensor(1, dtype), x=tensor(1, np.int64), scales=None)
@@ -179,9 +179,9 @@ def test_a_kernel_for_each_form_of_weights() -> None:
 def test_the_type_includes_the_layout() -> None:
     """So a kernel that was compiled for another one is not taken for this: the type is in its fingerprint."""
 
-    def declared(*names: str) -> type[Instruction]:
+    def declare(*names: str) -> type[Instruction]:
         return type("Declared", (Instruction,), {"__annotations__": dict.fromkeys(names, int)})
 
-    assert str(RowType(declared("a", "b"))) == str(RowType(declared("a", "b")))
-    assert str(RowType(declared("a", "b"))) != str(RowType(declared("b", "a")))
-    assert [each.at for each in fields_of(declared("a", "b")).values()] == [2, 3]
+    assert str(RowType(declare("a", "b"))) == str(RowType(declare("a", "b")))
+    assert str(RowType(declare("a", "b"))) != str(RowType(declare("b", "a")))
+    assert [each.at for each in fields_of(declare("a", "b")).values()] == [2, 3]

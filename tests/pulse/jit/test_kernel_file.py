@@ -7,8 +7,8 @@ from hashlib import blake2b
 
 import pytest
 
-from pulse.jit import kernel_file
-from pulse.jit.kernel_file import CHECKSUM_BYTES, LENGTH_BYTES, MAGIC, DamagedError, NativeCode
+from pulse.jit.storage import kernel_file
+from pulse.jit.storage.kernel_file import CHECKSUM_BYTES, LENGTH_BYTES, MAGIC, DamagedError, NativeCode
 
 CODE = NativeCode("pulse_12", ("memmove", "tanh"), bytes(range(256)))
 VERSIONS = {"pulse": "1", "options": ["3"]}

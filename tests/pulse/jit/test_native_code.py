@@ -10,17 +10,17 @@ import pytest
 from numba.core import types
 
 from pulse.errors import CompileError
-from pulse.jit.address import words_at
-from pulse.jit.atomics import load, store
+from pulse.jit.codegen.native_code import emit_code, optimise
 from pulse.jit.entries import Callback, Entry
-from pulse.jit.foreign import c_function, c_signature
+from pulse.jit.language.address import words_at
+from pulse.jit.language.atomics import load, store
+from pulse.jit.language.foreign import c_function, c_signature
 from pulse.jit.linking import link
-from pulse.jit.native_code import emit_code, optimise
 
 LIMIT = 1 << 62
 
 
-def compiled(function, signature, symbol="plain"):
+def compile_plain(function, signature, symbol="plain"):
     return emit_code(optimise("plain", symbol, function, signature, {"error_model": "numpy"}), symbol)
 
 
@@ -37,7 +37,7 @@ def weighs(a, b, c, d, e, f):
     return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f
 
 
-def nothing():
+def empty_function():
     pass
 
 
@@ -55,7 +55,7 @@ def test_ints_go_in_and_come_out(weigh):
 
 
 def test_nothing_comes_back_as_none():
-    call = Entry("test.nothing", nothing, 0).call
+    call = Entry("test.nothing", empty_function, 0).call
     before = sys.getrefcount(None)
     assert [call() for _ in range(1000)] == [None] * 1000
     assert abs(sys.getrefcount(None) - before) < 500
@@ -119,14 +119,14 @@ def test_an_entry_may_take_objects():
 def test_names_of_different_objects_never_meet():
     """Where two have the same symbol, each keeps its own code."""
     addresses = [
-        link("plain", compiled(lambda: number, types.int64(), "same"))  # noqa: B023
+        link("plain", compile_plain(lambda: number, types.int64(), "same"))  # noqa: B023
         for number in range(3)
     ]
     assert [ctypes.CFUNCTYPE(ctypes.c_int64)(address)() for address in addresses] == [0, 1, 2]
 
 
 def test_object_code_has_one_global_symbol_and_lists_its_calls():
-    code = compiled(lambda x: np.tanh(x), types.float64(types.float64))
+    code = compile_plain(lambda x: np.tanh(x), types.float64(types.float64))
     assert (code.symbol, code.needs) == ("plain", ("tanh",))
     assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(link("plain", code))(0.5) == np.tanh(0.5)
     for name in (b"Py", b"NRT_", b"numba_"):
@@ -135,7 +135,7 @@ def test_object_code_has_one_global_symbol_and_lists_its_calls():
 
 def test_it_is_linked_without_numba():
     """Object code of one process, in one that has llvmlite alone."""
-    code = compiled(lambda x: np.tanh(x), types.float64(types.float64))
+    code = compile_plain(lambda x: np.tanh(x), types.float64(types.float64))
     script = (
         "import ctypes, sys, llvmlite.binding as llvm\n"
         "llvm.initialize_native_target(); llvm.initialize_native_asmprinter()\n"
@@ -162,9 +162,9 @@ def test_a_c_function_that_is_not_there():
 def test_addresses_of_this_process_are_refused():
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(("cos", ctypes.CDLL(None)))
     with pytest.raises(CompileError, match="plain: refers to an address of this process"):
-        compiled(lambda x: function(x), types.float64(types.float64))
+        compile_plain(lambda x: function(x), types.float64(types.float64))
 
 
 def test_functions_that_numba_does_not_support():
     with pytest.raises(CompileError, match=r"plain: numba cannot compile it: (?s:.*)no_such_name"):
-        compiled(lambda x: no_such_name(x), types.float64(types.float64))  # noqa: F821
+        compile_plain(lambda x: no_such_name(x), types.float64(types.float64))  # noqa: F821

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulse.jit import simd, simd_memory_codegen
-from pulse.jit.instruction import Instruction, Operand, reads, writes
-from pulse.jit.pointer import operand
-from pulse.jit.registry import kernel, named_kernel
-from pulse.jit.simd import (
+from pulse.jit.codegen import simd_memory
+from pulse.jit.language import simd
+from pulse.jit.language.simd import (
     vabs,
     vadd,
     vadd_pairs,
@@ -67,6 +65,9 @@ from pulse.jit.simd import (
     vturn_fours,
     vzero,
 )  # fmt: skip
+from pulse.jit.registry import kernel, named_kernel
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import operand
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, link
 
@@ -234,7 +235,7 @@ def normal(width=32):
 
 @settings(max_examples=30, deadline=None)
 @given(normal())
-def test_arithmetic(x):
+def test_arithmetic_agrees_with_python(x):
     python, compiled = outputs(infra_arithmetic, x, 192)
     np.testing.assert_allclose(compiled, python, rtol=3e-7, atol=1e-6)
     for rounding in (112, 128, 144, 176):
@@ -353,7 +354,7 @@ def test_every_half_is_read_exactly(one_instruction: bool, monkeypatch: pytest.M
     halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     halves = np.resize(halves[np.isfinite(halves)], 1 << 16)
     if not one_instruction:
-        monkeypatch.setattr(simd_memory_codegen, "has_f16", lambda: False)
+        monkeypatch.setattr(simd_memory, "has_f16", lambda: False)
     read = infra_f16 if one_instruction else infra_f16_by_bits
     for z in outputs(read, halves.view(F), halves.size, halves.size):
         np.testing.assert_array_equal(z.view(np.uint32), halves.astype(F).view(np.uint32))

@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from pulse.errors import CompileError
-from pulse.jit.address import address_of, words_at
-from pulse.jit.atomics import advance, fence, load, replace, store
 from pulse.jit.entries import Entry
-from pulse.jit.fields import LINE, WORD, fields_of, starts_line, words_of
-from pulse.jit.structs import Struct, bytes_of, numbers, struct_at
+from pulse.jit.language.address import address_of, words_at
+from pulse.jit.language.atomics import advance, fence, load, replace, store
+from pulse.jit.language.structs import Struct, bytes_of, numbers, struct_at
+from pulse.jit.rows.fields import LINE, WORD, fields_of, starts_line, words_of
 
 
 class Side(Struct):
@@ -88,7 +88,7 @@ def test_unknown_fields_are_refused() -> None:
             Shared(words)
 
 
-def compiled(function: Any, arguments: int, gives_int: bool = False) -> Any:
+def compile_entry(function: Any, arguments: int, gives_int: bool = False) -> Any:
     return Entry(f"test.{function.__name__}", function, arguments, gives_int).call
 
 
@@ -106,7 +106,7 @@ def test_compiled_code_reads_and_writes_the_same() -> None:
     made = Shared.new(count=2)
     for i in range(2):
         made[i].first, made[i].part, made[i].few[2] = 10, 3.0, 40 + i
-    compiled(work, 2)(made.address, 2)
+    compile_entry(work, 2)(made.address, 2)
     for i in range(2):
         assert (made[i].first, made[i].part, made[i].last, made[i].few[1]) == (11 + i, 1.5, 40 + i, 11 + i)
     assert (made.left.calls, made.left.seconds, made.right.calls) == (-1, -0.5, 0)
@@ -127,7 +127,7 @@ def test_words_that_threads_share() -> None:
 
     made = Shared.new(more=4)
     made.last = 20
-    assert compiled(share, 2, True)(made.address, 3) == 5
+    assert compile_entry(share, 2, True)(made.address, 3) == 5
     assert (made.first, made.last, made.few.tolist(), made.rest[3]) == (23, 21, [0, 1, 0], 1)
 
 
@@ -143,4 +143,4 @@ def test_the_compiler_refuses_a_field_that_is_not_there() -> None:
 
     for function, gives_int in ((reads, True), (writes, False), (orders, True)):
         with pytest.raises(CompileError, match=r"cannot compile it"):
-            compiled(function, 1, gives_int)
+            compile_entry(function, 1, gives_int)

@@ -24,7 +24,7 @@ from tests.pulse.recipes.recipe_files import spectral
 Shapes = dict[str, list[int | str]]
 
 
-def summed(inputs: Shapes) -> ModelProto:
+def sum_and_product(inputs: Shapes) -> ModelProto:
     """Y is the sum of all inputs, z their product."""
     names = " ".join(inputs)
     nodes = [node("Sum", names, "y"), node("Mul", " ".join([*inputs, *inputs][:2]), "z")]
@@ -97,7 +97,7 @@ def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -
 
 def test_options_for_a_loaded_model() -> None:
     """Its outputs, time and chunks may be chosen; how its file is read may not."""
-    loaded = pulse.load(models.swapped())
+    loaded = pulse.load(models.swapped_states())
     assert [port.name for port in pulse.load(loaded, outputs=["y"]).pulsify().outputs] == ["y"]
     with pytest.raises(
         pulse.LoadError, match="constants= is an option of reading a file, and chunks is read already"
@@ -144,8 +144,8 @@ def test_a_model_of_chunks_says_so_and_leads_on() -> None:
 )
 def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> None:
     """It is 1 and told, in models from a file and in Python; where it may be time, the user says what it is."""
-    model = pulse.load(summed(inputs)).model
-    for source in (summed(inputs), model, model.analyse()):
+    model = pulse.load(sum_and_product(inputs)).model
+    for source in (sum_and_product(inputs), model, model.analyse()):
         loaded = pulse.load(source)
         if counted is None:
             assert loaded.sizes == {}
@@ -161,16 +161,16 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
 
 def test_a_time_symbol_from_the_user() -> None:
     """A name is no more than a name: ``symbol`` wins, and so does one symbol alone."""
-    loaded = pulse.load(summed({"x": ["N", "T"]}), {"x": "N,2"}, symbol="N")
+    loaded = pulse.load(sum_and_product({"x": ["N", "T"]}), {"x": "N,2"}, symbol="N")
     assert loaded.sizes == {} and loaded.pulsify().symbol.name == "N"
-    assert pulse.load(summed({"x": ["batch", 3]})).pulsify().symbol.name == "batch"
-    both = pulse.load(summed({"x": ["N", "T"]}), symbol="T")
+    assert pulse.load(sum_and_product({"x": ["batch", 3]})).pulsify().symbol.name == "batch"
+    both = pulse.load(sum_and_product({"x": ["N", "T"]}), symbol="T")
     assert both.sizes == {"N": 1} and both.pulsify().inputs[0].shape == (1, 1)
 
 
 def test_symbols_keep_their_assumptions() -> None:
     """Of the length that stays; nothing of the one that became a number."""
-    typed = pulse.load(summed({"x": ["batch", "T"]}), {"x": "batch,2*T"}).analyse()
+    typed = pulse.load(sum_and_product({"x": ["batch", "T"]}), {"x": "batch,2*T"}).analyse()
     assert {symbol.name for test in typed.scope.assumptions for symbol in test.symbols} <= {"T"}
     assert [symbol.name for symbol in typed.symbols] == ["T"]
 

@@ -15,7 +15,7 @@ from pulse.nnef.tensors import dump_tensor
 HEAD = "version 1.0;\n"
 
 
-def packed(files: Mapping[str, bytes], compressed: bool = True) -> bytes:
+def pack(files: Mapping[str, bytes], compressed: bool = True) -> bytes:
     """An archive of any files."""
     memory = io.BytesIO()
     with tarfile.open(fileobj=memory, mode="w") as archive:
@@ -29,7 +29,7 @@ def packed(files: Mapping[str, bytes], compressed: bool = True) -> bytes:
 def archive(text: str, **tensors: Array) -> bytes:
     """An archive of a graph and its tensors."""
     files = {f"{label}.dat": dump_tensor(value, label) for label, value in tensors.items()}
-    return packed({"graph.nnef": text.encode(), **files})
+    return pack({"graph.nnef": text.encode(), **files})
 
 
 def graph(body: str, inputs: str = "x", outputs: str = "y", head: str = "") -> str:
@@ -37,7 +37,7 @@ def graph(body: str, inputs: str = "x", outputs: str = "y", head: str = "") -> s
     return f"{HEAD}{head}graph g({inputs}) -> ({outputs})\n{{\n{body}\n}}\n"
 
 
-def loaded(text: str, **tensors: Array) -> TypedModel:
+def load_text(text: str, **tensors: Array) -> TypedModel:
     """The model of a text, analysed."""
     return pulse.load(archive(text, **tensors)).model.analyse()
 
@@ -45,5 +45,5 @@ def loaded(text: str, **tensors: Array) -> TypedModel:
 def outputs_of(body: str, x: Array, outputs: str = "y", head: str = "", **tensors: Array) -> list[Array]:
     """The outputs of a body for an f32 input x of constant shape."""
     declared = f"x = external(shape = {[*x.shape]});\n{body}"
-    found = loaded(graph(declared, outputs=outputs, head=head), **tensors).run({"x": x.astype(np.float32)})
+    found = load_text(graph(declared, outputs=outputs, head=head), **tensors).run({"x": x.astype(np.float32)})
     return [found[name] for name in found]

@@ -10,7 +10,7 @@ from pulse.models import PulsedModel, TypedModel
 from tests.pulse.cases.build import floats, model, node
 
 
-def pulsed(source: ModelProto, frames: int) -> tuple[TypedModel, PulsedModel]:
+def typed_and_pulsed(source: ModelProto, frames: int) -> tuple[TypedModel, PulsedModel]:
     typed = pulse.load(source).analyse()
     return typed, typed.declutter().pulsify(pulse=frames)
 
@@ -25,7 +25,7 @@ def deconv() -> ModelProto:
     return model(nodes, {"x": floats("x", 1, 2, 9)}, {"w": floats("w", 2, 3, 4)}, stream={"x": 2})
 
 
-def joined() -> ModelProto:
+def joined_slices() -> ModelProto:
     nodes = [node("Concat", "a x b", "y", axis=2)]
     return model(
         nodes,
@@ -60,7 +60,7 @@ STREAMS = [
     (conv(pads=[1, 1]), 3),
     (conv(strides=[2], pads=[0, 0]), 4),
     (deconv(), 2),
-    (joined(), 2),
+    (joined_slices(), 2),
     (edge(), 3),
     (average(), 2),
     (recurrent("GRU", 3), 2),

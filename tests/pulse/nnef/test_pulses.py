@@ -15,7 +15,7 @@ from pulse.interface import Port
 from pulse.models import TypedModel
 from pulse.runtimes.tract import has_tract
 from tests.pulse.nnef.folders import archive, graph
-from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, pulsed, recurrent
+from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, recurrent, typed_and_pulsed
 
 
 def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:
@@ -24,7 +24,7 @@ def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("number", range(len(STREAMS)))
 def test_ours_is_the_same_stream(number: int) -> None:
-    _, streamed = pulsed(*STREAMS[number])
+    _, streamed = typed_and_pulsed(*STREAMS[number])
     back = pulse.load(streamed.to_nnef().pack())
     made = back.pulsify()
     assert (form(made.inputs), form(made.outputs)) == (form(streamed.inputs), form(streamed.outputs))
@@ -52,7 +52,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("old", "new", "reason"), WRONG)
 def test_properties_that_do_not_fit(old: str, new: str, reason: str) -> None:
-    made = pulsed(conv(pads=[2, 0]), 4)[1].to_nnef()
+    made = typed_and_pulsed(conv(pads=[2, 0]), 4)[1].to_nnef()
     text = made.document.text()
     assert old in text, text
     with pytest.raises(LoadError, match=reason):
@@ -78,7 +78,7 @@ LATE = "tract_pulse_delay(x, axis = 2, delay = {}, overlap = {})"
 X: Array = np.random.default_rng(3).standard_normal((1, 2, 7)).astype(np.float32)
 
 
-def shifted(by: int) -> Array:
+def shift_frames(by: int) -> Array:
     return np.pad(X, [(0, 0), (0, 0), (by, 0)])[..., : X.shape[2]]
 
 

@@ -7,7 +7,7 @@ import pytest
 import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
-from tests.pulse.nnef.folders import HEAD, archive, graph, loaded, outputs_of, packed
+from tests.pulse.nnef.folders import HEAD, archive, graph, load_text, outputs_of, pack
 
 RNG = np.random.default_rng(7)
 X: Array = RNG.standard_normal((1, 2, 6)).astype(np.float32)
@@ -59,7 +59,7 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize(("body", "wanted"), STATEMENTS)
-def test_statements(body: str, wanted: Array) -> None:
+def test_statements_give_what_numpy_gives(body: str, wanted: Array) -> None:
     (found,) = outputs_of(body, X)
     np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-6)
 
@@ -124,7 +124,7 @@ def test_sizes_that_depend_on_a_symbol() -> None:
         "x = external(shape = [1, 2, S]); a = slice(x, axes = [2], begin = [1], end = [S - 1]);"
         "n = tract_core_cast([[[2 * S]]], to = 'f32'); b = reshape(a, shape = [1, S - 2, 2]); y = b / n;"
     )
-    found = loaded(graph(body, head=head)).run({"x": X})["y"]
+    found = load_text(graph(body, head=head)).run({"x": X})["y"]
     np.testing.assert_allclose(found, X[:, :, 1:5].reshape(1, 4, 2) / 12, rtol=1e-6)
 
 
@@ -183,7 +183,7 @@ ARCHIVES = [
 def test_errors_in_an_archive(files: dict[str, bytes], reason: str) -> None:
     for compressed in (True, False):
         with pytest.raises(LoadError, match=reason):
-            pulse.load(packed(files, compressed))
+            pulse.load(pack(files, compressed))
 
 
 def test_fragments_that_unfold_without_end() -> None:
@@ -200,7 +200,7 @@ def test_fragments_that_unfold_without_end() -> None:
         pulse.load(archive(text), budget={"nodes": 2000}).model.analyse()
 
 
-def test_folders(tmp_path) -> None:
+def test_folders_and_archives_are_recognised(tmp_path) -> None:
     """By content, whatever the name; nothing outside of the folder is read."""
     folder = tmp_path / "anything"
     folder.mkdir()
@@ -219,7 +219,7 @@ def test_folders(tmp_path) -> None:
 
 
 def test_an_archive_that_unpacks_to_too_much() -> None:
-    content = packed({"graph.nnef": HEAD.encode(), "w.dat": bytes((1 << 28) + 1)})
+    content = pack({"graph.nnef": HEAD.encode(), "w.dat": bytes((1 << 28) + 1)})
     with pytest.raises(LoadError, match="it unpacks to more than 268435456 bytes; unpack it"):
         pulse.load(content)
 

@@ -28,7 +28,7 @@ def test_the_header_is_that_of_the_standard() -> None:
     assert int.from_bytes(head[44:48], "little") == 32
 
 
-def changed(at: int, number: int) -> bytes:
+def change_byte(at: int, number: int) -> bytes:
     data = bytearray(dump_tensor(np.zeros((2, 3), np.float32), "x"))
     data[at : at + 4] = number.to_bytes(4, "little")
     return bytes(data)
@@ -39,12 +39,12 @@ def changed(at: int, number: int) -> bytes:
     [
         (b"", "0 bytes are no .dat file"),
         (b"PK" + bytes(200), "not a .dat file of NNEF 1.0"),
-        (changed(8, 9), "9 axes, where a .dat file has up to 8"),
-        (changed(12, 1 << 31), r"the header speaks of shape \[2147483648, 3\], 25769803776 bytes"),
-        (changed(4, 1 << 30), "of 1073741824 bytes of data, and 24 follow"),
-        (changed(44, 33), "entries of kind 0 with 33 bits of vendor 0x0 are not covered"),
-        (changed(48, 77), "entries of kind 77"),
-        (changed(0, 0x0002EF4E), "not a .dat file of NNEF 1.0"),
+        (change_byte(8, 9), "9 axes, where a .dat file has up to 8"),
+        (change_byte(12, 1 << 31), r"the header speaks of shape \[2147483648, 3\], 25769803776 bytes"),
+        (change_byte(4, 1 << 30), "of 1073741824 bytes of data, and 24 follow"),
+        (change_byte(44, 33), "entries of kind 0 with 33 bits of vendor 0x0 are not covered"),
+        (change_byte(48, 77), "entries of kind 77"),
+        (change_byte(0, 0x0002EF4E), "not a .dat file of NNEF 1.0"),
         (dump_tensor(np.zeros(3, np.float32), "x")[:-1], "and 11 follow"),
     ],
 )

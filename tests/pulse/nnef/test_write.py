@@ -17,8 +17,8 @@ from pulse.runtimes.tract import TractProcess, has_tract
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import all_cases
-from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, pulsed
-from tests.pulse.program.static_models import fixed, static_model
+from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, typed_and_pulsed
+from tests.pulse.program.static_models import fixed_specs, static_model
 
 needs_tract = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
 REASONS = ("have no tensors without elements", "layers of one direction", "no operators for", "no exact remainders",
@@ -29,7 +29,7 @@ def operator_cases(step: int, in_tract: bool) -> Counter[str]:
     """Every ``step``-th operator case of constant shape: how it ended."""
     found: Counter[str] = Counter()
     for name, source, feeds in [case for case in all_cases() if case[0].endswith("-fixed")][::step]:
-        typed = pulse.load(source, inputs=fixed(feeds)).model.analyse()
+        typed = pulse.load(source, inputs=fixed_specs(feeds)).model.analyse()
         try:
             expected = Expected(typed, feeds)
             static = static_model(typed)
@@ -85,7 +85,7 @@ def test_all_operators_in_tract() -> None:
 @pytest.mark.parametrize("number", range(len(STREAMS)))
 def test_streams_in_tract(number: int) -> None:
     """Pulse by pulse, flush included, the padding of the last pulse NaN."""
-    typed, streamed = pulsed(*STREAMS[number])
+    typed, streamed = typed_and_pulsed(*STREAMS[number])
     report = check(streamed.to_nnef(), streamed, typed, lengths=(1, 2, 5, 12))
     assert report.backends == ("tract",)
     assert report.equal, report.verdict
@@ -142,7 +142,7 @@ def kinds(archive: Archive) -> set[str]:
 
 def test_plain_nnef_where_it_suffices() -> None:
     """No registry of tract's without its operators; a pulsed model has its states in one scan."""
-    typed, streamed = pulsed(conv(pads=[2, 0]), 4)
+    typed, streamed = typed_and_pulsed(conv(pads=[2, 0]), 4)
     offline = typed.declutter().to_nnef()
     assert kinds(offline) == {"external", "variable<scalar>", "conv", "relu"}
     assert offline.document.extensions == (("tract_symbol", "T"),)
@@ -151,7 +151,7 @@ def test_plain_nnef_where_it_suffices() -> None:
     assert "tract_core_scan" in kinds(archive)
     assert '("pulse.delay", tract_core_cast([0], to = "i64"))' in archive.document.text()
     relu = model([node("Relu", "x")], {"x": floats("x", 1, 2, 9)}, stream={"x": 2})
-    stateless = pulsed(relu, 4)[1].to_nnef()
+    stateless = typed_and_pulsed(relu, 4)[1].to_nnef()
     assert stateless.states == 0
     assert [line.split(" = ", 1)[1] for line in stateless.document.text().splitlines()[-3:-1]] == [
         "external(shape = [1, 2, 4]);", "relu(x);",
@@ -180,7 +180,7 @@ def test_models_that_cannot_be_expressed(source: ModelProto, reason: str) -> Non
 
 
 def test_equal_models_give_equal_bytes() -> None:
-    first, second = (pulsed(conv(pads=[1, 1]), 4)[1].to_nnef() for _ in range(2))
+    first, second = (typed_and_pulsed(conv(pads=[1, 1]), 4)[1].to_nnef() for _ in range(2))
     assert first.pack() == second.pack()
 
 
@@ -191,6 +191,6 @@ def test_models_that_the_pulses_of_tract_refuse(name: str, tmp_path: Path) -> No
     path.write_bytes(BEYOND[name].SerializeToString())
     with pytest.raises(tract.TractError):
         tract.onnx().load(path).into_model().transform(tract.Pulse(4, symbol="T"))
-    typed, streamed = pulsed(BEYOND[name], 4)
+    typed, streamed = typed_and_pulsed(BEYOND[name], 4)
     report = check(streamed.to_nnef(), streamed, typed, lengths=(4, 5, 9))
     assert report.equal, report.verdict

@@ -49,7 +49,7 @@ def test_a_branch_that_does_not_load_is_told() -> None:
         pulse.load(chosen("Relu", "Multinomial")).analyse()
 
 
-def looped(count: int, body: object, stream: dict[str, int] | None = None) -> ModelProto:
+def loop_model(count: int, body: object, stream: dict[str, int] | None = None) -> ModelProto:
     half = {"n": np.int64(count), "go": np.array(True), "half": np.float32(0.5)}
     feeds = {"x": X[0], "s": X[1]}
     return model([node("Loop", "n go s", "last y", body=body)], feeds, half, 16, stream, "y")
@@ -62,7 +62,7 @@ def loop_body(nodes: list[NodeProto]) -> GraphProto:
 
 
 def test_a_long_loop_stays_a_loop() -> None:
-    typed = pulse.load(looped(5000, iterations())).analyse()
+    typed = pulse.load(loop_model(5000, iterations())).analyse()
     assert any(isinstance(made.op, Loop) for made in typed.graph.nodes)
     assert str(typed.outputs["y"]) == "5000,5,3,f32"
 
@@ -70,11 +70,16 @@ def test_a_long_loop_stays_a_loop() -> None:
 def test_an_unrolled_loop_streams_and_a_long_one_is_refused() -> None:
     stream = {"x": 0, "s": 0}
     assert (
-        pulse.load(looped(3, iterations(), stream)).analyse().declutter().pulsify(pulse=2).outputs[0].delay
+        pulse.load(loop_model(3, iterations(), stream))
+        .analyse()
+        .declutter()
+        .pulsify(pulse=2)
+        .outputs[0]
+        .delay
         == 0
     )
     with pytest.raises(PulsifyError, match=r"Loop.*export a loop over frames as Scan"):
-        pulse.load(looped(5000, iterations(), stream)).analyse().pulsify(pulse=2)
+        pulse.load(loop_model(5000, iterations(), stream)).analyse().pulsify(pulse=2)
 
 
 def test_a_loop_over_frames_is_refused_in_a_stream() -> None:
@@ -110,4 +115,4 @@ def test_outputs_of_a_loop_of_unknown_length_are_refused() -> None:
         ]
     )
     with pytest.raises(LoadError, match="how often it runs depends on data"):
-        pulse.load(looped(5, body)).analyse()
+        pulse.load(loop_model(5, body)).analyse()

@@ -43,7 +43,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugins.load_plugins.cache_clear()
 
 
-def written(folder: Path) -> None:
+def write_modules(folder: Path) -> None:
     """The modules of the page, as a package on the path."""
     package = folder / "my_sounds"
     package.mkdir()
@@ -54,7 +54,7 @@ def written(folder: Path) -> None:
         (package / name).write_text(code)
 
 
-def installed(folder: Path, entries: str) -> None:
+def install(folder: Path, entries: str) -> None:
     """A distribution beside the modules, with these entry points."""
     info = folder / "my_sounds-1.2.dist-info"
     info.mkdir()
@@ -62,7 +62,7 @@ def installed(folder: Path, entries: str) -> None:
     (info / "entry_points.txt").write_text(entries)
 
 
-def told() -> str:
+def entry_points() -> str:
     """The entry points of the page, as an installer writes them."""
     (block,) = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     return re.sub(r'\[project\.entry-points\."(.*?)"\]', r"[\1]", block).replace('"', "")
@@ -83,13 +83,13 @@ def mu_law(x: np.ndarray) -> np.ndarray:
     return np.sign(x) * np.log1p(255 * np.abs(x)) / np.log1p(255)
 
 
-def streamed(program: Any) -> np.ndarray:
+def stream_output(program: Any) -> np.ndarray:
     return run_whole(program.spawn(), {"x": X}, np.nan)[0]["y"]
 
 
 def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its operators load, run and stream, the second one by its kernel."""
-    written(tmp_path)
+    write_modules(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     import_module("my_sounds.mix")
     import_module("my_sounds.companding")
@@ -98,24 +98,24 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = pulse.load(model("MuLaw")).analyse()
     np.testing.assert_allclose(typed.run(X)["y"], mu_law(X), atol=1e-6)
     pulsed = typed.declutter().pulsify(pulse=5)
-    np.testing.assert_allclose(streamed(pulsed.compile("numpy")), mu_law(X), atol=1e-6)
+    np.testing.assert_allclose(stream_output(pulsed.compile("numpy")), mu_law(X), atol=1e-6)
     with pytest.raises(CompileError, match="no kernel for y"):
         pulsed.compile()
     import_module("my_sounds.kernels")
-    np.testing.assert_allclose(streamed(pulsed.compile()), mu_law(X), atol=1e-6)
+    np.testing.assert_allclose(stream_output(pulsed.compile()), mu_law(X), atol=1e-6)
 
 
 def test_an_installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operators and kernels are found by their entry points, without an import."""
-    written(tmp_path)
-    installed(tmp_path, told())
+    write_modules(tmp_path)
+    install(tmp_path, entry_points())
     monkeypatch.syspath_prepend(tmp_path)
     program = pulse.stream(model("MuLaw"), pulse=8)
-    np.testing.assert_allclose(streamed(program), mu_law(X), atol=1e-6)
+    np.testing.assert_allclose(stream_output(program), mu_law(X), atol=1e-6)
 
 
 def test_a_broken_plugin_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(tmp_path, "[pulse.operators]\nmix = my_sounds.nothing\n")
+    install(tmp_path, "[pulse.operators]\nmix = my_sounds.nothing\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(
         LoadError, match=r"mix = my_sounds.nothing of my-sounds 1.2 cannot be imported \(ModuleNot"

@@ -15,7 +15,7 @@ import pulse
 from tests.pulse.cases.build import model, node
 
 
-def zipped(*names: str) -> bytes:
+def zip_file(*names: str) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name in names:
@@ -38,8 +38,8 @@ def arrays() -> bytes:
         (b"import torch\nprint(1)\n", "text; give the .onnx file"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:12\n", "Git LFS.*git lfs pull"),
         (b"<!DOCTYPE html><html></html>", "a web page"),
-        (zipped("archive/data.pkl", "archive/version"), "a PyTorch file; .*from_torch"),
-        (zipped("a.txt"), "a zip archive; unpack"),
+        (zip_file("archive/data.pkl", "archive/version"), "a PyTorch file; .*from_torch"),
+        (zip_file("a.txt"), "a zip archive; unpack"),
         (arrays(), "numpy arrays"),
         (b"\x80\x02}q\0.", "pickle"),
         ((200).to_bytes(8, "little") + b'{"w":{"dtype":"F32"', "safetensors"),
@@ -153,7 +153,7 @@ def test_functions_that_call_themselves_or_too_often() -> None:
         ]
         return helper.make_function("own", name, ["a"], ["b"], body, imports)
 
-    def calling(*functions: object) -> bytes:
+    def calling_model(*functions: object) -> bytes:
         made = model(
             [helper.make_node("F0", ["x"], ["y"], domain="own")], {"x": np.zeros((1, 2), np.float32)}
         )
@@ -161,12 +161,12 @@ def test_functions_that_call_themselves_or_too_often() -> None:
         made.opset_import.extend(imports[1:])
         return made.SerializeToString()
 
-    pulse.load(calling(function("F0", "F1", 2), function("F1", "Relu", 3))).analyse()
+    pulse.load(calling_model(function("F0", "F1", 2), function("F1", "Relu", 3))).analyse()
     with pytest.raises(pulse.LoadError, match="function F0 calls itself"):
-        pulse.load(calling(function("F0", "F1", 1), function("F1", "F0", 1)))
+        pulse.load(calling_model(function("F0", "F1", 1), function("F1", "F0", 1)))
     doubling = [function(f"F{k}", f"F{k + 1}" if k < 40 else "Relu", 2) for k in range(41)]
     with pytest.raises(pulse.LoadError, match=r"unfold to .* nodes"):
-        pulse.load(calling(*doubling))
+        pulse.load(calling_model(*doubling))
 
 
 def test_tensors_whose_data_does_not_fit() -> None:

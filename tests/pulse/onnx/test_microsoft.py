@@ -14,7 +14,7 @@ X, CHANNELS, SQUARE = floats("x", 2, 5, 4), floats("channels", 4), floats("squar
 WEIGHTS = floats("weights", 3, 5, 2)
 
 
-def made(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> ModelProto:
+def one_node(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> ModelProto:
     """One node of the domain."""
     one = helper.make_node(kind, list(feeds), outputs.split(), domain="com.microsoft", **attributes)
     proto = model([one], feeds, outputs=" ".join(filter(None, outputs.split())))
@@ -25,7 +25,7 @@ def made(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> Mode
 @pytest.mark.parametrize(
     ("proto", "feeds"),
     [
-        pytest.param(made(kind, feeds, **attributes), feeds, id=f"{kind}-{number}")
+        pytest.param(one_node(kind, feeds, **attributes), feeds, id=f"{kind}-{number}")
         for number, (kind, feeds, attributes) in enumerate(
             [
                 ("Gelu", {"x": X}, {}),

@@ -71,7 +71,7 @@ def test_statistics_over_time_are_refused_by_the_name_of_the_node(op: str) -> No
         typed.declutter().pulsify()
 
 
-def refused(made: Any, constants: dict[str, Any], opset: int = 18) -> str:
+def refusal_of(made: Any, constants: dict[str, Any], opset: int = 18) -> str:
     """The message with which a node on x [1, 4, 9, 6] is refused."""
     with pytest.raises((LoadError, FactError)) as caught:
         load(model([made], {"x": floats("refused", 1, 4, 9, 6)}, constants, opset)).analyse()
@@ -82,20 +82,20 @@ def refused(made: Any, constants: dict[str, Any], opset: int = 18) -> str:
 
 def test_unsupported_transforms_are_refused() -> None:
     scales = {"s": np.array([1, 1, 2, 1], np.float32), "r": np.zeros(0, np.float32)}
-    assert "'spline' is not covered; nearest, linear and cubic" in refused(
+    assert "'spline' is not covered; nearest, linear and cubic" in refusal_of(
         node("Resize", "x r s", mode="spline"), scales
     )
-    assert "region of interest must be 8 numbers" in refused(
+    assert "region of interest must be 8 numbers" in refusal_of(
         node("Resize", "x r s", coordinate_transformation_mode="tf_crop_and_resize"), scales
     )
-    assert "'wrong' is not covered; asymmetric" in refused(
+    assert "'wrong' is not covered; asymmetric" in refusal_of(
         node("Resize", "x r s", coordinate_transformation_mode="wrong"), scales
     )
-    assert "is not stretch, not_larger or not_smaller" in refused(
+    assert "is not stretch, not_larger or not_smaller" in refusal_of(
         node("Resize", "x _ _ z", keep_aspect_ratio_policy="wrong"), {"z": np.array([1, 4, 9, 9])}
     )
-    assert "give one of the two" in refused(node("Resize", "x"), {})
-    assert "do not divide by" in refused(node("DepthToSpace", "x", blocksize=3), {})
-    assert "has fewer" in refused(node("TopK", "x k", axis=1), {"k": np.array([5])})
-    assert "p 3 is not covered" in refused(node("LpNormalization", "x", p=3), {})
-    assert "must be [batch, time, 1]" in refused(node("STFT", "x k"), {"k": np.int64(4)})
+    assert "give one of the two" in refusal_of(node("Resize", "x"), {})
+    assert "do not divide by" in refusal_of(node("DepthToSpace", "x", blocksize=3), {})
+    assert "has fewer" in refusal_of(node("TopK", "x k", axis=1), {"k": np.array([5])})
+    assert "p 3 is not covered" in refusal_of(node("LpNormalization", "x", p=3), {})
+    assert "must be [batch, time, 1]" in refusal_of(node("STFT", "x k"), {"k": np.int64(4)})

@@ -23,7 +23,7 @@ from pulse.wiring import wire
 STEADY: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 
 
-def resized(ratio: Fraction | None, sampling: Sampling, length: str | None = None) -> TypedModel:
+def resize_model(ratio: Fraction | None, sampling: Sampling, length: str | None = None) -> TypedModel:
     """From x [T, 2] to another number of frames."""
     scope = SymbolScope()
     frames = TDim.of(scope.symbol("T"))
@@ -60,7 +60,7 @@ def test_streams_exactly(
     times: int,
 ) -> None:
     ratio = Fraction(p, q)
-    model = resized(ratio, Sampling(coordinates, rounding, cubic, antialias))
+    model = resize_model(ratio, Sampling(coordinates, rounding, cubic, antialias))
     frames = ratio.denominator * times
     report = verify(model, frames, lengths=[*range(1, 9), *(frames * pulses for pulses in (3, 5, 8))])
     assert report.equal, report.divergence
@@ -85,7 +85,7 @@ def test_streams_exactly(
 def test_resize_delay(
     ratio: Fraction, coordinates: Coordinates, rounding: Rounding | None, delay: int
 ) -> None:
-    pulsed = resized(ratio, Sampling(coordinates, rounding)).pulsify()
+    pulsed = resize_model(ratio, Sampling(coordinates, rounding)).pulsify()
     assert pulsed.pulse == ratio.denominator
     assert pulsed.outputs[0].delay == delay
     assert pulsed.outputs[0].rate == ratio
@@ -94,7 +94,7 @@ def test_resize_delay(
 def test_a_window_reads_no_frame_of_weight_zero() -> None:
     """Frames beyond the end may be anything: what is not needed is not read."""
     for ratio in (Fraction(2), Fraction(3, 2), Fraction(4, 3)):
-        model = resized(ratio, Sampling("asymmetric", None))
+        model = resize_model(ratio, Sampling("asymmetric", None))
         relation = model.graph.nodes[-1].op.relation([model.graph.fact(model.graph.inputs[0])], [0])
         assert isinstance(relation, Window)
         assert isinstance(relation.op, Polyphase)
@@ -105,14 +105,14 @@ def test_a_window_reads_no_frame_of_weight_zero() -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (resized(Fraction(2), Sampling("align_corners", None)), "with align_corners the place"),
-        (resized(Fraction(3, 2), Sampling("half_pixel_symmetric", None)), "with half_pixel_symmetric"),
+        (resize_model(Fraction(2), Sampling("align_corners", None)), "with align_corners the place"),
+        (resize_model(Fraction(3, 2), Sampling("half_pixel_symmetric", None)), "with half_pixel_symmetric"),
         (
-            resized(Fraction(2), Sampling("half_pixel", None, exclude_outside=True)),
+            resize_model(Fraction(2), Sampling("half_pixel", None, exclude_outside=True)),
             "with exclude_outside the",
         ),
-        (resized(None, Sampling("half_pixel", None), "100"), "its factor, 100 frames of T, depends on"),
-        (resized(Fraction(1237, 1000), Sampling("half_pixel", None)), "not a ratio of small numbers"),
+        (resize_model(None, Sampling("half_pixel", None), "100"), "its factor, 100 frames of T, depends on"),
+        (resize_model(Fraction(1237, 1000), Sampling("half_pixel", None)), "not a ratio of small numbers"),
     ],
 )
 def test_resizes_that_cannot_stream_are_refused(model: TypedModel, reason: str) -> None:
@@ -123,13 +123,13 @@ def test_resizes_that_cannot_stream_are_refused(model: TypedModel, reason: str) 
 
 
 def test_models_that_cannot_stream_run_offline() -> None:
-    model = resized(Fraction(2), Sampling("align_corners", None))
+    model = resize_model(Fraction(2), Sampling("align_corners", None))
     x = np.array([[0.0, 1.0], [3.0, 4.0]], np.float32)
     np.testing.assert_allclose(model.run(x)["y"][:, 0], [0, 1, 2, 3])
 
 
 def test_one_frame_of_a_slower_stream() -> None:
     """pytorch_half_pixel places a lone frame elsewhere, which no rhythm can: it becomes a condition."""
-    model = resized(Fraction(1, 2), Sampling("pytorch_half_pixel", None))
+    model = resize_model(Fraction(1, 2), Sampling("pytorch_half_pixel", None))
     assert [str(assumption) for assumption in model.scope.assumptions if "4" in str(assumption)]
-    assert len(resized(Fraction(2), Sampling("pytorch_half_pixel", None)).scope.assumptions) == 1
+    assert len(resize_model(Fraction(2), Sampling("pytorch_half_pixel", None)).scope.assumptions) == 1

@@ -12,7 +12,7 @@ from pulse.program.lower.scan import MOST_INSTRUCTIONS
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.cases.scan import scan, smoothed
+from tests.pulse.cases.scan import scan, smoothing_body
 from tests.pulse.ops.streams import prove
 
 REFUSED = {"backward": "from the last frame to the first", "batch": "along the axis that it runs over"}
@@ -47,7 +47,7 @@ def test_after_a_convolution(pads: list[int], pulse_frames: int) -> None:
         node("Conv", "x k", "z", pads=pads),
         node("Transpose", "z", "zt", perm=[2, 0, 1]),
         node("Pad", "zt more value", "padded"),
-        node("Scan", "s padded", "last y", body=smoothed(), num_scan_inputs=1),
+        node("Scan", "s padded", "last y", body=smoothing_body(), num_scan_inputs=1),
     ]
     constants = {
         "k": floats("k", 3, 2, 3),
@@ -71,7 +71,7 @@ def test_between_delays() -> None:
         node("Transpose", "x", "xt", perm=[1, 2, 0]),
         node("Conv", "xt k", "c", pads=[0, 3]),
         node("Transpose", "c", "z", perm=[2, 0, 1]),
-        node("Scan", "s z", "last y", body=smoothed(), num_scan_inputs=1),
+        node("Scan", "s z", "last y", body=smoothing_body(), num_scan_inputs=1),
         node("Transpose", "y", "yt", perm=[1, 2, 0]),
         node("Conv", "yt k2", "u", pads=[1, 1]),
     ]
@@ -87,14 +87,14 @@ def test_a_deferred_function_is_captured() -> None:
     nodes = [
         node("Exp", "v", "e"),
         node("Neg", "e", "w"),
-        node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1),
+        node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1),
     ]
     feeds = {"x": floats("x", 7, 2, 3), "v": floats("v", 3, 4)}
     prove(model(nodes, feeds, {"s": floats("s", 2, 4)}, 16, {"x": 0}, "y last"), feeds, 2)
 
 
 def test_the_profile_names_the_nodes_of_the_body() -> None:
-    made = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    made = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
     feeds = {"x": floats("x", 7, 2, 3)}
     proto = model([made], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
     pulsed = pulse.load(proto).analyse().pulsify(pulse=2)
@@ -106,7 +106,7 @@ def test_the_profile_names_the_nodes_of_the_body() -> None:
 
 
 def test_too_many_frames_are_refused() -> None:
-    made = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    made = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
     feeds = {"x": floats("x", MOST_INSTRUCTIONS, 2, 3)}
     proto = model([made], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
     pulsed = pulse.load(proto).analyse().pulsify(pulse=MOST_INSTRUCTIONS)
@@ -115,7 +115,7 @@ def test_too_many_frames_are_refused() -> None:
 
 
 def test_a_stream_on_another_axis_is_refused() -> None:
-    made = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    made = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
     feeds = {"x": floats("x", 7, 2, 3), "s": floats("s", 2, 4)}
     proto = model([made], feeds, {"w": floats("w", 3, 4)}, 16, {"x": 1, "s": 0}, "y")
     with pytest.raises(PulsifyError, match="only frames along the axis"):

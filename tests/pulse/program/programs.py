@@ -49,7 +49,7 @@ def foreign() -> TypedModel:
     return s.model(s.add("doubled", Doubled(), s.conv(s["x"], 3, (2, 0))))
 
 
-def limited() -> TypedModel:
+def limited_length() -> TypedModel:
     """A stream of at most 40 frames."""
     s = Sketch(x="1,2,T")
     s.scope.assume("T <= 40")
@@ -62,23 +62,33 @@ def constant() -> TypedModel:
     return s.model(s.each("mul", s.conv(s["x"], 3, (1, 1)), s["gain"]))
 
 
-def failing() -> TypedModel:
+def failing_filter() -> TypedModel:
     """A filter, and an operation that may raise TooLoudError; of the numpy backend only."""
     s = Sketch(x="1,2,T")
     return s.model(s.each("tanh", s.add("total", Total(), s.conv(s["x"], 3, (2, 0)))))
 
 
+MAKERS = {
+    "windows": windows,
+    "matrix": matrix,
+    "transform": transform,
+    "foreign": foreign,
+    "limited": limited_length,
+    "constant": constant,
+    "failing": failing_filter,
+}
+
+
 @cache
-def pulsed(name: str) -> PulsedModel:
+def pulsed_model(name: str) -> PulsedModel:
     """A model by its name, in pulses."""
-    model: TypedModel = globals()[name]()
-    return model.pulsify(None, PULSE)
+    return MAKERS[name]().pulsify(None, PULSE)
 
 
 @cache
 def program(name: str, backend: str = "numba", form: str = "f32") -> Program:
     """A program, the same each time."""
-    return compile_model(pulsed(name), backend, weights=form)
+    return compile_model(pulsed_model(name), backend, weights=form)
 
 
 def constants(program: Program, seed: int = 0) -> dict[str, Array]:

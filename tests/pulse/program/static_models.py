@@ -35,7 +35,7 @@ def static_cases(family: str) -> tuple[StaticCase, ...]:
 
 
 def _static_case(name: str, proto: ModelProto, feeds: dict[str, Array]) -> StaticCase:
-    typed = pulse.load(proto, inputs=fixed(feeds)).model.analyse()
+    typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
     try:
         return StaticCase(name, typed, feeds, NativeProgram(static_model(typed)))
     except CompileError as error:
@@ -74,7 +74,7 @@ def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, 
     return {name: place.view(regions[place.region]).copy() for name, place in program.sent}
 
 
-def fixed(feeds: dict[str, Array]) -> dict[str, str]:
+def fixed_specs(feeds: dict[str, Array]) -> dict[str, str]:
     """Input specs that fix every dim to that of the arrays."""
     from pulse.facts import dtype_name
 

@@ -1,4 +1,6 @@
-"""Activations of int8: the stream equals the offline model with the same rows rounded; the loss is told."""
+"""Activations of int8 and bf16: the stream equals the offline model with the same rows rounded; the loss is told."""
+
+import itertools
 
 import numpy as np
 import onnx
@@ -20,20 +22,24 @@ from pulse.tolerance import Reference
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.weight_models import STACKS, recurrence, stack
 
+FORMS = ("int8", "bf16")
+
 
 def in_pulses(proto: onnx.ModelProto, frames: int) -> PulsedModel:
     return pulse.load(proto).pulsify(pulse=frames)
 
 
-def coded(model: PulsedModel, backend: str = "numba") -> Program:
-    return model.compile(backend, "int8", activations="int8")
+def code_program(model: PulsedModel, backend: str = "numba", form: str = "int8") -> Program:
+    return model.compile(backend, form, activations=form)
 
 
-def assert_lawful(model: PulsedModel, frames: int, seed: int = 0) -> dict[str, dict[str, Array]]:
+def assert_lawful(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
     """Both backends give what the offline model of rounded weights and rows gives."""
-    feeds = feeds_of(model, frames, seed=seed)
-    reference = Reference.of(round_offline(model.typed, "int8", "int8"), feeds)
-    results = {backend: stream_whole(coded(model, backend), feeds) for backend in ("numba", "numpy")}
+    feeds = feeds_of(model, frames, seed=0)
+    reference = Reference.of(round_offline(model.typed, form, form), feeds)
+    results = {
+        backend: stream_whole(code_program(model, backend, form), feeds) for backend in ("numba", "numpy")
+    }
     for backend, outputs in results.items():
         for port in model.outputs:
             judgement = reference.judge(port.name, outputs[port.name], port.axis)
@@ -41,33 +47,48 @@ def assert_lawful(model: PulsedModel, frames: int, seed: int = 0) -> dict[str, d
     return results
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", STACKS)
-def test_streams_equal_the_offline_model_of_rounded_rows(name: str) -> None:
-    results = assert_lawful(in_pulses(stack(name), 2), 37)
-    full = stream_whole(
-        in_pulses(stack(name), 2).compile(weights="int8"), feeds_of(in_pulses(stack(name), 2), 37)
-    )
+def test_streams_equal_the_offline_model_of_rounded_rows(name: str, form: str) -> None:
+    pulsed = in_pulses(stack(name), 2)
+    results = assert_lawful(pulsed, 37, form)
+    full = stream_whole(pulsed.compile(weights=form), feeds_of(pulsed, 37))
     for output, array in results["numba"].items():
         assert np.abs(array - full[output]).max() > 1e-4, "rounded rows change what it gives"
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["matmul", "GRU", "GRU_reset", "LSTM", "RNN"])
-def test_the_same_bits_for_every_pulse(name: str) -> None:
+def test_the_same_bits_for_every_pulse(name: str, form: str) -> None:
     models = [in_pulses(stack(name), frames) for frames in (1, 5, 16)]
-    first, *others = (stream_whole(coded(each), feeds_of(each, 33)) for each in models)
+    first, *others = (stream_whole(code_program(each, form=form), feeds_of(each, 33)) for each in models)
     for other in others:
         for output, array in first.items():
             np.testing.assert_array_equal(other[output], array)
 
 
-def test_kernels_of_codes_run_the_products_that_take_part() -> None:
-    kernels = {
-        name: [row.kernel for row in native(coded(in_pulses(stack(name), 4))).instructions] for name in STACKS
-    }
-    assert kernels["matmul"].count("product_of_codes") == 2
-    assert kernels["conv"].count("product_of_codes") == 3 and "product_int8" in kernels["conv"]
+@pytest.mark.parametrize(("form", "ending"), [("int8", ""), ("bf16", "_bf16")])
+def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str) -> None:
+    programs = {name: native(code_program(in_pulses(stack(name), 4), form=form)) for name in STACKS}
+    kernels = {name: [row.kernel for row in program.instructions] for name, program in programs.items()}
+    product = f"product_of_codes{ending}"
+    assert kernels["matmul"].count(product) == 2
+    assert kernels["conv"].count(product) == 3 and f"product_{form}" in kernels["conv"]
     for name in ("GRU", "GRU_reset", "LSTM", "RNN"):
-        assert kernels[name][:2] == ["product_of_codes", f"{name.lower()}_of_codes"]
+        assert kernels[name][:2] == [product, f"{name.lower()}_of_codes{ending}"]
+    assert f"2 with weights and activations of {form}" in programs["GRU"].listing()[0]
+
+
+def test_neighbouring_taps_of_bf16_are_one_row() -> None:
+    """They have no unit of their own, so a dense window is multiplied at once."""
+    nodes, k = [node("Conv", "x k", "y", pads=[2, 0])], floats("k", 48, 40, 3) / 8
+    pulsed = in_pulses(model(nodes, {"x": floats("x", 1, 40, 9)}, {"k": k}, stream={"x": 2}), 4)
+    sizes = {form: native(code_program(pulsed, form=form)).instructions[0].instruction for form in FORMS}
+    taps = {
+        form: [value for name, value in row.fields_by_name() if name in "TK"] for form, row in sizes.items()
+    }
+    assert taps == {"int8": [3, 40], "bf16": [1, 120]}
+    assert_lawful(pulsed, 21, "bf16")
 
 
 def native(program: Program) -> NativeProgram:
@@ -75,27 +96,33 @@ def native(program: Program) -> NativeProgram:
     return program
 
 
-def test_rows_in_the_bodies_of_scans_are_rounded_too() -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_in_the_bodies_of_scans_are_rounded_too(form: str) -> None:
     pulsed = in_pulses(recurrence(), 2)
-    assert [row.kernel for row in native(coded(pulsed)).instructions].count("product_of_codes") == 4
-    assert_lawful(pulsed, 9)
+    kernels = [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
+    assert sum(kernel.startswith("product_of_codes") for kernel in kernels) == 4
+    assert_lawful(pulsed, 9, form)
 
 
-def test_readers_that_take_no_codes_get_rounded_floats() -> None:
-    """A small GRU beside others reads its rows in another way."""
-    weights = {"w": floats("w", 1, 24, 64) / 8, "r": floats("r", 1, 24, 8), "b": floats("b", 1, 48)}
-    nodes = [
-        node("GRU", "x w r b", "y4 h", hidden_size=8, linear_before_reset=1),
-        node("Squeeze", "y4 one", "y"),
-    ]
-    proto = model(nodes, {"x": floats("x", 9, 1, 64)}, weights | {"one": np.array([1])}, stream={"x": 0})
+@pytest.mark.parametrize("form", FORMS)
+def test_readers_that_take_no_codes_get_rounded_floats(form: str) -> None:
+    """Small GRUs side by side read their rows in another way."""
+    weights, nodes = {"one": np.array([1])}, list[onnx.NodeProto]()
+    for i in "01":
+        weights |= {f"w{i}": floats(f"w{i}", 1, 24, 64) / 8, f"r{i}": floats("r", 1, 24, 8)}
+        nodes.append(node("GRU", f"x w{i} r{i}", f"four{i} h{i}", hidden_size=8, linear_before_reset=1))
+        nodes.append(node("Squeeze", f"four{i} one", f"y{i}"))
+    nodes.append(node("Concat", "y0 y1", "y", axis=2))
+    proto = model(nodes, {"x": floats("x", 9, 1, 64)}, weights, stream={"x": 0})
     pulsed = in_pulses(proto, 3)
-    assert_lawful(pulsed, 20)
+    assert "round_row" in [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
+    assert_lawful(pulsed, 20, form)
 
 
-def test_lanes_equal_streams() -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_lanes_equal_streams(form: str) -> None:
     for name in ("GRU", "conv"):
-        program = coded(in_pulses(stack(name), 2))
+        program = code_program(in_pulses(stack(name), 2), form=form)
         lanes, states = program.spawn_many(17), [program.spawn() for _ in range(17)]
         (port,) = program.inputs
         for number in range(3):
@@ -106,50 +133,64 @@ def test_lanes_equal_streams() -> None:
                     np.testing.assert_allclose(got[output][i], array, 1e-5, 1e-6)
 
 
-def test_a_file_has_the_activations() -> None:
-    program = native(coded(in_pulses(stack("LSTM"), 2)))
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_has_the_activations(form: str) -> None:
+    program = native(code_program(in_pulses(stack("LSTM"), 2), form=form))
     stored = Program.load(program.to_bytes())
-    assert stored.activations == program.activations == "int8" and stored.form == "int8"
+    assert stored.activations == program.activations == stored.form == form
     feeds = feeds_of(program.model, 21)
     for output, array in stream_whole(program, feeds).items():
         np.testing.assert_array_equal(stream_whole(stored, feeds)[output], array)
-    with pytest.raises(CompileError, match="weights of int8 and activations of int8; leave out activations"):
+    with pytest.raises(
+        CompileError, match=f"weights of {form} and activations of {form}; leave out activations"
+    ):
         pulse.load(program.to_bytes()).compile(activations="f32")
 
 
+@pytest.mark.parametrize(("form", "least_db"), [("int8", 30), ("bf16", 42)])
 @pytest.mark.parametrize("name", STACKS)
-def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str) -> None:
+def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, least_db: int) -> None:
     pulsed = in_pulses(stack(name), 2)
     weights, both = (
-        {error.output: error.snr_db for error in rounding_errors(pulsed, "int8", activations=each)}
-        for each in ("f32", "int8")
+        {error.output: error.snr_db for error in rounding_errors(pulsed, form, activations=each)}
+        for each in ("f32", form)
     )
     for output, snr_db in both.items():
-        assert 30 < snr_db < weights[output] + 1
+        assert least_db < snr_db < weights[output] + 1
 
 
 def test_impossible_choices_are_refused() -> None:
     pulsed = in_pulses(stack("matmul"), 2)
-    with pytest.raises(CompileError, match="no activations of 'int4'; choose f32 or int8"):
+    with pytest.raises(CompileError, match="no activations of 'int4'; choose f32, bf16 or int8"):
         pulsed.compile(weights="int8", activations="int4")
-    for weights in ("f32", "bf16"):
-        with pytest.raises(
-            CompileError, match=f'activations="int8" needs weights="int8", got weights of {weights}'
-        ):
-            pulsed.compile(weights=weights, activations="int8")
+    for weights, form in itertools.permutations(("f32", "bf16", "int8"), 2):
+        if form != "f32":
+            needs = f'activations="{form}" needs weights="{form}", got weights of {weights}'
+            with pytest.raises(CompileError, match=needs):
+                pulsed.compile(weights=weights, activations=form)
     proto = model([node("Relu", "x", "y")], {"x": floats("x", 1, 4, 9)}, {}, stream={"x": 2})
-    with pytest.raises(CompileError, match="no product of the model takes rows of int8"):
-        in_pulses(proto, 2).compile(weights="int8", activations="int8")
+    for form in FORMS:
+        with pytest.raises(CompileError, match=f"no product of the model takes rows of {form}"):
+            in_pulses(proto, 2).compile(weights=form, activations=form)
 
 
-def test_a_view_on_another_backend_rounds_the_same_rows() -> None:
+def test_weights_that_f16_holds_keep_their_activations() -> None:
+    """They stay f16, without loss, when bf16 is asked for."""
+    w = floats("w", 64, 48).astype(np.float16).astype(np.float32)
+    proto = model([node("MatMul", "x w", "y")], {"x": floats("x", 9, 64)}, {"w": w}, stream={"x": 0})
+    with pytest.raises(CompileError, match="whose weights f16 does not hold exactly; leave activations out"):
+        in_pulses(proto, 2).compile(weights="bf16", activations="bf16")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_view_on_another_backend_rounds_the_same_rows(form: str) -> None:
     pulsed = in_pulses(stack("matmul"), 2)
     feeds = feeds_of(pulsed, 21)
-    whole = stream_whole(coded(pulsed), feeds)
+    whole = stream_whole(code_program(pulsed, form=form), feeds)
     last = [node.id for node in pulsed.graph.nodes if node.op.name == "MatMul"][-1]
     pulsed.graph.views["last"] = View({last}, "numpy")
-    mixed = coded(pulsed)
-    assert mixed.backend == "numba + numpy" and mixed.activations == "int8"
+    mixed = code_program(pulsed, form=form)
+    assert mixed.backend == "numba + numpy" and mixed.activations == form
     for output, array in stream_whole(mixed, feeds).items():
         np.testing.assert_allclose(array, whole[output], 1e-5, 1e-6)
 
@@ -161,7 +202,9 @@ def test_codes_of_the_author_keep_their_activations() -> None:
     weights = {"codes": codes, "w": floats("w", 32, 64) / 8}
     nodes = [node("MatMul", "x codes", "a"), node("MatMul", "a w", "y")]
     proto = model(nodes, {"x": floats("x", 9, 64)}, weights, stream={"x": 0})
-    rounded = [each.op for each in native(coded(in_pulses(proto, 2))).nodes if isinstance(each.op, RoundRows)]
+    rounded = [
+        each.op for each in native(code_program(in_pulses(proto, 2))).nodes if isinstance(each.op, RoundRows)
+    ]
     assert len(rounded) == 1
 
 
@@ -176,3 +219,12 @@ def test_rows_are_rounded_as_documented() -> None:
     assert not y[3].any() and np.isnan(y[4]).all()
     grouped = RoundRows(1, 3).eval([x], {})[0]
     np.testing.assert_array_equal(grouped[:, 16:32], round_rows(np.ascontiguousarray(x[:, 16:32])))
+
+
+def test_bf16_rounds_each_element_to_the_nearest() -> None:
+    x = np.array([[1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, np.inf, -np.inf, np.nan]])
+    wanted = [[1, 1 + 2**-6, 1 + 2**-7, np.inf, -np.inf, np.nan]]
+    for dtype in (np.float32, np.float64):
+        (y,) = RoundRows(1, 1, "bf16").eval([x.astype(dtype)], {})
+        assert y.dtype == dtype
+        np.testing.assert_array_equal(y, wanted)

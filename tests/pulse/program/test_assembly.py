@@ -11,10 +11,11 @@ import pytest
 from numba.core import types
 
 from pulse.errors import CompileError
-from pulse.jit.native_code import optimise
+from pulse.jit.codegen.native_code import optimise
 from pulse.jit.processor import has_features
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
+from pulse.program.kernels.matmul_codes import product_of_codes
 from pulse.program.machine import machine
 from tests.pulse.jit.assembly import (
     ARM,
@@ -53,12 +54,12 @@ PLAIN_LOOPS = {
 MOVES = {"copy": "moves only", "gather": "moves only"}
 
 
-def shown(names: Any) -> Any:
+def kernels_to_show(names: Any) -> Any:
     """The main kernels by default, the others in the slow run."""
     return [pytest.param(name, marks=() if name in MAIN else pytest.mark.slow) for name in names]
 
 
-@pytest.mark.parametrize("name", shown(OURS))
+@pytest.mark.parametrize("name", kernels_to_show(OURS))
 def test_kernels_call_nothing_and_never_fail(name: str) -> None:
     """No allocator, no interpreter, no exception: what is not called cannot be waited for."""
     check_calls(module(name))
@@ -96,7 +97,7 @@ def test_the_check_finds() -> None:
         check_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), known=set())
 
 
-@pytest.mark.parametrize("name", shown(OURS))
+@pytest.mark.parametrize("name", kernels_to_show(OURS))
 def test_loops_use_whole_registers(name: str) -> None:
     """At least one innermost loop computes, or moves, in registers of the full width of this processor."""
     this = host()
@@ -146,6 +147,9 @@ def test_small_weights_are_not_widened_one_by_one(name: str) -> None:
     if has_features("avx512vnni", "avx512vbmi"):
         codes = loops(host().assembly(llvm_code(KERNELS[name].forms["int8"])))
         assert max(sum("vpdpbusd" in line for line in body) for body in codes) >= 8
+    if name == "product" and has_features("avx512bf16"):
+        halves = loops(host().assembly(llvm_code(product_of_codes.forms["bf16"])))
+        assert max(sum("vdpbf16ps" in line for line in body) for body in halves) >= 8
 
 
 def test_a_loop_is_a_jump_back() -> None:

@@ -9,7 +9,7 @@ from pulse.program.dft_basis import find_dft_basis, tables
 from pulse.program.kernels.spectral import fourier
 from pulse.program.lower.matmul_product import neighbours_from
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.program.dft_matrices import arranged
+from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.rows import At, run_both
 
 LENGTHS = [64, 96, 100, 160, 320, 400, 512]
@@ -21,7 +21,7 @@ LENGTHS = [64, 96, 100, 160, 320, 400, 512]
 @pytest.mark.parametrize("order", ["turns", "blocks"])
 def test_transforms_are_recognised(length: int, inverse: bool, parts: int, order: str) -> None:
     bins = length // 2 + 1 if parts == 1 else length
-    matrix = arranged(dft_matrix(length, parts, length, bins, inverse), order, order)
+    matrix = arrange_parts(dft_matrix(length, parts, length, bins, inverse), order, order)
     found = find_dft_basis(matrix)
     assert found is not None and found.length == length
     assert (found.points.im is None) == (parts == 1)
@@ -29,11 +29,11 @@ def test_transforms_are_recognised(length: int, inverse: bool, parts: int, order
 
 def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
     window = np.hanning(400)[:, None, None, None]
-    matrix = arranged(dft_matrix(400, 1, 512, 257, False) * window, "turns", "blocks")
+    matrix = arrange_parts(dft_matrix(400, 1, 512, 257, False) * window, "turns", "blocks")
     found = find_dft_basis(matrix)
     assert found is not None and found.length == 512 and found.points.count == 400
     weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
-    matrix = arranged((dft_matrix(257, 2, 512, 512, True) * weight)[..., :1], "turns", "turns")
+    matrix = arrange_parts((dft_matrix(257, 2, 512, 512, True) * weight)[..., :1], "turns", "turns")
     found = find_dft_basis(matrix)
     assert found is not None and found.bins.im is None and found.points.count == 257
 
@@ -46,7 +46,7 @@ def test_windows_after_an_inverse_are_recognised(order: str, zeros: int) -> None
     window[zeros:] = np.hanning(512 - zeros + 2)[1:-1]
     weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
     parts = (dft_matrix(257, 2, 512, 512, True) * weight)[..., :1] * window[:, None]
-    matrix = arranged(parts, order, "turns")
+    matrix = arrange_parts(parts, order, "turns")
     found = find_dft_basis(matrix)
     assert found is not None and found.length == 512 and found.bins.im is None
     np.testing.assert_allclose(found.matrix(), matrix, atol=1e-8)
@@ -64,7 +64,7 @@ def test_transforms_without_their_first_points_are_recognised(
     """What a window that begins with zeros leaves of them."""
     window = np.hamming(size)[:, None, None, None]
     part = dft_matrix(512, 1, 512, 257 if onesided else 512, False)[first : first + size] * window
-    matrix = arranged(part, "turns", order)
+    matrix = arrange_parts(part, "turns", order)
     found = find_dft_basis(matrix)
     assert found is not None and found.length == 512 and found.points.count == first + size
     assert not found.points.factors[:, :first].any() and found.points.re.max() == size - 1
@@ -79,7 +79,9 @@ def test_transforms_without_their_first_points_are_recognised(
 @pytest.mark.parametrize("length", [400, 512])
 def test_real_bins_have_no_imaginary_part(length: int) -> None:
     """Exactly none: neither at frequency 0 nor at half of the rate."""
-    found = find_dft_basis(arranged(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks"))
+    found = find_dft_basis(
+        arrange_parts(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks")
+    )
     assert found is not None
     assert (
         found.bins.factors[1, 0] == 0 and found.bins.factors[1, -1] == 0 and found.bins.factors[1, 1:-1].all()
@@ -87,7 +89,7 @@ def test_real_bins_have_no_imaginary_part(length: int) -> None:
 
 
 def test_other_matrices_are_not() -> None:
-    transform = arranged(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
+    transform = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
     bent = transform.copy()
     bent[3, 7] += 1e-4
     scaled = transform.copy()
@@ -101,7 +103,7 @@ def test_other_matrices_are_not() -> None:
     ):
         assert find_dft_basis(other) is None
     assert (
-        find_dft_basis(arranged(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None
+        find_dft_basis(arrange_parts(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None
     )  # a prime: nothing gained
 
 
@@ -111,7 +113,7 @@ def test_other_matrices_are_not() -> None:
 )
 def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool) -> None:
     bins = length // 2 + 1 if one_sided else length
-    matrix = arranged(dft_matrix(length, parts, length, bins, False), "turns", "turns")
+    matrix = arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns")
     found = find_dft_basis(matrix)
     assert found is not None
     rows, gap = 3, 5
@@ -141,7 +143,7 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])
 def test_a_convolution_with_a_windowed_basis_streams_as_a_transform(order: str) -> None:
-    matrix = arranged(
+    matrix = arrange_parts(
         dft_matrix(256, 1, 256, 129, False) * np.hanning(257)[:256, None, None, None], "turns", order
     )
     kernel = np.ascontiguousarray(matrix.T[:, None, :])
@@ -159,7 +161,7 @@ def test_a_loud_row_or_column_hides_no_others() -> None:
     column = rng.standard_normal((size, size + 2)).astype(np.float32)
     column[:, 0], column[:, size // 2 + 1] = 1e7, 0
     assert find_dft_basis(column) is None
-    transform = arranged(dft_matrix(size, 1, size, size // 2 + 1, False), "turns", "blocks")
+    transform = arrange_parts(dft_matrix(size, 1, size, size // 2 + 1, False), "turns", "blocks")
     for factor in (1e-7, 1e7):
         row = transform.copy()
         row[3] *= np.float32(factor)

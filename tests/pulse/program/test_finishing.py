@@ -42,7 +42,7 @@ UNARY: dict[str, dict[str, Any]] = {
 }
 
 
-def built(
+def build_model(
     nodes: list[onnx.NodeProto], x: Array | None = None, axis: int = 2, outputs: str = "y"
 ) -> onnx.ModelProto:
     fed = floats("x", 1, 5, FRAMES) if x is None else x
@@ -61,17 +61,17 @@ def kernels(proto: onnx.ModelProto) -> list[str]:
 
 @pytest.mark.parametrize("op", UNARY)
 @pytest.mark.parametrize("kernel", ["k", "kd", "kg"])
-def test_activations(op: str, kernel: str) -> None:
+def test_activations_join_the_product(op: str, kernel: str) -> None:
     group = 5 if kernel != "k" else 1
     conv = node("Conv", f"x {kernel}", "c", pads=[2, 0], group=group)
-    assert "chain" not in kernels(built([conv, node(op, "c", **UNARY[op])]))
+    assert "chain" not in kernels(build_model([conv, node(op, "c", **UNARY[op])]))
 
 
 @pytest.mark.parametrize("kernel", ["k", "kd"])
 @pytest.mark.parametrize("product", ["c s", "s c"])
 def test_a_tensor_times_its_sigmoid(kernel: str, product: str) -> None:
     conv = node("Conv", f"x {kernel}", "c", pads=[2, 0], group=1 if kernel == "k" else 5)
-    assert "chain" not in kernels(built([conv, node("Sigmoid", "c", "s"), node("Mul", product)]))
+    assert "chain" not in kernels(build_model([conv, node("Sigmoid", "c", "s"), node("Mul", product)]))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_tensor_times_its_sigmoid(kernel: str, product: str) -> None:
     ids=["square", "the sigmoid again", "the tensor again"],
 )
 def test_other_products_of_a_sigmoid_stay_separate(after: list[onnx.NodeProto], chains: int) -> None:
-    assert kernels(built([CONV, node("Sigmoid", "c", "s"), *after])).count("chain") == chains
+    assert kernels(build_model([CONV, node("Sigmoid", "c", "s"), *after])).count("chain") == chains
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4])
@@ -97,7 +97,7 @@ def test_transposed_convolutions(stride: int) -> None:
         node("Tanh", "sum"),
     ]
     before = node("ConvTranspose", "x tb", "before", strides=[stride], pads=[0, 4 - stride])
-    found = kernels(built([before, *nodes]))
+    found = kernels(build_model([before, *nodes]))
     assert "chain" not in found and found.count("product") == 2
 
 
@@ -105,7 +105,7 @@ def test_transposed_convolutions(stride: int) -> None:
 def test_a_batch_of_transposed_convolutions(frames: int) -> None:
     """All phases of all of them in one product."""
     nodes = [node("ConvTranspose", "x t", "c", strides=[2], pads=[0, 2]), node("Relu", "c")]
-    proto = built(nodes, floats("x", 3, 5, FRAMES))
+    proto = build_model(nodes, floats("x", 3, 5, FRAMES))
     report = pulse.verify(proto, pulse=frames, lengths=(1, 6, 11))
     assert report.equal, report
     assert kernels(proto).count("product") == 1
@@ -113,7 +113,7 @@ def test_a_batch_of_transposed_convolutions(frames: int) -> None:
 
 def test_a_transposed_convolution_of_each_channel() -> None:
     made = node("ConvTranspose", "x td", "c", pads=[0, 2], group=5)
-    assert kernels(built([made, node("Relu", "c")])).count("depthwise") == 1
+    assert kernels(build_model([made, node("Relu", "c")])).count("depthwise") == 1
 
 
 @pytest.mark.parametrize("exponent", [2.0, 0.5, 1.7, 0.1])
@@ -132,7 +132,7 @@ def test_slopes_biases_and_several_steps() -> None:
         node("Sigmoid", "sum"),
     ]
     before = node("Conv", "x kb", "before", pads=[2, 0])
-    assert "chain" not in kernels(built([before, *nodes]))
+    assert "chain" not in kernels(build_model([before, *nodes]))
 
 
 def test_a_matrix_product_with_bias_and_residual() -> None:
@@ -144,7 +144,7 @@ def test_a_matrix_product_with_bias_and_residual() -> None:
         node("Relu", "biased", "r"),
         node("Add", "r h"),
     ]
-    assert "chain" not in kernels(built(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+    assert "chain" not in kernels(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
 
 
 def test_a_bias_after_the_sum_of_two_products() -> None:
@@ -156,7 +156,7 @@ def test_a_bias_after_the_sum_of_two_products() -> None:
         node("Add", "sum row", "biased"),
         node("Sigmoid", "biased"),
     ]
-    found = kernels(built(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+    found = kernels(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
     assert found.count("product") == 2
     assert "chain" not in found
 
@@ -169,13 +169,13 @@ def test_a_bias_after_a_function_is_not_moved_before_it() -> None:
         node("Add", "first r", "sum"),
         node("Add", "sum row"),
     ]
-    assert "chain" in kernels(built(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+    assert "chain" in kernels(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
 
 
 @pytest.mark.parametrize(
     ("left", "right"), [("Tanh", "Sigmoid"), ("Sigmoid", "Tanh"), (None, "Sigmoid"), ("Sigmoid", None)]
 )
-def test_gates(left: str | None, right: str | None) -> None:
+def test_gates_join_the_convolution(left: str | None, right: str | None) -> None:
     nodes = [
         node("Conv", "x k2", "both", pads=[2, 0]),
         node("Slice", "both zero half axis", "a"),
@@ -184,7 +184,7 @@ def test_gates(left: str | None, right: str | None) -> None:
         *([node(right, "b", "g")] if right else []),
         node("Mul", f"{'f' if left else 'a'} {'g' if right else 'b'}"),
     ]
-    found = kernels(built(nodes))
+    found = kernels(build_model(nodes))
     assert "chain" not in found and found.count("product") == 1
 
 
@@ -205,9 +205,9 @@ def test_gates(left: str | None, right: str | None) -> None:
 )
 def test_steps_that_do_not_fit_stay_outside(nodes: list[onnx.NodeProto]) -> None:
     ordered = sorted(nodes, key=lambda each: each.output[0] == "y")
-    assert kernels(built(ordered))
+    assert kernels(build_model(ordered))
 
 
 def test_a_wire_that_is_asked_for_is_there() -> None:
-    proto = built([CONV, node("Relu", "c", "r"), node("Tanh", "r")], outputs="y c r")
+    proto = build_model([CONV, node("Relu", "c", "r"), node("Tanh", "r")], outputs="y c r")
     assert kernels(proto).count("product") == 1

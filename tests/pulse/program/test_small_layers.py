@@ -52,7 +52,7 @@ def test_both_directions_within_a_frame(hidden: int, kernel: str) -> None:
         assert kernels(proto, frames) == [kernel]
 
 
-def grouped(hidden: int, directions: int, stream: int, more: str = "") -> onnx.ModelProto:
+def grouped_layers(hidden: int, directions: int, stream: int, more: str = "") -> onnx.ModelProto:
     """Two layers on the halves of the features, joined, and the same again behind it."""
     given: dict[str, Array] = {"axis": np.array([2]), "middle": np.array([hidden]), "zero": np.array([0])}
     given |= {"end": np.array([2 * hidden]), "first": np.array([1])}
@@ -75,19 +75,19 @@ def grouped(hidden: int, directions: int, stream: int, more: str = "") -> onnx.M
 @pytest.mark.parametrize(("hidden", "kernel"), [(4, "gru_fours"), (7, "gru_eights")])
 def test_groups_within_a_frame(hidden: int, kernel: str) -> None:
     """The second pair waits for the first; both directions of both groups share a vector where they fit."""
-    assert kernels(grouped(hidden, 2, 1), 2) == [kernel] * (2 if hidden == 4 else 4)
+    assert kernels(grouped_layers(hidden, 2, 1), 2) == [kernel] * (2 if hidden == 4 else 4)
 
 
 @pytest.mark.parametrize("hidden", [3, 8])
 @pytest.mark.parametrize("frames", [1, 3])
 def test_groups_over_the_stream(hidden: int, frames: int) -> None:
-    assert kernels(grouped(hidden, 1, 0), frames) == ["gru_fours" if hidden == 3 else "gru_eights"] * 2
+    assert kernels(grouped_layers(hidden, 1, 0), frames) == ["gru_fours" if hidden == 3 else "gru_eights"] * 2
 
 
 def test_layers_that_do_not_fit_stay_separate() -> None:
     """Layers of other sizes, of more units, of one direction only, and those whose outputs are the model's."""
     for hidden, kernel in ((9, ["gru"] * 4), (4, ["gru_fours"] * 2)):
-        assert kernels(grouped(hidden, 1, 0), 1) == kernel
+        assert kernels(grouped_layers(hidden, 1, 0), 1) == kernel
     alone = model(
         [gru("a", "x", "y", 4)], {"x": floats("x", FRAMES, 2, 3)}, weights("a", 1, 4, 3), stream={"x": 0}
     )

@@ -14,9 +14,10 @@ from pulse.facts import Array
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.program import Program
-from pulse.program.weights import SMALLEST_BYTES, as_halves, from_bf16, store, to_bf16
+from pulse.program.weights import SMALLEST_BYTES, as_halves, store
 from pulse.program.whole import run_whole
 from pulse.proof.signals import feeds_of
+from pulse.support.bf16 import from_bf16, to_bf16
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.static_models import run_as_python
@@ -105,12 +106,12 @@ def test_int8_refuses_values_beyond_its_range() -> None:
         pulse.stream(proto, weights="int4")
 
 
-def streamed(program: Program, length: int) -> dict[str, Array]:
+def stream_outputs(program: Program, length: int) -> dict[str, Array]:
     feeds = feeds_of(program.model, length, seed=length)
     return run_whole(program.spawn(), feeds, np.nan)[0]
 
 
-def rounded(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
+def round_weights(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
     """The model with its large weights rounded, by what this file knows of it."""
     summed = {"k3": (0, 2), "k4": (0, 2), "w1": (0,), "w": (2,), "r": (2,)}
     changed = onnx.ModelProto()
@@ -129,7 +130,7 @@ def rounded(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
 @pytest.mark.parametrize("name", STACKS)
 def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str) -> None:
     proto = stack(name)
-    offline = pulse.load(rounded(proto, form)).analyse()
+    offline = pulse.load(round_weights(proto, form)).analyse()
     for frames in (2, 10):
         for backend in ("numba", "numpy"):
             program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
@@ -139,7 +140,7 @@ def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str
                 Expected(offline, feeds).require(results, (length, backend))
 
 
-def halved(proto: onnx.ModelProto) -> onnx.ModelProto:
+def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model as a file has it whose weights are f16."""
     changed = onnx.ModelProto()
     changed.CopyFrom(proto)
@@ -153,7 +154,7 @@ def halved(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("name", STACKS)
 def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
-    proto = halved(stack(name))
+    proto = half_weights(stack(name))
     offline = pulse.load(proto).analyse()
     program, full = pulse.stream(proto, pulse=4), pulse.stream(stack(name), pulse=4)
     assert isinstance(program, NativeProgram) and isinstance(full, NativeProgram)
@@ -231,7 +232,7 @@ def test_weights_in_the_bodies_of_scans_have_the_form_too(form: str, frames: int
     assert f"; {2 * frames} with weights of {form}" in program.listing()[0]
     reference = pulse.stream(proto, pulse=frames, weights=form, backend="numpy")
     got, wanted, full = (
-        streamed(each, 5)["y"] for each in (program, reference, pulse.stream(proto, pulse=frames))
+        stream_outputs(each, 5)["y"] for each in (program, reference, pulse.stream(proto, pulse=frames))
     )
     np.testing.assert_allclose(got, wanted, 1e-4, 1e-5)
     assert np.abs(got - full).max() > 1e-3, "rounded weights change what it gives"
@@ -248,8 +249,8 @@ def test_transforms_stay_f32() -> None:
     kernels = [row.kernel for row in program.instructions]
     assert "fourier" in kernels and "product_int8" in kernels and "product" not in kernels
     reference = pulse.stream(proto, pulse=1, weights="int8", backend="numpy")
-    for output, array in streamed(reference, 5).items():
-        np.testing.assert_allclose(streamed(program, 5)[output], array, 1e-4, 1e-3)
+    for output, array in stream_outputs(reference, 5).items():
+        np.testing.assert_allclose(stream_outputs(program, 5)[output], array, 1e-4, 1e-3)
 
 
 def test_f32_has_no_error_and_small_weights_stay() -> None:

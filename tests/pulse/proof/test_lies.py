@@ -72,7 +72,7 @@ class Echo(Op):
         return Pointwise((2,))
 
 
-def drifting(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+def drift(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     """Right for 2,000 frames."""
     frames = first + np.arange(x.shape[2])
     return np.where(frames > 2000, y + np.float32(0.01), y)
@@ -89,7 +89,7 @@ def sevenths(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Arra
     return y + np.float32(0.01) if clock.pulse % 7 == 6 else y
 
 
-def limited(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+def limit(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     """Wrong where the input is large."""
     return 2 * np.clip(x, -6, 6)
 
@@ -104,7 +104,7 @@ def stale(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     return np.where(x == 0, np.float32(1e-3), y)
 
 
-LIES = {f.__name__: f for f in (drifting, sevens, sevenths, limited, dead, stale)}
+LIES = {f.__name__: f for f in (drift, sevens, sevenths, limit, dead, stale)}
 
 
 def honest(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:

@@ -22,7 +22,7 @@ from tests.pulse.chunks import models as chunk_models
 from tests.pulse.models import Sketch
 
 
-def filtered(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:
+def filter_model(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:
     """A causal filter."""
     s = Sketch(x=f"1,{channels},T")
     return pulsify(s.model(s.conv(s.pad(s["x"], (taps - 1, 0)), taps)), pulse=pulse_frames)
@@ -30,7 +30,7 @@ def filtered(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:
 
 def test_short_lengths() -> None:
     """Shorter than a pulse, whole pulses, next to them, no multiple, long; eight in a row."""
-    lengths = short_lengths(filtered(3, 6))
+    lengths = short_lengths(filter_model(3, 6))
     assert lengths == sorted(set(lengths)) and lengths[0] == 1
     assert {1, 3, 5, 6, 7, 12, 21, 49} <= set(lengths)
     assert {length % 7 for length in range(12, 20)} == set(range(7)) and set(range(12, 20)) <= set(lengths)
@@ -43,7 +43,7 @@ def test_short_lengths() -> None:
 @pytest.mark.parametrize(("taps", "frames"), [(3, 1), (3, 160), (5000, 1), (5000, 160), (100, 4096)])
 def test_long_streams_fill_the_memory_of_an_output_twice(taps: int, frames: int) -> None:
     """And have some thousand frames, or some pulses, in any case; no whole number of pulses."""
-    model = filtered(taps, frames)
+    model = filter_model(taps, frames)
     trials = plan_trials(model)
     assert receptive_frames(model) == trials.seen == taps
     assert trials.longest >= trials.wanted >= max(2 * taps, 4096, 8 * frames)
@@ -95,23 +95,23 @@ def test_a_stream_of_limited_length_gets_every_signal() -> None:
 
 def test_one_length_gets_every_signal() -> None:
     """So that outputs of the same length can be compared; every long stream too, with ``long``."""
-    trials = plan_trials(filtered(3, 4)).trials
+    trials = plan_trials(filter_model(3, 4)).trials
     lengths = Counter(trial.length for trial in trials if trial.signal != "noise" and not trial.long)
     assert list(lengths.values()) == [len(PURE) - 1]
-    more = plan_trials(filtered(3, 4), long=True).trials
+    more = plan_trials(filter_model(3, 4), long=True).trials
     assert {trial.signal for trial in more if trial.long} == {*PURE, "mixed"}
 
 
 def test_lengths_of_the_user() -> None:
     """Nothing else is tried; noise and a mixture, and every signal with ``long``."""
-    trials = plan_trials(filtered(3, 4), [5, 9]).trials
+    trials = plan_trials(filter_model(3, 4), [5, 9]).trials
     assert [(trial.length, trial.signal) for trial in trials] == [
         (5, "noise"),
         (5, "mixed"),
         (9, "noise"),
         (9, "mixed"),
     ]
-    assert len(plan_trials(filtered(3, 4), [5], long=True).trials) == len(PURE) + 1
+    assert len(plan_trials(filter_model(3, 4), [5], long=True).trials) == len(PURE) + 1
 
 
 def heavy() -> PulsedModel:
@@ -132,7 +132,7 @@ def test_long_trials_are_offered() -> None:
     assert trials.longest < trials.wanted == more.longest
     assert trials.left_out > 0 == more.left_out
     assert sum(effort.seconds(trial.length) for trial in trials.trials) < 1.1 * TOTAL_S
-    report = pulse.verify(filtered(3, 4), lengths=[3], backend="numpy")
+    report = pulse.verify(filter_model(3, 4), lengths=[3], backend="numpy")
     assert "tries them" not in dict(report.pairs())["long enough"]
     wanting = replace(report, trials=replace(report.trials, wanted=10_000, left_out=7))
     told = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
@@ -141,7 +141,7 @@ def test_long_trials_are_offered() -> None:
 
 def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
     """It runs pulse by pulse, so its long streams are shorter than those of the model that it was written from."""
-    model = filtered(3, 4, channels=8)
+    model = filter_model(3, 4, channels=8)
     read = pulse.load(to_onnx(model)).pulsify()
     effort = Effort(read)
     assert effort.seconds(4096) == pytest.approx(1024 * effort.seconds(4))
@@ -162,6 +162,6 @@ def test_lengths_that_suit_the_model() -> None:
 
 def test_models_of_chunks() -> None:
     """They have states; the work is counted by the chunk."""
-    model = pulse.stream(chunk_models.cached()).model
+    model = pulse.stream(chunk_models.cache_of_sound()).model
     trials = plan_trials(model)
     assert trials.seen is None and trials.longest > 1000

@@ -24,7 +24,7 @@ from tests.pulse.onnx.reference import reference
 LENGTHS = (1, 2, 5, 13, 31)
 
 
-def loaded(proto: ModelProto) -> TypedModel:
+def load_lean(proto: ModelProto) -> TypedModel:
     return pulse.load(proto).analyse().declutter()
 
 
@@ -45,7 +45,7 @@ def check(
     max_context: int | None = None,
 ) -> PulsedModel:
     """Stream every length by every pulse on both backends; gives the model of the last pulse."""
-    typed = loaded(proto)
+    typed = load_lean(proto)
     models = [typed.pulsify(pulse=n, max_context=max_context) for n in pulses]
     programs = [compile_model(model, backend) for model in models for backend in BACKENDS]
     for length in lengths:
@@ -70,7 +70,7 @@ def cut_to_frames(g: Graph, table: str, axes: Sequence[int]) -> str:
 
 def band_of(proto: ModelProto, max_context: int | None = None) -> BandedAttention:
     """The only attention of a model."""
-    typed = loaded(proto)
+    typed = load_lean(proto)
     graph = band_attention(typed, typed.find_symbol(None), max_context).model.graph
     (op,) = (node.op for node in graph.nodes if isinstance(node.op, BandedAttention))
     return op
@@ -81,7 +81,7 @@ def example(mask: Mask, clean: bool = False) -> tuple[ModelProto, Feeds]:
     return self_attention(mask, clean).model(feeds), feeds
 
 
-def subsampled(mask: Mask) -> tuple[ModelProto, Feeds]:
+def subsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
     """Two frames become one before the attention."""
     g = Graph(frames_axis=2)
     w = g.constant(floats("w", WIDTH, WIDTH, 2) / 4)
@@ -93,7 +93,7 @@ def subsampled(mask: Mask) -> tuple[ModelProto, Feeds]:
     return g.model(feeds), feeds
 
 
-def upsampled(mask: Mask) -> tuple[ModelProto, Feeds]:
+def upsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
     """One frame becomes two before the attention."""
     g = Graph()
     wide = g.add("MatMul", "x", g.weights(WIDTH, 2 * WIDTH))

@@ -15,10 +15,10 @@ from tests.pulse.cases.attention import (
     WIDTH,
     Graph,
     Mask,
-    added,
+    add_mask,
     block,
     chunks,
-    convolved,
+    convolved_keys,
     flat_heads,
     heads,
     onnx_attention,
@@ -27,7 +27,14 @@ from tests.pulse.cases.attention import (
     window,
 )
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import band_of, check, cut_to_frames, example, loaded, subsampled
+from tests.pulse.pulsify.attention_checks import (
+    band_of,
+    check,
+    cut_to_frames,
+    example,
+    load_lean,
+    subsampled_attention,
+)
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -88,8 +95,8 @@ def test_frames_that_see_nothing_are_nan() -> None:
 
 def test_a_finite_mask_over_a_whole_row_is_refused() -> None:
     """Offline such a frame sees every frame of the stream."""
-    with pytest.raises(PulsifyError, match="sees all, where masked scores are finite; mask with -inf"):
-        loaded(example(window(3, -1, -1e9))[0]).pulsify()
+    with pytest.raises(PulsifyError, match="read all frames; mask with -inf"):
+        load_lean(example(window(3, -1, -1e9))[0]).pulsify()
 
 
 def test_heads_as_a_batch() -> None:
@@ -105,7 +112,7 @@ def test_heads_as_a_batch() -> None:
 def test_queries_keys_and_values_at_different_places(back: int, ahead: int, delay: int) -> None:
     """Keys have a prefix of two, values are two late; time is the last axis."""
     feeds = {"x": floats("x", 1, WIDTH, 9)}
-    proto = convolved(window(back, ahead)).model(feeds)
+    proto = convolved_keys(window(back, ahead)).model(feeds)
     model = check(proto, feeds, 2, lengths=(1, 6, 12, 29))
     assert model.outputs[0].delay == delay
 
@@ -135,7 +142,7 @@ def test_a_block_of_layers() -> None:
 
 def test_half_the_rate() -> None:
     """The band counts the frames of the attention."""
-    model = check(*subsampled(window(3, 2)), 2, pulses=(2, 6), lengths=(2, 3, 9, 24))
+    model = check(*subsampled_attention(window(3, 2)), 2, pulses=(2, 6), lengths=(2, 3, 9, 24))
     assert (model.outputs[0].rate, model.outputs[0].delay) == (0.5, 2)
 
 
@@ -159,7 +166,7 @@ def test_the_attention_node(flat: bool) -> None:
     proto = onnx_attention(flat=flat, is_causal=1, **given).model(feeds, 23)
     check(proto, feeds, axis, max_context=31)
     g = Graph(frames_axis=axis)
-    mask = g.between(g.behind(), -1, 4)
+    mask = g.is_between(g.behind(), -1, 4)
     g.add("Attention", "x", "k", "v", mask, name="y", **given)
     assert check(g.model(feeds, 23), feeds, axis).outputs[0].delay == 1
 
@@ -168,7 +175,7 @@ def test_queries_that_share_keys() -> None:
     """Two heads of queries for each head of keys and values."""
     feeds = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
     g = Graph(frames_axis=2)
-    g.add("Attention", "x", "k", "v", g.between(g.behind(), 0, 4), name="y")
+    g.add("Attention", "x", "k", "v", g.is_between(g.behind(), 0, 4), name="y")
     check(g.model(feeds, 23), feeds, 2)
 
 
@@ -200,7 +207,7 @@ def test_rotary_positions() -> None:
     angles = g.add("Mul", g.add("Cast", steps, to=1), g.constant([[1.0, 0.25, 0.1, 0.01]]))
     sine, cosine = g.add("Sin", angles), g.add("Cos", angles)
 
-    def turned(x: str) -> str:
+    def turn(x: str) -> str:
         low, high = (
             g.add("Slice", x, g.integers(first), g.integers(first + 4), g.integers(2), g.integers(1))
             for first in (0, 4)
@@ -209,7 +216,7 @@ def test_rotary_positions() -> None:
         imaginary = g.add("Add", g.add("Mul", low, sine), g.add("Mul", high, cosine))
         return g.add("Concat", real, imaginary, axis=2)
 
-    g.add("Identity", heads(g, turned(g.linear("x")), turned(g.linear("x")), "x", window(5, 2)), name="y")
+    g.add("Identity", heads(g, turn(g.linear("x")), turn(g.linear("x")), "x", window(5, 2)), name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
     assert check(g.model(feeds), feeds, 1).outputs[0].delay == 2
 
@@ -264,7 +271,7 @@ def test_relative_positions_that_are_shifted(mask: Mask, delay: int) -> None:
 def test_another_shift_is_refused() -> None:
     """One column too far: a score of another distance."""
     with pytest.raises(PulsifyError):
-        loaded(relative(window(5, 0), 1)[0]).pulsify()
+        load_lean(relative(window(5, 0), 1)[0]).pulsify()
 
 
 @pytest.mark.parametrize("low", [-np.inf, -1e4])
@@ -272,7 +279,7 @@ def test_weights_that_are_masked_again(low: float) -> None:
     """By the condition that masked the scores, which changes nothing where a frame sees any other."""
     g = Graph()
     scores = g.add("MatMul", "x", g.add("Transpose", g.linear("x"), perm=[0, 2, 1]))
-    hidden = g.add("Not", g.between(g.behind(), 0, 4))
+    hidden = g.add("Not", g.is_between(g.behind(), 0, 4))
     weights = g.add("Softmax", g.add("Where", hidden, g.constant(low), scores), axis=2)
     again = g.add("Where", hidden, g.constant(0.0), weights)
     g.add("MatMul", again, "x", name="y")
@@ -285,10 +292,10 @@ def test_weights_that_are_masked_otherwise_are_refused() -> None:
     g = Graph()
     scores = g.add("MatMul", "x", g.add("Transpose", g.linear("x"), perm=[0, 2, 1]))
     weights = g.add("Softmax", window(4, 0)(g, scores), axis=2)
-    again = g.add("Where", g.between(g.behind(), 2, 4), g.constant(0.0), weights)
+    again = g.add("Where", g.is_between(g.behind(), 2, 4), g.constant(0.0), weights)
     g.add("MatMul", again, "x", name="y")
     with pytest.raises(PulsifyError):
-        loaded(g.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
+        load_lean(g.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
 
 
 def test_scores_with_positions_of_their_own() -> None:
@@ -311,14 +318,14 @@ def test_scores_with_positions_of_their_own() -> None:
 def test_a_mask_that_is_an_input_is_refused() -> None:
     """What it lets through is not known before the stream begins."""
 
-    def given(g: Graph, scores: str) -> str:
-        return added(
-            g, scores, g.add("And", g.between(g.behind(), 0, 2), g.add("Greater", "m", g.constant(0.0)))
+    def mask_of_input(g: Graph, scores: str) -> str:
+        return add_mask(
+            g, scores, g.add("And", g.is_between(g.behind(), 0, 2), g.add("Greater", "m", g.constant(0.0)))
         )
 
     feeds = {"x": floats("x", 1, 9, WIDTH), "m": floats("m", 1, 9)}
     with pytest.raises(PulsifyError, match="1 node refused") as error:
-        loaded(self_attention(given).model(feeds)).pulsify()
+        load_lean(self_attention(mask_of_input).model(feeds)).pulsify()
     assert "its mask is computed from input m, so which frames meet is not known" in str(error.value)
     assert "leave out a mask of padding, which a stream does not have" in str(error.value)
 
@@ -326,7 +333,7 @@ def test_a_mask_that_is_an_input_is_refused() -> None:
 def test_layers_share_the_work_of_reading_a_mask() -> None:
     """Equal masks of several layers are one after declutter, and give equal tables."""
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    typed = loaded(block(chunks(4, 1), 3).model(feeds))
+    typed = load_lean(block(chunks(4, 1), 3).model(feeds))
     graph = band_attention(typed, typed.find_symbol(None)).model.graph
     tables = [node.op.bias for node in graph.nodes if isinstance(node.op, BandedAttention)]
     assert len(tables) == 3 and all(np.array_equal(table, tables[0]) for table in tables)

@@ -15,7 +15,7 @@ from tests.pulse.cases.attention import (
     WIDTH,
     Graph,
     Mask,
-    added,
+    add_mask,
     causal,
     full,
     window,
@@ -27,15 +27,15 @@ from tests.pulse.pulsify.attention_checks import (
     check,
     cut_to_frames,
     example,
-    loaded,
-    subsampled,
-    upsampled,
+    load_lean,
+    subsampled_attention,
+    upsampled_attention,
 )
 
 
 def refusal(proto: ModelProto, max_context: int | None = None) -> str:
     with pytest.raises(PulsifyError) as caught:
-        loaded(proto).pulsify(max_context=max_context)
+        load_lean(proto).pulsify(max_context=max_context)
     (only,) = caught.value.refusals
     assert only.node.startswith("scores")
     return str(only)
@@ -59,15 +59,15 @@ def test_other_masks_that_are_refused() -> None:
 
     def first(g: Graph, scores: str) -> str:
         rows, columns = g.positions()
-        near = g.between(g.add("Sub", rows, columns), 0, 3)
-        return added(g, scores, g.add("Or", near, g.add("Less", columns, g.number(2))))
+        near = g.is_between(g.add("Sub", rows, columns), 0, 3)
+        return add_mask(g, scores, g.add("Or", near, g.add("Less", columns, g.number(2))))
 
     assert "every frame also attends to the first 2 frames of the stream" in refusal(example(first)[0])
     proto, feeds = example(first)
     check(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
     def weak(g: Graph, scores: str) -> str:
-        return g.add("Where", g.between(g.behind(), 0, 3), scores, g.constant(-5.0))
+        return g.add("Where", g.is_between(g.behind(), 0, 3), scores, g.constant(-5.0))
 
     assert "puts numbers above -10000 in the place of scores" in refusal(example(weak)[0])
 
@@ -91,7 +91,7 @@ def test_causal_attention_needs_a_context() -> None:
 def test_a_context_leaves_the_offline_model_alone() -> None:
     """The same typed model runs any length, and can be pulsified again."""
     proto, feeds = example(causal)
-    typed = loaded(proto)
+    typed = load_lean(proto)
     for context in (5, 30):
         model = typed.pulsify(pulse=2, max_context=context)
         assert compile_model(model, "numpy").limit == context
@@ -104,13 +104,13 @@ def test_a_context_leaves_the_offline_model_alone() -> None:
 
 def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
     """Then streams of any length are taken."""
-    model = loaded(example(window(3, 1))[0]).pulsify(pulse=4, max_context=10)
+    model = load_lean(example(window(3, 1))[0]).pulsify(pulse=4, max_context=10)
     assert compile_model(model, "numpy").limit is None
 
 
 def test_a_context_counts_frames_of_the_symbol() -> None:
     """Ten frames of attention at half the rate."""
-    proto, feeds = subsampled(causal)
+    proto, feeds = subsampled_attention(causal)
     model = check(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
     assert compile_model(model, "numpy").limit == 20
     assert band_of(proto, 20).back == 9
@@ -127,7 +127,7 @@ def test_slopes_and_chunks_up_to_a_context() -> None:
 
     def all_chunks(g: Graph, scores: str) -> str:
         rows, columns = (g.add("Div", steps, g.number(4)) for steps in g.positions())
-        return added(g, scores, g.add("LessOrEqual", columns, rows))
+        return add_mask(g, scores, g.add("LessOrEqual", columns, rows))
 
     assert check(*example(all_chunks), 1, max_context=31).outputs[0].delay == 3
 
@@ -135,12 +135,12 @@ def test_slopes_and_chunks_up_to_a_context() -> None:
 def test_a_stored_causal_mask_limits_the_stream_itself() -> None:
     """No context is needed."""
     rows, columns = np.arange(24)[:, None], np.arange(24)
-    example_of_table = example(stored(np.where(columns <= rows, 0, -np.inf)))
+    example_of_table = example(stored_table(np.where(columns <= rows, 0, -np.inf)))
     model = check(*example_of_table, 1, lengths=(1, 13, 24))
     assert compile_model(model, "numpy").limit == 24
 
 
-def stored(values: np.ndarray) -> Mask:
+def stored_table(values: np.ndarray) -> Mask:
     """A table that is added, cut to the frames that there are."""
 
     def mask(g: Graph, scores: str) -> str:
@@ -153,9 +153,9 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
     """One pair of frames far from its beginning breaks the band."""
     rows, columns = np.arange(1800)[:, None], np.arange(1800)
     values = np.where((columns <= rows) & (rows - columns < 5), 0, -np.inf)
-    assert band_of(example(stored(values))[0]).back == 4
+    assert band_of(example(stored_table(values))[0]).back == 4
     values[1500, 1400] = 0
-    op = band_of(example(stored(values))[0])
+    op = band_of(example(stored_table(values))[0])
     assert op.period == 1800 and np.array_equal(op.full_bias(1800), values)
 
 
@@ -165,8 +165,8 @@ def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
 
     def mask(g: Graph, scores: str) -> str:
         rows, columns = g.positions()
-        near = g.between(g.add("Sub", rows, columns), 0, 3)
-        return added(g, scores, g.add("Or", near, g.add("Less", g.number(place), columns)))
+        near = g.is_between(g.add("Sub", rows, columns), 0, 3)
+        return add_mask(g, scores, g.add("Or", near, g.add("Less", g.number(place), columns)))
 
     assert "attention" in refusal(example(mask)[0])
 
@@ -174,28 +174,28 @@ def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
 def positions_of(g: Graph) -> tuple[str, str]:
     """Rows and columns, and what is near: three frames behind, or none."""
     rows, columns = g.positions()
-    return rows, g.between(g.add("Sub", rows, columns), 0, 3)
+    return rows, g.is_between(g.add("Sub", rows, columns), 0, 3)
 
 
 def opened_late(g: Graph, scores: str) -> str:
     """From frame 5000 on, one more frame is seen."""
     rows, near = positions_of(g)
-    farther = g.add("And", g.between(g.behind(), 4, 4), g.add("Greater", rows, g.number(4999)))
-    return added(g, scores, g.add("Or", near, farther))
+    farther = g.add("And", g.is_between(g.behind(), 4, 4), g.add("Greater", rows, g.number(4999)))
+    return add_mask(g, scores, g.add("Or", near, farther))
 
 
 def opened_in_turns(g: Graph, scores: str) -> str:
     """Every other 5000 frames."""
     rows, near = positions_of(g)
     odd = g.add("Mod", g.add("Div", rows, g.number(5000)), g.number(2))
-    farther = g.add("And", g.between(g.behind(), 4, 4), g.add("Equal", odd, g.number(1)))
-    return added(g, scores, g.add("Or", near, farther))
+    farther = g.add("And", g.is_between(g.behind(), 4, 4), g.add("Equal", odd, g.number(1)))
+    return add_mask(g, scores, g.add("Or", near, farther))
 
 
 def far_pairs(g: Graph, scores: str) -> str:
     """Each frame also meets the one 6000 frames before it."""
     _, near = positions_of(g)
-    return added(g, scores, g.add("Or", near, g.between(g.behind(), 6000, 6000)))
+    return add_mask(g, scores, g.add("Or", near, g.is_between(g.behind(), 6000, 6000)))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def clamped_chunks(g: Graph, scores: str) -> str:
     first = g.add("Mul", g.add("Max", g.add("Sub", chunk, g.number(2)), g.number(0)), g.number(4))
     end = g.add("Min", g.add("Mul", g.add("Add", chunk, g.number(1)), g.number(4)), g.frames())
     seen = g.add("And", g.add("GreaterOrEqual", columns, first), g.add("Less", columns, end))
-    return added(g, scores, seen)
+    return add_mask(g, scores, seen)
 
 
 def rounded_chunks(g: Graph, scores: str) -> str:
@@ -235,21 +235,21 @@ def rounded_chunks(g: Graph, scores: str) -> str:
         return g.add("Cast", g.add("Mul", size, g.add("Sign", quotient)), to=7)
 
     rows, columns = map(chunk, g.positions())
-    return added(g, scores, g.between(g.add("Sub", rows, columns), 0, 2))
+    return add_mask(g, scores, g.is_between(g.add("Sub", rows, columns), 0, 2))
 
 
-def counted(g: Graph, scores: str) -> str:
+def counted_positions(g: Graph, scores: str) -> str:
     """Positions as running sums of ones."""
     ones = g.add("Expand", g.number(1), g.add("Unsqueeze", g.frames(), g.integers(0)))
     steps = g.add("CumSum", ones, g.number(0))
     behind = g.add("Sub", g.add("Unsqueeze", steps, g.integers(1)), g.add("Unsqueeze", steps, g.integers(0)))
-    return added(g, scores, g.between(behind, 0, 5))
+    return add_mask(g, scores, g.is_between(behind, 0, 5))
 
 
 def by_remainder(g: Graph, scores: str) -> str:
     """Frames of one chunk have the same position less its remainder."""
     rows, columns = (g.add("Sub", steps, g.add("Mod", steps, g.number(5))) for steps in g.positions())
-    return added(g, scores, g.add("Equal", rows, columns))
+    return add_mask(g, scores, g.add("Equal", rows, columns))
 
 
 def of_pairs(g: Graph, numbers: str, position: str) -> str:
@@ -263,10 +263,10 @@ def looked_up_chunks(g: Graph, scores: str) -> str:
     """A function of each pair: whether both have the same chunk."""
     rows, columns = g.positions()
     chunk = g.add("Div", columns, g.number(4))
-    return added(g, scores, g.add("Equal", of_pairs(g, chunk, rows), of_pairs(g, chunk, columns)))
+    return add_mask(g, scores, g.add("Equal", of_pairs(g, chunk, rows), of_pairs(g, chunk, columns)))
 
 
-def packed(g: Graph, scores: str) -> str:
+def packed_sequence(g: Graph, scores: str) -> str:
     """A window inside of each sequence, of which there is one: positions never start anew."""
     rows, columns = g.positions()
     axis, begin = g.integers(1), g.integers(0)
@@ -277,7 +277,7 @@ def packed(g: Graph, scores: str) -> str:
     begins = g.add("Cast", g.add("Not", g.add("Equal", step, g.number(1))), to=7)
     sequence = g.add("CumSum", begins, g.number(1))
     same = g.add("Equal", of_pairs(g, sequence, rows), of_pairs(g, sequence, columns))
-    return added(g, scores, g.add("And", same, g.between(g.behind(), 0, 6)))
+    return add_mask(g, scores, g.add("And", same, g.is_between(g.behind(), 0, 6)))
 
 
 def by_bucket(g: Graph, scores: str) -> str:
@@ -289,7 +289,7 @@ def by_bucket(g: Graph, scores: str) -> str:
     bucket = g.add("Where", near, behind, g.add("Min", far, g.number(7)))
     bias = g.add("Gather", g.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
     bias = g.add("Unsqueeze", g.add("Transpose", bias, perm=[2, 0, 1]), g.integers(0))
-    return added(g, g.add("Add", scores, bias), g.between(g.behind(), 0, 11))
+    return add_mask(g, g.add("Add", scores, bias), g.is_between(g.behind(), 0, 11))
 
 
 @pytest.mark.parametrize(
@@ -297,10 +297,10 @@ def by_bucket(g: Graph, scores: str) -> str:
     [
         (by_bucket, (11, 0, 1)),
         (looked_up_chunks, (3, 3, 4)),
-        (packed, (6, 0, 1)),
+        (packed_sequence, (6, 0, 1)),
         (clamped_chunks, (11, 3, 4)),
         (rounded_chunks, (11, 3, 4)),
-        (counted, (5, 0, 1)),
+        (counted_positions, (5, 0, 1)),
         (by_remainder, (4, 4, 5)),
     ],
 )
@@ -314,5 +314,5 @@ def test_masks_that_are_proved_for_all_lengths(mask: Mask, band: tuple[int, int,
 
 def test_positions_of_a_faster_stream_are_proved() -> None:
     """The first of two positions for each frame of the input exists where a frame does."""
-    proto, feeds = upsampled(packed)
+    proto, feeds = upsampled_attention(packed_sequence)
     assert compile_model(check(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit is None

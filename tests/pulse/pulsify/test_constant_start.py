@@ -8,7 +8,7 @@ from pulse.models import TypedModel
 from tests.pulse.models import Sketch
 
 
-def mirrored() -> TypedModel:
+def mirrored_windows() -> TypedModel:
     """Two causal windows behind paddings that mirror, the second also at the end."""
     sketch = Sketch(0, x="1,1,T")
     x = sketch.conv(sketch.pad(sketch["x"], (4, 0), "reflect"), 5)
@@ -16,7 +16,7 @@ def mirrored() -> TypedModel:
 
 
 def test_no_frame_waits_for_the_mirror() -> None:
-    typed = mirrored()
+    typed = mirrored_windows()
     with pytest.warns(pulse.PulseWarning, match=r"frames before the stream are 0 .*another model"):
         other = typed.with_constant_start()
     assert [model.pulsify(pulse=1).outputs[0].delay for model in (typed, other)] == [6, 2]

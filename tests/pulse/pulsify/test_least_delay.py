@@ -61,19 +61,19 @@ class Chain:
         pads = (self.small(0, kernel - 1), 0) if self.small(0, 1) else (0, 0)
         return s.deconv(x, kernel, stride, pads, self.small(0, stride - 1)), kernel + 2
 
-    def gapped(self, kernel: Array, taps: int) -> Array:
+    def gapped_kernel(self, kernel: Array, taps: int) -> Array:
         """A kernel with zeros in front of its taps and after them, as a window of samples has."""
         first = self.small(0, 4)
         return np.pad(kernel, [(0, 0), (0, 0), (first, self.small(0, taps - first))])
 
     def gapped_conv(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        kernel = self.gapped(s.taps(2, s.channels(x), self.small(1, 3)), 5)
+        kernel = self.gapped_kernel(s.taps(2, s.channels(x), self.small(1, 3)), 5)
         op = Conv((self.stride(),), (dilation := self.small(1, 2),), pads_of(self.pads(2)))
         return s.add("gapped", op, x, s.constant(kernel, "taps")), kernel.shape[2] * dilation + 4
 
     def gapped_deconv(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
         stride = self.small(1, 3) if self.rate() <= 1 else 1
-        kernel = self.gapped(s.taps(s.channels(x), 2, self.small(1, 4)), 6)
+        kernel = self.gapped_kernel(s.taps(s.channels(x), 2, self.small(1, 4)), 6)
         before = self.small(0, 2)
         op = ConvTranspose((stride,), (1,), pads_of((before, 0)), (self.small(0, stride - 1),))
         return s.add("gapped", op, x, s.constant(kernel, "taps")), kernel.shape[2] + 4
@@ -110,13 +110,13 @@ LINEAR = tuple(step for step in STEPS if step != "pool")
 """A maximum may hide the one frame that a mirrored one waits for."""
 
 
-def compared(typed: TypedModel, pulse: int, reach: int) -> tuple[int, int]:
+def compare_delays(typed: TypedModel, pulse: int, reach: int) -> tuple[int, int]:
     """The delay that is reported and the least that there can be."""
     (port,) = pulsify(typed, pulse=pulse).outputs
     return port.delay, least_delay(typed, pulse, port.frames, reach)
 
 
-def grown(seed: int, steps: Sequence[str], last: Sequence[str] = ()) -> tuple[TypedModel, int, int]:
+def grow_chain(seed: int, steps: Sequence[str], last: Sequence[str] = ()) -> tuple[TypedModel, int, int]:
     """A chain, its reach, and a pulse for it."""
     chain = Chain(seed)
     for _ in range(chain.small(1, 4)):
@@ -136,10 +136,10 @@ def test_taps_without_weight_cost_no_delay(seeds: range) -> None:
     reached: Counter[bool] = Counter()
     for seed in seeds:
         try:
-            typed, reach, pulse = grown(seed, STEPS, GAPPED)
+            typed, reach, pulse = grow_chain(seed, STEPS, GAPPED)
         except FactError:
             continue
-        reported, least = compared(typed, pulse, reach)
+        reported, least = compare_delays(typed, pulse, reach)
         assert reported == least, (seed, pulse)
         reached[least > 0] += 1
     assert min(reached.values()) >= 4, reached
@@ -150,8 +150,8 @@ def test_no_chain_is_later_than_it_must_be(seeds: range) -> None:
     """Convolutions, pools, deconvolutions, constant padding, slices and branches, of any order."""
     reached: Counter[str] = Counter()
     for seed in seeds:
-        typed, reach, pulse = grown(seed, STEPS)
-        reported, least = compared(typed, pulse, reach)
+        typed, reach, pulse = grow_chain(seed, STEPS)
+        reported, least = compare_delays(typed, pulse, reach)
         assert reported == least, (seed, pulse)
         reached["delayed"] += least > 0
         reached["not delayed"] += least == 0
@@ -170,10 +170,10 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
     reached: Counter[str] = Counter()
     for seed in seeds:
         try:
-            typed, reach, pulse = grown(seed, steps, mirrors)
+            typed, reach, pulse = grow_chain(seed, steps, mirrors)
         except FactError:
             continue
-        reported, least = compared(typed, pulse, reach)
+        reported, least = compare_delays(typed, pulse, reach)
         model = pulsify(typed, pulse=pulse)
         (mirror,) = model.typed.graph.outputs
         source = model.wires[model.typed.graph.node(mirror).inputs[0]].fact.stream
@@ -203,7 +203,7 @@ def test_a_window_over_a_mirror_is_no_later_than_it_must_be(
     """Padding as exporters write it in front of a convolution of 3 taps."""
     s = Sketch(x="1,1,T")
     for pulse in (1, 4):
-        assert compared(s.model(build(s)), pulse, 5) == (least, least)
+        assert compare_delays(s.model(build(s)), pulse, 5) == (least, least)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_constant_frames_around_a_mirror_are_filled_in_too(
     s = Sketch(x="1,1,T")
     model = s.model(build(s))
     for pulse in (1, 4):
-        reported, found = compared(model, pulse, 9)
+        reported, found = compare_delays(model, pulse, 9)
         assert reported == found
         if pulse == 1:
             assert found == least

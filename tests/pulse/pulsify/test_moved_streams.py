@@ -17,10 +17,10 @@ from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
 from pulse.runtimes.onnxruntime import RuntimeProgram
-from tests.invariants.operator_cases import compared
+from tests.invariants.operator_cases import compare_programs
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.models import Sketch
-from tests.pulse.onnx.write.streams import reopened
+from tests.pulse.onnx.write.streams import reopen
 
 
 def programs(pulsed: PulsedModel) -> list[Program]:
@@ -29,7 +29,7 @@ def programs(pulsed: PulsedModel) -> list[Program]:
     return [
         *(compile_model(pulsed, backend) for backend in BACKENDS),
         RuntimeProgram(pulsed, proto),
-        *(compile_model(reopened(proto), backend) for backend in BACKENDS),
+        *(compile_model(reopen(proto), backend) for backend in BACKENDS),
     ]
 
 
@@ -52,7 +52,7 @@ def test_groups_that_do_not_begin_with_a_pulse(frames: int, pads: tuple[int, int
     assert pulsed.port("y").delay == (0 if pads == (2, 0) else 1)
     made = programs(pulsed)
     for length in range(frames, 6 * frames + 1, frames):
-        assert compared(pulsed.typed, made, {"x": floats(length, 1, 1, length)}, length)
+        assert compare_programs(pulsed.typed, made, {"x": floats(length, 1, 1, length)}, length)
 
 
 @pytest.mark.parametrize("before", [1, 2, 3, 5])
@@ -63,14 +63,14 @@ def test_groups_of_which_some_are_known_before_the_stream(before: int) -> None:
     made = programs(pulsed)
     for length in range(1, 12):
         if (length + before) % 2 == 0:
-            assert compared(typed, made, {"x": floats(length, 1, 1, length)}, length)
+            assert compare_programs(typed, made, {"x": floats(length, 1, 1, length)}, length)
 
 
 CUTS = ((0, 2, 2), (2, 0, 0), (2, 2, 0), (3, 5, 2), (0, 0, 0))
 """Frames in front of x, frames cut from its end, and the delay of an output that waits for frames to be sure."""
 
 
-def running(before: int, cut: int, outputs: str) -> ModelProto:
+def recurrent_model(before: int, cut: int, outputs: str) -> ModelProto:
     """A recurrent layer over x [T, 1, 2] with frames in front of it and without its last ones."""
     constants = {
         "front": floats("front", before, 1, 2),
@@ -93,12 +93,12 @@ def test_a_state_that_is_an_output_has_seen_no_frame_that_does_not_exist(
     before: int, cut: int, delay: int, times: int
 ) -> None:
     """It takes each frame when that surely exists, which costs nothing where only the frames are outputs."""
-    pulsed = pulsify(pulse.load(running(before, cut, "y h")).analyse(), pulse=times)
+    pulsed = pulsify(pulse.load(recurrent_model(before, cut, "y h")).analyse(), pulse=times)
     assert pulsed.port("y").delay == delay
     made = programs(pulsed)
     for length in range(max(1, cut - before), 12):
-        assert compared(pulsed.typed, made, {"x": floats(length, length, 1, 2)}, length)
-    frames_alone = pulsify(pulse.load(running(before, cut, "y")).analyse(), pulse=times)
+        assert compare_programs(pulsed.typed, made, {"x": floats(length, length, 1, 2)}, length)
+    frames_alone = pulsify(pulse.load(recurrent_model(before, cut, "y")).analyse(), pulse=times)
     assert frames_alone.port("y").delay == 0
 
 
@@ -135,5 +135,6 @@ def test_a_pulse_has_whole_groups_even_where_every_rate_is_one(pads: tuple[int, 
     for times in (1, 2, 3):
         made = [compile_model(pulsify(typed, pulse=2 * times), "numpy")]
         assert all(
-            compared(typed, made, {"x": floats(length, 1, 2, length)}, length) for length in range(1, 12)
+            compare_programs(typed, made, {"x": floats(length, 1, 2, length)}, length)
+            for length in range(1, 12)
         )

@@ -30,7 +30,7 @@ class Strange(Op):
         return [inputs[0]]
 
 
-def refused(sketch: Sketch, *outputs: OutletId) -> dict[str, Refusal]:
+def refusals_of(sketch: Sketch, *outputs: OutletId) -> dict[str, Refusal]:
     """The refusals, by node; each is whole and stands in the message."""
     with pytest.raises(PulsifyError) as caught:
         pulsify(sketch.model(*outputs))
@@ -48,7 +48,7 @@ def test_every_failing_node_is_in_one_error() -> None:
     length = s.length(x)
     soft = s.add("soft", Softmax(2), x)
     last = s.add("last", Slice(2, length - 2, length), x)
-    found = refused(
+    found = refusals_of(
         s,
         soft,
         s.each("relu", soft, name="dependent"),
@@ -96,7 +96,7 @@ def test_frames_that_are_known_at_the_end_only_are_refused_inside() -> None:
     length = s.length(s["x"])
     last = s.add("last", Slice(2, length - 2, length), s["x"])
     assert pulsify(s.model(s["x"], s.each("tanh", last))).outputs[1].rate == 0
-    found = refused(
+    found = refusals_of(
         s,
         s["x"],
         s.pool(last, "max", 2, name="window"),
@@ -111,14 +111,14 @@ def test_frames_that_are_known_at_the_end_only_are_refused_inside() -> None:
 def test_streams_that_meet_on_different_axes() -> None:
     """An outer sum over time."""
     s = Sketch(x="1,1,T", y="1,T,1")
-    found = refused(s, s.each("add", s["x"], s["y"], name="outer"))
+    found = refusals_of(s, s.each("add", s["x"], s["y"], name="outer"))
     assert "different axes [1, 2]" in found["outer"].reason and "transpose" in found["outer"].help
 
 
 def test_streams_of_different_rates_that_meet() -> None:
     """Lengths that are equal for no long stream at all, or only by an assumption."""
     s = Sketch(x="1,2,T", y="1,2,2*T")
-    found = refused(s, s.each("add", s["x"], s["y"], name="met"))
+    found = refusals_of(s, s.each("add", s["x"], s["y"], name="met"))
     assert "different rates 1, 2" in found["met"].reason and "resample" in found["met"].help
 
 
@@ -128,7 +128,7 @@ def test_values_that_depend_on_the_length_of_the_stream() -> None:
     length = s.length(s["x"])
     padded = s.add("pool", Pool("max", (2,), (1,), (1,), ((length, TDim.of(0)),)), s["x"])
     sizes = s.constant(np.array([length], dtype=object), "sizes")
-    found = refused(s, padded, sizes)
+    found = refusals_of(s, padded, sizes)
     assert "before the first frame, T," in found["pool"].reason
     assert "depends on the length" in found["sizes"].reason
 
@@ -148,9 +148,11 @@ def test_symbols_that_cannot_be_time_are_refused() -> None:
     with pytest.raises(PulsifyError, match=r"other symbols beside T: U; .*inputs=\{\"x\": \"1,T,1\"\}"):
         pulsify(model, symbol="T")
     both = Sketch(x="1,T,T")
-    assert refused(both, both.each("relu", both["x"]))["x"].reason == "T is on several of its axes: [1, 2]"
+    assert (
+        refusals_of(both, both.each("relu", both["x"]))["x"].reason == "T is on several of its axes: [1, 2]"
+    )
     back = Sketch(x="1,2,5-T")
-    assert "does not grow with T" in refused(back, back.each("relu", back["x"]))["x"].reason
+    assert "does not grow with T" in refusals_of(back, back.each("relu", back["x"]))["x"].reason
 
 
 def test_the_advice_on_symbols_works() -> None:

@@ -10,7 +10,7 @@ from pulse.errors import PulsifyError
 from pulse.ops.attention import BandedAttentionStream
 from tests.pulse.cases.attention import WIDTH, Graph, Mask, chunks, window
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import check, loaded
+from tests.pulse.pulsify.attention_checks import check, load_lean
 
 LARGEST = 6
 """The largest distance that the table tells apart."""
@@ -60,7 +60,7 @@ def test_all_frames_before_up_to_a_context() -> None:
 
 def test_vectors_of_both_directions_are_refused_as_such() -> None:
     with pytest.raises(PulsifyError, match="1 node refused") as error:
-        loaded(shaw(lambda g, scores: scores)[0]).pulsify()
+        load_lean(shaw(lambda g, scores: scores)[0]).pulsify()
     assert "attention in both directions" in str(error.value)
 
 
@@ -84,4 +84,4 @@ def by_the_length(g: Graph) -> str:
 def test_vectors_by_something_else_are_refused(distance: Callable[[Graph], str]) -> None:
     """By the position, or by the length of the stream."""
     with pytest.raises(PulsifyError, match="not proved to depend on the distance of frames alone"):
-        loaded(shaw(window(5, 0), distance)[0]).pulsify()
+        load_lean(shaw(window(5, 0), distance)[0]).pulsify()

@@ -19,7 +19,7 @@ def gain() -> onnx.ModelProto:
     return models.build([node("Mul", "mix w", "enh")], {"mix": size}, {"enh": size}, weights)
 
 
-def masking() -> onnx.ModelProto:
+def mask_model() -> onnx.ModelProto:
     """One frame of magnitudes [1, 1, 9] and a state to a mask [1, 1, 9]: the mean of this frame and the one before."""
     size = [1, 1, BINS]
     nodes = [
@@ -31,7 +31,7 @@ def masking() -> onnx.ModelProto:
     return models.build(nodes, {"x": size, "h": size}, {"y": size, "hn": size}, half)
 
 
-def saved(folder: Path, name: str, model: onnx.ModelProto, rate_hz: int | None = None) -> Path:
+def save_model(folder: Path, name: str, model: onnx.ModelProto, rate_hz: int | None = None) -> Path:
     """A model in a file; ``rate_hz`` in its metadata."""
     if rate_hz is not None:
         entry = model.metadata_props.add()
@@ -41,7 +41,7 @@ def saved(folder: Path, name: str, model: onnx.ModelProto, rate_hz: int | None =
     return path
 
 
-def written(folder: Path, text: str, name: str = "recipe.toml") -> Path:
+def write_recipe(folder: Path, text: str, name: str = "recipe.toml") -> Path:
     """A recipe in a file."""
     path = folder / name
     path.write_text(text)
@@ -96,11 +96,11 @@ overlap_add = { size = 16, hop = 8, window = "sqrt_hann", trim_end = 8 }
 
 def spectral(folder: Path) -> Path:
     """``SPECTRAL`` and its model."""
-    saved(folder, "gain.onnx", gain())
-    return written(folder, SPECTRAL)
+    save_model(folder, "gain.onnx", gain())
+    return write_recipe(folder, SPECTRAL)
 
 
-def masked(folder: Path) -> Path:
+def write_masked(folder: Path) -> Path:
     """``MASKED`` and its model."""
-    saved(folder, "masking.onnx", masking())
-    return written(folder, MASKED, "masked.toml")
+    save_model(folder, "masking.onnx", mask_model())
+    return write_recipe(folder, MASKED, "masked.toml")

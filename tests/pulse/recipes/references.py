@@ -1,4 +1,4 @@
-"""The authors' processing around published models, in numpy and onnxruntime: references of docs/recipes.md."""
+"""The authors' processing around published models, in numpy and onnxruntime."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from pulse import front
 from tests.pulse.chunks.models import Array
 from tests.pulse.front.tensorflow_spectra import cepstrum, powers
 from tests.pulse.tflite.litert import calls, scales
-from tests.shared import shared
+from tests.shared import shared_path
 
 SIZE, HOP = 512, 256
 """Samples of a frame, and from one to the next, of the spectra here."""
@@ -19,16 +19,16 @@ HANN = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(SIZE) / SIZE)
 RATE_HZ = 16_000
 
 
-def stored(name: str) -> tuple[Array, Array]:
+def stored_pair(name: str) -> tuple[Array, Array]:
     """Sound that an author's own chain has heard, and what it gave, both in one axis."""
-    found = np.load(shared(f"sound/{name}.npz"))
+    found = np.load(shared_path(f"sound/{name}.npz"))
     assert int(found["rate"]) == RATE_HZ
     return found["in"].ravel().astype(np.float32), found["out"].ravel()
 
 
 def speech() -> Array:
     """Noisy speech, no whole number of frames or chunks."""
-    return stored("gtcrn_center")[0][:70_123]
+    return stored_pair("gtcrn_center")[0][:70_123]
 
 
 def session(file: str) -> Any:
@@ -36,10 +36,10 @@ def session(file: str) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(shared("models") / file), options)
+    return onnxruntime.InferenceSession(str(shared_path("models") / file), options)
 
 
-def called(
+def call_chunks(
     file: str, chunks: Sequence[Array], states: Mapping[str, str], more: Mapping[str, Array] | None = None
 ) -> list[Array]:
     """The first output of each call; the first input is the chunk, states are zeros at first."""
@@ -94,20 +94,26 @@ def fastenhancer_b(x: Array) -> Array:
     """Frame by frame, between the transform that its sibling has inside."""
     spectrum = stft(x, HANN, "constant")
     frames = np.split(spectrum, spectrum.shape[2], 2)
-    made = called("fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)})
+    made = call_chunks(
+        "fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)}
+    )
     return istft(np.concatenate(made, 2), HANN, len(x))
 
 
 def fastenhancer_t(x: Array) -> Array:
     """Chunk by chunk, and one more, whose sound is the end; the first 256 samples are dropped."""
     chunks = blocks(x, HOP, HOP, more=1)
-    made = called("fastenhancer_t_wav.onnx", chunks, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)})
+    made = call_chunks(
+        "fastenhancer_t_wav.onnx", chunks, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)}
+    )
     return np.concatenate(made, 1)[0, HOP:][: len(x)]
 
 
 def silero(x: Array) -> Array:
     """Chunks of 512, each preceded by 64 samples of the previous one."""
-    made = called("silero_vad_16k.onnx", blocks(x, 64, 512), {"state": "stateN"}, {"sr": np.array(RATE_HZ)})
+    made = call_chunks(
+        "silero_vad_16k.onnx", blocks(x, 64, 512), {"state": "stateN"}, {"sr": np.array(RATE_HZ)}
+    )
     return np.concatenate(made)[:, 0]
 
 
@@ -118,12 +124,12 @@ def swift_f0(x: Array) -> Array:
 
 def speech_commands(name: str, stride: int, frames: int, new: int) -> tuple[Array, Array]:
     """The sound of a shared graph, and its words for each second; silence is before the first, zeros of features."""
-    stored = np.load(shared("tensorflow") / f"{name}.npz")
+    stored = np.load(shared_path("tensorflow") / f"{name}.npz")
     x = stored["in/decoded_sample_data"].ravel()
     features = cepstrum(powers(x[None], 640, stride), RATE_HZ, 40, 10, 20.0, 4000.0)
     whole = np.pad(features, ((frames - new, -len(features) % new), (0, 0))).astype(np.float32)
     network = pulse.load(
-        shared("tensorflow") / f"{name}.pb", {"Mfcc": f"1,{frames},10,f32"}, outputs=["labels_softmax"]
+        shared_path("tensorflow") / f"{name}.pb", {"Mfcc": f"1,{frames},10,f32"}, outputs=["labels_softmax"]
     )
     run = network.model.analyse().run
     words = [
@@ -138,7 +144,7 @@ def wake_word(name: str) -> tuple[Array, Array]:
     """Noisy speech, and the probabilities that LiteRT gives for three frames of features in each call."""
     x = speech()[: 480 + 160 * (3 * 120 - 1)]
     features = front.micro_frontend().run({"x": x[None]})["features"]
-    data = (shared("tflite") / f"{name}.tflite").read_bytes()
+    data = (shared_path("tflite") / f"{name}.tflite").read_bytes()
     (port,), (made,) = scales(data)
     steps = np.rint(features * (np.float32(1) / np.float32(port.scale))) + port.zero
     codes = np.clip(steps, -128, 127).astype(np.int8)
@@ -156,15 +162,15 @@ def of_speech(chain: Callable[[Array], Array]) -> Reference:
 
 
 REFERENCES: Mapping[str, Reference] = {
-    "gtcrn.toml": lambda: stored("gtcrn_center"),
-    "gtcrn_stream.toml": lambda: stored("gtcrn_center"),
-    "dtln.toml": lambda: stored("dtln_blocks"),
-    "dtln_tflite.toml": lambda: stored("dtln_blocks"),
-    "dtln_saved_model.toml": lambda: stored("dtln_blocks"),
+    "gtcrn.toml": lambda: stored_pair("gtcrn_center"),
+    "gtcrn_stream.toml": lambda: stored_pair("gtcrn_center"),
+    "dtln.toml": lambda: stored_pair("dtln_blocks"),
+    "dtln_tflite.toml": lambda: stored_pair("dtln_blocks"),
+    "dtln_saved_model.toml": lambda: stored_pair("dtln_blocks"),
     "kws_DS_CNN_S.toml": lambda: speech_commands("kws_DS_CNN_S", 320, 49, 7),
     "kws_GRU_S.toml": lambda: speech_commands("kws_GRU_S", 640, 25, 5),
-    "fireredvad.toml": lambda: stored("fireredvad_en"),
-    "fireredvad_cached.toml": lambda: stored("fireredvad_en"),
+    "fireredvad.toml": lambda: stored_pair("fireredvad_en"),
+    "fireredvad_cached.toml": lambda: stored_pair("fireredvad_en"),
     "fastenhancer_b.toml": of_speech(fastenhancer_b),
     "fastenhancer_t.toml": of_speech(fastenhancer_t),
     "silero.toml": of_speech(silero),

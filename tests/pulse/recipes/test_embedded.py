@@ -16,28 +16,37 @@ from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
 from streaming import Session
 from tests.pulse.chunks.models import Array, noise
-from tests.pulse.recipes.recipe_files import MASKED, SPECTRAL, gain, masked, masking, saved, spectral, written
+from tests.pulse.recipes.recipe_files import (
+    MASKED,
+    SPECTRAL,
+    gain,
+    mask_model,
+    save_model,
+    spectral,
+    write_masked,
+    write_recipe,
+)
 
 ITSELF = SPECTRAL.replace("gain.onnx", ".")
 
 
-def holding(model: onnx.ModelProto, *texts: str | bytes) -> onnx.ModelProto:
+def with_recipes(model: onnx.ModelProto, *texts: str | bytes) -> onnx.ModelProto:
     """A model with recipes in its metadata."""
     for text in texts:
         model.metadata_props.add(key=RECIPE, value=text if isinstance(text, str) else "?" * len(text))
     return model
 
 
-def opened(source: "str | Path | bytes | onnx.ModelProto", x: Array) -> Array:
+def open_and_push(source: "str | Path | bytes | onnx.ModelProto", x: Array) -> Array:
     """The sound of a session."""
     session = Session(pulse.stream(source))
     (ready,), (rest,) = session.push(x).values(), session.flush().values()
     return np.concatenate([ready, rest], 1)
 
 
-def said(folder: Path, *texts: str | bytes) -> str:
+def message_of(folder: Path, *texts: str | bytes) -> str:
     """The message of a model whose recipe is wrong."""
-    path = saved(folder, "model.onnx", holding(gain(), *texts))
+    path = save_model(folder, "model.onnx", with_recipes(gain(), *texts))
     for text in texts:
         if isinstance(text, bytes):
             path.write_bytes(path.read_bytes().replace(b"?" * len(text), text))
@@ -52,16 +61,16 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
     """A path, bytes and a ModelProto; stream, verify, chain and a stage of another recipe. Loading reads the graph."""
     x = noise(1, 203)
     (wanted,) = recipe_model(spectral(tmp_path)).run(x).values()
-    model = holding(gain(), ITSELF)
-    path = saved(tmp_path, "whole.onnx", model)
+    model = with_recipes(gain(), ITSELF)
+    path = save_model(tmp_path, "whole.onnx", model)
     for source in (path, str(path), path.read_bytes(), model):
-        np.testing.assert_allclose(opened(source, x), wanted, 1e-4, 1e-5)
+        np.testing.assert_allclose(open_and_push(source, x), wanted, 1e-4, 1e-5)
         assert pulse.verify(source).equal
     program = pulse.stream(path)
     assert (program.model.title, program.model.typed.metadata) == ("whole", {"sample_rate": "8000"})
     (got,) = pulse.chain(path).run(x).values()
     np.testing.assert_array_equal(got, wanted)
-    (got,) = recipe_model(written(tmp_path, '[[stage]]\nmodel = "whole.onnx"')).run(x).values()
+    (got,) = recipe_model(write_recipe(tmp_path, '[[stage]]\nmodel = "whole.onnx"')).run(x).values()
     np.testing.assert_array_equal(got, wanted)
     assert list(read_onnx(path).inputs) == ["mix"]
     again = pulse.load(pulse.load(path).analyse().pulsify().to_onnx())
@@ -71,26 +80,26 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
 def test_models_of_chunks(tmp_path: Path) -> None:
     """What the stage says of its states goes to the file itself."""
     x = noise(1, 203)
-    (wanted,) = recipe_model(masked(tmp_path)).run(x).values()
-    path = saved(tmp_path, "whole.onnx", holding(masking(), MASKED.replace("masking.onnx", ".")))
-    np.testing.assert_allclose(opened(path, x), wanted, 1e-4, 1e-5)
+    (wanted,) = recipe_model(write_masked(tmp_path)).run(x).values()
+    path = save_model(tmp_path, "whole.onnx", with_recipes(mask_model(), MASKED.replace("masking.onnx", ".")))
+    np.testing.assert_allclose(open_and_push(path, x), wanted, 1e-4, 1e-5)
 
 
 def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
     """The text has the same values; other entries of the file stay, an older recipe does not."""
-    model = holding(gain(), "old")
+    model = with_recipes(gain(), "old")
     model.metadata_props.add(key="author", value="somebody")
-    saved(tmp_path, "gain.onnx", model)
+    save_model(tmp_path, "gain.onnx", model)
     text = (
         SPECTRAL.replace('"sqrt_hann"', f"{[1.0] * 15 + [0.5]}")
         + '\n# the end\nas = { sound = "a\\u007fb" }\n'
     )
-    made = embed_recipe(text, RecipeContext.of(written(tmp_path, text)))
+    made = embed_recipe(text, RecipeContext.of(write_recipe(tmp_path, text)))
     assert {entry.key for entry in made.metadata_props} == {"author", RECIPE}
     onnx.save(made, tmp_path / "whole.onnx")
     require_opens(tmp_path / "whole.onnx", tmp_path / "other.onnx")
     x = noise(1, 203)
-    saved(tmp_path, "gain.onnx", gain())
+    save_model(tmp_path, "gain.onnx", gain())
     (wanted,) = recipe_model(tmp_path / "recipe.toml").run(x).values()
     np.testing.assert_array_equal(next(iter(recipe_model(tmp_path / "whole.onnx").run(x).values())), wanted)
 
@@ -107,7 +116,7 @@ def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
     onnx.save(pulse.stream(tmp_path / "gain.onnx").model.to_onnx(), tmp_path / "gain.onnx")
     with pytest.raises(pulse.LoadError, match="was written in pulses, so it needs no recipe"):
         embed_recipe(SPECTRAL, RecipeContext.of(tmp_path / "recipe.toml"))
-    saved(tmp_path, "both.onnx", holding(onnx.load(tmp_path / "gain.onnx"), ITSELF))
+    save_model(tmp_path, "both.onnx", with_recipes(onnx.load(tmp_path / "gain.onnx"), ITSELF))
     with pytest.raises(pulse.LoadError, match="was written in pulses, so it needs no recipe"):
         pulse.stream(tmp_path / "both.onnx")
 
@@ -135,17 +144,17 @@ def test_bad_recipes(tmp_path: Path, text: str | bytes, message: str) -> None:
     """The checks of a file, and no name leads out of the folder, not by a link either."""
     inside = tmp_path / "inside"
     inside.mkdir()
-    saved(tmp_path, "gain.onnx", gain())
+    save_model(tmp_path, "gain.onnx", gain())
     (inside / "out").symlink_to(tmp_path)
-    assert message in said(inside, text)
+    assert message in message_of(inside, text)
 
 
 def test_two_recipes(tmp_path: Path) -> None:
-    assert "is there 2 times" in said(tmp_path, ITSELF, ITSELF)
+    assert "is there 2 times" in message_of(tmp_path, ITSELF, ITSELF)
 
 
 def test_bytes_name_no_file(tmp_path: Path) -> None:
-    model = holding(gain(), ITSELF.replace('"."', '"gain.onnx"')).SerializeToString()
+    model = with_recipes(gain(), ITSELF.replace('"."', '"gain.onnx"')).SerializeToString()
     with pytest.raises(
         pulse.LoadError, match=r"these bytes: the recipe in its metadata: .* this recipe is of no file"
     ):
@@ -154,12 +163,12 @@ def test_bytes_name_no_file(tmp_path: Path) -> None:
 
 def test_a_recipe_of_its_own_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(pulse.LoadError, match=r'model = "\." is the file in whose metadata a recipe is'):
-        pulse.stream(written(tmp_path, ITSELF))
+        pulse.stream(write_recipe(tmp_path, ITSELF))
 
 
 def test_options_of_models(tmp_path: Path) -> None:
     """As of a recipe of its own."""
-    path = saved(tmp_path, "whole.onnx", holding(gain(), ITSELF))
+    path = save_model(tmp_path, "whole.onnx", with_recipes(gain(), ITSELF))
     with pytest.raises(
         pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="
     ):
@@ -168,7 +177,7 @@ def test_options_of_models(tmp_path: Path) -> None:
 
 def test_damaged_files(tmp_path: Path) -> None:
     """Cut anywhere, or with any byte changed, a file gives an error of the project, or a model."""
-    data = saved(tmp_path, "whole.onnx", holding(gain(), ITSELF)).read_bytes()
+    data = save_model(tmp_path, "whole.onnx", with_recipes(gain(), ITSELF)).read_bytes()
     rng = np.random.default_rng(0)
     start = data.index(RECIPE.encode())
     places = [*range(start - 8, start + 40), *rng.integers(0, len(data), 60)]

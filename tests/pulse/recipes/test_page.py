@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md give what the authors' chains gave, in files and in blocks of any size."""
+"""The recipes of the documents give what the authors' chains gave, in files and in blocks of any size."""
 
 import csv
 import re
@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 import pulse
-from bench.page import PAGE, laid_out, recipes
+from bench.recipe_pages import FORMAT, PUBLISHED, laid_out, recipes
 from pulse.front import FUNCTIONS
 from pulse.program.program import Program
 from pulse.recipes import models
@@ -20,14 +20,14 @@ from streaming import Session
 from streaming.events import Segments
 from tests.pulse.chunks.models import Array
 from tests.pulse.recipes.references import REFERENCES, VALUES
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse as command
 
 
 def beside_its_models(name: str, folder: Path) -> Path:
     """A recipe of the page, beside what it names."""
-    return laid_out(name, folder, shared("models").parent)
+    return laid_out(name, folder, shared_path("models").parent)
 
 
 def read_values(path: str) -> Array:
@@ -78,9 +78,9 @@ def test_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> 
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_the_delay_that_the_page_tells(program_of: Callable[[str], Program], name: str) -> None:
+def test_the_page_has_the_delay(program_of: Callable[[str], Program], name: str) -> None:
     """In samples of the sound, without those of a pulse."""
-    (row,) = [row for row in PAGE.read_text().splitlines() if row.startswith("|") and f"`{name}`" in row]
+    (row,) = [row for row in PUBLISHED.read_text().splitlines() if row.startswith("|") and f"`{name}`" in row]
     port = program_of(name).outputs[0]
     assert port.delay / port.rate == int(row.split("|")[-2])
 
@@ -94,23 +94,23 @@ def test_events_of_the_page_equal_the_authors(tmp_path: Path, name: str, rules: 
     path = beside_its_models(name, tmp_path)
     soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
 
-    def told(kind: str) -> list[list[str]]:
+    def times_of(kind: str) -> list[list[str]]:
         command("run", path, "in.wav", "out.csv", "--events", kind)
         with open("out.csv") as file:
             return [row[:2] for row in list(csv.reader(file))[1:]]
 
     edges = np.flatnonzero(np.diff(np.concatenate([[False], wanted >= 0.5, [False]]).astype(int)))
     runs = [[f"{edge * seconds:.6f}" for edge in pair] for pair in edges.reshape(-1, 2)]
-    assert told("segments") == runs and runs
+    assert times_of("segments") == runs and runs
     detector = getattr(Segments, rules)(Fraction(1) / Fraction(str(seconds)))
     events = detector.push(wanted) + detector.flush()
-    assert told(rules) == [[f"{event.start_s:.6f}", f"{event.end_s:.6f}"] for event in events]
+    assert times_of(rules) == [[f"{event.start_s:.6f}", f"{event.end_s:.6f}"] for event in events]
 
 
-def test_the_page_is_complete() -> None:
+def test_the_pages_are_complete() -> None:
     """Every recipe has a reference; every option of models is named, and every function."""
     assert set(recipes()) == set(REFERENCES)
-    text = PAGE.read_text()
+    text = FORMAT.read_text()
     assert [name for name in models.OPTIONS if f"`{name}`" not in text] == []
     table = text.partition("| functions | |")[2].partition("\n\n")[0]
     named = {

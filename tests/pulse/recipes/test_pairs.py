@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import pulse
-from bench.page import recipes
+from bench.recipe_pages import recipes
 from pulse.recipes.proposal import Proposal, propose_recipe
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import join_stages, recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.recipe_files import saved, written
+from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.recipes.references import REFERENCES
-from tests.shared import shared
+from tests.shared import shared_path
 
 Size = list[int | str]
 
@@ -26,9 +26,9 @@ def pair(folder: Path, sizes: list[tuple[Size, Size]]) -> Proposal:
     paths: list[Path] = []
     for number, (read, made) in enumerate(sizes, 1):
         nodes = [node("Neg", "x", "y")] if read == made else [node("ReduceMean", "x", "y", axes=[-1])]
-        paths.append(saved(folder, f"{number}.onnx", models.build(nodes, {"x": read}, {"y": made})))
+        paths.append(save_model(folder, f"{number}.onnx", models.build(nodes, {"x": read}, {"y": made})))
     found = propose_recipe(paths, folder)
-    recipe_model(written(folder, found.text))
+    recipe_model(write_recipe(folder, found.text))
     assert not [note for note in found.notes if "does not fit" in note]
     return found
 
@@ -75,21 +75,21 @@ def test_models_that_do_not_fit(tmp_path: Path) -> None:
 def test_two_stages_of_an_author(tmp_path: Path) -> None:
     """Of the two files of DTLN, by their sizes alone: the recipe of the page, and the author's sound."""
     for name in ("dtln_1.onnx", "dtln_2.onnx"):
-        (tmp_path / name).symlink_to(shared("models") / name)
+        (tmp_path / name).symlink_to(shared_path("models") / name)
     found = propose_recipe([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
     told = recipes()["dtln.toml"].partition("rate = ")[2]
     assert found.text.partition("rate = ")[2] == told
     x, wanted = REFERENCES["dtln.toml"]()
-    (got,) = recipe_model(written(tmp_path, found.text)).run(x[None, :16_000]).values()
+    (got,) = recipe_model(write_recipe(tmp_path, found.text)).run(x[None, :16_000]).values()
     assert np.abs(got[0] - wanted[: got.shape[1]]).max() <= 1e-4 * np.abs(wanted).max()
 
 
 def test_every_published_model(tmp_path: Path) -> None:
     """A proposal opens and streams."""
-    for file in sorted(shared("models").glob("*.onnx")):
+    for file in sorted(shared_path("models").glob("*.onnx")):
         (tmp_path / file.name).symlink_to(file)
         found = propose_recipe([tmp_path / file.name], tmp_path)
-        path = written(tmp_path, found.text)
+        path = write_recipe(tmp_path, found.text)
         x = noise(1, 8_192) / 10
         assert all(np.isfinite(made).all() for made in recipe_model(path).run(x).values()), file
         pulse.stream(path, backend="numpy")
@@ -106,7 +106,7 @@ def test_every_published_model(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_every_pair_of_published_models(tmp_path: Path) -> None:
     """It opens, or one line says why not."""
-    files = sorted(shared("models").glob("*.onnx"))
+    files = sorted(shared_path("models").glob("*.onnx"))
     for file in files:
         (tmp_path / file.name).symlink_to(file)
     for one, other in product(files, files):

@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 
 import pulse
-from bench.page import recipes
+from bench.recipe_pages import recipes
 from pulse.recipes.proposal import Proposal, propose_recipe
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.recipe_files import saved, written
+from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.tflite.builder import Graph
-from tests.pulse.tflite.builder import written as written_tflite
-from tests.shared import shared
+from tests.pulse.tflite.builder import file_bytes as written_tflite
+from tests.shared import shared_path
 
 
 def proposal(folder: Path, read: list[int | str], made: list[int | str] | None = None) -> Proposal:
     """Of a model of one input and output, which stand as axes of numbers; its recipe opens."""
     nodes = [node("Neg", "x", "y")] if made is None else [node("ReduceMean", "x", "y", axes=[-1])]
-    saved(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": made or read}))
+    save_model(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": made or read}))
     found = propose_recipe([folder / "model.onnx"], folder)
-    path = written(folder, found.text)
+    path = write_recipe(folder, found.text)
     assert not [note for note in found.notes if "does not fit" in note]
     assert [fact.rank for fact in recipe_model(path).inputs.values()] == [2]
     return found
@@ -77,18 +77,18 @@ def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
     model = models.build(
         nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": noise(3)}
     )
-    saved(tmp_path, "model.onnx", model)
+    save_model(tmp_path, "model.onnx", model)
     found = propose_recipe([tmp_path / "model.onnx"], tmp_path)
     assert 'outputs = ["y"]\n' in found.text and "inputs" not in found.text
     (tmp_path / "below").mkdir()
     assert 'model = "../model.onnx"' in propose_recipe([tmp_path / "model.onnx"], tmp_path / "below").text
-    saved(tmp_path, "told.onnx", models.cached(), rate_hz=44_100)
+    save_model(tmp_path, "told.onnx", models.cache_of_sound(), rate_hz=44_100)
     found = propose_recipe([tmp_path / "told.onnx"], tmp_path)
     assert found.text == 'rate = 44100\n\n[[stage]]\nmodel = "told.onnx"\n'
     assert found.notes == ("x (1,T) is sound; nothing is put in front of it",)
     size = [1, "time", 80]
     nodes = [node("Add", "x h", "y"), node("Neg", "h", "hn")]
-    saved(
+    save_model(
         tmp_path,
         "chunks.onnx",
         models.build(nodes, {"x": size, "h": [1, 1, 80]}, {"y": size, "hn": [1, 1, 80]}),
@@ -96,26 +96,26 @@ def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
     found = propose_recipe([tmp_path / "chunks.onnx"], tmp_path)
     assert "pulse = 1\n" in found.text and any("chunks of any length" in note for note in found.notes)
     x = noise(1, 4_000, seed=4)
-    assert recipe_model(written(tmp_path, found.text)).run(x)["y"].shape == (1, 23, 80)
+    assert recipe_model(write_recipe(tmp_path, found.text)).run(x)["y"].shape == (1, 23, 80)
 
 
 def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
-    def said(model: object) -> str:
-        saved(tmp_path, "model.onnx", model)
+    def message_of(model: object) -> str:
+        save_model(tmp_path, "model.onnx", model)
         with pytest.raises(pulse.PulseError) as raised:
             propose_recipe([tmp_path / "model.onnx"], tmp_path)
         return str(raised.value)
 
     size = [1, "T", 77]
     odd = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
-    assert "x (1,T,77,f32) is not sound, spectrum, filter bank or frame of a usual size" in said(odd)
+    assert "x (1,T,77,f32) is not sound, spectrum, filter bank or frame of a usual size" in message_of(odd)
     size = [1, 1, "T", 257]
     channel = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
-    assert said(channel).endswith("; unsqueeze = { axis = 1 } behind a front adds its axis of size 1")
+    assert message_of(channel).endswith("; unsqueeze = { axis = 1 } behind a front adds its axis of size 1")
     fixed = models.build([node("Neg", "x", "y")], {"x": [1, 7]}, {"y": [1, 7]})
-    assert "input" in said(fixed) or "stream" in said(fixed)
-    assert "was written in pulses, so it needs no recipe" in said(
-        pulse.stream(models.cached()).model.to_onnx()
+    assert "input" in message_of(fixed) or "stream" in message_of(fixed)
+    assert "was written in pulses, so it needs no recipe" in message_of(
+        pulse.stream(models.cache_of_sound()).model.to_onnx()
     )
 
 
@@ -123,7 +123,7 @@ def test_two_spectra(tmp_path: Path) -> None:
     """The second one of an echo canceller may be that of a second sound: said, not guessed."""
     size = [1, 257, "T", 2]
     model = models.build([node("Sub", "mic far", "y")], {"mic": size, "far": size}, {"y": size})
-    saved(tmp_path, "aec.onnx", model)
+    save_model(tmp_path, "aec.onnx", model)
     notes = propose_recipe([tmp_path / "aec.onnx"], tmp_path).notes
     assert any(note.startswith("far has the shape of mic: if it is that of a second sound") for note in notes)
 
@@ -134,7 +134,7 @@ def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], st
     state = [1] * len(shape)
     nodes = [node("Add", "x h", "y"), node("ReduceMean", "y", "hn", axes=[-1])]
     sizes = {"x": shape, "h": state}, {"y": shape, "hn": state}
-    saved(tmp_path, "calls.onnx", models.build(nodes, *sizes))
+    save_model(tmp_path, "calls.onnx", models.build(nodes, *sizes))
     found = propose_recipe([tmp_path / "calls.onnx"], tmp_path)
     if stages:
         assert "frames" not in found.text and any("as in --hop 128" in note for note in found.notes)
@@ -145,7 +145,7 @@ def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], st
     assert kinds == ["frames", *stages[:1], "model", *stages[1:], "overlap_add"]
     assert found.text.count("size = 512, hop = 100") == 2
     x = noise(1, 2000, seed=2)
-    (got,) = recipe_model(written(tmp_path, found.text)).run(x).values()
+    (got,) = recipe_model(write_recipe(tmp_path, found.text)).run(x).values()
     padded, wanted, h = np.pad(x[0], (412, 412)), np.zeros(2000 + 2 * 412, np.float64), 0.0
     for at in range(0, 2001, 100):
         frame = padded[at : at + 512] + h
@@ -157,7 +157,7 @@ def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], st
 
 def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:
     size: list[int | str] = [1, 257, "T", 2]
-    saved(tmp_path, "model.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
+    save_model(tmp_path, "model.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
     found = propose_recipe([tmp_path / "model.onnx"], tmp_path, hop=128)
     assert found.text.count("n_fft = 512, hop = 128") == 2
     assert any(note.endswith("the root of a Hann window is a guess") for note in found.notes)
@@ -165,12 +165,12 @@ def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:
 
 def test_a_saved_model_of_an_author(tmp_path: Path) -> None:
     """Of DTLN's folder and its hop: the recipe of the page."""
-    (tmp_path / "dtln_saved_model").symlink_to(shared("tensorflow") / "dtln_saved_model")
+    (tmp_path / "dtln_saved_model").symlink_to(shared_path("tensorflow") / "dtln_saved_model")
     found = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)
     assert found.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]
 
 
-def test_codes(tmp_path: Path) -> None:
+def test_forty_bands_of_codes_get_a_micro_frontend(tmp_path: Path) -> None:
     """Forty bands as codes: microWakeWord's front end, the file's own scales around the model, and it opens."""
     g = Graph()
     x = g.input((1, -1, 40), "int8", scale=[0.25], zero=[-128])
@@ -187,5 +187,7 @@ def test_codes(tmp_path: Path) -> None:
     places = [found.text.index(stage) for stage in stages]
     assert places == sorted(places)
     assert not [note for note in found.notes if "does not fit" in note]
-    values = next(iter(recipe_model(written(tmp_path, found.text)).run(noise(1, 4_000, seed=4)).values()))
+    values = next(
+        iter(recipe_model(write_recipe(tmp_path, found.text)).run(noise(1, 4_000, seed=4)).values())
+    )
     assert 0 <= values.min() < values.max() <= 1

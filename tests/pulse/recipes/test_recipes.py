@@ -12,7 +12,15 @@ from pulse.program.whole import stream_whole
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.recipe_files import BINS, gain, masked, masking, saved, spectral, written
+from tests.pulse.recipes.recipe_files import (
+    BINS,
+    gain,
+    mask_model,
+    save_model,
+    spectral,
+    write_masked,
+    write_recipe,
+)
 
 SOUND = [noise(1, frames, seed=frames) for frames in (9, 40, 203)]
 
@@ -44,22 +52,22 @@ def test_wires_by_name(tmp_path: Path) -> None:
         front.frames(16, 8, pad_start=8, window="sqrt_hann"),
         Stage(front.rfft(16, layout="T,F,2"), gives=["spectrum"]),
         front.magnitude(**sizes),
-        Stage(masking(), gives=["mask"]),
+        Stage(mask_model(), gives=["mask"]),
         Stage(front.mask(**sizes, mask_shape=f"1,frames,{BINS}"), reads={"x": "spectrum", "mask": "mask"}),
         front.irfft(16, layout="T,F,2"),
         front.overlap_add(16, 8, window="sqrt_hann", trim_end=8),
     )
-    equal(masked(tmp_path), wanted)
+    equal(write_masked(tmp_path), wanted)
 
 
-@pytest.mark.parametrize("make", [spectral, masked])
+@pytest.mark.parametrize("make", [spectral, write_masked])
 def test_recipes_are_proved(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     path = make(tmp_path)
     for frames in (8, 40):
         pulse.verify(path, pulse=frames).require()
 
 
-@pytest.mark.parametrize("make", [spectral, masked])
+@pytest.mark.parametrize("make", [spectral, write_masked])
 def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     """What is written of a recipe is the same stream."""
     path = make(tmp_path)
@@ -73,7 +81,7 @@ def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -
 
 def test_recognised_by_content(tmp_path: Path) -> None:
     """A recipe of any name, a comment first; a path of any kind."""
-    path = masked(tmp_path).rename(tmp_path / "recipe.txt")
+    path = write_masked(tmp_path).rename(tmp_path / "recipe.txt")
     assert recipe_model(path).title == "masked"
     (y,) = stream_whole(pulse.stream(str(path)), {"x": SOUND[0]}).values()
     assert y.shape == (1, 8)
@@ -83,12 +91,12 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
     """Not the one that Python runs in: models, statistics, first values."""
     inside = tmp_path / "inside"
     inside.mkdir()
-    saved(inside, "gru.onnx", models.gru())
+    save_model(inside, "gru.onnx", models.gru())
     np.save(inside / "first.npy", noise(1, 1, 3))
     statistics = [list(range(1, 5)), [1.0] * 4]
     matrix = "\n".join(" ".join(map(str, [*row, 9 if at == 0 else 0])) for at, row in enumerate(statistics))
     (inside / "cmvn.txt").write_text(f" [\n{matrix} ]\n")
-    path = written(
+    path = write_recipe(
         inside,
         """
         [[stage]]
@@ -111,9 +119,9 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_options_of_models(tmp_path: Path) -> None:
     """All that ``pulse.load`` takes: shapes, a fixed input, a context, an axis, a delay, outputs."""
-    saved(tmp_path, "halved.onnx", models.halved())
+    save_model(tmp_path, "halved.onnx", models.half_context())
     options = {"context": {"x": 4}, "axes": {"y": 1}, "delay": {"y": 2}, "initial": {"state": 0.5}}
-    path = written(
+    path = write_recipe(
         tmp_path,
         """
         outputs = ["y"]
@@ -126,15 +134,15 @@ def test_options_of_models(tmp_path: Path) -> None:
         initial = { state = 0.5 }
         """,
     )
-    loaded = pulse.load(models.halved(), outputs=["y"], chunking=pulse.Chunking(**options))
+    loaded = pulse.load(models.half_context(), outputs=["y"], chunking=pulse.Chunking(**options))
     equal(path, pulse.chain(loaded))
     shaped = models.build(
         [node("Mul", "x k", "y"), node("Neg", "y", "z")],
         {"x": [1, "n"], "k": [1]},
         {"y": [1, "n"], "z": [1, "n"]},
     )
-    saved(tmp_path, "shaped.onnx", shaped)
-    path = written(
+    save_model(tmp_path, "shaped.onnx", shaped)
+    path = write_recipe(
         tmp_path,
         """
         [[stage]]
@@ -151,12 +159,12 @@ def test_options_of_models(tmp_path: Path) -> None:
 
 def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     """A stage that reads nothing is another input; a wire that is an output too; one that is an input."""
-    saved(
+    save_model(
         tmp_path,
         "sum.onnx",
         models.build([node("Add", "a b", "y")], {"a": [1, "S"], "b": [1, "S"]}, {"y": [1, "S"]}),
     )
-    path = written(
+    path = write_recipe(
         tmp_path,
         """
         outputs = ["total", "near"]
@@ -188,7 +196,7 @@ def test_a_recipe_in_a_recipe(tmp_path: Path) -> None:
     """And in a chain."""
     spectral(tmp_path).rename(tmp_path / "inner.toml")
     (tmp_path / "outer").mkdir()
-    path = written(
+    path = write_recipe(
         tmp_path / "outer", '[[stage]]\nmodel = "../inner.toml"\n[[stage]]\nmodel = "../inner.toml"'
     )
     inner = recipe_model(tmp_path / "inner.toml")
@@ -201,17 +209,19 @@ def test_the_rate_of_a_recipe(tmp_path: Path) -> None:
     """That of the recipe is that of its functions; without one, a stage says it; of features it is another."""
     assert recipe_model(spectral(tmp_path)).metadata == {"sample_rate": "8000"}
     bank = "{ sample_rate = 8000, num_mel_bins = 20 }"
-    told = written(tmp_path, "rate = 8000\n[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }", "told.toml")
+    told = write_recipe(tmp_path, "rate = 8000\n[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }", "told.toml")
     equal(told, front.kaldi_fbank(num_mel_bins=20, sample_rate=8000))
-    stated = written(tmp_path, f"[[stage]]\nkaldi_fbank = {bank}", "stated.toml")
+    stated = write_recipe(tmp_path, f"[[stage]]\nkaldi_fbank = {bank}", "stated.toml")
     assert recipe_model(stated).metadata["sample_rate"] == "8000"
     size = [1, "T", 20]
-    saved(tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=100)
-    path = written(tmp_path, f'[[stage]]\nkaldi_fbank = {bank}\n[[stage]]\nmodel = "vad.onnx"')
+    save_model(
+        tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=100
+    )
+    path = write_recipe(tmp_path, f'[[stage]]\nkaldi_fbank = {bank}\n[[stage]]\nmodel = "vad.onnx"')
     assert recipe_model(path).metadata["sample_rate"] == "8000"
-    alone = written(tmp_path, '[[stage]]\nmodel = "vad.onnx"')
+    alone = write_recipe(tmp_path, '[[stage]]\nmodel = "vad.onnx"')
     assert recipe_model(alone).metadata["sample_rate"] == "100"
-    mels = written(tmp_path, "rate = 100\n[[stage]]\nmel = { sample_rate = 16000 }")
+    mels = write_recipe(tmp_path, "rate = 100\n[[stage]]\nmel = { sample_rate = 16000 }")
     assert recipe_model(mels).metadata["sample_rate"] == "100"
 
 

@@ -11,14 +11,14 @@ import pulse
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
-from tests.pulse.recipes.recipe_files import SPECTRAL, gain, masking, saved, spectral, written
+from tests.pulse.recipes.recipe_files import SPECTRAL, gain, mask_model, save_model, spectral, write_recipe
 
 MODEL = '[[stage]]\nmodel = "gain.onnx"\n'
 
 
-def said(folder: Path, text: str) -> str:
+def message_of(folder: Path, text: str) -> str:
     """The message of a recipe that is wrong."""
-    path = written(folder, text)
+    path = write_recipe(folder, text)
     with pytest.raises(pulse.LoadError) as raised:
         pulse.stream(path)
     message = str(raised.value)
@@ -104,58 +104,60 @@ def said(folder: Path, text: str) -> str:
     ],
 )
 def test_bad_recipes(tmp_path: Path, text: str, message: str) -> None:
-    saved(tmp_path, "gain.onnx", gain())
-    assert message in said(tmp_path, text)
+    save_model(tmp_path, "gain.onnx", gain())
+    assert message in message_of(tmp_path, text)
 
 
 def test_sizes_that_differ(tmp_path: Path) -> None:
     """Of two stages: with both, the axis and the number of the stage."""
-    saved(tmp_path, "gain.onnx", gain())
-    message = said(tmp_path, SPECTRAL.replace("n_fft = 16", "n_fft = 32"))
+    save_model(tmp_path, "gain.onnx", gain())
+    message = message_of(tmp_path, SPECTRAL.replace("n_fft = 16", "n_fft = 32"))
     assert message == (
         "stage 2 (gain): spectrum (1,17,T/8+1,2,f32) does not fit mix (1,9,T,2,f32): axis 1 is 17 in one and 9 in "
         "the other"
     )
-    message = said(tmp_path, SPECTRAL.replace("istft = { n_fft = 16", "istft = { n_fft = 32"))
+    message = message_of(tmp_path, SPECTRAL.replace("istft = { n_fft = 16", "istft = { n_fft = 32"))
     assert message.startswith("stage 3 (istft): istft: shape '1,9,T/8+1,2' has 9 frequencies")
 
 
 def test_types_and_axes_that_differ(tmp_path: Path) -> None:
-    saved(tmp_path, "counter.onnx", models.counter())
-    saved(tmp_path, "gru.onnx", models.gru())
-    assert "stage 1 (stft): stft: shape '1,T,4' must have 2 axes" in said(
+    save_model(tmp_path, "counter.onnx", models.counter())
+    save_model(tmp_path, "gru.onnx", models.gru())
+    assert "stage 1 (stft): stft: shape '1,T,4' must have 2 axes" in message_of(
         tmp_path, '[[stage]]\nstft = { shape = "1,T,4" }'
     )
     text = '[[stage]]\nframes = { size = 4, hop = 4 }\n[[stage]]\nmodel = "counter.onnx"'
-    assert re.match(r"stage 2 \(counter\): .*the types differ", said(tmp_path, text))
+    assert re.match(r"stage 2 \(counter\): .*the types differ", message_of(tmp_path, text))
 
 
 def test_rates_that_differ(tmp_path: Path) -> None:
-    saved(tmp_path, "slow.onnx", models.cached(), rate_hz=8000)
+    save_model(tmp_path, "slow.onnx", models.cache_of_sound(), rate_hz=8000)
     size = [1, "T", 20]
-    saved(tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=50)
+    save_model(
+        tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=50
+    )
     slow = '[[stage]]\nmodel = "slow.onnx"\n'
     wanted = "stage 1 (model): made for 8000 Hz, and the recipe has 16000 Hz; give both the same rate"
-    assert said(tmp_path, f"rate = 16000\n{slow}") == wanted
+    assert message_of(tmp_path, f"rate = 16000\n{slow}") == wanted
     bank = "[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }\n"
-    assert "stage 2 (kaldi_fbank): made for 16000 Hz, and stage 1 (model) has 8000 Hz" in said(
+    assert "stage 2 (kaldi_fbank): made for 16000 Hz, and stage 1 (model) has 8000 Hz" in message_of(
         tmp_path, slow + bank.replace("20", "20, sample_rate = 16000")
     )
     vad = '[[stage]]\nmodel = "vad.onnx"\n'
-    assert "stage 2 (model): made for 8000 Hz, and stage 1 (kaldi_fbank) has 16000" in said(
+    assert "stage 2 (model): made for 8000 Hz, and stage 1 (kaldi_fbank) has 16000" in message_of(
         tmp_path, bank + vad
     )
 
 
 def test_several_wires_to_choose_from(tmp_path: Path) -> None:
     """The way out is spelled as the recipe is."""
-    saved(tmp_path, "gain.onnx", gain())
+    save_model(tmp_path, "gain.onnx", gain())
     nodes = [node("Add", "a b", "c")]
-    saved(tmp_path, "sum.onnx", models.build(nodes, {"a": [1, "T"], "b": [1, "T"]}, {"c": [1, "T"]}))
+    save_model(tmp_path, "sum.onnx", models.build(nodes, {"a": [1, "T"], "b": [1, "T"]}, {"c": [1, "T"]}))
     text = '[[stage]]\nframes = { size = 4, hop = 4 }\n[[stage]]\nmodel = "sum.onnx"'
-    assert said(tmp_path, text).endswith('Say so with from = { a = "frames" }')
-    saved(tmp_path, "long.onnx", models.gru("time"))
-    assert "in a chunk with pulse; if there are no states, states = {}" in said(
+    assert message_of(tmp_path, text).endswith('Say so with from = { a = "frames" }')
+    save_model(tmp_path, "long.onnx", models.gru("time"))
+    assert "in a chunk with pulse; if there are no states, states = {}" in message_of(
         tmp_path, '[[stage]]\nmodel = "long.onnx"'
     )
 
@@ -200,18 +202,18 @@ def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
 )
 def test_sizes_beyond_all_measure(tmp_path: Path, stage: str) -> None:
     """A file asks for no memory without limit."""
-    assert said(tmp_path, f"[[stage]]\n{stage}").startswith("stage 1 (")
+    assert message_of(tmp_path, f"[[stage]]\n{stage}").startswith("stage 1 (")
 
 
 def test_many_stages(tmp_path: Path) -> None:
     """Those of recipes in recipes count."""
-    written(tmp_path, "[[stage]]\nlog = {}\n" * 60, "0.toml")
+    write_recipe(tmp_path, "[[stage]]\nlog = {}\n" * 60, "0.toml")
     for number in range(1, 9):
-        written(tmp_path, f'[[stage]]\nmodel = "{number - 1}.toml"\n' * 3, f"{number}.toml")
-    assert "more than 256 stages, with those of the recipes in it" in said(
+        write_recipe(tmp_path, f'[[stage]]\nmodel = "{number - 1}.toml"\n' * 3, f"{number}.toml")
+    assert "more than 256 stages, with those of the recipes in it" in message_of(
         tmp_path, '[[stage]]\nmodel = "8.toml"'
     )
-    assert "more than 256 stages" in said(tmp_path, "[[stage]]\nlog = {}\n" * 257)
+    assert "more than 256 stages" in message_of(tmp_path, "[[stage]]\nlog = {}\n" * 257)
 
 
 def test_files_that_are_no_text(tmp_path: Path) -> None:
@@ -231,8 +233,8 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
     "make", [lambda path: b"", lambda path: path.read_bytes()[:100], lambda path: b"PK\3\4"]
 )
 def test_models_that_are_damaged(tmp_path: Path, make: Callable[[Path], bytes]) -> None:
-    path = saved(tmp_path, "gain.onnx", masking())
+    path = save_model(tmp_path, "gain.onnx", mask_model())
     path.write_bytes(make(path))
-    assert "stage 1 (model): " in said(tmp_path, MODEL)
+    assert "stage 1 (model): " in message_of(tmp_path, MODEL)
     np.save(tmp_path / "h.npy", np.array([{}], object), allow_pickle=True)
-    assert "not an array in numpy's format" in said(tmp_path, MODEL + 'initial = { h = "h.npy" }')
+    assert "not an array in numpy's format" in message_of(tmp_path, MODEL + 'initial = { h = "h.npy" }')

@@ -220,7 +220,7 @@ def write_saved_model(
     return folder
 
 
-def filled(*dims: int, seed: int = 0) -> Array:
+def noise_array(*dims: int, seed: int = 0) -> Array:
     """Numbers around 0."""
     size = math.prod(dims)
     return np.random.default_rng(seed).standard_normal(size).astype(np.float32).reshape(dims)

@@ -3,13 +3,13 @@
 import numpy as np
 
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, Sketch, Type, filled
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, Sketch, Type, noise_array
 
 VARIANT, RESOURCE = Type("variant"), Type("resource")
-W, U = filled(4, 3), filled(3, 3, seed=1)
+W, U = noise_array(4, 3), noise_array(3, 3, seed=1)
 
 
-def expected(x: Array) -> Array:
+def expected_states(x: Array) -> Array:
     """H = tanh(x w + h u), of [time, batch, features]."""
     h, frames = np.zeros((1, 3), np.float32), list[Array]()
     for frame in x:
@@ -79,7 +79,7 @@ def functional(shape: tuple[int, ...] = (-1, 1, 4)) -> Sketch:
     return sketch
 
 
-def lowered() -> Sketch:
+def lowered_loop() -> Sketch:
     """The same as single nodes, with arrays."""
     sketch = start()
     frame = {"frame_name": "loop"}
@@ -132,7 +132,7 @@ def until(limit: float) -> Sketch:
     return sketch
 
 
-def branched() -> Sketch:
+def branches() -> Sketch:
     """A choice as single nodes, and one as functions."""
     sketch = Sketch()
     sketch.place("x", -1, 2)
@@ -148,7 +148,7 @@ def branched() -> Sketch:
     return sketch
 
 
-def sliced(last: bool) -> Sketch:
+def slicing_loop(last: bool) -> Sketch:
     """A loop that takes ``x[:, i]``; its list has all sums, or the last one only."""
     sketch = Sketch()
     sketch.place("x", 1, -1, 3)

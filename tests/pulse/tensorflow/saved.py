@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tests.pulse.tensorflow.graphs import F32, Call, Shape, Sketch, Type, filled, write_saved_model
+from tests.pulse.tensorflow.graphs import F32, Call, Shape, Sketch, Type, noise_array, write_saved_model
 
 RESOURCE = Type("resource")
-W, FIRST = filled(4, 4), filled(1, 4, seed=1)
+W, FIRST = noise_array(4, 4), noise_array(1, 4, seed=1)
 
 
 def stateful(folder: Path) -> Path:

@@ -5,12 +5,12 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, Shape, Sketch, Type, filled
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, Shape, Sketch, Type, noise_array
 
 RESOURCE = Type("resource")
 
 
-def buffered(op: str, *inputs: str, resource: bool = True, **attributes: int) -> Sketch:
+def buffer_graph(op: str, *inputs: str, resource: bool = True, **attributes: int) -> Sketch:
     """A buffer of 3 rows and x, one frame of 2: the operator changes the buffer, then y is the buffer's sum and x."""
     sketch = Sketch()
     sketch.place("x", 1, 2)
@@ -73,7 +73,7 @@ def test_parts_of_a_variable_are_changed(name: str) -> None:
     if name == "a_row":
         how = {**how}
         inputs = [*inputs[:3], "flat"]
-    sketch = buffered(op, *inputs, **how)
+    sketch = buffer_graph(op, *inputs, **how)
     sketch.const("two", [2], np.int32)
     sketch.node("flat", "Reshape", "x", "two", T=F32, Tshape=I32)
     session = pulse.tensorflow.load(sketch.data).session()
@@ -82,7 +82,7 @@ def test_parts_of_a_variable_are_changed(name: str) -> None:
     state = pulse.stream(pulse.load(sketch.data, outputs=["y"], chunking=chunking), backend="numpy").spawn()
     buffer = np.zeros((3, 2), np.float32)
     for seed in range(3):
-        x = filled(1, 2, seed=seed)
+        x = noise_array(1, 2, seed=seed)
         chosen = np.array(rows, bool)
         buffer[chosen] = x + (buffer[chosen] if what == "add" else 0)
         expected = buffer.sum(0, keepdims=True) + x
@@ -92,12 +92,12 @@ def test_parts_of_a_variable_are_changed(name: str) -> None:
 
 def test_a_change_that_is_not_covered_is_refused() -> None:
     with pytest.raises(LoadError, match=r"change \(ResourceScatterMul\): it changes a variable in a way"):
-        pulse.load(buffered("ResourceScatterMul", "row", "x").data)
+        pulse.load(buffer_graph("ResourceScatterMul", "row", "x").data)
 
 
-def branching(go: bool | None = None, deep: bool = False) -> Sketch:
+def branch_graph(go: bool | None = None, deep: bool = False) -> Sketch:
     """A buffer v: where go, x becomes its row 1 and the branch gives its sum; else v becomes w, and x is given."""
-    sketch = buffered("ResourceScatterUpdate", "row", "x")
+    sketch = buffer_graph("ResourceScatterUpdate", "row", "x")
     nodes = {node.name: node for node in sketch.proto.node}
     nodes["after"].input[1] = "^branch"
     nodes["y"].input[0] = "sum"
@@ -107,7 +107,7 @@ def branching(go: bool | None = None, deep: bool = False) -> Sketch:
         sketch.place("go", dtype=BOOL)
     else:
         sketch.const("go", go, np.bool_)
-    sketch.const("w", filled(3, 2))
+    sketch.const("w", noise_array(3, 2))
     arguments = [("v", RESOURCE), ("w", F32), ("x", F32), ("row", I32), ("axis", I32)]
     read = {"dtype": F32}
     taken = [
@@ -134,15 +134,15 @@ def branching(go: bool | None = None, deep: bool = False) -> Sketch:
 @pytest.mark.parametrize("deep", [False, True])
 def test_branches_assign_variables(deep: bool) -> None:
     """The variable holds what the branch that is taken gives it, behind the branch and in the next call."""
-    session = pulse.tensorflow.load(branching(deep=deep).data).session()
+    session = pulse.tensorflow.load(branch_graph(deep=deep).data).session()
     session.reset()
     buffer = np.zeros((3, 2), np.float32)
     for seed, go in enumerate((True, False, True, True, False)):
-        x = filled(1, 2, seed=seed)
+        x = noise_array(1, 2, seed=seed)
         if go:
             buffer[1] = x
         else:
-            buffer = filled(3, 2)
+            buffer = noise_array(3, 2)
         total = buffer.sum(0, keepdims=True)
         np.testing.assert_allclose(
             session.run("y", {"x": x, "go": go}), total + (total if go else x), rtol=1e-5
@@ -154,20 +154,20 @@ def test_branches_assign_variables(deep: bool) -> None:
 @pytest.mark.parametrize("go", [True, False])
 def test_branches_that_assign_stream(go: bool) -> None:
     chunking = pulse.Chunking(axes={"x": 0, "y": 0}, initial={"v": 0})
-    opened = pulse.load(branching(go).data, chunking=chunking)
+    opened = pulse.load(branch_graph(go).data, chunking=chunking)
     assert list(opened.model.graph.output_names) == ["y", "v.next"]
     state = pulse.stream(opened).spawn()
     buffer = np.zeros((3, 2), np.float32)
     for seed in range(3):
-        x = filled(1, 2, seed=seed)
-        buffer = np.stack([buffer[0], x[0], buffer[2]]) if go else filled(3, 2)
+        x = noise_array(1, 2, seed=seed)
+        buffer = np.stack([buffer[0], x[0], buffer[2]]) if go else noise_array(3, 2)
         total = buffer.sum(0, keepdims=True)
         np.testing.assert_allclose(state.step(x)["y"], total + (total if go else x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_choice_of_assignments_streams() -> None:
     """The condition is an input of the stream, too: a number for each frame."""
-    sketch = branching()
+    sketch = branch_graph()
     sketch.proto.node.remove(next(node for node in sketch.proto.node if node.name == "go"))
     sketch.const("zero", 0)
     sketch.const("both", [0, 1], np.int32)
@@ -180,21 +180,21 @@ def test_a_choice_of_assignments_streams() -> None:
     session.reset()
     signs: set[bool] = set()
     for seed in range(6):
-        x = filled(1, 2, seed=seed)
+        x = noise_array(1, 2, seed=seed)
         signs.add(bool(x.sum() > 0))
         np.testing.assert_allclose(state.step(x)["y"], session.run("y", {"x": x}), rtol=1e-5, atol=1e-6)
     assert len(signs) == 2
 
 
 def test_branches_whose_variable_is_unsure_are_refused() -> None:
-    twice = branching(True)
+    twice = branch_graph(True)
     node = next(node for node in twice.proto.node if node.name == "branch")
     node.input[2] = "v"
     with pytest.raises(
         LoadError, match=r"branch \(If\): the variable that a branch assigns, its argument 0, is"
     ):
         pulse.load(twice.data)
-    inside = branching(True)
+    inside = branch_graph(True)
     function = next(each for each in inside.proto.library.function if each.signature.name == "no")
     function.node_def.add(name="own", op="VarHandleOp")
     function.node_def[0].input[0] = "own:resource:0"
@@ -205,7 +205,7 @@ def test_branches_whose_variable_is_unsure_are_refused() -> None:
 
 
 def test_a_loop_that_assigns_is_refused() -> None:
-    sketch = branching(True)
+    sketch = branch_graph(True)
     node = next(node for node in sketch.proto.node if node.name == "branch")
     node.op = "While"
     del node.attr["then_branch"], node.attr["else_branch"]
@@ -217,7 +217,7 @@ def test_a_loop_that_assigns_is_refused() -> None:
 
 
 def test_an_assignment_after_a_switch_is_refused() -> None:
-    sketch = buffered("AssignVariableOp", "taken:1")
+    sketch = buffer_graph("AssignVariableOp", "taken:1")
     sketch.const("go", True, np.bool_)
     sketch.node("taken", "Switch", "zeros", "go", T=F32)
     with pytest.raises(LoadError, match=r"change \(AssignVariableOp\): a Switch decides whether it assigns"):
@@ -225,20 +225,20 @@ def test_an_assignment_after_a_switch_is_refused() -> None:
 
 
 def test_an_assignment_of_results_of_branches_is_kept() -> None:
-    sketch = buffered("AssignVariableOp", "merged")
+    sketch = buffer_graph("AssignVariableOp", "merged")
     sketch.place("go", dtype=BOOL)
     sketch.const("ones", np.ones((3, 2)))
     for name in ("zeros", "ones"):
         sketch.node(f"{name}/switch", "Switch", name, "go", T=F32)
     sketch.node("merged", "Merge", "zeros/switch", "ones/switch:1", T=F32, N=2)
     session = pulse.tensorflow.load(sketch.data).session()
-    x = filled(1, 2)
+    x = noise_array(1, 2)
     for go in (True, False):
         np.testing.assert_allclose(session.run("y", {"x": x, "go": go}), x + 3 * go, rtol=1e-6)
 
 
 def test_restoring_and_updating_are_no_initialisation() -> None:
-    sketch = buffered("ResourceScatterAdd", "row", "x")
+    sketch = buffer_graph("ResourceScatterAdd", "row", "x")
     sketch.node("update", "NoOp", "^change")
     sketch.node("assign", "AssignVariableOp", "v", "save/restore", dtype=F32)
     sketch.node("save/file", "Placeholder", dtype=Type("string"))

@@ -6,7 +6,7 @@ import pytest
 import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import F32, Sketch, filled
+from tests.pulse.tensorflow.graphs import F32, Sketch, noise_array
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 SIZE, WIDTH = 3, 2
@@ -19,7 +19,7 @@ def weights(kind: str, layers: int, ways: int) -> list[Array]:
         width = SIZE * ways if layer else WIDTH
         shapes += ([(SIZE, width)] * GATES[kind] + [(SIZE, SIZE)] * GATES[kind]) * ways
     shapes += [(SIZE,)] * 2 * GATES[kind] * layers * ways
-    return [np.float32(0.3) * filled(*shape, seed=place) for place, shape in enumerate(shapes)]
+    return [np.float32(0.3) * noise_array(*shape, seed=place) for place, shape in enumerate(shapes)]
 
 
 def graph(kind: str, layers: int, ways: int, cut: int = 0) -> Sketch:
@@ -60,9 +60,9 @@ def run(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Arra
 
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize(("layers", "ways"), [(1, 1), (2, 1), (2, 2)])
-def test_layers(kind: str, layers: int, ways: int) -> None:
+def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None:
     parts, each = weights(kind, layers, ways), 2 * GATES[kind]
-    x = filled(5, 1, WIDTH, seed=99)
+    x = noise_array(5, 1, WIDTH, seed=99)
     y: Array = x[:, 0]
     for layer in range(layers):
         sides: list[Array] = []

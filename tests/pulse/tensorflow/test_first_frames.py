@@ -6,13 +6,13 @@ import pytest
 import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, Type, filled
+from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, Type, noise_array
 
 VARIANT = Type("variant")
 SLICES = {"T": F32, "Index": I32}
 
 
-def joined(first: int, end: int) -> Sketch:
+def joined_differences(first: int, end: int) -> Sketch:
     """Concat(x[first:end], x[1:] - x[:-1] / 2), pre-emphasis where those are 0 and 1."""
     sketch = Sketch()
     sketch.place("x", 1, -1, 3)
@@ -30,7 +30,7 @@ def joined(first: int, end: int) -> Sketch:
     return sketch
 
 
-def averaged(bare: bool) -> Sketch:
+def averaging_loop(bare: bool) -> Sketch:
     """The state becomes (s + x) / 2; it begins as the first frame, by a lookup, or by a slice that is scaled twice."""
     sketch = Sketch()
     sketch.place("x", -1, 3)
@@ -46,12 +46,12 @@ def averaged(bare: bool) -> Sketch:
         sketch.node("twice", "Mul", "cut", "two", T=F32)
         sketch.node("s", "RealDiv", "twice", "two", T=F32)
     sketch.node("made", "TensorListReserve", "element", "time", element_dtype=F32, shape_type=I32)
-    return looped(sketch, "none", "made")
+    return add_loop(sketch, "none", "made")
 
 
 def from_the_second(writes_first: bool = True) -> Sketch:
     """The same over the frames from the second on, the first one being the first result: a scan without beginning."""
-    sketch = averaged(False)
+    sketch = averaging_loop(False)
     for node in sketch.proto.node:
         if node.name == "while":
             node.input[0] = "begin"
@@ -62,7 +62,7 @@ def from_the_second(writes_first: bool = True) -> Sketch:
     return sketch
 
 
-def looped(sketch: Sketch, begin: str, made: str) -> Sketch:
+def add_loop(sketch: Sketch, begin: str, made: str) -> Sketch:
     """The loop over x, whose state begins as s."""
     arguments = [("i", I32), ("n", I32), ("out", VARIANT), ("s", F32), ("list", VARIANT)]
     sketch.function("cond", arguments, [("less", "Less", ("i", "n"), {"T": I32})], {"go": "less:z:0"})
@@ -99,8 +99,8 @@ def average(x: Array, first: int) -> Array:
 @pytest.mark.parametrize(("first", "end"), [(0, 1), (0, 3)])
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_first_frames_before_later_ones_stream(first: int, end: int, backend: str) -> None:
-    model = pulse.load(joined(first, end).data).model.analyse()
-    x = filled(1, 7, 3)
+    model = pulse.load(joined_differences(first, end).data).model.analyse()
+    x = noise_array(1, 7, 3)
     expected = np.concatenate([x[:, first:end], x[:, 1:] - x[:, :-1] / 2], 1)
     np.testing.assert_allclose(model.run(x)["y"], expected, rtol=1e-6, atol=1e-6)
     if end > 1:  # y would be longer than x
@@ -113,22 +113,22 @@ def test_first_frames_before_later_ones_stream(first: int, end: int, backend: st
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_a_loop_whose_state_begins_as_the_first_frame_streams(bare: bool, backend: str) -> None:
-    model = pulse.load(averaged(bare).data).model.analyse()
-    x = filled(6, 3)
+    model = pulse.load(averaging_loop(bare).data).model.analyse()
+    x = noise_array(6, 3)
     np.testing.assert_allclose(model.run(x)["y"], average(x, 0), rtol=1e-6, atol=1e-6)
     pulse.verify(model, pulse=2, lengths=(1, 2, 7), backend=backend).require()
 
 
 def test_a_loop_from_the_second_frame_on_streams() -> None:
     model = pulse.load(from_the_second().data).model.analyse()
-    x = filled(6, 3)
+    x = noise_array(6, 3)
     np.testing.assert_allclose(model.run(x)["y"], average(x, 1), rtol=1e-6, atol=1e-6)
     pulse.verify(model, pulse=2, lengths=(1, 2, 7), backend="numpy").require()
 
 
 def test_a_list_without_its_first_element_runs_offline_only() -> None:
     model = pulse.load(from_the_second(False).data).model.analyse()
-    x = filled(6, 3)
+    x = noise_array(6, 3)
     expected = average(x, 1)
     expected[0] = 0
     np.testing.assert_allclose(model.run(x)["y"], expected, rtol=1e-6, atol=1e-6)
@@ -162,7 +162,7 @@ def test_frames_that_are_channels_are_normalised_in_streams() -> None:
     sketch.node("norm", "FusedBatchNormV3", "wide", "ones", "zeros", "none", "none", **how)
     sketch.node("y", "Reshape", "norm", "back", T=F32, Tshape=I32)
     model = pulse.load(sketch.data).model.analyse()
-    x = filled(1, 6, 4)
+    x = noise_array(1, 6, 4)
     expected = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.001)
     np.testing.assert_allclose(model.run(x)["y"], expected, rtol=1e-5, atol=1e-5)
     pulse.verify(model, pulse=2, backend="numpy").require()

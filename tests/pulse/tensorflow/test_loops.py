@@ -9,10 +9,17 @@ import pulse
 from pulse.errors import LoadError
 from pulse.ops.control import Loop
 from pulse.ops.scan import Scan
-from tests.pulse.tensorflow.graphs import Sketch, filled
-from tests.pulse.tensorflow.loops import branched, expected, functional, lowered, sliced, until
+from tests.pulse.tensorflow.graphs import Sketch, noise_array
+from tests.pulse.tensorflow.loops import (
+    branches,
+    expected_states,
+    functional,
+    lowered_loop,
+    slicing_loop,
+    until,
+)
 
-FORMS = {"functional": functional, "lowered": lowered}
+FORMS = {"functional": functional, "lowered": lowered_loop}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -20,8 +27,8 @@ def test_a_recurrent_layer_is_a_scan(form: str) -> None:
     typed = pulse.load(FORMS[form]().data).model.analyse()
     assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
     for frames in (0, 1, 7):
-        x = filled(frames, 1, 4)
-        np.testing.assert_allclose(typed.run(x)["y"], expected(x), rtol=1e-5, atol=1e-6)
+        x = noise_array(frames, 1, 4)
+        np.testing.assert_allclose(typed.run(x)["y"], expected_states(x), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -32,17 +39,17 @@ def test_it_streams(form: str) -> None:
 
 
 def test_the_last_state_is_an_output() -> None:
-    x = filled(5, 1, 4)
+    x = noise_array(5, 1, 4)
     found = pulse.load(functional().data).model.analyse().run(x)
-    np.testing.assert_allclose(found["last"], expected(x)[-1], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found["last"], expected_states(x)[-1], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("frames", [0, 1, 4])
 def test_turns_that_are_known_are_wired_one_after_the_other(frames: int) -> None:
     typed = pulse.load(functional((frames, 1, 4)).data).model.analyse()
     assert not [node.op for node in typed.graph.nodes if isinstance(node.op, Scan | Loop)]
-    x = filled(frames, 1, 4)
-    np.testing.assert_allclose(typed.run(x)["y"], expected(x), rtol=1e-5, atol=1e-6)
+    x = noise_array(frames, 1, 4)
+    np.testing.assert_allclose(typed.run(x)["y"], expected_states(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_loop_that_data_ends_runs_offline() -> None:
@@ -53,12 +60,12 @@ def test_a_loop_that_data_ends_runs_offline() -> None:
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_branches_are_chosen(flag: bool) -> None:
-    x = filled(3, 2)
+    x = noise_array(3, 2)
     either = np.exp(x) if flag else -x
     wanted = np.abs(either) if flag else either**2
-    typed = pulse.load(branched().data).model.analyse()
+    typed = pulse.load(branches().data).model.analyse()
     np.testing.assert_allclose(typed.run({"x": x, "flag": np.array(flag)})["y"], wanted, rtol=1e-6)
-    known = pulse.load(branched().data, constants={"flag": flag}).model.analyse()
+    known = pulse.load(branches().data, constants={"flag": flag}).model.analyse()
     np.testing.assert_allclose(known.run({"x": x})["y"], wanted, rtol=1e-6)
 
 
@@ -75,7 +82,7 @@ def without(drop: str) -> Callable[[Sketch], bytes]:
 @pytest.mark.parametrize("drop", ["loop/go", "loop/next_h", "loop/switch_out", "loop/i"])
 def test_loops_that_are_not_whole_are_refused(drop: str) -> None:
     with pytest.raises(LoadError):
-        pulse.load(without(drop)(lowered())).model.analyse()
+        pulse.load(without(drop)(lowered_loop())).model.analyse()
 
 
 def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
@@ -90,9 +97,9 @@ def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
 
 @pytest.mark.parametrize("last", [False, True])
 def test_a_loop_may_slice_what_it_runs_over_and_keep_the_last_result_only(last: bool) -> None:
-    typed = pulse.load(sliced(last).data).model.analyse()
+    typed = pulse.load(slicing_loop(last).data).model.analyse()
     assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
-    x = filled(1, 6, 3)
+    x = noise_array(1, 6, 3)
     sums = x.cumsum(1).transpose(1, 0, 2)
     np.testing.assert_allclose(typed.run(x)["y"], sums[-1:] if last else sums, rtol=1e-5, atol=1e-5)
     pulse.verify(typed, pulse=16, backend="numpy").require()

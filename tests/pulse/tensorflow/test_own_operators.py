@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.onnx import registry
 from pulse.tensorflow import register_kernel, register_op
 from pulse.tensorflow.own_operators import OWN, OwnOperator
-from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, filled
+from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, noise_array
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_it_is_found_in_the_body_of_a_function_by_the_names_of_its_outputs() -> 
     sketch.place("x", -1)
     sketch.function("f", [("a", F32)], [("parts", "Parts", ("a",))], {"y": "parts:high:0"})
     sketch.node("y", "PartitionedCall", "x", f=Call("f"))
-    x = filled(5)
+    x = noise_array(5)
     assert np.array_equal(pulse.load(sketch.data).model.analyse().run(x)["y"], np.maximum(x, 0))
 
 
@@ -76,7 +76,7 @@ def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
     sketch.place("x", 1, -1)
     sketch.node("y", "Scaled", "x", factor=3.0)
     typed = pulse.load(sketch.data).model.analyse()
-    assert np.array_equal(typed.run(filled(1, 4))["y"], 3 * filled(1, 4))
+    assert np.array_equal(typed.run(noise_array(1, 4))["y"], 3 * noise_array(1, 4))
     with pytest.raises(PulsifyError, match="how it depends on time is not declared"):
         typed.pulsify()
     register_op("Again", "x:f32", "y:f32", stream=lambda facts, axes: Pointwise((axes[0] or 0,)))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pulse
 from pulse.dump import dot
-from tests.pulse.tensorflow.loops import lowered
+from tests.pulse.tensorflow.loops import lowered_loop
 from tests.pulse.tensorflow.saved import stateful
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -14,7 +14,7 @@ ARROW = rf"\w+ -> \w+(?: \[(?:label={STRING})?(?:, )?(?:style=dashed)?\])?;"
 LINE = re.compile(rf" +(?:{BOX}|{ARROW}|node \[shape=box\];|subgraph cluster_\d+ {{|label={STRING};|}})")
 
 
-def drawn(picture: str) -> list[str]:
+def lines_of(picture: str) -> list[str]:
     """The lines of a picture, each proven to be a statement, braces closed."""
     first, *lines, last = picture.splitlines()
     assert re.fullmatch(rf"digraph {STRING} {{", first) and last == "}"
@@ -25,7 +25,7 @@ def drawn(picture: str) -> list[str]:
 
 
 def test_variables_are_cylinders_and_control_edges_dashed(tmp_path: Path) -> None:
-    lines = drawn(pulse.load(stateful(tmp_path / "model")).model.dot())
+    lines = lines_of(pulse.load(stateful(tmp_path / "model")).model.dot())
     assert sum("shape=cylinder" in line for line in lines) == 2
     assert sum("style=dashed" in line for line in lines) >= 2
     assert any('label="call/xw\\nMatMul", tooltip="T=float32"' in line for line in lines)
@@ -34,7 +34,7 @@ def test_variables_are_cylinders_and_control_edges_dashed(tmp_path: Path) -> Non
 
 
 def test_scopes_are_groups_at_every_stage() -> None:
-    typed = pulse.load(lowered().data).model.analyse()
-    assert drawn(dot(typed.graph))
-    model = pulse.load(lowered().data).model
-    assert len([line for line in drawn(model.dot()) if "While" in line]) == 1
+    typed = pulse.load(lowered_loop().data).model.analyse()
+    assert lines_of(dot(typed.graph))
+    model = pulse.load(lowered_loop().data).model
+    assert len([line for line in lines_of(model.dot()) if "While" in line]) == 1

@@ -13,13 +13,13 @@ from pulse.errors import LoadError
 from pulse.tensorflow.messages import GraphDef, TensorProto
 from pulse.tensorflow.nodes import NodeOutput
 from pulse.tensorflow.tensors import tensor_value
-from tests.pulse.tensorflow.graphs import F32, I32, Call, Shape, Sketch, filled
+from tests.pulse.tensorflow.graphs import F32, I32, Call, Shape, Sketch, noise_array
 
 
 def graph() -> Sketch:
     sketch = Sketch()
     sketch.place("x", 1, -1, 4)
-    sketch.const("w", filled(4, 3))
+    sketch.const("w", noise_array(4, 3))
     sketch.const("shape", [-1, 4], np.int32)
     sketch.node("flat", "Reshape", "x", "shape", T=F32, Tshape=I32)
     sketch.node("y", "MatMul", "flat", "w", T=F32)
@@ -28,16 +28,16 @@ def graph() -> Sketch:
 
 def test_a_graph_is_recognised_by_its_content() -> None:
     typed = pulse.load(graph().data).model.analyse()
-    x = filled(1, 5, 4, seed=1)
+    x = noise_array(1, 5, 4, seed=1)
     assert list(typed.inputs) == ["x"] and list(typed.outputs) == ["y"]
     assert str(typed.inputs["x"]) == "1,T,4,f32"
-    np.testing.assert_allclose(typed.run({"x": x})["y"], x[0] @ filled(4, 3), rtol=1e-6)
+    np.testing.assert_allclose(typed.run({"x": x})["y"], x[0] @ noise_array(4, 3), rtol=1e-6)
 
 
 def test_names_may_have_a_slot() -> None:
     model = pulse.load(graph().data, inputs={"x:0": "1,N,4"})
     assert str(model.analyse().inputs["x"]) == "1,N,4,f32"
-    x = filled(1, 5, 4)
+    x = noise_array(1, 5, 4)
     typed = model.analyse()
     assert np.array_equal(typed.run({"x:0": x}, ["y:0"])["y:0"], typed.run(x)["y"])
     assert NodeOutput.parse("a:b:2") == NodeOutput("a:b", 2)
@@ -68,7 +68,7 @@ def test_any_tensor_may_be_an_input() -> None:
 def test_a_shape_that_the_file_leaves_open_is_inferred() -> None:
     sketch = Sketch()
     sketch.node("x", "Placeholder", dtype=F32, shape=Shape(None))
-    sketch.const("w", filled(4, 3))
+    sketch.const("w", noise_array(4, 3))
     sketch.node("relu", "Relu", "x", T=F32)
     sketch.node("y", "MatMul", "relu", "w", T=F32)
     model = pulse.load(sketch.data, inputs={"x": "T,4"})
@@ -86,7 +86,10 @@ def test_an_unknown_operator_matters_only_if_it_is_needed() -> None:
     sketch.node("seen", "Identity", "odd", T=F32)
     with pytest.raises(LoadError, match=r"QuantumLeap \(1 node, first odd\)"):
         pulse.load(sketch.data).model.analyse()
-    assert pulse.tensorflow.load(sketch.data).session().run("out", {"x": filled(1, 2, 4)}).shape == (2, 3)
+    assert pulse.tensorflow.load(sketch.data).session().run("out", {"x": noise_array(1, 2, 4)}).shape == (
+        2,
+        3,
+    )
 
 
 def test_calls_of_functions_are_inlined() -> None:
@@ -110,7 +113,7 @@ def test_calls_of_functions_are_inlined() -> None:
     )
     sketch.node("called", "StatefulPartitionedCall", "x", f=Call("outer"))
     sketch.node("y", "Identity", "called", T=F32)
-    x = filled(3, 2)
+    x = noise_array(3, 2)
     np.testing.assert_allclose(
         pulse.load(sketch.data).model.analyse().run(x)["y"], x.sum(1, keepdims=True), rtol=1e-6
     )

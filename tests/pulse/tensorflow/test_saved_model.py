@@ -11,13 +11,13 @@ from pulse.errors import LoadError, PulsifyError
 from pulse.facts import Array
 from pulse.tensorflow.messages import SavedModel, TrackableObjectGraph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
-from tests.pulse.tensorflow.graphs import F32, Shape, Sketch, filled, write_checkpoint
+from tests.pulse.tensorflow.graphs import F32, Shape, Sketch, noise_array, write_checkpoint
 from tests.pulse.tensorflow.saved import FIRST, W, stateful
 
 CALLED = Chunking(axes={"x": 0, "y": 0})
 
 
-def expected(x: Array) -> Array:
+def expected_frames(x: Array) -> Array:
     state, frames = FIRST, list[Array]()
     for frame in x:
         state = np.tanh(frame[None] @ W + state)
@@ -35,16 +35,16 @@ def test_the_state_is_in_the_open(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_a_folder_streams(tmp_path: Path, backend: str) -> None:
-    folder, x = stateful(tmp_path / "model"), filled(6, 4, seed=2)
+    folder, x = stateful(tmp_path / "model"), noise_array(6, 4, seed=2)
     state = pulse.stream(pulse.load(folder, chunking=CALLED), backend=backend).spawn()
     found = np.concatenate([state.step(frame[None])["y"] for frame in x])
-    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, expected_frames(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_session_calls_the_signature(tmp_path: Path) -> None:
-    session, x = pulse.tensorflow.load(stateful(tmp_path / "model")).session(), filled(3, 4, seed=2)
+    session, x = pulse.tensorflow.load(stateful(tmp_path / "model")).session(), noise_array(3, 4, seed=2)
     found = np.concatenate([session.call({"x": frame[None]})["y"] for frame in x])
-    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, expected_frames(x), rtol=1e-5, atol=1e-6)
     session.reset()
     np.testing.assert_allclose(session.call({"x": x[:1]})["y"], found[:1])
 
@@ -78,10 +78,10 @@ def with_objects(folder: Path, key: str = "layer/kernel") -> Path:
 
 
 def test_captured_variables_are_found_by_their_objects(tmp_path: Path) -> None:
-    folder, x = with_objects(tmp_path / "model"), filled(6, 4, seed=2)
+    folder, x = with_objects(tmp_path / "model"), noise_array(6, 4, seed=2)
     state = pulse.stream(pulse.load(folder, chunking=CALLED), backend="numpy").spawn()
     found = np.concatenate([state.step(frame[None])["y"] for frame in x])
-    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, expected_frames(x), rtol=1e-5, atol=1e-6)
 
 
 def test_an_object_of_another_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
         .compile(backend="numpy")
         .spawn()
     )
-    x = filled(3, 4, seed=2)
+    x = noise_array(3, 4, seed=2)
     found = np.concatenate([again.step(frame[None])["y"] for frame in x])
-    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, expected_frames(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_variable_without_a_first_value_is_asked_for() -> None:
@@ -185,7 +185,7 @@ def test_data_that_is_missing_or_elsewhere_is_refused(tmp_path: Path) -> None:
 
 
 def test_keys_share_their_beginnings(tmp_path: Path) -> None:
-    tensors = {f"layer/{number}/w": filled(number + 1, 2, seed=number) for number in range(5)}
+    tensors = {f"layer/{number}/w": noise_array(number + 1, 2, seed=number) for number in range(5)}
     write_checkpoint(tmp_path / "model", tensors)
     checkpoint = CheckpointTensors(tmp_path / "model")
     assert checkpoint.keys() == sorted(tensors)

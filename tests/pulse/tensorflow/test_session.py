@@ -8,7 +8,7 @@ import pytest
 from pulse import tensorflow
 from pulse.errors import InputError, LoadError
 from pulse.tensorflow import Session
-from tests.pulse.tensorflow.graphs import F32, I32, Shape, Sketch, filled
+from tests.pulse.tensorflow.graphs import F32, I32, Shape, Sketch, noise_array
 from tests.pulse.tensorflow.variables import counter
 
 
@@ -69,7 +69,7 @@ def layers() -> Sketch:
     sketch = Sketch()
     sketch.place("x", -1, 2)
     sketch.place("other", -1, 2)
-    sketch.const("w", filled(2, 3))
+    sketch.const("w", noise_array(2, 3))
     sketch.node("conv", "MatMul", "x", "w", T=F32)
     sketch.node("relu", "Relu", "conv", T=F32)
     sketch.node("both", "AddV2", "x", "other", T=F32)
@@ -79,8 +79,8 @@ def layers() -> Sketch:
 
 
 def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
-    run, x = session(layers()), filled(4, 2)
-    np.testing.assert_allclose(run.run("conv:0", {"x:0": x}), x @ filled(2, 3), rtol=1e-6)
+    run, x = session(layers()), noise_array(4, 2)
+    np.testing.assert_allclose(run.run("conv:0", {"x:0": x}), x @ noise_array(2, 3), rtol=1e-6)
     assert run.run("relu", {"conv": [[-1.0, 2.0, 0.5]]}).tolist() == [[0, 2, 0.5]]
     assert run.run("x", {"x": x}).tolist() == x.tolist()
     assert run.nodes_of(["relu"]) == ["x", "w", "conv", "relu"]
@@ -91,10 +91,10 @@ def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
 
 
 def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
-    run, x = session(layers()), filled(4, 2)
+    run, x = session(layers()), noise_array(4, 2)
     run.run(["both", "relu"], {"x": x, "other": x})
-    run.run(["relu", "both"], {"other": x, "x": filled(3, 2)[:4].repeat(2, 0)[:4]})
-    run.run(["relu", "both"], {"other": filled(9, 2), "x": filled(9, 2)})
+    run.run(["relu", "both"], {"other": x, "x": noise_array(3, 2)[:4].repeat(2, 0)[:4]})
+    run.run(["relu", "both"], {"other": noise_array(9, 2), "x": noise_array(9, 2)})
     assert run.cache_info()[:2] == (2, 1)
     run.run("relu", {"x": x})
     assert run.cache_info()[:2] == (2, 2)

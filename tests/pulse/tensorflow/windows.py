@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from tests.pulse.tensorflow.graphs import F32, I32, Sketch, filled
+from tests.pulse.tensorflow.graphs import F32, I32, Sketch, noise_array
 
 
-def dilated() -> Sketch:
+def dilated_convolution() -> Sketch:
     """A convolution of every third frame, written as blocks of a batch; ``extra`` fills the last block."""
     sketch = Sketch()
     sketch.place("x", 1, -1, 4)
@@ -19,7 +19,7 @@ def dilated() -> Sketch:
         "two": [2],
     }.items():
         sketch.const(name, value, np.int32)
-    sketch.const("w", filled(1, 2, 4, 5))
+    sketch.const("w", noise_array(1, 2, 4, 5))
     sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
     sketch.node("frames", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
     sketch.node("whole", "AddV2", "frames", "three", T=I32)

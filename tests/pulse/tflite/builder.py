@@ -112,7 +112,7 @@ Signature = Mapping[str, Mapping[str, int]]
 """Inputs and Outputs: name -> tensor."""
 
 
-def written(
+def file_bytes(
     *graphs: Graph,
     signature: Signature | None = None,
     signatures: Mapping[str, tuple[int, Signature]] | None = None,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.pulse.tflite.builder import Graph, written
+from tests.pulse.tflite.builder import Graph, file_bytes
 from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, Y_SCALE, bias, noise, weights
 
 FEATURES, HIDDEN = 8, 6
@@ -54,10 +54,10 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
     if coded:
         y = g.result("LOGISTIC", [y], (1, -1, 1, 4), "", 2, kind, (1 / 256, -128))
     g.outputs = [y]
-    return written(g, signature={"Inputs": {"sound": x}, "Outputs": {"scores": y}})
+    return file_bytes(g, signature={"Inputs": {"sound": x}, "Outputs": {"scores": y}})
 
 
-def averaged(kind: str = "int8") -> bytes:
+def averages(kind: str = "int8") -> bytes:
     """The mean and the sum of 14 features of codes over [1, T, 14], T open, of which many fall on a half."""
     g = Graph()
     x = g.input((1, -1, 14), kind, scale=[X_SCALE], zero=[3])
@@ -67,10 +67,10 @@ def averaged(kind: str = "int8") -> bytes:
         )
         for op, scale in (("MEAN", 0.3), ("SUM", 0.5))
     ]
-    return written(g)
+    return file_bytes(g)
 
 
-def biased(bits: int) -> bytes:
+def biased_convolution(bits: int) -> bytes:
     """A convolution of int16 codes over [1, T, 1, 16], T open, with a bias of so many bits."""
     g = Graph()
     x = g.input((1, -1, 1, 16), "int16", scale=[X_SCALE / 200], zero=[0])
@@ -80,10 +80,10 @@ def biased(bits: int) -> bytes:
     g.outputs = [
         g.result("CONV_2D", inputs, (1, -1, 1, 5), "Conv2DOptions", 3, "int16", (Y_SCALE / 20, 0), **fields)
     ]
-    return written(g)
+    return file_bytes(g)
 
 
-def remembering(kind: str = "float32") -> bytes:
+def convolution_with_variable(kind: str = "float32") -> bytes:
     """A convolution over a chunk of 2 frames behind 3 frames that a variable keeps; CALL_ONCE gives the first ones."""
     coded = kind == "int8"
     more = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
@@ -123,7 +123,7 @@ def remembering(kind: str = "float32") -> bytes:
         "CONV_2D", inputs, (1, 2, 1, HIDDEN), "Conv2DOptions", 3, kind, (0.07, 3) if coded else None, **fields
     )
     g.outputs = [y]
-    return written(g, first, signature={"Inputs": {"chunk": x}, "Outputs": {"scores": y}})
+    return file_bytes(g, first, signature={"Inputs": {"chunk": x}, "Outputs": {"scores": y}})
 
 
 def blocks(kind: str = "float32", image: bool = False) -> bytes:
@@ -185,10 +185,10 @@ def blocks(kind: str = "float32", image: bool = False) -> bytes:
             made,
         )
     g.outputs = [g.result("BATCH_TO_SPACE_ND", [y, sizes, pads], (1, -1, *middle, HIDDEN), "", 1, kind, made)]
-    return written(g)
+    return file_bytes(g)
 
 
-def framed() -> bytes:
+def frames_of_samples() -> bytes:
     """Frames of 16 samples, every 8, as TensorFlow's STFT has them: gathered by a range; their spectra."""
     g = Graph()
     x = g.input((1, -1))
@@ -228,7 +228,7 @@ def framed() -> bytes:
         "RFFT2D", [wide, g.constant(i32(1, 16))], (1, -1, 1, 9), "Rfft2dOptions", dtype="complex64"
     )
     g.outputs = [g.result("COMPLEX_ABS", [turned], (1, -1, 1, 9))]
-    return written(g)
+    return file_bytes(g)
 
 
 def scaled_by_variable() -> bytes:
@@ -241,10 +241,10 @@ def scaled_by_variable() -> bytes:
     handle = g.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
     gain = g.result("READ_VARIABLE", [handle], (1, FEATURES))
     g.outputs = [g.result("MUL", [x, gain], (1, FEATURES), "MulOptions")]
-    return written(g, first)
+    return file_bytes(g, first)
 
 
-def counting(turns: int | None = 5) -> bytes:
+def counting_loop(turns: int | None = 5) -> bytes:
     """WHILE i < limit: h = tanh(h + x); the limit is stored, or an input where ``turns`` is None."""
     cond, body = Graph("cond"), Graph("body")
     scalar = ((), "int32")
@@ -269,7 +269,7 @@ def counting(turns: int | None = 5) -> bytes:
     outputs = [g.tensor((), "int32"), g.tensor((), "int32"), g.tensor((1, 4)), g.tensor((1, 4))]
     g.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
     g.outputs = [outputs[2]]
-    return written(g, cond, body)
+    return file_bytes(g, cond, body)
 
 
 def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) -> bytes:
@@ -313,4 +313,4 @@ def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) 
             AsymmetricQuantizeInputs=asymmetric,
         )
     g.outputs = [y]
-    return written(g)
+    return file_bytes(g)

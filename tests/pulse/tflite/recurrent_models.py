@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.pulse.tflite.builder import Graph, written
+from tests.pulse.tflite.builder import Graph, file_bytes
 from tests.pulse.tflite.cases.case import X_SCALE, bias, noise, weights
 from tests.pulse.tflite.models import FEATURES, HIDDEN, i32
 
@@ -41,7 +41,7 @@ def recurrent(
         name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False, **fields
     )
     g.outputs = [y]
-    return written(g)
+    return file_bytes(g)
 
 
 def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> bytes:
@@ -71,10 +71,10 @@ def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> 
     )
     g.operators[-1].inner = inner
     g.outputs = [y]
-    return written(g)
+    return file_bytes(g)
 
 
-def unfused(frames: int = -1) -> bytes:
+def unfused_layer(frames: int = -1) -> bytes:
     """A recurrent layer as Keras converts one: WHILE over frames that are gathered, and a list of results."""
     cond, body = Graph("cond"), Graph("body")
     shapes = {
@@ -158,4 +158,4 @@ def unfused(frames: int = -1) -> bytes:
     g.outputs = [
         g.result("TRANSPOSE", [outputs[1], g.constant(i32(1, 0, 2))], (1, frames, HIDDEN), "TransposeOptions")
     ]
-    return written(g, cond, body)
+    return file_bytes(g, cond, body)

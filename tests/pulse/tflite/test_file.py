@@ -10,7 +10,7 @@ import pytest
 import pulse
 import pulse.tflite
 from pulse.errors import LoadError, PulseWarning
-from tests.pulse.tflite.builder import Graph, written
+from tests.pulse.tflite.builder import Graph, file_bytes
 from tests.pulse.tflite.cases.case import noise
 from tests.pulse.tflite.models import stack
 
@@ -19,7 +19,7 @@ def one(kind: str, *more: int, options: str = "", **fields: int) -> bytes:
     """A file of one operator on [2, 5]."""
     g = Graph()
     g.outputs = [g.result(kind, [g.input((2, 5)), *more], (2, 5), options, **fields)]
-    return written(g)
+    return file_bytes(g)
 
 
 def test_files_are_recognised_by_their_content(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_signatures_are_chosen_by_name() -> None:
         g = graphs[number]
         g.outputs = [g.result(kind, [g.input((2, 5))], (2, 5))]
         signatures[key] = (number, {"Inputs": {f"to_{key}": 0}, "Outputs": {f"from_{key}": g.outputs[0]}})
-    data = written(*graphs, signatures=signatures)
+    data = file_bytes(*graphs, signatures=signatures)
     with pytest.warns(PulseWarning, match="encode, decode"):
         assert list(pulse.load(data).model.inputs) == ["to_encode"]
     assert list(pulse.tflite.load(data, signature="decode").inputs) == ["to_decode"]
@@ -54,8 +54,8 @@ def test_signatures_are_chosen_by_name() -> None:
 def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
     g = Graph()
     g.outputs = [g.result("TANH", [g.input((-1, -1, 3, -1))], (-1, -1, 3, -1))]
-    assert str(pulse.load(written(g)).model.inputs["x"]) == "1,T,3,T1,f32"
-    assert str(pulse.load(written(g), inputs={"x": "2,S,3,4"}).model.inputs["x"]) == "2,S,3,4,f32"
+    assert str(pulse.load(file_bytes(g)).model.inputs["x"]) == "1,T,3,T1,f32"
+    assert str(pulse.load(file_bytes(g), inputs={"x": "2,S,3,4"}).model.inputs["x"]) == "2,S,3,4,f32"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_variable_needs_a_handle() -> None:
     g.input((2, 5))
     g.outputs = [g.result("READ_VARIABLE", [0], (2, 5))]
     with pytest.raises(LoadError, match="has no variable"):
-        pulse.load(written(g))
+        pulse.load(file_bytes(g))
 
 
 def test_codes_need_a_scale() -> None:
@@ -98,7 +98,7 @@ def test_codes_need_a_scale() -> None:
     x = g.input((2, 5), "int8", scale=[0.1], zero=[0])
     g.outputs = [g.result("TANH", [x], (2, 5), "", 2, "int8")]
     with pytest.raises(LoadError):
-        pulse.load(written(g)).analyse()
+        pulse.load(file_bytes(g)).analyse()
 
 
 def test_options_are_said_by_name() -> None:

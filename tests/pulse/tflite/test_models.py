@@ -12,17 +12,17 @@ from pulse.facts import Array, TypedFact
 from pulse.runtimes.onnx_check import check
 from tests.pulse.tflite.litert import calls, check_equal
 from tests.pulse.tflite.models import (
-    averaged,
-    biased,
+    averages,
+    biased_convolution,
     blocks,
-    counting,
+    convolution_with_variable,
+    counting_loop,
     filter_bank,
-    framed,
-    remembering,
+    frames_of_samples,
     scaled_by_variable,
     stack,
 )
-from tests.pulse.tflite.recurrent_models import recurrent, recurrent_codes, unfused
+from tests.pulse.tflite.recurrent_models import recurrent, recurrent_codes, unfused_layer
 
 CALLS = 12
 FEW_FRAMES = (1, 4, 11)
@@ -30,8 +30,8 @@ FEW_FRAMES = (1, 4, 11)
 SAME = 0
 
 STATEFUL: dict[str, Callable[[], bytes]] = {
-    "variable": remembering,
-    "variable of codes": partial(remembering, "int8"),
+    "variable": convolution_with_variable,
+    "variable of codes": partial(convolution_with_variable, "int8"),
     "variable that nothing assigns": scaled_by_variable,
     "svdf": filter_bank,
     "svdf of rank 1": partial(filter_bank, rank=1),
@@ -49,9 +49,9 @@ STATEFUL: dict[str, Callable[[], bytes]] = {
     "rnn": partial(recurrent, "rnn"),
     "rnn of stored codes": partial(recurrent, "rnn", stored="int8"),
     "rnn of stored codes, asymmetric": partial(recurrent, "rnn", stored="int8", asymmetric=True),
-    "loop": counting,
-    "loop over frames": partial(unfused, 7),
-    "loop whose turns are an input": partial(counting, None),
+    "loop": counting_loop,
+    "loop over frames": partial(unfused_layer, 7),
+    "loop whose turns are an input": partial(counting_loop, None),
 }
 OPEN: dict[str, Callable[[], bytes]] = {
     "floats": stack,
@@ -67,7 +67,7 @@ OPEN: dict[str, Callable[[], bytes]] = {
     "lstm of stored codes": partial(recurrent, "lstm", -1, "int8", asymmetric=True),
     "lstm of codes": partial(recurrent_codes, -1),
     "rnn": partial(recurrent, "rnn", -1),
-    "loop over frames": unfused,
+    "loop over frames": unfused_layer,
 }
 
 
@@ -101,7 +101,7 @@ def test_calls_equal_litert(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_variables_are_the_state_of_a_stream(kind: str) -> None:
-    data, rng = remembering(kind), np.random.default_rng(1)
+    data, rng = convolution_with_variable(kind), np.random.default_rng(1)
     program = pulse.stream(data)
     assert [port.name for port in program.inputs] == ["chunk"] and program.pulse == 2
     fact = pulse.load(data).model.analyse().inputs["chunk"]
@@ -118,7 +118,7 @@ def test_a_variable_that_nothing_assigns_is_a_constant() -> None:
 
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_streams_of_variables_are_proved(kind: str) -> None:
-    pulse.verify(remembering(kind), lengths=FEW_FRAMES).require()
+    pulse.verify(convolution_with_variable(kind), lengths=FEW_FRAMES).require()
 
 
 def test_a_filter_bank_of_codes_streams() -> None:
@@ -143,7 +143,7 @@ def test_blocks_around_a_convolution_are_one_dilated_convolution(kind: str) -> N
 
 
 def test_gathered_frames_and_their_spectra_stream() -> None:
-    data = framed()
+    data = frames_of_samples()
     x = np.random.default_rng(5).standard_normal((1, 45)).astype(np.float32)
     (wanted,) = calls(data, [[x]])[0]
     (got,) = pulse.load(data).analyse().run({"x": x}).values()
@@ -151,7 +151,9 @@ def test_gathered_frames_and_their_spectra_stream() -> None:
     pulse.verify(data, pulse=8).require()
 
 
-@pytest.mark.parametrize("data", [stack("int8"), averaged(), biased(64)], ids=["int8", "means", "int16"])
+@pytest.mark.parametrize(
+    "data", [stack("int8"), averages(), biased_convolution(64)], ids=["int8", "means", "int16"]
+)
 def test_codes_are_the_same_in_both_backends(data: bytes) -> None:
     rng = np.random.default_rng(2)
     (fact,) = pulse.load(data).analyse().inputs.values()
@@ -165,7 +167,7 @@ def test_codes_are_the_same_in_both_backends(data: bytes) -> None:
 
 
 def test_means_and_sums_on_halves_are_those_of_litert() -> None:
-    data, rng = averaged(), np.random.default_rng(6)
+    data, rng = averages(), np.random.default_rng(6)
     model = pulse.load(data).analyse()
     x = random_input(rng, next(iter(model.inputs.values())), 2048)
     got = list(model.run({"x": x}).values())
@@ -177,11 +179,11 @@ def test_means_and_sums_on_halves_are_those_of_litert() -> None:
 
 def test_a_bias_of_int16_codes_counts_the_same_in_32_and_in_64_bits() -> None:
     """LiteRT reads 32 bits as 64 in convolutions, past their end, so only the other file can be compared with it."""
-    narrow, wide = (pulse.load(biased(bits)).analyse() for bits in (32, 64))
+    narrow, wide = (pulse.load(biased_convolution(bits)).analyse() for bits in (32, 64))
     x = random_input(np.random.default_rng(7), narrow.inputs["x"], 200)
     (got,), (same,) = narrow.run({"x": x}).values(), wide.run({"x": x}).values()
     assert np.array_equal(got, same) and len(np.unique(got)) > 100
-    check_equal(same, calls(biased(64), [[x]])[0][0], "64 bits")
+    check_equal(same, calls(biased_convolution(64), [[x]])[0][0], "64 bits")
 
 
 def test_padding_that_depends_on_the_length_is_refused() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pulse
-from tests.pulse.tflite.builder import written
+from tests.pulse.tflite.builder import file_bytes
 from tests.pulse.tflite.cases.case import Case
 from tests.pulse.tflite.cases.families import all_cases
 from tests.pulse.tflite.litert import calls, check_equal
@@ -17,7 +17,7 @@ SHARE = 0.01
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name.replace(" ", "_"))
 def test_equals_litert(case: Case) -> None:
     rng = np.random.default_rng(1)
-    data, feeds = written(case.graph), [case.feeds(rng) for _ in range(CALLS)]
+    data, feeds = file_bytes(case.graph), [case.feeds(rng) for _ in range(CALLS)]
     model = pulse.load(data).analyse()
     differ = total = 0
     for call, wanted in zip(feeds, calls(data, feeds)):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulse.torch.conditions import asserted_value
+from pulse.torch.replacements.conditions import asserted_value
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 

@@ -10,7 +10,7 @@ from pulse.torch.axes import describe_time, find_time
 Feeds = dict[str, Array]
 
 
-def strided(feeds: Feeds) -> Feeds:
+def strided_channels(feeds: Feeds) -> Feeds:
     """Channels are fixed; a length must be a multiple of 4."""
     x = feeds["x"]
     if x.shape[1] != 2 or x.shape[2] % 4:
@@ -19,35 +19,35 @@ def strided(feeds: Feeds) -> Feeds:
 
 
 def test_one_axis_of_several() -> None:
-    found = find_time("M", strided, {"x": np.ones((1, 2, 40), np.float32)})
+    found = find_time("M", strided_channels, {"x": np.ones((1, 2, 40), np.float32)})
     assert found == {"x": {2: "T"}}
     assert describe_time(found).startswith("time (T) is axis 2 of x: ")
 
 
 def test_one_axis_of_each_input() -> None:
-    def added(feeds: Feeds) -> Feeds:
+    def add_inputs(feeds: Feeds) -> Feeds:
         if feeds["a"].shape != feeds["b"].shape or feeds["a"].shape[1] != 3:
             raise InputError("RuntimeError: sizes differ")
         return {"y": feeds["a"] + feeds["b"]}
 
     x = np.ones((1, 3, 40), np.float32)
-    assert find_time("M", added, {"a": x, "b": x}) == {"a": {2: "T"}, "b": {2: "T"}}
+    assert find_time("M", add_inputs, {"a": x, "b": x}) == {"a": {2: "T"}, "b": {2: "T"}}
 
 
 def test_several_axes_are_not_guessed() -> None:
     with pytest.raises(
-        InputError, match=r"along several axes; .*dynamic=\{'x': \{0: 'T'\}\}; .*none is: dynamic=\{\}"
+        InputError, match=r'along several axes; .*dynamic=\{"x": \{0: "T"\}\}; .*none is: dynamic=\{\}'
     ):
         find_time("M", lambda feeds: {"y": feeds["x"] * 2}, {"x": np.ones((3, 40), np.float32)})
 
 
 def test_no_axis() -> None:
-    def fixed(feeds: Feeds) -> Feeds:
+    def same_feeds(feeds: Feeds) -> Feeds:
         if feeds["x"].shape != (1, 40):
             raise InputError("RuntimeError: shape")
         return feeds
 
-    assert find_time("M", fixed, {"x": np.ones((1, 40), np.float32)}) == {}
+    assert find_time("M", same_feeds, {"x": np.ones((1, 40), np.float32)}) == {}
     assert find_time("M", lambda feeds: {"y": np.ones(3)}, {"x": np.ones((1, 40), np.float32)}) == {}
     with pytest.raises(InputError, match="M does not run on the example: RuntimeError: shape"):
-        find_time("M", fixed, {"x": np.ones((1, 41), np.float32)})
+        find_time("M", same_feeds, {"x": np.ones((1, 41), np.float32)})

@@ -11,7 +11,7 @@ from pulse.torch.difference import first_difference
 from tests.pulse.models import Sketch
 
 
-def given(outputs: Mapping[str, Array]) -> Reference:
+def reference_of(outputs: Mapping[str, Array]) -> Reference:
     """A model that gives this."""
     return Reference(lambda feeds, arithmetic: dict(outputs), {})
 
@@ -38,23 +38,23 @@ def test_the_first_output_and_frame() -> None:
     x, state = np.zeros((2, 3, 9), np.float32), np.zeros((2, 4), np.float32)
     example = {"y": x[..., :5], "state": state}
     module = {"y": x, "state": state}
-    assert first_difference(module, given({"y": x.copy(), "state": state.copy()}), example) is None
+    assert first_difference(module, reference_of({"y": x.copy(), "state": state.copy()}), example) is None
     wrong = x.copy()
     wrong[0, 2, 8] = 3
     wrong[1, 1, 6] = -0.5
-    found = first_difference(module, given({"y": wrong, "state": state + 1}), example)
+    found = first_difference(module, reference_of({"y": wrong, "state": state + 1}), example)
     assert found == "output y, frame 6, at [1, 1, 6]: the module gives 0, the model -0.5"
-    found = first_difference(module, given({"y": x, "state": state + 1}), example)
+    found = first_difference(module, reference_of({"y": x, "state": state + 1}), example)
     assert found == "output state, at [0, 0]: the module gives 0, the model 1"
-    found = first_difference({"flag": np.array([True])}, given({"flag": np.array([False])}), {})
+    found = first_difference({"flag": np.array([True])}, reference_of({"flag": np.array([False])}), {})
     assert found == "output flag, at [0]: the module gives 1, the model 0"
 
 
 def test_shapes_and_numbers_of_outputs() -> None:
     x = np.zeros((1, 9), np.float32)
-    found = first_difference({"y": x, "z": x}, given({"y": x, "z": x[:, :5]}), {})
+    found = first_difference({"y": x, "z": x}, reference_of({"y": x, "z": x[:, :5]}), {})
     assert found == "output z: the module gives shape [1, 9], the model [1, 5]"
     assert (
-        first_difference({"y": x, "output 1": x}, given({"y": x}), {})
+        first_difference({"y": x, "output 1": x}, reference_of({"y": x}), {})
         == "the module gives 2 outputs, the model 1"
     )

@@ -113,7 +113,7 @@ class Averaged(nn.Module):
         return left - right.mean(-1, keepdim=True)
 
 
-def seeded(module: type[Any]) -> Any:
+def seed_module(module: type[Any]) -> Any:
     torch.manual_seed(0)
     return module()
 
@@ -130,13 +130,13 @@ def assert_streams(module: Any, example: Any, dynamic: Any, long: Any) -> TypedM
 
 
 @needs_onnxscript
-def test_convolutions() -> None:
+def test_convolutions_keep_names_and_modes() -> None:
     """The symbol keeps its name, the module its modes, the model the module's name."""
-    module = seeded(Convolutions).train()
+    module = seed_module(Convolutions).train()
     module.norm.eval()
     typed = assert_streams(module, torch.randn(1, 3, 10), {"x": {2: "time"}}, [torch.randn(1, 3, 37)])
     assert str(typed.inputs["x"]) == "1,3,time,f32" and typed.title == "Convolutions"
-    module = seeded(Convolutions).train()
+    module = seed_module(Convolutions).train()
     module.norm.eval()
     pulse.from_torch(module, (torch.randn(1, 3, 10),), {0: {2: "T"}})
     assert (module.training, module.dropout.training, module.norm.training) == (True, True, False)
@@ -145,7 +145,7 @@ def test_convolutions() -> None:
 @needs_onnxscript
 def test_recurrent_layer_by_name() -> None:
     example = {"x": torch.randn(1, 10, 3)}
-    assert_streams(seeded(Recurrent), example, {"x": {1: "T"}}, [torch.randn(1, 37, 3)])
+    assert_streams(seed_module(Recurrent), example, {"x": {1: "T"}}, [torch.randn(1, 37, 3)])
 
 
 @needs_onnxscript
@@ -156,7 +156,7 @@ def test_recurrent_layer_by_name() -> None:
 )
 def test_larger_modules(module: type[Any], shape: tuple[int, ...], axis: int, frames: int) -> None:
     long = [size if place != axis else frames for place, size in enumerate(shape)]
-    assert_streams(seeded(module), torch.randn(shape), {0: {axis: "T"}}, [torch.randn(long)])
+    assert_streams(seed_module(module), torch.randn(shape), {0: {axis: "T"}}, [torch.randn(long)])
 
 
 @needs_onnxscript
@@ -171,7 +171,7 @@ def test_a_length_that_is_baked_in_is_named() -> None:
 def test_one_export_after_the_other() -> None:
     """Each export of a recurrent layer is as the first one."""
     for _ in range(2):
-        model = pulse.from_torch(seeded(Recurrent), torch.randn(1, 10, 3), {"x": {1: "T"}})
+        model = pulse.from_torch(seed_module(Recurrent), torch.randn(1, 10, 3), {"x": {1: "T"}})
         assert str(model.inputs["x"]) == "1,T,3,f32"
 
 
@@ -202,7 +202,9 @@ def test_the_older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
         pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else found(name)
     )
     with pytest.warns(pulse.PulseWarning, match="the older exporter was used; pip install onnxscript"):
-        assert_streams(seeded(Convolutions), torch.randn(1, 3, 10), {"x": {2: "T"}}, [torch.randn(1, 3, 37)])
+        assert_streams(
+            seed_module(Convolutions), torch.randn(1, 3, 10), {"x": {2: "T"}}, [torch.randn(1, 3, 37)]
+        )
     with (
         pytest.warns(pulse.PulseWarning) as told,
         pytest.raises(

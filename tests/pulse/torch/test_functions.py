@@ -30,7 +30,7 @@ class Module(nn.Module):
         return self.written(self, x)
 
 
-def pooled(self: Any, x: Any) -> Any:
+def pool_layers(self: Any, x: Any) -> Any:
     """Maxima of two frames behind each of two layers, the begin and the end left out before."""
     x = F.max_pool1d(F.relu(self.first(x[:, :, 3:-2])), 2, 2)
     return F.max_pool1d(self.second(x), 3, 1, padding=1)
@@ -41,7 +41,7 @@ def pooled_up(self: Any, x: Any) -> Any:
     return F.max_pool1d(self.first(x), 3, 2, ceil_mode=True)
 
 
-def overlapping(self: Any, x: Any) -> Any:
+def overlapping_windows(self: Any, x: Any) -> Any:
     """Windows as a view with strides of its own, as many as whole hops need."""
     frames = math.ceil((x.shape[-1] - 8) / 4) + 1
     padded = F.pad(x[:, 0], (0, frames * 4 + 4 - x.shape[-1])).contiguous()
@@ -56,7 +56,7 @@ def logarithmic_sums(self: Any, x: Any) -> Any:
     return (forgotten + (F.logsigmoid(x) - forgotten).logcumsumexp(1)).exp()
 
 
-def numbered(self: Any, x: Any) -> Any:
+def numbered_loops(self: Any, x: Any) -> Any:
     """Two loops over the frames of two tensors with their numbers; a state that begins with one row."""
     x = self.first(x).transpose(1, 2)
     for _ in range(2):
@@ -75,12 +75,12 @@ def from_the_end(self: Any, x: Any) -> Any:
     return torch.cat([each[:, :, -late.size(2) :] for each in (early, late)], 1)
 
 
-def thinned(self: Any, x: Any) -> Any:
+def every_other_frame(self: Any, x: Any) -> Any:
     """Every other frame by nearest interpolation, there and back."""
     return F.interpolate(F.interpolate(self.first(x), scale_factor=0.5), scale_factor=2)
 
 
-def lengthened(self: Any, x: Any) -> Any:
+def padded_transform(self: Any, x: Any) -> Any:
     """A transform of complex frames that are padded to its length."""
     z = torch.fft.fft(x.unfold(2, 6, 2) * torch.exp(1j * torch.arange(6.0)), dim=-1)
     return torch.real(torch.fft.ifft(z, n=8))
@@ -88,7 +88,16 @@ def lengthened(self: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "forward",
-    [pooled, pooled_up, overlapping, logarithmic_sums, numbered, from_the_end, thinned, lengthened],
+    [
+        pool_layers,
+        pooled_up,
+        overlapping_windows,
+        logarithmic_sums,
+        numbered_loops,
+        from_the_end,
+        every_other_frame,
+        padded_transform,
+    ],
     ids=lambda each: each.__name__,
 )
 def test_a_function_streams(forward: Callable[[Any, Any], Any]) -> None:

@@ -26,7 +26,7 @@ class Looping(nn.Module):
         return self.written(self, x)
 
 
-def gated(self: Any, x: Any) -> Any:
+def gated_loop(self: Any, x: Any) -> Any:
     """A light GRU: frames by their number, an output for each."""
     frames, h, outputs = self.inner(x), torch.zeros(x.shape[0], 4), list[Any]()
     for t in range(frames.shape[1]):
@@ -50,7 +50,7 @@ def unbound(self: Any, x: Any) -> Any:
     return torch.cat(outputs, dim=1)
 
 
-def written(self: Any, x: Any) -> Any:
+def written_frames(self: Any, x: Any) -> Any:
     """Frames written to one tensor, from the state of two steps before."""
     y, h, before = torch.empty(1, 4, x.shape[1]), torch.zeros(1, 4), torch.ones(1, 4)
     for t in range(x.shape[1]):
@@ -59,12 +59,14 @@ def written(self: Any, x: Any) -> Any:
     return y
 
 
-def iterated(self: Any, x: Any) -> Any:
+def iterated_frames(self: Any, x: Any) -> Any:
     """The frames of the first axis, without a state."""
     return torch.stack([torch.relu(self.inner(frame)) for frame in x.transpose(0, 1)]).transpose(0, 1)
 
 
-@pytest.mark.parametrize("forward", [gated, unbound, written, pytest.param(iterated, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "forward", [gated_loop, unbound, written_frames, pytest.param(iterated_frames, marks=pytest.mark.slow)]
+)
 def test_a_loop_streams(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)
     typed = pulse.from_torch(Looping(forward), torch.randn(1, 12, 3), {"x": {1: "T"}}).analyse().declutter()
@@ -96,7 +98,7 @@ def test_what_the_last_step_leaves_is_known_at_the_end() -> None:
         typed.declutter().pulsify(pulse=4)
 
 
-def numbered(self: Any, x: Any) -> Any:
+def numbered_steps(self: Any, x: Any) -> Any:
     return torch.stack([self.inner(x[:, t]) * t for t in range(x.shape[1])], 1)
 
 
@@ -104,17 +106,17 @@ def backwards(self: Any, x: Any) -> Any:
     return torch.stack([self.inner(x[:, x.shape[1] - 1 - t]) for t in range(x.shape[1])], 1)
 
 
-def growing(self: Any, x: Any) -> Any:
+def growing_means(self: Any, x: Any) -> Any:
     return torch.stack([self.inner(x[:, : t + 1].mean(1)) for t in range(x.shape[1])], 1)
 
 
-def changing(self: Any, x: Any) -> Any:
+def changing_step(self: Any, x: Any) -> Any:
     return torch.stack(
         [self.inner(x[:, t]) if t else self.inner(x[:, t]).exp() for t in range(x.shape[1])], 1
     )
 
 
-def summed(self: Any, x: Any) -> Any:
+def summed_frames(self: Any, x: Any) -> Any:
     total = torch.zeros(1, 8)
     for t in range(x.shape[1]):
         total = total + self.inner(x[:, t])
@@ -124,11 +126,13 @@ def summed(self: Any, x: Any) -> Any:
 @pytest.mark.parametrize(
     ("forward", "reason"),
     [
-        (numbered, "it computes with the number of the step"),
+        (numbered_steps, "it computes with the number of the step"),
         (backwards, "none of its steps takes the frame of its own number"),
-        pytest.param(growing, "none of its steps takes the frame of its own number", marks=pytest.mark.slow),
-        pytest.param(changing, "a step computes", marks=pytest.mark.slow),
-        (summed, "no frames of it are joined"),
+        pytest.param(
+            growing_means, "none of its steps takes the frame of its own number", marks=pytest.mark.slow
+        ),
+        pytest.param(changing_step, "a step computes", marks=pytest.mark.slow),
+        (summed_frames, "no frames of it are joined"),
     ],
 )
 def test_other_loops_are_refused_by_their_line(forward: Callable[[Any, Any], Any], reason: str) -> None:

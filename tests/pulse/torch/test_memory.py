@@ -31,7 +31,7 @@ def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
     """Whatever becomes of the module: also what lies in a tensor in another order."""
     monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
     monkeypatch.setattr("pulse.torch.preservation.LARGE", 1)
-    monkeypatch.setattr("pulse.torch.weights.LARGE", 1)
+    monkeypatch.setattr("pulse.torch.replacements.weights.LARGE", 1)
     module: Any = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
     x = torch.randn(1, 12, 6)
     expected = module(x).detach().numpy()

@@ -32,7 +32,7 @@ CASES: list[tuple[str, tuple[Any, ...], Any]] = [
 def test_operands_are_moved(
     einx: SimpleNamespace, pattern: str, operands: tuple[Any, ...], expected: Any
 ) -> None:
-    from pulse.torch.named_axes import keep_named_axes
+    from pulse.torch.replacements.named_axes import keep_named_axes
 
     with keep_named_axes(torch):
         got = einx.subtract(pattern, *operands)
@@ -42,7 +42,7 @@ def test_operands_are_moved(
 
 
 def test_a_condition_chooses(einx: SimpleNamespace) -> None:
-    from pulse.torch.named_axes import keep_named_axes
+    from pulse.torch.replacements.named_axes import keep_named_axes
 
     with keep_named_axes(torch):
         got = einx.where("j, i j, -> i j", Y > 0, X, -1.0)
@@ -54,7 +54,7 @@ def test_a_condition_chooses(einx: SimpleNamespace) -> None:
     ["i (j k), k -> i j k", "i [j], j -> i", "i j, j", "i j, k -> i j", "i j k, j -> i j k", "i i, i -> i"],
 )
 def test_other_patterns_are_left_alone(einx: SimpleNamespace, pattern: str) -> None:
-    from pulse.torch.named_axes import keep_named_axes
+    from pulse.torch.replacements.named_axes import keep_named_axes
 
     with keep_named_axes(torch):
         assert einx.subtract(pattern, X, Y) == "original"

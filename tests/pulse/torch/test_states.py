@@ -128,14 +128,14 @@ def test_caches_that_calls_take_and_return() -> None:
     np.testing.assert_allclose(got, in_chunks(module, x, 6, 2, (cache,)), 1e-5, 1e-6)
 
 
-def attending() -> tuple[Any, tuple[Any, ...]]:
+def attention_module() -> tuple[Any, tuple[Any, ...]]:
     torch.manual_seed(0)
     return Attending().eval(), (torch.randn(1, 4, 8), torch.zeros(1, 8, 16), torch.zeros(1, dtype=torch.long))
 
 
 def test_states_are_named_and_chunks_have_any_length() -> None:
     """The frames of a chunk are those of the pulse; the proof calls the module chunk by chunk."""
-    module, example = attending()
+    module, example = attention_module()
     states = {"att_cache": 1, "offset": 2}
     model = pulse.from_torch(module, example, states=states)
     x = torch.randn(1, 30, 8)
@@ -159,7 +159,7 @@ def test_a_module_that_differs_from_its_calls_is_refused() -> None:
 
     with pytest.raises(LoadError, match=r"in call 2, after the same states: .*lists of Python"):
         pulse.from_torch(Listed().eval(), torch.randn(1, 2, 6), dynamic={})
-    module, example = attending()
+    module, example = attention_module()
     with pytest.raises(DivergenceError, match="the twin differs"):
         pulse.verify(module, example=example, states={"att_cache": 1, "offset": 2}, pulse=5, twin=lambda x: x)
 

@@ -12,7 +12,7 @@ import pytest
 import pulse
 from pulse.errors import PulseWarning
 from pulse.models import TypedModel
-from pulse.torch import small_constants
+from pulse.torch.replacements import small_constants
 from tests.pulse.pulsify.delay_oracle import least_delay
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
@@ -34,7 +34,7 @@ class Written(nn.Module):
         return self.written(x) if self.layer is None else self.layer(self.written(x))
 
 
-def streamed(module: Any, example: Any, axis: int, pulse_frames: int | None = None) -> TypedModel:
+def stream_module(module: Any, example: Any, axis: int, pulse_frames: int | None = None) -> TypedModel:
     """The model, proved on streams."""
     torch.manual_seed(0)
     typed = pulse.from_torch(module, example, {"x": {axis: "T"}}).analyse().declutter()
@@ -126,7 +126,7 @@ def as_resamplers_end(x: Any) -> Any:
     return torch.cat([frames.mean(3), frames.amax(3)], 1).transpose(1, 2).reshape(1, 1, -1)[..., :wanted]
 
 
-def folded(x: Any) -> Any:
+def fold_frames(x: Any) -> Any:
     """Frames of 16 samples, 4 apart, added."""
     length = (x.shape[1] - 1) * 4 + 16
     return F.fold(x.transpose(1, 2), (1, length), (1, 16), stride=(1, 4))[:, 0, 0]
@@ -140,7 +140,7 @@ def folded(x: Any) -> Any:
         (as_rotary_positions, None, (1, 20, 8), 1),
         (lambda x: x - x[..., :1], None, (1, 2, 12), 2),
         (there_and_back, None, (1, 400), 1),
-        (folded, None, (1, 20, 16), 1),
+        (fold_frames, None, (1, 20, 16), 1),
         (lambda x: x, None, (1, 2, 40), 2),
         (lambda x: x.squeeze(1), (16, 3, 3), (1, 16, 40), 2),
         (of_its_length, None, (1, 400), 1),
@@ -171,9 +171,11 @@ def folded(x: Any) -> Any:
         *("fours", "moshi", "resampled", "linear", "twice"),
     ],
 )
-def test_streams(forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int) -> None:
+def test_written_modules_stream(
+    forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int
+) -> None:
     torch.manual_seed(0)
-    streamed(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
+    stream_module(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
 
 
 def test_an_onnxscript_that_compares_constants_elsewhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,13 +188,13 @@ def test_an_onnxscript_that_compares_constants_elsewhere_is_told(monkeypatch: py
 def test_constants_that_are_nearly_0_or_1_stay() -> None:
     """The optimiser of onnxscript takes them for these numbers."""
 
-    def normalised(x: Any) -> Any:
+    def normalise(x: Any) -> Any:
         frames = F.relu(x)
         deviation = torch.pow(torch.var(frames, 1, keepdim=True, unbiased=False) + 1e-8, 0.5)
         return frames / deviation * 1.000005
 
     silent = -torch.rand(1, 4, 20)
-    model = pulse.from_torch(Written(normalised), silent, {"x": {2: "T"}})
+    model = pulse.from_torch(Written(normalise), silent, {"x": {2: "T"}})
     typed = model.analyse().declutter()
     pulse.verify(typed, pulse=1).require()
     operators = [getattr(node.op, "kind", "") for node in typed.graph.nodes]
@@ -284,11 +286,11 @@ def test_exported_pipelines_have_the_least_delay(forward: Any, pulse_frames: int
 def test_a_shorter_length_than_the_branch_of_the_example() -> None:
     """The model keeps the side that the example takes, and refuses lengths of the other one."""
 
-    def padded(x: Any) -> Any:
+    def pad_by_length(x: Any) -> Any:
         return F.pad(x, (9, 0), "reflect") if x.shape[-1] > 9 else F.pad(F.pad(x, (0, 10)), (9, 0), "reflect")
 
     with pytest.warns(pulse.PulseWarning, match=r"takes shorter inputs than the model, .*needs .*T>=10"):
-        typed = pulse.from_torch(Written(padded), torch.randn(1, 1, 24), {"x": {2: "T"}}).analyse()
+        typed = pulse.from_torch(Written(pad_by_length), torch.randn(1, 1, 24), {"x": {2: "T"}}).analyse()
     pulse.verify(typed).require()
     with pytest.raises(pulse.InputError, match="T>=10"):
         typed.run(np.zeros((1, 1, 9), np.float32))
@@ -319,7 +321,7 @@ class Codec(nn.Module):
 
 def test_a_module_and_an_example_are_enough() -> None:
     with pytest.warns(
-        pulse.PulseWarning, match=r"Codec: time \(T\) is axis 2 of x: .*dynamic=\{'x': \{2: 'T'\}\}"
+        pulse.PulseWarning, match=r'Codec: time \(T\) is axis 2 of x: .*dynamic=\{"x": \{2: "T"\}\}'
     ):
         typed = pulse.from_torch(Codec(), torch.randn(1, 1, 64)).analyse().declutter()
     pulse.verify(typed, pulse=2).require()

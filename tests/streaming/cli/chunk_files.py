@@ -5,6 +5,6 @@ import onnx
 from tests.streaming.command import folder as folder
 
 
-def saved(name, model):
+def save_model(name, model):
     onnx.save(model, f"{name}.onnx")
     return f"{name}.onnx"

@@ -26,7 +26,7 @@ def command(*arguments, **how):
     )
 
 
-def piped(data, *arguments, code=0, **how):
+def pipe(data, *arguments, code=0, **how):
     """What the command gives for bytes on standard input: output, and messages."""
     process = command(*arguments, **how)
     out, told = process.communicate(data, LIMIT_S)

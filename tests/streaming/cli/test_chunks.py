@@ -7,21 +7,23 @@ import pytest
 import soundfile
 
 from tests.pulse.chunks import models
-from tests.streaming.cli.chunk_files import saved
+from tests.streaming.cli.chunk_files import save_model
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report, write_sound
+from tests.streaming.command import pulse, refusal, report, write_sound
 
 
 def test_sound_through_a_cached_filter():
     """In as sound, out as sound; the report says what was found, and how."""
     x = (models.noise(1, 4_003) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
-    path = saved("filter", models.cached())
+    path = save_model("filter", models.cache_of_sound())
     result = pulse("run", path, "in.wav", "out.wav")
     assert "cache -> cache_out, by name" in result.stdout and "axis 1, samples of sound" in result.stdout
     got, rate = soundfile.read("out.wav", dtype="float32")
     parts = [{"x": piece} for piece in models.pieces(x, 1, 8)]
-    looped = models.loop(models.cached(), parts, {"cache": ("cache_out", np.zeros((1, 4), np.float32))})
+    looped = models.loop(
+        models.cache_of_sound(), parts, {"cache": ("cache_out", np.zeros((1, 4), np.float32))}
+    )
     wanted = np.concatenate([part["y"] for part in looped], 1)[0, :4_003]
     assert rate == 16_000
     np.testing.assert_allclose(got, wanted, 1e-5, 1e-6)
@@ -35,7 +37,7 @@ def test_every_option():
     x = (models.noise(1, 60) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
     np.save("first.npy", np.full((1, 1), 2.0, np.float32))
-    path = saved("halved", models.halved())
+    path = save_model("halved", models.half_context())
     pulse(
         *("run", path, "in.wav", "y.csv", "--pulse", "8", "--context", "x=4", "--initial", "state=first.npy"),
         *("--state", "state=state_out", "--axis", "y=1", "--delay", "y=2"),
@@ -44,16 +46,18 @@ def test_every_option():
         rows = list(csv.reader(file))
     first = {"state": ("state_out", np.full((1, 1), 2.0, np.float32))}
     parts = [{"x": piece} for piece in models.pieces(np.pad(x, ((0, 0), (0, 8))), 1, 8, 4)]
-    wanted = np.concatenate([part["y"] for part in models.loop(models.halved(), parts, first)], 1)[0, 2:32]
+    wanted = np.concatenate([part["y"] for part in models.loop(models.half_context(), parts, first)], 1)[
+        0, 2:32
+    ]
     np.testing.assert_allclose([float(value) for _, value in rows[1:]], wanted, 1e-5, 1e-6)
     assert rows[2][0] == "0.000125"
     np.save("x.npy", models.noise(1, 5, 4))
-    path = saved("gru", models.gru())
+    path = save_model("gru", models.gru())
     pulse("run", path, "x.npy", "y.npy", "--constant", "h=0.5", "--state", "none")
     x, h = np.load("x.npy"), np.full((1, 1, 3), 0.5, np.float32)
     parts = models.loop(models.gru(), [{"x": piece, "h": h} for piece in models.pieces(x, 1, 1)], {})
     np.testing.assert_allclose(np.load("y.npy"), np.concatenate([part["y"] for part in parts], 1), 1e-5, 1e-6)
-    path = saved("long", models.gru("time"))
+    path = save_model("long", models.gru("time"))
     pulse("run", path, "x.npy", "y.npy", "--pulse", "2", "--initial", "h=[[[0.5, 0.5, 0.5]]]")
     (whole,) = models.loop(models.gru("time"), [{"x": x}], {"h": ("hn", h)})
     np.testing.assert_allclose(np.load("y.npy"), whole["y"], 1e-5, 1e-6)
@@ -62,7 +66,7 @@ def test_every_option():
 @pytest.mark.parametrize("command", ["convert", "check", "bench", "dump"])
 def test_other_commands(command):
     """They show the states that were found."""
-    path = saved("filter", models.cached())
+    path = save_model("filter", models.cache_of_sound())
     more = ["--steps", 20, "--rounds", 1] if command == "bench" else []
     result = pulse(command, path, *more)
     assert "cache -> cache_out, by name" in result.stdout
@@ -75,7 +79,7 @@ def test_other_commands(command):
 def test_one_number_is_a_whole_state():
     """As with fixed inputs; integers do for floats."""
     np.save("x.npy", models.noise(1, 5, 4))
-    path = saved("gru", models.gru())
+    path = save_model("gru", models.gru())
     for number, value in enumerate(("1", "[[[1, 1, 1]]]")):
         pulse("run", path, "x.npy", f"y{number}.npy", "--initial", f"h={value}")
     pulse("run", path, "x.npy", "zeros.npy")
@@ -93,16 +97,16 @@ def test_a_fixed_input_that_is_missing():
         models.node("Add", "louder cache", "y"),
         models.node("Identity", "louder", "cache_out"),
     ]
-    path = saved("loud", models.build(wires, inputs, {"y": [1, 8], "cache_out": [1, 8]}))
-    assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refused("run", path, "in.wav", "y.wav")
+    path = save_model("loud", models.build(wires, inputs, {"y": [1, 8], "cache_out": [1, 8]}))
+    assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refusal("run", path, "in.wav", "y.wav")
 
 
 def test_chunks_of_a_wrong_size():
     """The sizes, what the model says of them, and which options they come from."""
     shape, constants = {"x": [1, "time"], "h": [1, 6]}, {}
     wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
-    path = saved("six", models.build(wires, shape, {"y": [1, 6], "hn": [1, 6]}, constants))
-    error = refused("convert", path, "--pulse", "5")
+    path = save_model("six", models.build(wires, shape, {"y": [1, 6], "hn": [1, 6]}, constants))
+    error = refusal("convert", path, "--pulse", "5")
     assert (
         error.startswith("error: six: does not take chunks of time=5: ") and "--pulse and --context" in error
     )
@@ -110,7 +114,7 @@ def test_chunks_of_a_wrong_size():
 
 def test_dump_takes_constants():
     """The input that is given is none any more."""
-    path = saved("gru", models.gru())
+    path = save_model("gru", models.gru())
     assert "input h" in pulse("dump", path, "--stage", "load").stdout
     assert "input h" not in pulse("dump", path, "--stage", "load", "--constant", "h=0").stdout
 
@@ -118,15 +122,15 @@ def test_dump_takes_constants():
 def test_a_dim_that_counts_streams():
     """Nobody is asked for its size; each report has a line of it. What may be time stays the user's choice."""
     shape = ["batch", "time", 4]
-    path = saved("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     np.save("x.npy", models.noise(1, 5, 4))
     for command in (["run", path, "x.npy", "y.npy"], ["check", path], ["convert", path], ["dump", path]):
         assert "batch = 1" in pulse(*command).stdout
     assert report("run", path, "x.npy", "y.npy")["sizes"] == {"batch": 1}
     np.testing.assert_array_equal(np.load("y.npy"), np.maximum(np.load("x.npy"), 0))
     shape = ["time", "batch", 4]
-    path = saved("turned", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
-    assert "with --symbol, and give the others sizes, as in --input" in refused("run", path, "x.npy", "y.npy")
+    path = save_model("turned", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    assert "with --symbol, and give the others sizes, as in --input" in refusal("run", path, "x.npy", "y.npy")
 
 
 @pytest.mark.parametrize(
@@ -150,4 +154,4 @@ def test_a_dim_that_counts_streams():
 )
 def test_bad_use(options, message):
     """One line, exit code 2."""
-    assert message in refused("check", saved("filter", models.cached()), *options)
+    assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)

@@ -12,7 +12,7 @@ from tests.streaming.command import (
     causal_attention,
     features,
     pulse,
-    refused,
+    refusal,
     report,
     save,
     snr_db,
@@ -97,7 +97,7 @@ def test_frames_that_are_no_sound_get_their_times(tmp_path):
     assert [line.split(",")[0] for line in lines[1:4]] == ["0.000000", "0.010000", "0.020000"]
     values = [float(line.split(",")[1]) for line in lines[1:]]
     np.testing.assert_allclose(values, tone(8000).reshape(-1, 80).mean(1), atol=1e-6)
-    assert "output level is not sound" in refused(
+    assert "output level is not sound" in refusal(
         "run", model, "in.wav", "o.wav", "--output", "level", "--backend", "numpy"
     )
 
@@ -202,12 +202,12 @@ def test_dump_of_the_parts_that_fit_a_query(stage, query, part):
     told = pulse("dump", "--stage", stage, "--match", query).stdout
     assert part in told and told.rstrip().endswith(query)
     assert "0 parts fit Softmax" in pulse("dump", "--stage", "typed", "--match", "Softmax").stdout
-    assert "omit --dot" in refused("dump", "--stage", stage, "--match", query, "--dot")
-    assert "an operator, $ or a bracket is expected" in refused("dump", "--match", "Conv->")
+    assert "omit --dot" in refusal("dump", "--stage", stage, "--match", query, "--dot")
+    assert "an operator, $ or a bracket is expected" in refusal("dump", "--match", "Conv->")
 
 
 def test_dump_of_a_program():
-    assert "numpy backend has no instructions" in refused("dump", "--stage", "program", "--backend", "numpy")
+    assert "numpy backend has no instructions" in refusal("dump", "--stage", "program", "--backend", "numpy")
     if "numba" in BACKENDS:
         assert "instructions" in pulse("dump", "--stage", "program").stdout
 
@@ -231,7 +231,7 @@ def test_the_rate_is_the_models_or_given_or_assumed(tmp_path):
     assert rate(plain) == (16000, "default", 160)
     assert rate(plain, "--rate", "44100") == (44100, "option", 441)
     assert rate(features(tmp_path / "f.onnx")) == (None, None, 1)
-    assert "sample_rate 'fast'" in refused("convert", wrong)
+    assert "sample_rate 'fast'" in refusal("convert", wrong)
 
 
 def test_interrupted_it_leaves_nothing(tmp_path, monkeypatch):
@@ -256,7 +256,7 @@ def test_max_context():
     assert proof["outcome"] == "equal" and proof["lengths"] == [7, 20] and proof["skipped"] == [21]
     frames = np.random.default_rng(0).standard_normal((1, 21, 4)).astype(np.float32)
     np.save("long.npy", frames)
-    assert "at most 20 frames of T" in refused(
+    assert "at most 20 frames of T" in refusal(
         "run", path, "long.npy", "out.npy", "--pulse", 4, "--max-context", 20
     )
     np.save("short.npy", frames[:, :20])
@@ -265,8 +265,8 @@ def test_max_context():
 
 
 def test_a_name_too_long_for_the_file_system():
-    assert "File name too long" in refused("run", noisy_path(), "a" * 300 + ".wav")
-    assert "File name too long" in refused("run", "a" * 300 + ".wav")
+    assert "File name too long" in refusal("run", noisy_path(), "a" * 300 + ".wav")
+    assert "File name too long" in refusal("run", "a" * 300 + ".wav")
 
 
 def test_an_output_that_does_not_stream(tmp_path):
@@ -330,8 +330,8 @@ def test_dump_prints_costs_as_table_and_json():
     )
     data = json.loads(pulse("dump", "--stage", "costs", "--json").stdout)
     assert data["macs_per_second"] > 0 and data["instructions"] > 0 and data["refused"] is None
-    assert "--json and --markdown go with --stage costs" in refused("dump", "--stage", "pulsed", "--json")
-    assert "omit --dot" in refused("dump", "--stage", "costs", "--dot")
+    assert "--json and --markdown go with --stage costs" in refusal("dump", "--stage", "pulsed", "--json")
+    assert "omit --dot" in refusal("dump", "--stage", "costs", "--dot")
     assert pulse("dump", "--stage", "pulsed").stdout.startswith("parameters")
 
 

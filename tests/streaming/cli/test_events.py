@@ -11,8 +11,8 @@ import pytest
 from onnx import helper
 
 from streaming.events import Segments
-from tests.streaming.cli.pipes import LIMIT_S, command, piped
-from tests.streaming.command import features, pulse, refused, report, save, voice, write_sound
+from tests.streaming.cli.pipes import LIMIT_S, command, pipe
+from tests.streaming.command import features, pulse, refusal, report, save, voice, write_sound
 from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole
 
@@ -112,7 +112,7 @@ def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path):
     model, sound = voice("model.onnx"), bursts()
     data = (tmp_path / sound).read_bytes()
     how = ("--events", "segments", "--event", "starts=yes", "--pulse", "80")
-    out, told = piped(data, str(model), "-", "-", *how)
+    out, told = pipe(data, str(model), "-", "-", *how)
     events = [json.loads(line) for line in out.decode().splitlines()]
     assert [(event["start_s"], event["end_s"], event["known_s"]) for event in events] == [
         (0.1, None, 0.11),
@@ -121,7 +121,7 @@ def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path):
         (0.3, 0.4, 0.41),
     ]
     assert "events      4" in told
-    out, _ = piped(data, str(model), "-", "-", *how, "--format", "vtt")
+    out, _ = pipe(data, str(model), "-", "-", *how, "--format", "vtt")
     assert out.decode().startswith("WEBVTT\n\n00:00:00.100 --> 00:00:00.200\nspeech\n\n")
 
 
@@ -158,7 +158,7 @@ def test_live_events_equal_those_of_the_file(tmp_path):
     pulse("run", model, sound, *live, *how, "--frames", "live.csv", "--backend", "numpy")
     assert rows("live.csv") == rows("file.csv")
     assert len(rows("live.csv")) == 2
-    out, told = piped(b"", str(model), sound, *live, *how)
+    out, told = pipe(b"", str(model), sound, *live, *how)
     events = [json.loads(line) for line in out.decode().splitlines()]
     assert [(f"{each['start_s']:.6f}", f"{each['end_s']:.6f}") for each in events] == [
         row[:2] for row in rows("file.csv")
@@ -204,22 +204,22 @@ def test_live_events_equal_those_of_the_file(tmp_path):
 )
 def test_bad_options_are_refused_in_one_line(tmp_path, given, message):
     """In one line, and nothing is written."""
-    assert f"error: {message}" in refused(
+    assert f"error: {message}" in refusal(
         "run", voice("m.onnx"), bursts(), "out.csv", *given, "--backend", "numpy"
     )
     assert not (tmp_path / "out.csv").exists()
 
 
 def test_the_built_in_model_has_no_probabilities():
-    told = refused("run", bursts(), "out.csv", "--events", "segments", "--backend", "numpy")
+    told = refusal("run", bursts(), "out.csv", "--events", "segments", "--backend", "numpy")
     assert "--events: the built-in denoiser has no probabilities; give a model" in told
-    assert told == refused("run", "--live", "--events", "segments", "--backend", "numpy")
+    assert told == refusal("run", "--live", "--events", "segments", "--backend", "numpy")
 
 
 def test_outputs_without_times():
     np.save("x.npy", np.zeros((1, 9, 4), np.float32))
     model = features("m.onnx")
-    told = refused("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")
+    told = refusal("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")
     assert "y: events have times; give the model's samples or frames a second with --rate 16000" in told
-    told = refused("run", voice("v.onnx"), bursts(), "out.npy", "--events", "segments", "--backend", "numpy")
+    told = refusal("run", voice("v.onnx"), bursts(), "out.npy", "--events", "segments", "--backend", "numpy")
     assert "out.npy: events are written as .csv, .txt, .rttm, .srt, .vtt, .jsonl, not .npy" in told

@@ -14,7 +14,7 @@ from pulse.runtimes.onnxruntime import RuntimeProgram
 from pulse.runtimes.tract import has_tract
 from streaming.builtin import model_path, noisy_path
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report
+from tests.streaming.command import pulse, refusal, report
 
 
 def test_the_builtin_model(tmp_path):
@@ -69,11 +69,11 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
 
 
 def test_bad_use():
-    assert "opset 3 cannot be written" in refused("convert", "-o", "out.onnx", "--opset", "3")
-    assert "check the folder" in refused("convert", "-o", "nowhere/out.onnx")
-    assert "a model is written as .onnx, .nnef or .nnef.tgz, not .wav" in refused("convert", "-o", "out.wav")
+    assert "opset 3 cannot be written" in refusal("convert", "-o", "out.onnx", "--opset", "3")
+    assert "check the folder" in refusal("convert", "-o", "nowhere/out.onnx")
+    assert "a model is written as .onnx, .nnef or .nnef.tgz, not .wav" in refusal("convert", "-o", "out.wav")
     os.mkfifo("pipe.onnx")
-    assert "pipe.onnx: is not a file that can be replaced" in refused("convert", "-o", "pipe.onnx")
+    assert "pipe.onnx: is not a file that can be replaced" in refusal("convert", "-o", "pipe.onnx")
     assert Path("pipe.onnx").is_fifo()
 
 
@@ -83,7 +83,7 @@ def test_a_full_disk_is_reported():
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
     try:
-        message = refused("convert", "-o", "out.onnx")
+        message = refusal("convert", "-o", "out.onnx")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert message.startswith("error: out.onnx: cannot be written (File too large)")
@@ -98,7 +98,7 @@ def test_it_knows_its_pulse():
     assert {"pulses", "spectrum.window.state"} <= {buffer["name"] for buffer in told["buffers"]}
     found = json.loads(pulse("check", "out.onnx", "--length", "500", "--json").stdout)
     assert found["proof"]["outcome"] == "equal"
-    assert "written for pulses of 160 frames" in refused("convert", "out.onnx", "--pulse", "80")
+    assert "written for pulses of 160 frames" in refusal("convert", "out.onnx", "--pulse", "80")
 
 
 def test_nnef_in_pulses(tmp_path):
@@ -108,7 +108,7 @@ def test_nnef_in_pulses(tmp_path):
     if has_tract():
         assert told["proof"]["outcome"] == "equal" and told["proof"]["backends"] == ["tract"]
     assert "tract_core_scan" in (tmp_path / "out.nnef" / "graph.nnef").read_text()
-    assert "out.nnef: exists already; remove it" in refused(
+    assert "out.nnef: exists already; remove it" in refusal(
         "convert", "--pulse", "320", "-o", "out.nnef", "--no-check"
     )
     pulse("convert", "--pulse", "320", "-o", "out.nnef.tgz", "--no-check")

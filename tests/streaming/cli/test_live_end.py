@@ -44,12 +44,12 @@ def all_is_recorded(monkeypatch):
     """The file begins when somebody records it."""
     halt, record = Halt(monkeypatch), live_module.Live.record
 
-    def recorded(*arguments):
+    def recorder_of(*arguments):
         recorder = record(*arguments)
         halt.goes.set()
         return recorder
 
-    monkeypatch.setattr(live_module.Live, "record", recorded)
+    monkeypatch.setattr(live_module.Live, "record", recorder_of)
 
 
 @pytest.fixture
@@ -59,13 +59,13 @@ def run(tmp_path, monkeypatch, all_is_recorded):
     follow = command.follow
 
     def ends(end, code):
-        def followed(*parts):
+        def follow_and_end(*parts):
             follow(*parts)
             if isinstance(end, Exception):
                 raise end
             signal.raise_signal(end)
 
-        monkeypatch.setattr(command, "follow", followed)
+        monkeypatch.setattr(command, "follow", follow_and_end)
         files = ("--frames", "f.csv", "--stats", "s.jsonl", "--record-in", "r.wav")
         return pulse(
             *("run", voice_path(), "in.wav", "--live", "--quiet", "--backend", "numpy", *files), code=code
@@ -90,13 +90,13 @@ def signalled_after(monkeypatch, number, owner, name, when=lambda: True):
     """Send a signal from inside of whoever calls this."""
     function = getattr(owner, name)
 
-    def signalled(*arguments):
+    def call_and_signal(*arguments):
         result = function(*arguments)
         if when():
             signal.raise_signal(number)
         return result
 
-    monkeypatch.setattr(owner, name, signalled)
+    monkeypatch.setattr(owner, name, call_and_signal)
 
 
 @pytest.mark.parametrize("number", signals.ENDS)
@@ -168,11 +168,11 @@ def frames_have_room(monkeypatch):
     """The file begins when the first frames are written: there may be none, but their file has some of the disk."""
     halt, write = Halt(monkeypatch), FramesWriter.write
 
-    def written(frames):
+    def write_slowly(frames):
         write(frames)
         halt.goes.set()
 
-    monkeypatch.setattr(FramesWriter, "write", written)
+    monkeypatch.setattr(FramesWriter, "write", write_slowly)
 
 
 def files_on(disk):
@@ -220,11 +220,11 @@ def test_a_recording_that_is_refused(tmp_path, monkeypatch):
     closed: list[object] = []
     close = StatsWriter.close
 
-    def noted(writer, statistics=None):
+    def note(writer, statistics=None):
         close(writer, statistics)
         closed.append(statistics)
 
-    monkeypatch.setattr(StatsWriter, "close", noted)
+    monkeypatch.setattr(StatsWriter, "close", note)
     (tmp_path / "folder.wav").mkdir()
     result = live(voice_path(), "in.wav", "--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
     assert result.stderr == "error: folder.wav: is not a file that can be replaced; give the name of a file\n"
@@ -302,11 +302,11 @@ def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch):
     occupy(small_disk)
     follow = command.follow
 
-    def followed(*parts):
+    def follow_and_interrupt(*parts):
         follow(*parts)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(command, "follow", followed)
+    monkeypatch.setattr(command, "follow", follow_and_interrupt)
     result = live(voice_path(), "in.wav", "--record-in", small_disk / "i.wav", code=2)
     assert "16,000 in" in result.stdout
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
@@ -319,11 +319,11 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
     folder.mkdir()
     follow = command.follow
 
-    def followed(*parts):
+    def follow_and_remove(*parts):
         follow(*parts)
         shutil.rmtree(folder)
 
-    monkeypatch.setattr(command, "follow", followed)
+    monkeypatch.setattr(command, "follow", follow_and_remove)
     result = live(voice_path(), "in.wav", *files_on(folder), code=2)
     assert "8,000 in" in result.stdout
     warning, error = result.stderr.splitlines()

@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from streaming.builtin import voice_path
-from tests.streaming.command import features, refused
+from tests.streaming.command import features, refusal
 from tests.streaming.command import folder as folder
 
 
@@ -17,7 +17,7 @@ def sound(tmp_path):
 
 
 def live(*arguments):
-    return refused("run", *arguments, "--live", "--backend", "numpy", "--quiet")
+    return refusal("run", *arguments, "--live", "--backend", "numpy", "--quiet")
 
 
 @pytest.mark.parametrize("option", ["--record-in", "--record-out", "--stats"])

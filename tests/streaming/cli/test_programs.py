@@ -10,7 +10,7 @@ import soundfile
 from pulse.program.file.container import encode, open_container
 from streaming.builtin import noisy_path
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report
+from tests.streaming.command import pulse, refusal, report
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def test_the_other_commands_take_it(program):
 
 def test_unsupported_uses_are_refused(program):
     for command in (["convert"], ["dump"], ["dump", "--stage", "costs"], ["dump", "--stage", "load"]):
-        assert "is a program" in refused(command[0], program, *command[1:])
-    assert "leave out --pulse 320" in refused("run", program, noisy_path(), "o.wav", "--pulse", "320")
-    assert "leave out --weights int8" in refused("bench", program, "--weights", "int8")
-    assert "the options for reading its model" in refused(
+        assert "is a program" in refusal(command[0], program, *command[1:])
+    assert "leave out --pulse 320" in refusal("run", program, noisy_path(), "o.wav", "--pulse", "320")
+    assert "leave out --weights int8" in refusal("bench", program, "--weights", "int8")
+    assert "the options for reading its model" in refusal(
         "run", program, noisy_path(), "o.wav", "--keep", "y"
     )
-    assert "is a program already" in refused("compile", program)
-    assert "written as .pulse" in refused("compile", "-o", "denoise.onnx")
+    assert "is a program already" in refusal("compile", program)
+    assert "written as .pulse" in refusal("compile", "-o", "denoise.onnx")
 
 
 def test_nothing_is_proved_without_a_check():

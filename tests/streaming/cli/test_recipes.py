@@ -9,12 +9,12 @@ import soundfile
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.recipe_files import gain, masked, saved, spectral
+from tests.pulse.recipes.recipe_files import gain, save_model, spectral, write_masked
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report, write_sound
+from tests.streaming.command import pulse, refusal, report, write_sound
 
 SIZE = [1, 257, "T", 2]
-MAKES = pytest.mark.parametrize("make", [spectral, masked])
+MAKES = pytest.mark.parametrize("make", [spectral, write_masked])
 
 
 def sound(frames=2_003, rate_hz=8000):
@@ -59,7 +59,7 @@ def test_check_bench_and_dump(tmp_path, make):
     for stage in ("typed", "decluttered", "pulsed", "program", "costs"):
         assert path.stem in pulse("dump", path, "--stage", stage).stdout or stage == "program"
     assert "digraph" in pulse("dump", path, "--stage", "typed", "--dot").stdout
-    assert "has no nodes of a file" in refused("dump", path, "--stage", "load")
+    assert "has no nodes of a file" in refusal("dump", path, "--stage", "load")
 
 
 @MAKES
@@ -87,13 +87,13 @@ def test_a_recipe_runs_live(tmp_path):
 def test_errors_name_the_file_and_the_stage(tmp_path):
     """One line with the file and the stage; options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
-    assert "omit --state, and write states in the stage" in refused("check", path, "--state", "none")
+    assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
     path.write_text("[[stage]]\nstft = { hop = 0 }")
     wanted = f"error: {path}: stage 1 (stft): stft: hop=0 must be a whole number from 1 to 16777216\n"
-    assert refused("run", path, "in.wav", "out.wav") == wanted
-    assert refused("check", path, "--json") == wanted
+    assert refusal("run", path, "in.wav", "out.wav") == wanted
+    assert refusal("check", path, "--json") == wanted
     path.write_text('[[stage]]\nmodel = "gone.onnx"')
-    assert "gone.onnx: no such file" in refused("convert", path)
+    assert "gone.onnx: no such file" in refusal("convert", path)
 
 
 BAD = {
@@ -144,7 +144,7 @@ def test_bad_recipes(tmp_path, what):
     sound(400)
     old, new, message = BAD[what]
     path = spectral(tmp_path)
-    saved(tmp_path, "gain.onnx", gain(), rate_hz=1000)
+    save_model(tmp_path, "gain.onnx", gain(), rate_hz=1000)
     path.write_text(path.read_text().replace(old, new, 1))
     for command in (
         ("run", path, "in.wav", "out.wav"),
@@ -153,11 +153,11 @@ def test_bad_recipes(tmp_path, what):
         ("convert", path, "-o", "out.onnx"),
         ("bench", path, "--json"),
     ):
-        told = refused(*command)
+        told = refusal(*command)
         assert told.startswith(f"error: {path}: ") and message in told
     assert not list(tmp_path.glob("out.*"))
-    assert "none.toml: no such file; check the path" in refused("run", "none.toml", "in.wav", "out.wav")
-    assert "none.wav" in refused("run", spectral(tmp_path), "none.wav", "out.wav")
+    assert "none.toml: no such file; check the path" in refusal("run", "none.toml", "in.wav", "out.wav")
+    assert "none.wav" in refusal("run", spectral(tmp_path), "none.wav", "out.wav")
 
 
 @pytest.mark.filterwarnings("default")
@@ -173,15 +173,15 @@ def test_a_rate_that_differs(tmp_path):
 
 def test_a_first_recipe(tmp_path):
     """On standard output, or in a file that is not there yet; what is guessed on standard error; it runs as it is."""
-    saved(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+    save_model(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     shown = pulse("recipe", "gain.onnx")
     assert shown.stdout.startswith("rate = 16000\n\n[[stage]]\nstft = {")
     assert shown.stderr.count("note: ") == 2 and "the rate of 16000 Hz is a guess" in shown.stderr
     pulse("recipe", "gain.onnx", "-o", "first.toml")
     assert (tmp_path / "first.toml").read_text() == shown.stdout
-    assert "first.toml: exists already" in refused("recipe", "gain.onnx", "-o", "first.toml")
-    assert "is written as .toml, not .onnx" in refused("recipe", "gain.onnx", "-o", "first.onnx")
-    assert "gone.onnx: no such file" in refused("recipe", "gone.onnx")
+    assert "first.toml: exists already" in refusal("recipe", "gain.onnx", "-o", "first.toml")
+    assert "is written as .toml, not .onnx" in refusal("recipe", "gain.onnx", "-o", "first.onnx")
+    assert "gone.onnx: no such file" in refusal("recipe", "gone.onnx")
     found = report("recipe", "gain.onnx")
     assert found["recipe"] == shown.stdout and len(found["notes"]) == 2
     x = sound(rate_hz=16_000)
@@ -204,10 +204,10 @@ def test_a_recipe_inside_of_its_model(tmp_path):
     assert report("convert", "whole.onnx", "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
     assert report("run", "one.onnx", "in.wav", "out.wav")["rate_hz"] == 8000
     assert "outputs: sound" in pulse("dump", "whole.onnx", "--stage", "typed").stdout
-    assert "has no nodes of a file" in refused("dump", "whole.onnx", "--stage", "load")
+    assert "has no nodes of a file" in refusal("dump", "whole.onnx", "--stage", "load")
     shown = pulse("recipe", "whole.onnx")
     assert 'model = "."' in shown.stdout and "holds this recipe in its metadata" in shown.stderr
-    saved(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+    save_model(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
     for arguments, wanted in {
@@ -220,9 +220,9 @@ def test_a_recipe_inside_of_its_model(tmp_path):
         ("recipe.toml", "--embed", "gone/x.onnx"): "cannot be written",
         ("plain.onnx", "plain.onnx", "--embed", "x.onnx"): "names 2 models",
     }.items():
-        assert wanted in refused("recipe", *arguments)
+        assert wanted in refusal("recipe", *arguments)
     path.write_text(path.read_text() + '[[stage]]\ncmvn = { path = "gone.ark" }\n')
-    assert "x.onnx: the recipe in its metadata: stage 4 (cmvn)" in refused(
+    assert "x.onnx: the recipe in its metadata: stage 4 (cmvn)" in refusal(
         "recipe", path, "--embed", "x.onnx"
     )
     assert not list(tmp_path.glob("*x.onnx"))
@@ -247,9 +247,9 @@ def test_an_exported_model_describes_itself(tmp_path):
 
 def test_a_recipe_of_two_models(tmp_path):
     """What is between them, by their sizes."""
-    saved(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+    save_model(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     size = [1, "T", 512]
-    saved(tmp_path, "second.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
+    save_model(tmp_path, "second.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
     shown = pulse("recipe", "first.onnx", "second.onnx", "-o", "both.toml")
     assert "the frames of second.onnx are taken for those whose spectrum first.onnx changes" in shown.stderr
     x = sound(rate_hz=16_000)

@@ -9,7 +9,7 @@ from streaming.builtin import model_path, noisy_path
 from tests.streaming.command import (
     features,
     pulse,
-    refused,
+    refusal,
     report,
     save,
     tone,
@@ -23,20 +23,20 @@ def test_bad_models(tmp_path):
     (tmp_path / "text.onnx").write_text("these are words, no model at all")
     (tmp_path / "cut.onnx").write_bytes(model_path().read_bytes()[:9000])
     (tmp_path / "empty.onnx").write_bytes(b"")
-    assert "none.onnx: no such file" in refused("run", "none.onnx")
+    assert "none.onnx: no such file" in refusal("run", "none.onnx")
     for name in ("text.onnx", "cut.onnx", "empty.onnx"):
-        assert f"{name}: not an ONNX model" in refused("convert", name)
+        assert f"{name}: not an ONNX model" in refusal("convert", name)
 
 
 def test_models_without_a_stream_or_with_two(tmp_path):
     neg = [helper.make_node("Neg", ["x"], ["y"])]
     still = save(tmp_path / "still.onnx", neg, {"x": [1, 8]}, {"y": [1, 8]})
     two = save(tmp_path / "two.onnx", neg, {"x": ["C", "T"]}, {"y": ["C", "T"]})
-    assert "no input has a symbolic dim" in refused("convert", still)
-    assert "2 symbols (C, T)" in refused("convert", two)
-    assert "no input has a symbol Q" in refused("convert", two, "--symbol", "Q")
+    assert "no input has a symbolic dim" in refusal("convert", still)
+    assert "2 symbols (C, T)" in refusal("convert", two)
+    assert "no input has a symbol Q" in refusal("convert", two, "--symbol", "Q")
     assert report("convert", two, "--input", "x=1,T,f32")["symbol"] == "T"
-    assert "give a name and a shape" in refused("convert", two, "--input", "1,T")
+    assert "give a name and a shape" in refusal("convert", two, "--input", "1,T")
 
 
 def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path):
@@ -48,8 +48,8 @@ def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path):
 
 def test_a_pulse_that_does_not_suit():
     for command in ("run", "convert", "check", "bench"):
-        assert "use 160" in refused(command, "--pulse", "100")
-    assert "not a positive number" in refused("convert", "--pulse", "0")
+        assert "use 160" in refusal(command, "--pulse", "100")
+    assert "not a positive number" in refusal("convert", "--pulse", "0")
 
 
 def unknown_codec(name):
@@ -75,7 +75,7 @@ def test_bad_sounds(tmp_path):
     (tmp_path / "zero.wav").write_bytes(b"")
 
     def run(*arguments):
-        return refused("run", *arguments, "--backend", "numpy")
+        return refusal("run", *arguments, "--backend", "numpy")
 
     assert "nan.wav: NaN at sample 5000 (0.312 s)" in run("nan.wav", "out.wav")
     assert "short.wav: the file has no samples" in run("short.wav", "out.wav")
@@ -102,7 +102,7 @@ def test_bad_arrays(tmp_path):
     np.savez("other.npz", z=bad)
 
     def run(name):
-        return refused("run", model, name, "out.npy", "--pulse", "2", "--backend", "numpy")
+        return refusal("run", model, name, "out.npy", "--pulse", "2", "--backend", "numpy")
 
     assert "x: NaN at frame 6" in run("nan.npy")
     assert "x: expected [1, any, 4] f32, got shape [9]" in run("flat.npy")
@@ -116,7 +116,7 @@ def test_bad_arrays(tmp_path):
 
 
 def test_an_unknown_backend():
-    assert "no backend 'gpu'; choose numba, numpy or onnxruntime" in refused("run", "--backend", "gpu")
+    assert "no backend 'gpu'; choose numba, numpy or onnxruntime" in refusal("run", "--backend", "gpu")
 
 
 def test_a_folder_in_place_of_a_file(tmp_path):
@@ -129,4 +129,4 @@ def test_a_folder_in_place_of_a_file(tmp_path):
         ("compile", "-o", "folder"),
         ("recipe", str(model_path()), "-o", "folder"),
     ):
-        assert "not a folder" in refused(*command)
+        assert "not a folder" in refusal(*command)

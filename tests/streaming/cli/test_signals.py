@@ -12,7 +12,7 @@ from streaming.cli import signals
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
-def ended(code, number):
+def end_by_signal(code, number):
     """What a process says that gets a signal when it said that it is ready, and then the end of its input."""
     command, pipe = [sys.executable, "-c", code], subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
@@ -55,7 +55,7 @@ main()
 )
 def test_inside_of_the_compiler(number, code, said):
     """It calls Python back where an exception would be lost, or end the process by a crash."""
-    assert ended(COMPILES, number) == (code, said)
+    assert end_by_signal(COMPILES, number) == (code, said)
 
 
 def test_a_terminal_that_is_closed(tmp_path):
@@ -64,7 +64,7 @@ def test_a_terminal_that_is_closed(tmp_path):
         "try: print('ready', flush=True); time.sleep(30)\n"
         f"finally: open({str(tmp_path / 'ended')!r}, 'w')"
     )
-    assert ended(code, signal.SIGHUP) == (128 + signal.SIGHUP, "")
+    assert end_by_signal(code, signal.SIGHUP) == (128 + signal.SIGHUP, "")
     assert (tmp_path / "ended").exists()
 
 
@@ -78,15 +78,15 @@ def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
 
     compiling, begin = [], warming.begin_process
 
-    def begun():
+    def begin_process():
         compiling.append(begin())
         return compiling[-1]
 
-    def interrupted(*_):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(warming, "begin_process", begun)
-    monkeypatch.setattr(warming, "as_completed", interrupted)
+    monkeypatch.setattr(warming, "begin_process", begin_process)
+    monkeypatch.setattr(warming, "as_completed", interrupt)
     with pytest.raises(KeyboardInterrupt):
         warming.warm([machine.RUN.name, "pipeline.callback"], jobs=2)
     assert [process.returncode for process in compiling] == [-signal.SIGKILL] * 2, "nobody waits for them"

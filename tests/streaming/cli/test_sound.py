@@ -11,9 +11,9 @@ import soundfile
 from onnx import helper
 
 from streaming.builtin import model_path
-from tests.streaming.cli.pipes import LIMIT_S, command, piped
+from tests.streaming.cli.pipes import LIMIT_S, command, pipe
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report, save, tone, voice, write_sound
+from tests.streaming.command import pulse, refusal, report, save, tone, voice, write_sound
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
@@ -42,8 +42,8 @@ def test_the_short_form_takes_all_formats_of_the_library(name):
 
 def test_a_broken_sound_is_no_model(tmp_path):
     (tmp_path / "in.aiff").write_bytes(b"FORM" + bytes(60))
-    assert "in.aiff: cannot be read as sound" in refused("run", "in.aiff", "out.wav")
-    assert "in.aiff: is a sound where a model belongs" in refused("run", "in.aiff", "in.aiff", "out.wav")
+    assert "in.aiff: cannot be read as sound" in refusal("run", "in.aiff", "out.wav")
+    assert "in.aiff: is a sound where a model belongs" in refusal("run", "in.aiff", "in.aiff", "out.wav")
 
 
 @pytest.mark.parametrize(
@@ -75,24 +75,24 @@ def test_the_encoding_can_be_asked_for():
         assert soundfile.info("out.wav").subtype == encoding
     report("run", model, "in.wav", "out.dat", "--format", "caf", "--backend", "numpy")
     assert soundfile.info("out.dat").format == "CAF"
-    assert "WAV has no encoding 'pcm_17'; it has pcm_16" in refused(
+    assert "WAV has no encoding 'pcm_17'; it has pcm_16" in refusal(
         "run", model, "in.wav", "out.wav", "--subtype", "pcm_17"
     )
-    assert "frames are written by suffix; call the file out.csv" in refused(
+    assert "frames are written by suffix; call the file out.csv" in refusal(
         "run", model, "in.wav", "out.x", "--format", "csv"
     )
-    assert "out.csv takes frames, which have none" in refused(
+    assert "out.csv takes frames, which have none" in refusal(
         "run", model, "in.wav", "out.csv", "--subtype", "float"
     )
     np.save("x.npy", np.zeros((1, 9), np.float32))
-    assert "are for sound" in refused(
+    assert "are for sound" in refusal(
         "run", model, "x.npy", "y.npy", "--subtype", "float", "--backend", "numpy"
     )
 
 
 def test_a_rate_that_the_format_has_not():
     write_sound("in.wav", noise(4410), 44100)
-    said = refused("run", same(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
+    said = refusal("run", same(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
     assert "cannot be written as OGG of 1 channel at 44100 Hz, OPUS" in said and "write a .wav file" in said
 
 
@@ -121,8 +121,8 @@ def test_clipping_is_told():
         "run", "same.onnx", "in.wav", "out.wav", "--live", "--channel", "1", "--subtype", "s16", "--quiet"
     )
     assert "warning: out.wav: clipped: channel 0: 10 samples by up to" in live.stderr
-    assert "exclude --live" in refused("run", "same.onnx", "in.wav", "out.wav", "--live", "--format", "wav")
-    assert "--subtype is for the file" in refused("run", "same.onnx", "--live", "--subtype", "float")
+    assert "exclude --live" in refusal("run", "same.onnx", "in.wav", "out.wav", "--live", "--format", "wav")
+    assert "--subtype is for the file" in refusal("run", "same.onnx", "--live", "--subtype", "float")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
@@ -130,12 +130,12 @@ def test_names_that_are_no_utf8():
     """Read, written, and told so that a program can find them again."""
     source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
     soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")
-    out, _ = piped(None, same(model), source, target)
+    out, _ = pipe(None, same(model), source, target)
     assert rb"in\udce9.mp3 -> out\udce9.wav" in out
     assert soundfile.SoundFile(os.fsencode(target)).frames == 8000
-    out, told = piped(None, source, target, "--json")
+    out, told = pipe(None, source, target, "--json")
     assert rb'"output": "out\udce9.wav"' in out and not told
-    _, told = piped(None, os.fsdecode(b"none\xe9.wav"), code=2)
+    _, told = pipe(None, os.fsdecode(b"none\xe9.wav"), code=2)
     assert told == "error: none\\udce9.wav: no such file; check the path\n"
 
 
@@ -144,7 +144,7 @@ def test_from_standard_input_to_standard_output(target):
     """What a file would hold; nothing but sound is on standard output."""
     write_sound("in.wav", noise(30_000, 2), subtype="PCM_24")
     with open("in.wav", "rb") as file:
-        out, told = piped(file.read(), same(), "-", target, "--channel", "each")
+        out, told = pipe(file.read(), same(), "-", target, "--channel", "each")
     assert f"standard input -> {'standard output' if target == '-' else target}" in told
     with open("found.wav", "wb") as file:
         file.write(out)
@@ -157,13 +157,13 @@ def test_the_short_form_with_pipes():
     write_sound("in.wav", tone(16000), 16000)
     pulse("run", "in.wav", "file.wav", "--backend", "numpy")
     with open("in.wav", "rb") as file:
-        out, told = piped(file.read(), "-", "-", "--json")
+        out, told = pipe(file.read(), "-", "-", "--json")
     assert '"output": "-"' in told
     with open("piped.wav", "wb") as file:
         file.write(out)
     np.testing.assert_array_equal(soundfile.read("piped.wav")[0], soundfile.read("file.wav")[0])
     with open("in.wav", "rb") as source, open("direct.wav", "wb") as target:
-        piped(None, "-", "-", stdin=source, stdout=target)
+        pipe(None, "-", "-", stdin=source, stdout=target)
     with open("direct.wav", "rb") as found, open("file.wav", "rb") as wanted:
         assert found.read() == wanted.read(), "files are read whole, and their heads completed"
 
@@ -171,7 +171,7 @@ def test_the_short_form_with_pipes():
 def test_standard_input_may_be_a_file_of_any_format():
     write_sound("in.mp3", tone(16000), 16000)
     with open("in.mp3", "rb") as file:
-        piped(None, "/dev/stdin", "out.wav", stdin=file)
+        pipe(None, "/dev/stdin", "out.wav", stdin=file)
     assert soundfile.info("out.wav").frames == 8000
 
 
@@ -190,16 +190,16 @@ def test_raw_samples():
         "--rate",
         "48000",
     )
-    out, _ = piped(x.tobytes(), *arguments)
+    out, _ = pipe(x.tobytes(), *arguments)
     assert out == x.tobytes()
-    out, _ = piped(x.tobytes(), *arguments, "--subtype", "float")
+    out, _ = pipe(x.tobytes(), *arguments, "--subtype", "float")
     np.testing.assert_array_equal(np.frombuffer(out, "<f4"), x.ravel() / np.float32(32768))
     x.tofile("in.raw")
     found = report(
         "run", same(), "in.raw", "out.wav", "--raw", "s16,48000,2", "--rate", 48000, "--backend", "numpy"
     )
     assert (found["file_channels"], found["duration_s"]) == (2, 20_000 / 48000)
-    assert "give --raw s16,48000,2" in refused("run", same(), "in.raw", "out.wav", "--backend", "numpy")
+    assert "give --raw s16,48000,2" in refusal("run", same(), "in.raw", "out.wav", "--backend", "numpy")
 
 
 def take(stream, count):
@@ -231,7 +231,7 @@ def test_ready_frames_are_written_while_the_input_is_open():
 def test_probabilities_leave_as_rows():
     """A pipe has them as a table."""
     x = tone(8000).astype(np.float32)
-    out, _ = piped(x.tobytes(), voice("voice.onnx"), "-", "-", "--raw", "f32,8000", "--output", "level")
+    out, _ = pipe(x.tobytes(), voice("voice.onnx"), "-", "-", "--raw", "f32,8000", "--output", "level")
     lines = out.decode().splitlines()
     assert lines[0] == "time_s,value" and len(lines) == 1 + 50
     np.testing.assert_allclose(
@@ -287,14 +287,14 @@ def test_named_pipes():
 def test_formats_that_a_pipe_refuses():
     write_sound("in.wav", noise(100))
     arguments = ("run", same(), "in.wav", "-", "--backend", "numpy")
-    assert "standard output: takes wav, raw, csv, not flac" in refused(*arguments, "--format", "flac")
-    assert "standard output: takes wav, raw, csv, not npy" in refused(*arguments, "--format", "npy")
-    assert "--subtype pcm_s8" not in refused(*arguments, "--subtype", "vorbis")
-    assert "--subtype ulaw: a pipe takes pcm_u8, pcm_16, pcm_24, pcm_32, float, double" in refused(
+    assert "standard output: takes wav, raw, csv, not flac" in refusal(*arguments, "--format", "flac")
+    assert "standard output: takes wav, raw, csv, not npy" in refusal(*arguments, "--format", "npy")
+    assert "--subtype pcm_s8" not in refusal(*arguments, "--subtype", "vorbis")
+    assert "--subtype ulaw: a pipe takes pcm_u8, pcm_16, pcm_24, pcm_32, float, double" in refusal(
         *arguments, "--subtype", "ulaw"
     )
-    assert "--live takes files" in refused("run", "same.onnx", "-", "out.wav", "--live", "--backend", "numpy")
-    out, told = piped(b"", same(), "-", "out.wav", code=2)
+    assert "--live takes files" in refusal("run", "same.onnx", "-", "out.wav", "--live", "--backend", "numpy")
+    out, told = pipe(b"", same(), "-", "out.wav", code=2)
     assert told == "error: standard input: is empty\n"
-    out, told = piped(b"abc" * 10, same(), "-", "-", "--json", code=2)
+    out, told = pipe(b"abc" * 10, same(), "-", "-", "--json", code=2)
     assert out == b"" and "does not begin as WAV does" in told

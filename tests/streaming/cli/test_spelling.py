@@ -11,8 +11,8 @@ from pulse.support.wording import spell, use_spelling
 from streaming.cli.commands import app
 from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models
-from tests.streaming.cli.chunk_files import saved
-from tests.streaming.command import RUNNER, refused
+from tests.streaming.cli.chunk_files import save_model
+from tests.streaming.command import RUNNER, refusal
 from tests.streaming.command import folder as folder
 
 
@@ -42,9 +42,9 @@ def test_every_parameter_has_an_option():
 def test_an_error_of_the_library():
     """Which names the option here, and the parameter there."""
     shape = ["mics", "time", 4]
-    path = saved("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     assert (
-        refused("convert", path)
+        refusal("convert", path)
         .rstrip()
         .endswith("with --symbol, and give the others sizes, as in --input x=1,time,4")
     )
@@ -54,7 +54,7 @@ def test_an_error_of_the_library():
 
 def test_a_warning_of_the_library():
     """Sound in, a third as much sound out: chunks that overlap look like that; the user says whether they do."""
-    path = saved("halved", models.halved())
+    path = save_model("halved", models.half_context())
     warnings.simplefilter("default")
     told = RUNNER.invoke(app, ["convert", path, "--pulse", "12"]).stderr
     assert "takes 12 frames of x and gives 4 of y" in told and "--context x=8; --context x=0 if not" in told

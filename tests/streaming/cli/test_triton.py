@@ -12,7 +12,7 @@ from pulse.support.bounds import FAR_END
 from streaming.builtin import model_path
 from streaming.session import Session
 from tests.streaming.command import pulse as command
-from tests.streaming.command import refused
+from tests.streaming.command import refusal
 
 PULSE = 160
 
@@ -27,7 +27,7 @@ def repository(tmp_path_factory):
     return model
 
 
-def parsed(model: Path):
+def parse_config(model: Path):
     """The config by Triton's own schema."""
     schema = pytest.importorskip("tritonclient.grpc.model_config_pb2", reason="needs tritonclient[grpc]")
     from google.protobuf import text_format
@@ -36,7 +36,7 @@ def parsed(model: Path):
 
 
 def test_the_config_describes_the_model(repository):
-    schema, config = parsed(repository)
+    schema, config = parse_config(repository)
     assert config.name == repository.name and config.platform == "onnxruntime_onnx"
     assert config.max_batch_size == 0
     proto = onnx.load(repository / "1" / "model.onnx")
@@ -83,7 +83,7 @@ class Batcher:
 
 
 def test_sequences_one_after_the_other_equal_the_model(repository):
-    _, config = parsed(repository)
+    _, config = parse_config(repository)
     states = [(state.input_name, state.output_name) for state in config.sequence_batching.state]
     batcher = Batcher(repository, states)
     program = pulse.stream(model_path(), pulse=PULSE)
@@ -104,6 +104,6 @@ def test_sequences_one_after_the_other_equal_the_model(repository):
 
 
 def test_existing_files_stay(repository):
-    told = refused("convert", model_path(), "--triton", repository.parent)
+    told = refusal("convert", model_path(), "--triton", repository.parent)
     assert "exists already" in told
-    assert "give one of them" in refused("convert", "--triton", "x", "-o", "y.onnx")
+    assert "give one of them" in refusal("convert", "--triton", "x", "-o", "y.onnx")

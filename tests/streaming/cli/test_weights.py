@@ -5,7 +5,7 @@ import pytest
 
 from tests.pulse.cases.build import floats, model, node
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report
+from tests.streaming.command import pulse, refusal, report
 
 
 @pytest.fixture
@@ -40,21 +40,24 @@ def test_bench_and_dump_say_the_form(path):
     assert 1.8 < sizes[0] / sizes[1] < 2 < 3 < sizes[0] / sizes[2] < 4
 
 
-def test_activations_are_reported_with_weights(path, tmp_path):
-    both = "--weights", "int8", "--activations", "int8"
+@pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 25)])
+def test_activations_are_reported_with_weights(path, tmp_path, form, least_db):
+    both = "--weights", form, "--activations", form
     found = report("check", path, *both)
-    assert found["proof"]["outcome"] == "equal" and found["activations"] == "int8"
-    weights = report("check", path, "--weights", "int8")["weight_errors"]["y"]["snr_db"]
-    assert 25 < found["weight_errors"]["y"]["snr_db"] < weights
-    assert "y in int8 by int8" in pulse("check", path, *both).stdout
-    assert report("bench", path, *both, "--steps", 5, "--rounds", 1)["activations"] == "int8"
+    assert found["proof"]["outcome"] == "equal" and found["activations"] == form
+    weights = report("check", path, "--weights", form)["weight_errors"]["y"]["snr_db"]
+    assert least_db < found["weight_errors"]["y"]["snr_db"] < weights
+    assert f"y in {form} by {form}" in pulse("check", path, *both).stdout
+    assert report("bench", path, *both, "--steps", 5, "--rounds", 1)["activations"] == form
     listing = pulse("dump", path, "--stage", "program", *both).stdout.splitlines()
-    assert "2 with weights and activations of int8" in listing[0] and "product_of_codes" in listing[1]
-    assert "numba, weights of int8, activations of int8" in pulse("bench", path, *both, "--steps", 5).stdout
+    assert f"2 with weights and activations of {form}" in listing[0] and "product_of_codes" in listing[1]
+    assert (
+        f"numba, weights of {form}, activations of {form}" in pulse("bench", path, *both, "--steps", 5).stdout
+    )
     file = tmp_path / "mlp.pulse"
     compiled = report("compile", path, *both, "-o", file)
-    assert compiled["activations"] == "int8" and "dB below the output" in compiled["rounding"][0]
-    assert report("check", file)["activations"] == "int8"
+    assert compiled["activations"] == form and "dB below the output" in compiled["rounding"][0]
+    assert report("check", file)["activations"] == form
     np.save("x.npy", floats("sound", 20, 48))
     pulse("run", path, "x.npy", "one.npy", *both)
     pulse("run", file, "x.npy", "two.npy")
@@ -64,14 +67,21 @@ def test_activations_are_reported_with_weights(path, tmp_path):
 def test_activations_that_cannot_be_are_refused(path):
     for options, text in (
         (("--activations", "int8"), "--activations int8 needs --weights int8, got weights of f32"),
-        (("--weights", "int8", "--activations", "int4"), "no activations of 'int4'; choose f32 or int8"),
+        (
+            ("--weights", "int8", "--activations", "bf16"),
+            "--activations bf16 needs --weights bf16, got weights of int8",
+        ),
+        (
+            ("--weights", "int8", "--activations", "int4"),
+            "no activations of 'int4'; choose f32, bf16 or int8",
+        ),
         (
             ("--weights", "int8", "--activations", "int8", "--backend", "onnxruntime"),
             "no implementation for onnxruntime",
         ),
     ):
         for command in ("bench", "check"):
-            assert text in refused(command, path, *options)
+            assert text in refusal(command, path, *options)
 
 
 def test_run_takes_them_and_refuses_unknown_ones(path):
@@ -82,5 +92,5 @@ def test_run_takes_them_and_refuses_unknown_ones(path):
         outputs.append(np.load(f"{form}.npy"))
     np.testing.assert_allclose(*outputs, atol=0.05)
     assert not np.array_equal(*outputs)
-    error = refused("run", path, "x.npy", "y.npy", "--weights", "f16")
+    error = refusal("run", path, "x.npy", "y.npy", "--weights", "f16")
     assert "unknown form of weights 'f16'; choose f32, bf16 or int8" in error

@@ -13,14 +13,14 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from streaming.deploy.library import BuiltLibrary, build_library
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
 PULSE = 16
 HERE = next((level.name for level in LEVELS.values() if not level.missing_features), None)
 """The level that libraries are built for to run here."""
 
 
-def compiled(model: TypedModel, pulse: int | None = None, weights: str = "f32") -> NativeProgram:
+def compile_program(model: TypedModel, pulse: int | None = None, weights: str = "f32") -> NativeProgram:
     """The program of a model."""
     program = compile_model(pulsify(model.declutter(), pulse=pulse), "numba", weights=weights)
     assert isinstance(program, NativeProgram)
@@ -30,10 +30,10 @@ def compiled(model: TypedModel, pulse: int | None = None, weights: str = "f32") 
 @pytest.fixture(scope="module")
 def program() -> NativeProgram:
     """A small model with filters, in pulses of ``PULSE`` frames."""
-    return compiled(filtered(), PULSE)
+    return compile_program(filter_model(), PULSE)
 
 
-def built(
+def build(
     program: NativeProgram,
     folder: Path,
     target: str | None = None,

@@ -30,7 +30,7 @@ class _Isolated(_Quiet):
 
 
 @contextmanager
-def served(folder: Path, isolated: bool = False) -> Generator[str]:
+def serve_folder(folder: Path, isolated: bool = False) -> Generator[str]:
     """The address of a folder, on this machine only."""
     server = ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(_Isolated if isolated else _Quiet, directory=str(folder))
@@ -46,14 +46,14 @@ def served(folder: Path, isolated: bool = False) -> Generator[str]:
 
 
 @contextmanager
-def opened(folder: Path, microphone: Path | None = None, isolated: bool = False) -> Generator[Any]:
+def open_page(folder: Path, microphone: Path | None = None, isolated: bool = False) -> Generator[Any]:
     """A page of the folder; ``microphone`` is a WAV file that the browser hears over and over.
 
     isolated  from other sites, which gives it a finer clock
     Skips the test where there is no browser.
     """
     require_browser()
-    with served(folder, isolated) as address, browser(microphone) as chromium:
+    with serve_folder(folder, isolated) as address, browser(microphone) as chromium:
         page = chromium.new_page()
         page.set_default_timeout(120_000)
         page.goto(f"{address}README.md")

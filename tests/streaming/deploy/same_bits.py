@@ -15,8 +15,8 @@ from pulse.proof.signals import feeds_of
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
-from tests.streaming.deploy.building import built, compiled
-from tests.streaming.models import filtered
+from tests.streaming.deploy.building import build, compile_program
+from tests.streaming.models import filter_model
 
 MOST_PULSES, NEAR = 6, 300
 
@@ -46,8 +46,8 @@ if __name__ == "__main__":
         program = opened.compile(None, "numba", None)
         library = build_model(opened, program, "small", find_target(level), folder, True)
     else:
-        program = compiled(filtered(), 16)
-        library = built(program, folder, level)
+        program = compile_program(filter_model(), 16)
+        library = build(program, folder, level)
     streams = compare(CLibrary(folder, "small"), program)
     assert streams
     print(f"{streams} streams equal; {library.outcome}")

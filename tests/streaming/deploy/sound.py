@@ -12,7 +12,7 @@ Sound = NDArray[np.float32]
 RATE_HZ = 16_000
 
 
-def heard(program: Program, sound: Sound, host_hz: int, block: int) -> tuple[int, Sound]:
+def delay_and_output(program: Program, sound: Sound, host_hz: int, block: int) -> tuple[int, Sound]:
     """The delay that is reported, and as many frames of output as there are of sound.
 
     block  frames of the host's blocks; 1 if their size changes

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from bench.page import laid_out
+from bench.recipe_pages import laid_out
 from pulse.deploy.names import identifier
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
@@ -19,10 +19,10 @@ from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from streaming.native.resample import NativeResampler
 from tests.pulse.recipes.references import REFERENCES
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.deploy.node import require_tools
-from tests.streaming.deploy.pages import opened
-from tests.streaming.deploy.sound import RATE_HZ, Sound, heard, noise
+from tests.streaming.deploy.pages import open_page
+from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output, noise
 
 pytestmark = pytest.mark.slow
 CLOSE = 1e-5
@@ -127,12 +127,12 @@ CHECK = """async () => {
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Build a model for browsers: the built-in one (``denoise``) or a recipe of docs/recipes.md."""
+    """Build a model for browsers: the built-in one (``denoise``) or a recipe of the documents."""
     require_tools()
 
     def make(name: str, external: bool = False) -> tuple[Program, Path]:
         folder = tmp_path_factory.mktemp("browser")
-        path = None if name == "denoise" else laid_out(name, folder, shared("models").parent)
+        path = None if name == "denoise" else laid_out(name, folder, shared_path("models").parent)
         model = open_model(path, ModelOptions())
         program = model.compile(None, "numba")
         out = folder / "out"
@@ -150,7 +150,7 @@ def test_weights_next_to_the_module(denoiser: tuple[Program, Path], build: Build
     assert (external / "denoise.weights").stat().st_size > 10_000
     made: list[Any] = []
     for folder in (denoiser[1], external):
-        with opened(folder) as page:
+        with open_page(folder) as page:
             made.append(page.evaluate(RENDER, [sound, RATE_HZ])["made"])
     assert made[0] == made[1] and any(made[0])
 
@@ -164,15 +164,15 @@ def denoiser(build: Build) -> tuple[Program, Path]:
 def test_sound_through_an_offline_context(denoiser: tuple[Program, Path], rate_hz: int) -> None:
     program, folder = denoiser
     sound = noise(rate_hz // 2)
-    with opened(folder) as page:
+    with open_page(folder) as page:
         found = page.evaluate(RENDER, [sound.tolist(), rate_hz])
-    delay, expected = heard(program, sound, rate_hz, QUANTUM)
+    delay, expected = delay_and_output(program, sound, rate_hz, QUANTUM)
     assert found["delay"] == delay
     assert np.abs(np.array(found["made"], np.float32) - expected).max() < CLOSE
     assert found["counters"]["badSamples"] == found["counters"]["badPulses"] == 0
 
 
-def aligned(pattern: Sound, inside: Sound) -> int:
+def place_of(pattern: Sound, inside: Sound) -> int:
     """Where a piece of a sound that repeats is in it."""
     spectrum = np.fft.rfft(inside) * np.fft.rfft(pattern, len(inside)).conj()
     return int(np.argmax(np.fft.irfft(spectrum, len(inside))))
@@ -186,7 +186,7 @@ def test_a_file_as_microphone(denoiser: tuple[Program, Path], tmp_path: Path) ->
     file = NativeResampler(RATE_HZ, rate_hz).process(np.asarray(speech, np.float32))[: 3 * rate_hz]
     soundfile.write(tmp_path / "microphone.wav", file, rate_hz, subtype="PCM_16")
     file = np.asarray(soundfile.read(tmp_path / "microphone.wav", dtype="float32")[0], np.float32)
-    with opened(folder, tmp_path / "microphone.wav") as page:
+    with open_page(folder, tmp_path / "microphone.wav") as page:
         found = page.evaluate(RECORD, 4)
     assert found["rate"] == rate_hz
     print({name: found[name] for name in ("delay", "counters", "ticks")})
@@ -194,10 +194,10 @@ def test_a_file_as_microphone(denoiser: tuple[Program, Path], tmp_path: Path) ->
     loudest = int(np.argmax(np.abs(given)))
     start = min(max(0, loudest - 2048), len(given) - 4096)
     piece = given[start : start + 4096]
-    place = aligned(piece, file)
+    place = place_of(piece, file)
     repeated = np.resize(np.roll(file, -place), len(piece))
     assert np.abs(piece).max() > 0.01 and np.abs(piece - repeated).max() < 1e-4
-    delay, expected = heard(program, given, rate_hz, QUANTUM)
+    delay, expected = delay_and_output(program, given, rate_hz, QUANTUM)
     assert found["delay"] == delay
     assert np.abs(expected).max() > 0.005 and np.abs(made - expected).max() < CLOSE
     assert found["ticks"] > 100  # of 400: the page's own thread goes on
@@ -211,7 +211,7 @@ def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -
     The times of blocks are printed. They depend on the machine and on what else runs there, so nothing bounds them.
     """
     program, folder = build(name)
-    with opened(folder, isolated=True) as page:
+    with open_page(folder, isolated=True) as page:
         found = page.evaluate(BLOCKS, [noise(900 * QUANTUM).tolist(), rate_hz, 3])
     print(name, rate_hz, found)
     frames_of_block = math.ceil(QUANTUM * RATE_HZ / rate_hz)
@@ -221,10 +221,10 @@ def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_recipes(build: Build, name: str) -> None:
+def test_recipes_pass_their_test_vector(build: Build, name: str) -> None:
     """The test vector, flush included: each frame within the tolerance of the offline model."""
     _, folder = build(name)
-    with opened(folder) as page:
+    with open_page(folder) as page:
         found: dict[str, Any] = page.evaluate(CHECK)
     print(name, json.dumps(found))
     assert found["judged"] and found["all"] > 0

@@ -13,7 +13,7 @@ from bench.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, add
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.proof.signals import feeds_of
-from tests.streaming.deploy.building import HERE, PULSE, built
+from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
 from tests.streaming.deploy.sound import RATE_HZ, noise
@@ -24,7 +24,7 @@ def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> 
     if HERE is None:
         pytest.skip("no level for this system")
     path = tmp_path_factory.mktemp("external")
-    library = built(program, path, external_weights=True)
+    library = build(program, path, external_weights=True)
     assert "all within the tolerance" in library.outcome
     assert library.sizes["small.weights"] == program.weights.size
     return path
@@ -47,7 +47,7 @@ def give(stream: CStream, weights: np.ndarray | None, first: int = 0) -> int:
 def test_frames_are_those_of_a_library_with_weights(
     folder: Path, content: np.ndarray, program: NativeProgram, tmp_path: Path
 ) -> None:
-    built(program, tmp_path)
+    build(program, tmp_path)
     feeds = feeds_of(program.model, 5 * PULSE + 3)
     stream = CLibrary(folder, "small").stream()
     assert give(stream, content) == OK
@@ -113,7 +113,7 @@ def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None
     require_tools()
     for external in (False, True):
         folder = tmp_path / str(external)
-        library = built(program, folder, "wasm32", rate_hz=RATE_HZ, external_weights=external)
+        library = build(program, folder, "wasm32", rate_hz=RATE_HZ, external_weights=external)
         assert library.outcome.endswith("all within the tolerance")
     _, printed = run_node(
         """
@@ -146,4 +146,4 @@ def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None
 
 def test_a_plug_in_has_its_weights_inside(program: NativeProgram, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a plug-in is one file that includes the weights"):
-        built(program, tmp_path, rate_hz=RATE_HZ, plugins=("lv2",), external_weights=True)
+        build(program, tmp_path, rate_hz=RATE_HZ, plugins=("lv2",), external_weights=True)

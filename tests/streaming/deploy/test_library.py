@@ -29,9 +29,9 @@ from pulse.program.compiler import compile_model
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.pulsify.driver import pulsify
-from tests.streaming.deploy.building import HERE, PULSE, built
+from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.deploy.building import program as program
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 @pytest.fixture(scope="module")
 def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("small")
-    library = built(program, path)
+    library = build(program, path)
     assert "all within the tolerance" in library.outcome
     assert not library.needs
     return path
@@ -147,7 +147,7 @@ def test_a_library_needs_nothing_but_memcpy(folder: Path) -> None:
 
 
 def test_a_program_that_needs_python_is_refused() -> None:
-    program = compile_model(pulsify(filtered().declutter(), pulse=PULSE), "numpy")
+    program = compile_model(pulsify(filter_model().declutter(), pulse=PULSE), "numpy")
     with pytest.raises(WriteError, match="numpy backend, which needs Python"):
         prepare_deployment(program, "small", "small", None)
 

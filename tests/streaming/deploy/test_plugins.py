@@ -15,11 +15,11 @@ import soundfile
 
 from pulse.errors import InputError, WriteError
 from pulse.program.backends.native_program import NativeProgram
-from tests.streaming.deploy.building import HERE, built, compiled
+from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.hosts import Clap, Ladspa
-from tests.streaming.deploy.sound import RATE_HZ, Sound, heard, noise
-from tests.streaming.models import decimated
+from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output, noise
+from tests.streaming.models import decimating_model
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 CLOSE = 1e-6
@@ -29,7 +29,7 @@ CLOSE = 1e-6
 @pytest.fixture(scope="module")
 def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plugins")
-    built(program, path, rate_hz=RATE_HZ, plugins=("ladspa", "lv2", "clap"))
+    build(program, path, rate_hz=RATE_HZ, plugins=("ladspa", "lv2", "clap"))
     return path
 
 
@@ -57,7 +57,7 @@ def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100, 8_000])
 def test_frames_are_those_of_python(folder: Path, program: NativeProgram, begin: Begin, rate_hz: int) -> None:
     sound = noise(5000)
-    delay, expected = heard(program, sound, rate_hz, 1)
+    delay, expected = delay_and_output(program, sound, rate_hz, 1)
     plugin = begin(folder, rate_hz)
     made = np.concatenate([plugin.run(block) for block in blocks(sound)])
     assert plugin.delay == delay
@@ -78,7 +78,7 @@ def test_reset_begins_a_new_sound(folder: Path, begin: Begin) -> None:
 @BOTH
 def test_bypass_is_as_late_as_the_model(folder: Path, program: NativeProgram, begin: Begin) -> None:
     sound, plugin = noise(3000), begin(folder, RATE_HZ)
-    delay, expected = heard(program, sound, RATE_HZ, 1)
+    delay, expected = delay_and_output(program, sound, RATE_HZ, 1)
     through = np.concatenate([np.zeros(delay, np.float32), sound])[: len(sound)]
     made = np.concatenate(
         [plugin.run(sound[:500]), plugin.run(sound[500:2000], True), plugin.run(sound[2000:], False)]
@@ -97,7 +97,7 @@ def test_samples_that_are_no_numbers_do_not_stay(folder: Path, program: NativePr
     broken = sound.copy()
     broken[[5, 300, 301]] = np.nan, np.inf, -np.inf
     sound[[5, 300, 301]] = 0
-    assert np.abs(plugin.run(broken) - heard(program, sound, RATE_HZ, 1)[1]).max() < CLOSE
+    assert np.abs(plugin.run(broken) - delay_and_output(program, sound, RATE_HZ, 1)[1]).max() < CLOSE
     plugin.close()
 
 
@@ -165,7 +165,7 @@ def test_in_hosts_of_debian(folder: Path, program: NativeProgram, tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
     made = read(tmp_path / "out.wav")
-    _, expected = heard(program, sound, RATE_HZ, 1)
+    _, expected = delay_and_output(program, sound, RATE_HZ, 1)
     assert len(made) == len(sound)
     assert np.abs(made - expected).max() < (2.1 / 32768 if coarse else CLOSE)
 
@@ -179,14 +179,14 @@ def test_a_virtual_microphone(folder: Path, tmp_path: Path) -> None:
     chain = str(folder / "ladspa" / "small.conf")
     with ExitStack() as stack:
         for command in (["pipewire"], ["pipewire", "-c", chain]):
-            stack.enter_context(running(command, environment))
+            stack.enter_context(run_in_background(command, environment))
             wait_for(lambda: (tmp_path / "pipewire-0").exists())
         wait_for(lambda: ("small", "Audio/Source") in nodes(environment))
         assert ("capture.small", "Stream/Input/Audio") in nodes(environment)
 
 
 @contextmanager
-def running(command: list[str], environment: dict[str, str]) -> Generator[None]:
+def run_in_background(command: list[str], environment: dict[str, str]) -> Generator[None]:
     """A program in the background."""
     log = Path(environment["XDG_RUNTIME_DIR"], f"log-{len(command)}")
     with (
@@ -217,11 +217,11 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 def test_models_that_are_no_sound_are_refused(tmp_path: Path, program: NativeProgram) -> None:
     with pytest.raises(WriteError, match="--rate"):
-        built(program, tmp_path, plugins=("lv2",))
+        build(program, tmp_path, plugins=("lv2",))
     with pytest.raises(WriteError, match=r"sound of one channel, and the input x is float32 \[1, 6, 2\]"):
-        built(compiled(decimated(), 6), tmp_path, rate_hz=RATE_HZ, plugins=("lv2",))
+        build(compile_program(decimating_model(), 6), tmp_path, rate_hz=RATE_HZ, plugins=("lv2",))
     with pytest.raises(
         InputError, match="--plugin vst: there is no such plug-in; choose one of ladspa, lv2, clap"
     ):
-        built(program, tmp_path, rate_hz=RATE_HZ, plugins=("vst",))
+        build(program, tmp_path, rate_hz=RATE_HZ, plugins=("vst",))
     assert not list(tmp_path.iterdir())

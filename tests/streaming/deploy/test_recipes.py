@@ -8,7 +8,7 @@ from shutil import which
 
 import pytest
 
-from bench.page import laid_out, recipes
+from bench.recipe_pages import laid_out, recipes
 from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.elf import undefined_symbols
 from pulse.deploy.vector import make_vector
@@ -17,7 +17,7 @@ from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from streaming.deploy.library import PROVIDED, build_library
-from tests.shared import ROOT, shared
+from tests.shared import ROOT, shared_path
 from tests.streaming.deploy.building import HERE
 from tests.streaming.deploy.emulated import PROCESSORS
 
@@ -40,7 +40,7 @@ OTHERS = (
 
 def recipe(name: str, folder: Path) -> Path:
     """A recipe of the pages with its files; skips where one is missing."""
-    shared("models")
+    shared_path("models")
     try:
         return laid_out(f"{name}.toml", folder, ROOT)
     except FileNotFoundError as error:

@@ -13,8 +13,8 @@ from pulse.deploy.vector import make_vector
 from pulse.jit.levels import TARGETS
 from pulse.oracle import oracle_of
 from streaming.deploy.objects import Compiled, compile_objects
-from tests.streaming.deploy.building import HERE, built, compiled
-from tests.streaming.models import filtered
+from tests.streaming.deploy.building import HERE, build, compile_program
+from tests.streaming.models import filter_model
 
 pytestmark = [
     pytest.mark.skipif(HERE is None, reason="no level for this system"),
@@ -29,7 +29,7 @@ MISUSE = Path(__file__).parent / "misuse.c"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The parts of a library: header, source, objects, vector and its runner."""
     path = tmp_path_factory.mktemp("parts")
-    program = compiled(filtered(), 16)
+    program = compile_program(filter_model(), 16)
     made: Deployed = prepare_deployment(program, "small", "small", None)
     parts: Compiled = compile_objects(made, TARGETS[str(HERE)], path)
     (path / "small.h").write_text(header(made))
@@ -69,7 +69,7 @@ def test_kernels_touch_only_their_memory(tmp_path: Path) -> None:
     """Valgrind follows the kernels too, up to AVX2."""
     if TARGETS["x86-64-v3"].missing_features:
         pytest.skip("this processor is below x86-64-v3")
-    built(compiled(filtered(), 16), tmp_path, "x86-64-v3")
+    build(compile_program(filter_model(), 16), tmp_path, "x86-64-v3")
     runner = tmp_path / "run"
     sources = (str(tmp_path / "test" / "run_small.c"), str(tmp_path / "libsmall.a"))
     subprocess.run(["gcc", "-O1", f"-I{tmp_path}", *sources, "-lm", "-o", str(runner)], check=True)

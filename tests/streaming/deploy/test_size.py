@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.page import laid_out
+from bench.recipe_pages import laid_out
 from streaming.builtin import model_path
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
-from tests.shared import ROOT, shared
+from tests.shared import ROOT, shared_path
 from tests.streaming.deploy.building import HERE
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(HERE is None, reason="no level for this system")]
@@ -21,7 +21,7 @@ def model(name: str, folder: Path) -> Path:
     """The file of a model; skips where it is missing."""
     if name == "denoise":
         return model_path()
-    shared("models")
+    shared_path("models")
     return laid_out(f"{name}.toml", folder, ROOT)
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
-from tests.streaming.deploy.building import PULSE, built, compiled
+from tests.streaming.deploy.building import PULSE, build, compile_program
 from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
-from tests.streaming.deploy.sound import RATE_HZ, heard, noise
-from tests.streaming.models import decimated
+from tests.streaming.deploy.sound import RATE_HZ, delay_and_output, noise
+from tests.streaming.models import decimating_model
 
 CLOSE = 1e-6
 
@@ -23,7 +23,7 @@ CLOSE = 1e-6
 def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_tools()
     path = tmp_path_factory.mktemp("web")
-    library = built(program, path, "wasm32", rate_hz=RATE_HZ)
+    library = build(program, path, "wasm32", rate_hz=RATE_HZ)
     assert library.outcome.endswith("all within the tolerance")
     return path
 
@@ -51,7 +51,7 @@ def test_sound_in_blocks_of_a_worklet(
 ) -> None:
     """Blocks of 128 frames, as browsers have them; the delay is the one that is told."""
     sound = noise(4000)
-    delay, expected = heard(program, sound, rate_hz, 128)
+    delay, expected = delay_and_output(program, sound, rate_hz, 128)
     made, printed = run_node(
         f"const rate = {rate_hz};"
         """
@@ -142,7 +142,7 @@ def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp
 def test_a_model_that_takes_no_sound(tmp_path: Path) -> None:
     """It has no page; its streams run pulse by pulse, and ``Sound`` says why it does not."""
     require_tools()
-    library = built(compiled(decimated(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
+    library = build(compile_program(decimating_model(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
     assert "module.wasm" in library.sizes and "index.html" not in library.sizes
     _, printed = run_node(
         "try { new Sound(module, 16000); } catch (error) { console.log(error.message); }", tmp_path, tmp_path
@@ -152,7 +152,7 @@ def test_a_model_that_takes_no_sound(tmp_path: Path) -> None:
 
 def test_plug_ins_are_for_processors(program: NativeProgram, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--plugin is for processors; the target wasm32 has a page"):
-        built(program, tmp_path, "wasm32", rate_hz=RATE_HZ, plugins=("lv2",))
+        build(program, tmp_path, "wasm32", rate_hz=RATE_HZ, plugins=("lv2",))
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.streaming.events.blocks import blocks, walk, whole
 HZ = 50
 
 
-def defined(p, least):
+def runs_by_definition(p, least):
     """Where runs that are long enough begin, and those of a class after itself left out."""
     best = list(np.argmax(p, axis=1))
     begins = [j for j in range(len(best)) if j == 0 or best[j] != best[j - 1]]
@@ -27,7 +27,7 @@ def test_as_defined_in_any_blocks(seed):
     least = int(rng.integers(1, 7))
     detector = Argmax(HZ, least / HZ)
     events = whole(detector, p)
-    wanted = defined(p, least)
+    wanted = runs_by_definition(p, least)
     assert [(event.start_s, event.end_s, event.label) for event in events] == [each[:3] for each in wanted]
     np.testing.assert_allclose([event.score for event in events], [each[3] for each in wanted])
     assert blocks(detector, p, seed) == events

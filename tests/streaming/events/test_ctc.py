@@ -33,7 +33,7 @@ def tokens_of(best):
     return found
 
 
-def defined(best, unit, pause):
+def texts_by_definition(best, unit, pause):
     """Texts and frames."""
     units = []
     for token in tokens_of(best):
@@ -62,7 +62,9 @@ def test_as_defined_in_any_blocks(seed, unit):
     values = logits(rng, best)
     detector = Ctc(HZ, TOKENS, unit, pause and pause / HZ)
     events = whole(detector, values)
-    assert [(event.label, event.start_s, event.end_s) for event in events] == defined(best, unit, pause)
+    assert [(event.label, event.start_s, event.end_s) for event in events] == texts_by_definition(
+        best, unit, pause
+    )
     assert blocks(detector, values, seed) == events
     assert all(event.end_s <= event.known_s and 0 < event.score <= 1 for event in events)
 

@@ -7,14 +7,14 @@ from pulse.errors import InputError
 from streaming import Session
 from streaming.events import FrameClock, Segments
 from tests.streaming.events.blocks import walk, whole
-from tests.streaming.models import decimated, ending, filtered, program
+from tests.streaming.models import decimating_model, ending_model, filter_model, program
 
 HZ = 30
 
 
 @pytest.mark.parametrize("pulse", [3, 6, 15])
 @pytest.mark.parametrize(
-    ("model", "name", "shape"), [(filtered, "y", (1, -1)), (decimated, "third", (1, -1, 2))]
+    ("model", "name", "shape"), [(filter_model, "y", (1, -1)), (decimating_model, "third", (1, -1, 2))]
 )
 def test_known_s_is_when_it_comes(model, name, shape, pulse):
     made = program(model(), pulse)
@@ -37,7 +37,7 @@ def test_known_s_is_when_it_comes(model, name, shape, pulse):
 
 
 def test_an_output_without_time():
-    port = next(port for port in program(ending(), 4).outputs if port.name == "last")
+    port = next(port for port in program(ending_model(), 4).outputs if port.name == "last")
     with pytest.raises(
         InputError, match=r"^last: has no frames in time, so no events; choose another output$"
     ):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streaming.events import Segments
-from tests.shared import shared
+from tests.shared import shared_path
 from tests.streaming.events.blocks import blocks, whole
 
 RULES = [Segments(100, min_silence_s=0.1), Segments.silero(100), Segments.fireredvad(100)]
@@ -14,7 +14,7 @@ RULES = [Segments(100, min_silence_s=0.1), Segments.silero(100), Segments.firere
 
 @pytest.mark.parametrize("detector", RULES)
 def test_blocks_leave_no_trace(detector):
-    p = np.load(shared("sound/fireredvad_en.npz"))["out"][0]
+    p = np.load(shared_path("sound/fireredvad_en.npz"))["out"][0]
     events = whole(detector, p)
     assert events and all(0 <= event.start_s < event.end_s <= len(p) / 100 for event in events)
     assert all(one.end_s <= other.start_s for one, other in pairwise(events))

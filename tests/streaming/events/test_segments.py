@@ -13,7 +13,7 @@ from tests.streaming.events.blocks import blocks, walk, whole
 HZ = 100
 
 
-def defined(p, threshold, off, least, silence, run, before, after, most, split, smooth):
+def segments_by_definition(p, threshold, off, least, silence, run, before, after, most, split, smooth):
     """The definition as a pattern over letters: S speech, N silence, M between; frames of start and end."""
     level = [np.mean(p[max(0, j + 1 - smooth) : j + 1]) for j in range(len(p))]
     letters = "".join("S" if x >= threshold else "N" if x < off else "M" for x in level)
@@ -67,7 +67,9 @@ def test_as_defined_in_any_blocks(seed):
         smooth / HZ,
     )
     events = whole(detector, p)
-    wanted = defined(p, threshold, off, least, silence, run, before, after, most, split, smooth)
+    wanted = segments_by_definition(
+        p, threshold, off, least, silence, run, before, after, most, split, smooth
+    )
     assert [(event.start_s, event.end_s) for event in events] == [(a / HZ, b / HZ) for a, b in wanted]
     assert blocks(detector, p, seed) == events
     assert all(event.end_s <= event.known_s for event in events)

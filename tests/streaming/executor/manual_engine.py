@@ -33,7 +33,7 @@ class HeldEngine:
         self.stopped += 1
 
     @property
-    def waiting(self):
+    def waiting_pulses(self):
         """Pulses that could run."""
         return sum(slots.waiting_pulses for slots in self.everyone)
 

@@ -8,12 +8,12 @@ import threading
 
 import numpy as np
 
-from tests.streaming.models import decimated, ending, filtered, program, short, two_rates
+from tests.streaming.models import decimating_model, ending_model, filter_model, program, short, two_rates
 
 MODELS = {
-    "filtered": filtered,
-    "decimated": decimated,
-    "ending": ending,
+    "filtered": filter_model,
+    "decimated": decimating_model,
+    "ending": ending_model,
     "two_rates": two_rates,
     "short": short,
 }
@@ -29,7 +29,7 @@ def noise(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def joined(pieces, program):
+def join_pieces(pieces, program):
     """Output name -> all frames; those outputs that do not stream as they came."""
     found = {}
     for port in program.outputs:
@@ -57,7 +57,7 @@ def assert_balanced(statistics):
     )
 
 
-async def collected(stream):
+async def collect(stream):
     return [outputs async for outputs in stream]
 
 

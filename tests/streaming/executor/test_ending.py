@@ -17,8 +17,8 @@ from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,
-    collected,
-    joined,
+    collect,
+    join_pieces,
     noise,
     nothing_left,
     ready,
@@ -69,8 +69,8 @@ async def test_a_stream_that_is_broken_off_closes_its_source_and_others_go_on(ba
             statistics = executor.statistics()
             assert (statistics.streams, statistics.frames_in_flight) == (0, 0)
             assert_balanced(statistics)
-            pieces = await collected(executor.stream([x]))
-    assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
+            pieces = await collect(executor.stream([x]))
+    assert_same(join_pieces(pieces, program), program.model.typed.run({"x": x}))
 
 
 @both_backends
@@ -84,7 +84,7 @@ async def test_closing_a_stream_waits_for_its_source(backend):
             with pytest.raises(StopAsyncIteration):
                 await anext(stream)
             with pytest.raises(ExecutorError, match="the stream has ended"):
-                await collected(stream)
+                await collect(stream)
             async with executor.stream(source.blocks()):
                 pass  # never begun
 
@@ -101,8 +101,8 @@ async def test_taking_may_be_cancelled_and_taken_up_again(backend):
                     pieces.append(await anext(stream))
             await send.send(x[:, at : at + 4])
         send.close()
-        pieces += await collected(stream)
-    assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
+        pieces += await collect(stream)
+    assert_same(join_pieces(pieces, program), program.model.typed.run({"x": x}))
 
 
 @both_backends
@@ -120,19 +120,21 @@ async def test_what_the_source_raises_comes_out_behind_all_that_it_gave(backend,
             assert raised.value is error
             assert executor.statistics().frames_out == 12 * PULSE
     expected = program.model.typed.run({"x": source.x})
-    assert_same(joined(pieces, program), {"y": expected["y"][:, : 12 * PULSE - 2], "loud": expected["loud"]})
+    assert_same(
+        join_pieces(pieces, program), {"y": expected["y"][:, : 12 * PULSE - 2], "loud": expected["loud"]}
+    )
 
 
 async def test_what_a_source_raises_is_never_lost():
     program = ready("filtered", PULSE)
 
-    async def failed(source):
+    async def has_failed(source):
         while source.fail_at is not None and not source.closed:
             await anyio.sleep(0.001)
 
     async def take_one(executor, source):
         async for _ in executor.stream(source.blocks()):
-            await failed(source)
+            await has_failed(source)
             return
 
     out, burns = OSError("the cable is out"), OSError("the cable burns")
@@ -146,7 +148,7 @@ async def test_what_a_source_raises_is_never_lost():
             with pytest.raises(OSError) as raised:
                 async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
                     await anext(stream)
-                    await failed(source)
+                    await has_failed(source)
             assert raised.value is out
         with pytest.raises(ExceptionGroup) as group:
             async with Executor(program) as executor:
@@ -194,7 +196,7 @@ async def test_an_executor_that_is_closed_while_streams_run(backend):
 
     async def take(stream):
         with pytest.raises(ExecutorError) as refusal:
-            await collected(stream)
+            await collect(stream)
         refusals.append(str(refusal.value))
 
     sources = [Source() for _ in range(3)]
@@ -236,7 +238,7 @@ async def test_one_stream_is_not_for_two_tasks():
             stream = executor.stream([noise(1, 9)])
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(anext, stream)
-                while engine.waiting < 3:
+                while engine.waiting_pulses < 3:
                     await anyio.lowlevel.checkpoint()
                 with pytest.raises(ExecutorError, match="two tasks take the outputs of one stream"):
                     await anext(stream)
@@ -248,12 +250,12 @@ async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
     state = type(program.spawn())
     run = state.advance
 
-    def failing(self, feed):
+    def run_or_fail(self, feed):
         if self.clock.pulse == 5:
             raise MemoryError("no room for pulse 5")
         return run(self, feed)
 
-    monkeypatch.setattr(state, "advance", failing)
+    monkeypatch.setattr(state, "advance", run_or_fail)
     pieces, source = [], Source()
     with nothing_left():
         async with Executor(program) as executor:
@@ -261,7 +263,7 @@ async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
                 async for outputs in executor.stream(source.blocks()):
                     pieces.append(outputs)
             assert source.closed
-            assert joined(pieces, program)["loud"].shape[1] == 5 * PULSE
+            assert join_pieces(pieces, program)["loud"].shape[1] == 5 * PULSE
             statistics = executor.statistics()
             assert statistics.frames_out == 5 * PULSE and statistics.frames_discarded > 0
             assert_balanced(statistics)
@@ -273,17 +275,17 @@ async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
     state = type(program.spawn())
     run, look = state.advance, ThreadSlots.ready
 
-    def failing(self, feed):
+    def run_or_fail(self, feed):
         if self.clock.pulse == 2:
             raise MemoryError("no room for pulse 2")
         return run(self, feed)
 
-    def looked(slots):
+    def look_and_note(slots):
         found = look(slots)
-        engine.run(engine.waiting)
+        engine.run(engine.waiting_pulses)
         return found
 
-    monkeypatch.setattr(state, "advance", failing)
+    monkeypatch.setattr(state, "advance", run_or_fail)
     pieces = []
 
     async def take(stream):
@@ -296,11 +298,11 @@ async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
                 async with executor.stream([noise(1, 9)]) as stream:
                     with anyio.move_on_after(0):
                         await anext(stream)
-                    while engine.waiting < 3:
+                    while engine.waiting_pulses < 3:
                         await anyio.lowlevel.checkpoint()
-                    monkeypatch.setattr(ThreadSlots, "ready", looked)
+                    monkeypatch.setattr(ThreadSlots, "ready", look_and_note)
                     await take(stream)
-    assert joined(pieces, program)["loud"].shape[1] == 2 * PULSE
+    assert join_pieces(pieces, program)["loud"].shape[1] == 2 * PULSE
 
 
 async def test_a_worker_that_hangs_is_told_after_a_while():

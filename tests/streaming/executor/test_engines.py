@@ -12,7 +12,7 @@ from streaming.executor.engines import engine_for
 from streaming.executor.native_engine import NativeEngine
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.realtime import Realtime
-from tests.streaming.executor.streams import collected, noise, nothing_left, ready
+from tests.streaming.executor.streams import collect, noise, nothing_left, ready
 from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
@@ -141,7 +141,7 @@ async def test_listening_sets_the_event_once(program):
 async def test_wishes_of_the_thread_are_told(program):
     wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
     async with Executor(program, realtime=wishes) as executor:
-        await collected(executor.stream([noise(1, 60)]))
+        await collect(executor.stream([noise(1, 60)]))
         settings = executor.realtime_settings
         assert {setting.name for setting in settings} == {"priority", "collector"}
         assert executor.statistics().notes == tuple(

@@ -15,8 +15,8 @@ from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,
     blocks,
-    collected,
-    joined,
+    collect,
+    join_pieces,
     noise,
     ready,
     threads,
@@ -41,12 +41,12 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data):
     depth = data.draw(st.integers(1, 4), "depth")
     x = noise(*(length if axis == 1 else size for axis, size in enumerate(SHAPES[name])), seed=length)
 
-    async def streamed():
+    async def stream_blocks():
         async with Executor(program, depth=depth) as executor:
-            return executor, await collected(executor.stream(blocks(x, 1, cuts)))
+            return executor, await collect(executor.stream(blocks(x, 1, cuts)))
 
-    executor, pieces = anyio.run(streamed, backend=loop)
-    assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
+    executor, pieces = anyio.run(stream_blocks, backend=loop)
+    assert_same(join_pieces(pieces, program), program.model.typed.run({"x": x}))
     statistics = executor.statistics()
     assert (statistics.frames_in, statistics.frames_out, statistics.streams) == (length, length, 0)
     assert statistics.pulses == program.steps(length) == statistics.total.count
@@ -61,7 +61,7 @@ async def test_streams_at_once_have_states_of_their_own(backend):
 
     async def take(number):
         stream = executor.stream(blocks(sounds[number], 1, range(0, 110, 5 + number)))
-        found[number] = joined(await collected(stream), program)
+        found[number] = join_pieces(await collect(stream), program)
 
     async with Executor(program, depth=2) as executor:
         async with anyio.create_task_group() as tasks:
@@ -78,16 +78,18 @@ async def test_inputs_of_two_rates_and_constants(backend):
     fast, slow, gain = noise(1, 1, 44), noise(1, 1, 11, seed=1), np.full((1, 1, 1), 0.5, np.float32)
     source = [{"fast": fast[..., :30]}, {"slow": slow}, {}, {"fast": fast[..., 30:]}]
     async with Executor(program, constants={"gain": gain}) as executor:
-        pieces = await collected(executor.stream(source))
+        pieces = await collect(executor.stream(source))
         assert_balanced(executor.statistics())
-    assert_same(joined(pieces, program), program.model.typed.run({"fast": fast, "slow": slow, "gain": gain}))
+    assert_same(
+        join_pieces(pieces, program), program.model.typed.run({"fast": fast, "slow": slow, "gain": gain})
+    )
 
 
 async def test_every_output_has_frames_and_the_last_ones_come_at_the_end():
     program = ready("ending", 4)
     x = noise(1, 30)
     async with Executor(program) as executor:
-        pieces = await collected(executor.stream(blocks(x, 1, range(0, 30, 3))))
+        pieces = await collect(executor.stream(blocks(x, 1, range(0, 30, 3))))
     assert all(any(array.size for array in piece.values()) for piece in pieces)
     assert ["last" in piece for piece in pieces] == [False] * (len(pieces) - 1) + [True]
 
@@ -95,11 +97,11 @@ async def test_every_output_has_frames_and_the_last_ones_come_at_the_end():
 @both_backends
 async def test_an_empty_source_gives_nothing(backend):
     async with Executor(ready("filtered", 3, backend)) as executor:
-        assert await collected(executor.stream([])) == []
-        assert await collected(executor.stream([np.zeros((1, 0), np.float32)])) == []
+        assert await collect(executor.stream([])) == []
+        assert await collect(executor.stream([np.zeros((1, 0), np.float32)])) == []
     async with Executor(ready("ending", 4, backend)) as executor:
         with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
-            await collected(executor.stream([]))
+            await collect(executor.stream([]))
 
 
 @both_backends
@@ -113,13 +115,15 @@ async def test_what_the_model_does_not_take_is_refused_when_all_before_has_been_
             async for outputs in executor.stream([x, bad, x]):
                 pieces.append(outputs)
         expected = program.model.typed.run({"x": x})
-        assert_same(joined(pieces, program), {"y": expected["y"][:, :28], "loud": expected["loud"][:, :30]})
+        assert_same(
+            join_pieces(pieces, program), {"y": expected["y"][:, :28], "loud": expected["loud"][:, :30]}
+        )
         statistics = executor.statistics()
         assert (statistics.frames_in, statistics.frames_out, statistics.frames_discarded) == (31, 30, 1)
         with pytest.raises(InputError, match=r"expected \[1, any\] f32, got f64"):
-            await collected(executor.stream([x, x.astype(np.float64)]))
+            await collect(executor.stream([x, x.astype(np.float64)]))
     async with Executor(program, check_finite=False) as executor:
-        assert np.isnan(joined(await collected(executor.stream([bad])), program)["loud"]).any()
+        assert np.isnan(join_pieces(await collect(executor.stream([bad])), program)["loud"]).any()
 
 
 @both_backends
@@ -130,16 +134,16 @@ async def test_a_model_with_a_longest_stream_takes_no_more(backend):
         with pytest.raises(InputError, match="at most 10 frames of T and has had 8"):
             async for outputs in executor.stream(noise(1, 4, seed=seed) for seed in range(3)):
                 pieces.append(outputs)
-        assert joined(pieces, program)["y"].shape == (1, 8)
-        whole = await collected(executor.stream(noise(1, 10)))
-        assert joined(whole, program)["y"].shape == (1, 10)
+        assert join_pieces(pieces, program)["y"].shape == (1, 8)
+        whole = await collect(executor.stream(noise(1, 10)))
+        assert join_pieces(whole, program)["y"].shape == (1, 10)
         assert_balanced(executor.statistics())
 
 
 async def test_a_length_that_the_model_refuses():
     async with Executor(ready("ending", 4)) as executor:
         with pytest.raises(InputError, match="2 frames of T"):
-            await collected(executor.stream([noise(1, 2)]))
+            await collect(executor.stream([noise(1, 2)]))
         statistics = executor.statistics()
         assert (statistics.frames_in, statistics.frames_discarded) == (2, 2)
 
@@ -158,7 +162,7 @@ async def test_sources_are_paced_by_who_takes_the_outputs():
     async with Executor(program, depth=4, engine=engine) as executor, executor.stream(source()) as stream:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(anext, stream)
-            while not engine.waiting:
+            while not engine.waiting_pulses:
                 await anyio.lowlevel.checkpoint()
             engine.run(1)
         for _ in range(100):  # the engine runs whatever it is given; nobody takes the outputs
@@ -204,8 +208,8 @@ async def test_executors_inside_of_each_other():
     expected = program.model.typed.run({"x": x})["loud"]
     async with Executor(program) as outer, Executor(program) as inner:
         doubled = [outputs["loud"] async for outputs in outer.stream(blocks(x, 1, [50]))]
-        pieces = await collected(inner.stream(doubled))
-    np.testing.assert_allclose(joined(pieces, program)["loud"], 2 * expected, rtol=1e-6)
+        pieces = await collect(inner.stream(doubled))
+    np.testing.assert_allclose(join_pieces(pieces, program)["loud"], 2 * expected, rtol=1e-6)
 
 
 async def test_an_executor_is_opened_once_and_before_its_streams():
@@ -214,7 +218,7 @@ async def test_an_executor_is_opened_once_and_before_its_streams():
     with pytest.raises(ExecutorError, match="the executor is not open"):
         await anext(stream)
     async with executor:
-        assert len(await collected(executor.stream([noise(1, 9)]))) > 0
+        assert len(await collect(executor.stream([noise(1, 9)]))) > 0
         with pytest.raises(ExecutorError, match="entered once"):
             await executor.__aenter__()
     with pytest.raises(ExecutorError, match="the executor has been closed"):

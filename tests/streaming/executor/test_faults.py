@@ -6,7 +6,7 @@ import pytest
 from pulse.errors import FaultError
 from streaming.executor import Executor
 from tests.streaming.executor.faulty_models import PULSE, ROWS, lookup
-from tests.streaming.executor.streams import assert_balanced, joined
+from tests.streaming.executor.streams import assert_balanced, join_pieces
 
 pytestmark = pytest.mark.anyio
 
@@ -24,6 +24,6 @@ async def test_a_stream_fails_alone(backend, wrong):
                 before.append(outputs)
         pieces = [outputs async for outputs in executor.stream([well])]
         assert_balanced(executor.statistics())
-    found = joined(before, lookup(backend)).get("y", np.zeros(0))
+    found = join_pieces(before, lookup(backend)).get("y", np.zeros(0))
     np.testing.assert_array_equal(found, bad[: wrong // PULSE * PULSE])
-    np.testing.assert_array_equal(joined(pieces, lookup(backend))["y"], well)
+    np.testing.assert_array_equal(join_pieces(pieces, lookup(backend))["y"], well)

@@ -17,8 +17,8 @@ from tests.streaming.executor.manual_engine import run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,
-    collected,
-    joined,
+    collect,
+    join_pieces,
     noise,
     ready,
     threads,
@@ -36,7 +36,7 @@ def ending_host(**device):
     return host
 
 
-async def opened(host):
+async def wait_until_open(host):
     """When the microphone has opened its device."""
     while not any(stream.calls for stream in host.streams):
         await anyio.sleep(0.001)
@@ -44,7 +44,7 @@ async def opened(host):
 
 async def play(host, sound, sizes):
     """Let the device hear a sound, block by block, and end."""
-    await opened(host)
+    await wait_until_open(host)
     done = 0
     for size in sizes:
         host.tick(sound[done : done + size])
@@ -54,23 +54,23 @@ async def play(host, sound, sizes):
     host.finish()
 
 
-async def heard(host, sound, sizes, program, channel="mix", **options):
+async def outputs_of(host, sound, sizes, program, channel="mix", **options):
     """The outputs of a program that hears a sound; the statistics too."""
     async with (
         Executor(program, rate_hz=RATE_HZ) as executor,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(play, host, sound, sizes)
-        pieces = await collected(executor.stream(Microphone(host=host, **options), channel))
+        pieces = await collect(executor.stream(Microphone(host=host, **options), channel))
     assert not host.streams
     assert_balanced(executor.statistics())
-    return joined(pieces, program), executor.statistics()
+    return join_pieces(pieces, program), executor.statistics()
 
 
 @pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
 async def test_blocks_of_any_size_give_the_offline_frames(sizes):
     program, x = ready("filtered", 6), noise(sum(sizes), 1)
-    found, statistics = await heard(ending_host(), x, sizes, program)
+    found, statistics = await outputs_of(ending_host(), x, sizes, program)
     assert_same(found, program.model.typed.run({"x": x.T}))
     assert statistics.frames_in == statistics.frames_out == len(x)
 
@@ -78,9 +78,9 @@ async def test_blocks_of_any_size_give_the_offline_frames(sizes):
 async def test_one_of_the_channels_or_their_mean():
     program, x = ready("filtered", 6), noise(600, 3)
     host = ending_host(inputs=3)
-    found, _ = await heard(host, x[:, :2], [60] * 10, program)
+    found, _ = await outputs_of(host, x[:, :2], [60] * 10, program)
     np.testing.assert_allclose(found["loud"], 2 * x[:, :2].mean(1)[None], atol=1e-6)
-    found, _ = await heard(host, x, [60] * 10, program, channel="2", channels=3)
+    found, _ = await outputs_of(host, x, [60] * 10, program, channel="2", channels=3)
     np.testing.assert_allclose(found["loud"], 2 * x[:, 2][None], atol=1e-6)
 
 
@@ -88,7 +88,7 @@ async def test_another_rate_is_resampled():
     time = np.arange(48_000) / 48_000
     x = np.sin(2 * np.pi * 440 * time).astype(np.float32)[:, None]
     host, program = ending_host(rate_hz=48_000), ready("filtered", 6)
-    found, statistics = await heard(host, x, [480] * 100, program)
+    found, statistics = await outputs_of(host, x, [480] * 100, program)
     expected = 2 * np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
     assert statistics.frames_in == 16_000
     np.testing.assert_allclose(found["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
@@ -111,7 +111,7 @@ async def test_what_nobody_takes_is_lost_and_counted():
 
 
 async def opened_tick(host, frames):
-    await opened(host)
+    await wait_until_open(host)
     host.tick(noise(frames, 1))
 
 
@@ -132,8 +132,8 @@ async def test_cancelling_gives_the_device_back():
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), ready("filtered", 6)
     before = threads()
     async with Executor(program, rate_hz=RATE_HZ) as executor, anyio.create_task_group() as tasks:
-        tasks.start_soon(collected, executor.stream(Microphone(host=host)))
-        await opened(host)
+        tasks.start_soon(collect, executor.stream(Microphone(host=host)))
+        await wait_until_open(host)
         host.run(noise(300, 1), 60)
         tasks.cancel_scope.cancel()
     assert not host.streams
@@ -144,10 +144,10 @@ async def test_cancelling_gives_the_device_back():
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are counted on Linux")
 async def test_nothing_stays_open():
     host, program = ending_host(), ready("filtered", 6)
-    await heard(host, noise(600, 1), [60] * 10, program)
+    await outputs_of(host, noise(600, 1), [60] * 10, program)
     for _ in range(3):
         before = open_descriptors()
-        await heard(host, noise(600, 1), [60] * 10, program)
+        await outputs_of(host, noise(600, 1), [60] * 10, program)
         assert open_descriptors() <= before
 
 
@@ -170,7 +170,7 @@ async def test_one_stream_at_a_time():
 
     async with aclosing(blocks), anyio.create_task_group() as tasks:
         tasks.start_soon(listen)
-        await opened(host)
+        await wait_until_open(host)
         with pytest.raises(ExecutorError, match="one stream has it already"):
             await anext(microphone.blocks())
         tasks.cancel_scope.cancel()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.executor import Executor, ExecutorError
 from tests.streaming.executor.manual_engine import HeldEngine, run_held
-from tests.streaming.executor.streams import assert_balanced, assert_same, collected, joined, noise, ready
+from tests.streaming.executor.streams import assert_balanced, assert_same, collect, join_pieces, noise, ready
 
 PULSE = 6
 BACKENDS = ["asyncio", "trio"]
@@ -20,7 +20,7 @@ def executor(engine, policy, depth=4, deadline_s=None):
     return Executor(ready("filtered", PULSE, "numpy"), policy, depth, engine=engine, deadline_s=deadline_s)
 
 
-def numbered(count):
+def numbered_pulses(count):
     """Pulses of which each sample tells its place, from 1."""
     return np.arange(1, count * PULSE + 1, dtype=np.float32).reshape(1, -1)
 
@@ -58,16 +58,16 @@ def counts(statistics):
 @both_loops
 def test_wait_takes_no_more_than_there_is_room_for(loop):
     async def main():
-        engine, tap = HeldEngine(), Tap(numbered(20))
+        engine, tap = HeldEngine(), Tap(numbered_pulses(20))
         async with executor(engine, "wait") as ex, anyio.create_task_group() as tasks:
             pieces = []
 
             async def take():
-                pieces.extend(await collected(ex.stream(tap.receive)))
+                pieces.extend(await collect(ex.stream(tap.receive)))
 
             tasks.start_soon(take)
             await tap.push(7)
-            assert engine.waiting == 4
+            assert engine.waiting_pulses == 4
             assert counts(ex.statistics()) == (
                 5 * PULSE,
                 0,
@@ -76,23 +76,23 @@ def test_wait_takes_no_more_than_there_is_room_for(loop):
             )  # four under way, one waits for room
             engine.run(2)
             await settle()
-            assert engine.waiting == 4
+            assert engine.waiting_pulses == 4
             assert counts(ex.statistics()) == (7 * PULSE, 2 * PULSE, 0, 5 * PULSE)
             tap.send.close()
             while not pieces:
                 engine.run(1)
                 await settle()
-        return ex, joined(pieces, ex.program)
+        return ex, join_pieces(pieces, ex.program)
 
     ex, found = run_held(loop, main)
-    assert_same(found, ex.program.model.typed.run({"x": numbered(7)}))
+    assert_same(found, ex.program.model.typed.run({"x": numbered_pulses(7)}))
     assert counts(ex.statistics()) == (7 * PULSE, 7 * PULSE, 0, 0)
 
 
 @both_loops
 def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
     async def main():
-        engine, tap = HeldEngine(), Tap(numbered(20))
+        engine, tap = HeldEngine(), Tap(numbered_pulses(20))
         async with executor(engine, "drop_oldest") as ex, ex.stream(tap.receive) as stream:
             pieces = []
             async with anyio.create_task_group() as tasks:
@@ -115,14 +115,16 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
                 for _ in range(10):
                     await settle()
                     engine.run(1)
-        return ex, joined(pieces, ex.program)
+        return ex, join_pieces(pieces, ex.program)
 
     async def self_taking(stream, pieces):
         async for outputs in stream:
             pieces.append(outputs)
 
     ex, found = run_held(loop, main)
-    kept = np.concatenate([numbered(20)[:, k * PULSE : (k + 1) * PULSE] for k in (6, 7, 8, 10, 12, 13)], 1)
+    kept = np.concatenate(
+        [numbered_pulses(20)[:, k * PULSE : (k + 1) * PULSE] for k in (6, 7, 8, 10, 12, 13)], 1
+    )
     assert_same(found, ex.program.model.typed.run({"x": kept}))
     statistics = ex.statistics()
     assert (statistics.pulses_dropped, counts(statistics)) == (8, (14 * PULSE, 6 * PULSE, 8 * PULSE, 0))
@@ -139,7 +141,7 @@ def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
     async def main():
         engine = HeldEngine()
         total = actions.count("push")
-        tap = Tap(numbered(total + 1))
+        tap = Tap(numbered_pulses(total + 1))
         pieces = []
         async with executor(engine, "drop_oldest", depth) as ex, ex.stream(tap.receive) as stream:
             for action in actions:
@@ -166,7 +168,7 @@ def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
                     pieces.append(outputs)
                     assert_balanced(ex.statistics())
                 tasks.cancel_scope.cancel()
-        return ex, joined(pieces, ex.program), total
+        return ex, join_pieces(pieces, ex.program), total
 
     ex, found, total = run_held(loop, main)
     statistics = ex.statistics()
@@ -178,7 +180,7 @@ def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
         assert_same(found, ex.program.model.typed.run({"x": kept}))
 
 
-async def paced(x, arrivals, period_s):
+async def paced_pulses(x, arrivals, period_s):
     """A pulse every so many seconds; notes when."""
     begun = anyio.current_time()
     for number in range(x.shape[1] // PULSE):
@@ -190,7 +192,7 @@ async def paced(x, arrivals, period_s):
 async def serve(engine, services_s, ended):
     """Run one pulse after the other, each as long as it is said, beginning when it waits."""
     for service_s in services_s:
-        while not engine.waiting:
+        while not engine.waiting_pulses:
             await anyio.sleep(0.0001)
         await anyio.sleep(service_s)
         ended.append(anyio.current_time())
@@ -211,7 +213,7 @@ def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, dea
         ex = executor(engine, "silence_then_catch_up", 40, deadline)
         async with ex, anyio.create_task_group() as tasks:
             tasks.start_soon(serve, engine, [*services, *[0.001] * 2], ended)
-            async for outputs in ex.stream(paced(x, arrivals, 0.01)):
+            async for outputs in ex.stream(paced_pulses(x, arrivals, 0.01)):
                 pieces.append((anyio.current_time(), outputs))
                 assert_balanced(ex.statistics())
             tasks.cancel_scope.cancel()
@@ -245,7 +247,7 @@ def test_finished_results_are_given_even_if_requested_late(loop):
     async def main():
         engine = HeldEngine()
         policy = "silence_then_catch_up"
-        async with executor(engine, policy, deadline_s=0.01) as ex, Tap(numbered(9)) as tap:
+        async with executor(engine, policy, deadline_s=0.01) as ex, Tap(numbered_pulses(9)) as tap:
             stream = ex.stream(tap.receive)
             with anyio.move_on_after(0):
                 await anext(stream)
@@ -255,7 +257,7 @@ def test_finished_results_are_given_even_if_requested_late(loop):
             return await anext(stream), ex.statistics().pulses_late
 
     outputs, late = run_held(loop, main)
-    np.testing.assert_array_equal(outputs["loud"], 2 * numbered(2))
+    np.testing.assert_array_equal(outputs["loud"], 2 * numbered_pulses(2))
     assert late == 0
 
 
@@ -263,7 +265,7 @@ def test_finished_results_are_given_even_if_requested_late(loop):
 def test_abort_reports_the_lateness(loop):
     async def main():
         engine, pieces = HeldEngine(), []
-        async with executor(engine, "abort", deadline_s=0.01) as ex, Tap(numbered(9)) as tap:
+        async with executor(engine, "abort", deadline_s=0.01) as ex, Tap(numbered_pulses(9)) as tap:
             async with anyio.create_task_group() as tasks:
 
                 async def push():
@@ -278,14 +280,14 @@ def test_abort_reports_the_lateness(loop):
                     async for outputs in ex.stream(tap.receive):
                         pieces.append(outputs)
                 failed_s = anyio.current_time() - begun
-            return ex, str(refusal.value), failed_s, joined(pieces, ex.program)
+            return ex, str(refusal.value), failed_s, join_pieces(pieces, ex.program)
 
     ex, message, failed_s, found = run_held(loop, main)
     assert message.startswith(
         "late: pulse 1 (frames 6 to 12) is not ready 10.0 ms after its last sample came, and may take 10 ms; 2 pulses"
     )
     assert failed_s == pytest.approx(0.51)
-    np.testing.assert_array_equal(found["loud"], 2 * numbered(1))
+    np.testing.assert_array_equal(found["loud"], 2 * numbered_pulses(1))
     statistics = ex.statistics()
     assert (statistics.pulses_late, statistics.frames_discarded, counts(statistics)) == (2, 12, (18, 6, 0, 0))
 
@@ -293,7 +295,7 @@ def test_abort_reports_the_lateness(loop):
 @both_loops
 def test_the_time_of_waiting_pulses_is_in_the_statistics(loop):
     async def main():
-        engine, tap = HeldEngine(), Tap(numbered(9))
+        engine, tap = HeldEngine(), Tap(numbered_pulses(9))
         async with executor(engine, "wait", deadline_s=1e-9) as ex, tap, ex.stream(tap.receive) as stream:
             with anyio.move_on_after(0):
                 await anext(stream)

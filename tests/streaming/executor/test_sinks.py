@@ -13,7 +13,7 @@ from pulse.ops.shape import AddAxis
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from streaming.sound.files import AudioReader
-from tests.streaming.executor.streams import assert_same, blocks, joined, noise, nothing_left, ready
+from tests.streaming.executor.streams import assert_same, blocks, join_pieces, noise, nothing_left, ready
 from tests.streaming.models import Sketch
 from tests.streaming.models import program as small_program
 
@@ -51,7 +51,7 @@ async def test_functions_and_coroutines():
     for sink in (pieces.append, slow):
         pieces.clear()
         expected = await run(sink)
-        assert_same(joined(pieces, ready("filtered", 6)), expected)
+        assert_same(join_pieces(pieces, ready("filtered", 6)), expected)
 
 
 async def test_a_memory_stream_sets_the_pace():
@@ -68,7 +68,7 @@ async def test_a_memory_stream_sets_the_pace():
         tasks.start_soon(take)
         async with send, Executor(ready("filtered", 6), depth=2) as executor:
             await executor.run(blocks(noise(1, 200), 1, range(0, 200, 6)), send)
-    assert joined(pieces, executor.program)["loud"].shape == (1, 200)
+    assert join_pieces(pieces, executor.program)["loud"].shape == (1, 200)
     assert max(ahead) <= 3 * 6
 
 
@@ -138,13 +138,13 @@ async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
     count, most = 20_000, 0
     take = sinks.Waiting.take
 
-    def counted(waiting):
+    def count_pieces(waiting):
         nonlocal most
         pieces = take(waiting)
         most = max(most, len(pieces))
         return pieces
 
-    monkeypatch.setattr(sinks.Waiting, "take", counted)
+    monkeypatch.setattr(sinks.Waiting, "take", count_pieces)
     sink = sinks.sink_of(tmp_path / path)
     async with sink.open(ready("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):

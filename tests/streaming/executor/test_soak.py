@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from streaming.executor import Executor, ExecutorError
-from tests.streaming.executor.streams import assert_balanced, assert_same, joined, noise, nothing_left, ready
+from tests.streaming.executor.streams import (
+    assert_balanced,
+    assert_same,
+    join_pieces,
+    noise,
+    nothing_left,
+    ready,
+)
 from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
@@ -70,7 +77,7 @@ class Life:
         if limit.cancelled_caught:
             end = "cancelled"
         self.ends[end] += 1
-        self.compare(joined(pieces, executor.program), x, end)
+        self.compare(join_pieces(pieces, executor.program), x, end)
 
     def compare(self, found, x, end):
         """What was given is what the model gives of the frames that were kept, as far as it was given."""

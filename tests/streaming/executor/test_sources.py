@@ -10,9 +10,9 @@ import soundfile
 from pulse.errors import InputError
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
-from tests.streaming.cancelling import cancelled, cancelling
+from tests.streaming.cancelling import cancelled_sound, cancelling_program
 from tests.streaming.cancelling import noise as sound_noise
-from tests.streaming.executor.streams import assert_same, blocks, collected, joined, noise, ready
+from tests.streaming.executor.streams import assert_same, blocks, collect, join_pieces, noise, ready
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
@@ -35,10 +35,10 @@ class Bytes(anyio.abc.ByteReceiveStream):
         self.closed = True
 
 
-async def heard(source, **options):
+async def frames_of(source, **options):
     program = ready("filtered", 6)
     async with Executor(program, rate_hz=RATE_HZ) as executor:
-        return joined(await collected(executor.stream(source, **options)), program)
+        return join_pieces(await collect(executor.stream(source, **options)), program)
 
 
 async def test_whatever_can_be_iterated():
@@ -50,7 +50,7 @@ async def test_whatever_can_be_iterated():
             send.send_nowait(piece)
     pieces = np.split(x, [10, 33], 1)
     for source in (x, {"x": x}, pieces, iter(pieces), (x for _ in range(1)), blocks(x, 1, [5, 40]), receive):
-        assert_same(await heard(source), expected)
+        assert_same(await frames_of(source), expected)
     with pytest.raises(anyio.ClosedResourceError):
         receive.receive_nowait()
 
@@ -79,17 +79,17 @@ async def test_raw_samples(encoding, scale, dtype, size):
     samples = np.random.default_rng(0).integers(-scale, scale, (90, 2)).astype(dtype)
     source = Bytes(samples.tobytes(), size)
     x = (samples[:, 1:].T / scale).astype(np.float32)
-    found = await heard(PcmSource(source, encoding, 2, RATE_HZ), channel="1")
+    found = await frames_of(PcmSource(source, encoding, 2, RATE_HZ), channel="1")
     assert_same(found, ready("filtered", 6).model.typed.run({"x": x}))
     assert source.closed
 
 
 async def test_raw_floats_and_what_is_wrong_with_them():
     x = noise(90, 1)
-    found = await heard(PcmSource(Bytes(x.tobytes(), 7), "f32", 1, RATE_HZ))
+    found = await frames_of(PcmSource(Bytes(x.tobytes(), 7), "f32", 1, RATE_HZ))
     assert_same(found, ready("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
-        await heard(PcmSource(Bytes(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
+        await frames_of(PcmSource(Bytes(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
     with pytest.raises(
         InputError, match="no encoding is called 'u9'; the encodings are u8, s16, s24, s32, f32, f64"
     ):
@@ -102,12 +102,12 @@ async def test_a_sound_file_is_heard_at_the_rate_of_the_model(tmp_path):
     path, x = tmp_path / "in.wav", noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
     expected = ready("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
-    assert_same(await heard(SoundFile(path)), expected)
-    assert_same(await heard(str(path)), expected)
-    assert_same(await heard(path, channel="0"), ready("filtered", 6).model.typed.run({"x": x[:, :1].T}))
+    assert_same(await frames_of(SoundFile(path)), expected)
+    assert_same(await frames_of(str(path)), expected)
+    assert_same(await frames_of(path, channel="0"), ready("filtered", 6).model.typed.run({"x": x[:, :1].T}))
     async with Executor(ready("filtered", 6), rate_hz=2 * RATE_HZ) as executor:
-        pieces = await collected(executor.stream(path))
-    assert joined(pieces, executor.program)["loud"].shape == (1, 8000)
+        pieces = await collect(executor.stream(path))
+    assert join_pieces(pieces, executor.program)["loud"].shape == (1, 8000)
 
 
 async def test_what_cannot_be_heard(tmp_path):
@@ -134,13 +134,13 @@ async def test_a_source_of_ones_own():
                 yield np.full((11, 1), number, np.float32)
 
     x = np.repeat(np.arange(5, dtype=np.float32), 11)[None]
-    assert_same(await heard(Ramp()), ready("filtered", 6).model.typed.run({"x": x}))
+    assert_same(await frames_of(Ramp()), ready("filtered", 6).model.typed.run({"x": x}))
 
 
 async def test_several_inputs(tmp_path):
     """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
-    made, sounds = cancelling(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
-    wanted = cancelled(made, sounds["mic"], sounds["far"])
+    made, sounds = cancelling_program(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
+    wanted = cancelled_sound(made, sounds["mic"], sounds["far"])
 
     def pushes():
         for at in range(0, 500, 50):
@@ -152,11 +152,11 @@ async def test_several_inputs(tmp_path):
     soundfile.write(path, np.stack(list(sounds.values()), axis=1), RATE_HZ, subtype="FLOAT")
     async with Executor(made, rate_hz=RATE_HZ) as executor:
         for source in (pushes(), path):
-            found = joined(await collected(executor.stream(source)), made)
+            found = join_pieces(await collect(executor.stream(source)), made)
             assert all(np.array_equal(found[name][0], wanted[name]) for name in wanted)
         soundfile.write(path, sounds["mic"], RATE_HZ)
         with pytest.raises(InputError, match=r"has 1 channel, and .* 2 inputs of sound: mic, far"):
-            await collected(executor.stream(path))
+            await collect(executor.stream(path))
         with pytest.raises(InputError, match="go to mic, far in order"):
             soundfile.write(path, np.zeros((100, 2)), RATE_HZ)
-            await collected(executor.stream(path, "1"))
+            await collect(executor.stream(path, "1"))

@@ -21,21 +21,21 @@ path = "model.onnx"
 """
 
 
-def written(tmp_path, text):
+def write_file(tmp_path, text):
     path = tmp_path / "fleet.toml"
     path.write_text(text)
     return path
 
 
 def test_a_file(tmp_path):
-    found = read_deployment(written(tmp_path, FILE))
+    found = read_deployment(write_file(tmp_path, FILE))
     assert (found.version, found.least, found.load) == ("2026-11", 3, 1.0)
     assert found.server.models[0].path == tmp_path / "model.onnx"
     assert (found.server.host, found.server.port, found.server.checkpoint_s) == ("0.0.0.0", 0, 0.5)
     assert found.address("10.0.0.1", 80) == "wss://10.0.0.1.example:80"
 
 
-def test_addresses():
+def test_addresses_are_urls():
     assert Deployment().address("10.0.0.1", 80) == "ws://10.0.0.1:80"
     assert Deployment().address("fe80::1", 80) == "ws://[fe80::1]:80"
 
@@ -64,5 +64,5 @@ def test_addresses():
 )
 def test_errors_in_a_deployment_are_named(tmp_path, text, message):
     with pytest.raises(InputError) as error:
-        read_deployment(written(tmp_path, text))
+        read_deployment(write_file(tmp_path, text))
     assert message in str(error.value) and "fleet.toml" in str(error.value)

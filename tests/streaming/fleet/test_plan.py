@@ -15,7 +15,7 @@ def workers(**places):
     return [WorkerEntry(name, place[0], "1", "", place[1]) for name, place in places.items()]
 
 
-def planned(there=(), wanted=2, streams=None, leaving=(), nodes=NODES, **changes):
+def plan_of(there=(), wanted=2, streams=None, leaving=(), nodes=NODES, **changes):
     seen = Observed(
         nodes, list(there), streams or {}, set(leaving), {"1": Deployment(most=20, **changes)}, {"1": wanted}
     )
@@ -24,54 +24,54 @@ def planned(there=(), wanted=2, streams=None, leaving=(), nodes=NODES, **changes
 
 
 def test_the_first_workers_are_spread():
-    actions, shortage = planned(wanted=3)
+    actions, shortage = plan_of(wanted=3)
     assert {action.node for action in actions} == set("abc") and not shortage
-    actions, shortage = planned(wanted=7)
+    actions, shortage = plan_of(wanted=7)
     assert len(actions) == 6 and shortage == {"1": 1}
 
 
 def test_a_lost_worker_is_replaced_where_there_are_the_fewest():
-    actions, _ = planned(workers(x=("a", "live"), y=("b", "starting")), wanted=3)
+    actions, _ = plan_of(workers(x=("a", "live"), y=("b", "starting")), wanted=3)
     assert actions == [Start("1", "c")]
 
 
 def test_nothing_to_do():
-    assert planned(workers(x=("a", "live"), y=("b", "live"))) == ([], {})
-    assert planned(workers(x=("a", "live"), y=("b", "starting"))) == ([], {})
+    assert plan_of(workers(x=("a", "live"), y=("b", "live"))) == ([], {})
+    assert plan_of(workers(x=("a", "live"), y=("b", "starting"))) == ([], {})
 
 
 def test_fewer_workers_the_emptiest_drains_and_stops_when_it_is_empty():
     there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
-    assert planned(there, streams={"x": 3, "y": 1, "z": 2})[0] == [Drain("y")]
+    assert plan_of(there, streams={"x": 3, "y": 1, "z": 2})[0] == [Drain("y")]
     there = workers(x=("a", "live"), y=("b", "draining"), z=("c", "live"))
-    assert planned(there, streams={"x": 3, "y": 1, "z": 2})[0] == []
-    assert planned(there, streams={"x": 3, "z": 2})[0] == [Stop("y")]
+    assert plan_of(there, streams={"x": 3, "y": 1, "z": 2})[0] == []
+    assert plan_of(there, streams={"x": 3, "z": 2})[0] == [Stop("y")]
 
 
 def test_a_worker_that_starts_is_no_reason_to_drain():
     there = workers(x=("a", "live"), y=("b", "starting"), z=("c", "starting"))
-    assert planned(there, wanted=2)[0] == []
+    assert plan_of(there, wanted=2)[0] == []
 
 
 def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more():
     there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
-    assert planned(there, wanted=2)[0] == [Stop("z")]
-    assert planned(workers(z=("c", "starting")), wanted=0)[0] == [Stop("z")]
+    assert plan_of(there, wanted=2)[0] == [Stop("z")]
+    assert plan_of(workers(z=("c", "starting")), wanted=0)[0] == [Stop("z")]
 
 
 @pytest.mark.parametrize("leaving", ["x", "a"])
 def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving):
     there = workers(x=("a", "live"), y=("b", "live"))
-    assert planned(there, leaving=[leaving])[0] == [Start("1", "c")]
+    assert plan_of(there, leaving=[leaving])[0] == [Start("1", "c")]
     there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
-    assert planned(there, leaving=[leaving])[0] == []
+    assert plan_of(there, leaving=[leaving])[0] == []
     there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
-    assert planned(there, leaving=[leaving])[0] == [Drain("x")]
+    assert plan_of(there, leaving=[leaving])[0] == [Drain("x")]
 
 
 def test_no_room_for_a_replacement():
     there = workers(x=("a", "live"), y=("b", "live"))
-    assert planned(there, leaving=["a"], nodes=NODES[:2], cpus=2.0) == ([Drain("x")], {"1": 1})
+    assert plan_of(there, leaving=["a"], nodes=NODES[:2], cpus=2.0) == ([Drain("x")], {"1": 1})
 
 
 def test_two_versions_share_the_nodes():
@@ -82,35 +82,35 @@ def test_two_versions_share_the_nodes():
     assert one == Start("2", "c") and two.node in "ab"
 
 
-def wanted(scaling, load, count, now_s, **changes):
+def wanted_workers(scaling, load, count, now_s, **changes):
     return scaling.wanted_workers(Deployment(**changes), load, count, now_s)
 
 
 def test_up_at_once():
-    assert wanted(Scaling(), Load(0.1, 0, 1), 2, 0.0) == 2
-    assert wanted(Scaling(), Load(1.9, 0, 50), 2, 0.0) == 4
-    assert wanted(Scaling(), Load(0.1, 3, 50), 2, 0.0) == 3
-    assert wanted(Scaling(), Load(90.0, 0, 50), 2, 0.0) == 8
+    assert wanted_workers(Scaling(), Load(0.1, 0, 1), 2, 0.0) == 2
+    assert wanted_workers(Scaling(), Load(1.9, 0, 50), 2, 0.0) == 4
+    assert wanted_workers(Scaling(), Load(0.1, 3, 50), 2, 0.0) == 3
+    assert wanted_workers(Scaling(), Load(90.0, 0, 50), 2, 0.0) == 8
 
 
 def test_down_after_a_while_one_by_one():
     scaling = Scaling()
-    assert wanted(scaling, Load(0.2, 0, 5), 4, 0.0) == 4
-    assert wanted(scaling, Load(0.2, 0, 5), 4, 59.0) == 4
-    assert wanted(scaling, Load(0.2, 0, 5), 4, 60.0) == 3
-    assert wanted(scaling, Load(0.2, 0, 5), 3, 61.0) == 3
-    assert wanted(scaling, Load(2.3, 0, 5), 3, 90.0) == 4
-    assert wanted(scaling, Load(0.2, 0, 5), 4, 121.0) == 4
+    assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 0.0) == 4
+    assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 59.0) == 4
+    assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 60.0) == 3
+    assert wanted_workers(scaling, Load(0.2, 0, 5), 3, 61.0) == 3
+    assert wanted_workers(scaling, Load(2.3, 0, 5), 3, 90.0) == 4
+    assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 121.0) == 4
 
 
 def test_a_version_without_new_streams_ends_after_its_last_one():
     scaling = Scaling()
-    assert wanted(scaling, Load(0.1, 0, 1), 2, 0.0, weight=0) == 2
-    assert wanted(scaling, Load(0.0, 0, 0), 2, 10.0, weight=0) == 2
-    assert wanted(scaling, Load(0.1, 0, 1), 2, 12.0, weight=0) == 2
-    assert wanted(scaling, Load(0.0, 0, 0), 2, 20.0, weight=0) == 2
-    assert wanted(scaling, Load(0.0, 0, 0), 2, 20.0 + LINGER_S, weight=0) == 0
+    assert wanted_workers(scaling, Load(0.1, 0, 1), 2, 0.0, weight=0) == 2
+    assert wanted_workers(scaling, Load(0.0, 0, 0), 2, 10.0, weight=0) == 2
+    assert wanted_workers(scaling, Load(0.1, 0, 1), 2, 12.0, weight=0) == 2
+    assert wanted_workers(scaling, Load(0.0, 0, 0), 2, 20.0, weight=0) == 2
+    assert wanted_workers(scaling, Load(0.0, 0, 0), 2, 20.0 + LINGER_S, weight=0) == 0
 
 
 def test_a_version_that_ends_with_one_worker_gets_another_one_to_go_on_at():
-    assert wanted(Scaling(), Load(0.1, 0, 1), 1, 0.0, weight=0) == 2
+    assert wanted_workers(Scaling(), Load(0.1, 0, 1), 1, 0.0, weight=0) == 2

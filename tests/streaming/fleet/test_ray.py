@@ -64,7 +64,7 @@ def live(fleet, count=3, version="1"):
     return fleet.wait(lambda status: len(status.table.live(version)) >= count, LONG_S).table.live(version)
 
 
-def serving(fleet, workers):
+def serving_worker(fleet, workers):
     """The worker with a stream, and its process."""
     for each in workers:
         actor = ray.get_actor(each.name, fleet.name)
@@ -84,7 +84,7 @@ async def speak(fleet, at_half, version="1", count=3):
             await stream.send(x[:, number * BLOCK : (number + 1) * BLOCK])
             await anyio.sleep(BLOCK / 16000)
             if number == BLOCKS // 2:
-                await anyio.to_thread.run_sync(at_half, *serving(fleet, workers))
+                await anyio.to_thread.run_sync(at_half, *serving_worker(fleet, workers))
         outputs = await stream.flush()
         connections, name = stream.connections, StreamName.of_text(stream.resume_name)
     session = Session(compiled(model_path(), pulse=160))

@@ -122,11 +122,24 @@ async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost():
                 await stream.send(block)
             first = found.worker_of(stream)
             (other,) = found.workers.keys() - {first}
-            await until(lambda: found.workers[first].service.counts["checkpoints_refused"])
+            await until(lambda: found.workers[first].service.counts.checkpoints_refused)
             assert stream.is_whole
             found.workers[first].drain()
             await until(found.has_streams, other)
             assert_equal(await stream.flush(), expected)
+
+
+async def test_a_fleet_that_has_no_holder_yet_serves_streams():
+    blocks, expected = blocks_of(30, 7)
+    with fleet("", ("wa", "a", small_deployment())) as found:
+        counts = found.workers["wa"].service.counts
+        async with connect(found.urls, patience_s=5) as stream:
+            for block in blocks:
+                await stream.send(block)
+            await until(lambda: counts.checkpoints_refused)
+            assert_equal(await stream.flush(), expected)
+            assert stream.connections == 1
+        await until(lambda: counts.ended["left"])
 
 
 @pytest.mark.parametrize("resumes", [True, False], ids=["checkpoint", "whole"])

@@ -76,10 +76,10 @@ def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str
 
 
 def test_a_closed_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def closed(descriptor: int) -> int:
+    def refuse_descriptor(descriptor: int) -> int:
         raise OSError(9, "Bad file descriptor")
 
-    monkeypatch.setattr(os, "dup", closed)
+    monkeypatch.setattr(os, "dup", refuse_descriptor)
     called: list[Callable[[], str | None]] = []
     with capture_alsa_messages() as reason:
         called.append(reason)

@@ -144,10 +144,10 @@ def test_refusals_that_depend_on_both_sides() -> None:
 def test_no_portaudio(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line that says what to install; only when devices are asked for."""
 
-    def missing() -> str:
+    def refuse_library() -> str:
         raise DeviceError(library.INSTALL)
 
-    monkeypatch.setattr(library, "library_path", missing)
+    monkeypatch.setattr(library, "library_path", refuse_library)
     monkeypatch.setattr(portaudio, "systems", portaudio.Systems())
     monkeypatch.setitem(sys.modules, "sounddevice", None)
     with pytest.raises(DeviceError, match="apt install libportaudio2"):

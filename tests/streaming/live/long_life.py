@@ -16,8 +16,18 @@ from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
 from tests.streaming.live.manual_device import nothing_left
-from tests.streaming.live.runs import RATE, check_books, fields, held, late, noise, plain, ready, streamed
-from tests.streaming.models import filtered
+from tests.streaming.live.runs import (
+    RATE,
+    check_books,
+    fields,
+    late,
+    noise,
+    plain,
+    ready,
+    session_outputs,
+    virtual_run,
+)
+from tests.streaming.models import filter_model
 
 POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
 BLOCKS = (50, 160, 333, 480, 1000, 1600)
@@ -37,7 +47,7 @@ class Run:
 
     def __init__(self, rng, reached):
         self.rng, self.reached = rng, reached
-        self.model = rng.choice([plain, filtered, late])
+        self.model = rng.choice([plain, filter_model, late])
         self.made = ready(self.model, rng.choice([80, 160, 480]))
         self.policy, self.engine = rng.choice(POLICIES), rng.choice([*ENGINES])
         self.block, self.reconnect = rng.choice([0, *BLOCKS[1:]]), rng.choice(["keep", "reset"])
@@ -52,7 +62,7 @@ class Run:
 
     def live(self):
         most_s = max(BLOCKS) / RATE if self.block == 0 and self.engine == "worker" else None
-        self.host, self.run = held(
+        self.host, self.run = virtual_run(
             self.made,
             self.block,
             self.device,
@@ -161,7 +171,7 @@ class Run:
         if self.whole and not (
             lost or counters.pulses_dropped or (self.reconnect == "reset" and counters.stalls)
         ):
-            for number, wanted in enumerate(streamed(self.made, heard)):
+            for number, wanted in enumerate(session_outputs(self.made, heard)):
                 y = np.concatenate([part[number]["y"] for part in self.parts], 1)
                 np.testing.assert_array_equal(y, wanted["y"])
             self.reached["same as offline"] += 1
@@ -175,7 +185,7 @@ class Run:
             assert delay == self.run.pipeline.delay_frames
             assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
         last = heard[-(TAIL + MEMORY + delay) :]
-        wanted = np.stack([result["y"].ravel() for result in streamed(self.made, last)], 1)
+        wanted = np.stack([result["y"].ravel() for result in session_outputs(self.made, last)], 1)
         played = np.concatenate(self.played)[-TAIL:]
         np.testing.assert_allclose(
             played, np.broadcast_to(wanted[-delay - TAIL :][:TAIL], played.shape), atol=1e-5
@@ -196,11 +206,11 @@ class Life:
 
     def until(self, virtual_s):
         while self.virtual_s < virtual_s:
-            self.held()
+            self.run_on_virtual_clock()
             if self.reached["runs"] % 6 == 0:
-                self.threaded()
+                self.run_with_threads()
 
-    def held(self):
+    def run_on_virtual_clock(self):
         """A run whose clock is held."""
         one, known = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
         begun_s = time.process_time()
@@ -224,13 +234,13 @@ class Life:
         gc.collect()
         self.memory_mb.append(resident_mb())
 
-    def threaded(self):
+    def run_with_threads(self):
         """A run with threads, broken off somewhere."""
         pace = self.rng.choice([None, 20.0])
         with nothing_left():
             behaviour = EngineConfig(self.rng.choice([*ENGINES]), self.rng.choice([*POLICIES]))
             with Live(
-                ready(filtered), Plan(RATE), behaviour, UNCHANGED, host=FileHost(self.sound, None, pace)
+                ready(filter_model), Plan(RATE), behaviour, UNCHANGED, host=FileHost(self.sound, None, pace)
             ) as live:
                 live.wait(self.rng.random() * 0.1)
             counters = live.statistics().counters

@@ -37,7 +37,7 @@ def plain():
     return sketch.finish(y=sketch.wire("y", Elementwise("mul"), x, sketch.constant("one", [[1.0]])))
 
 
-def running():
+def running_sum():
     """Of x [1, T]: y [1, T], the sum of all so far."""
     sketch = Sketch()
     x = sketch.source("x", "1,T,f32")
@@ -79,7 +79,7 @@ def inverse():
     return sketch.finish(y=sketch.wire("y", Elementwise("div"), sketch.constant("one", [[1.0]]), x))
 
 
-def scaled():
+def gain_model():
     """Of x [1, T] and gain [1, 1], which does not stream: y [1, T], their product."""
     sketch = Sketch()
     x, gain = sketch.source("x", "1,T,f32"), sketch.source("gain", "1,1,f32")
@@ -113,7 +113,7 @@ def chunk_program() -> Any:
     return pulse.stream(pulse.load(filtered_chunks(), chunking=pulse.Chunking(axes={"x": 1})))
 
 
-def held(
+def virtual_run(
     made: Any,
     block: int | None = BLOCK,
     device: VirtualDevice | Sequence[VirtualDevice] | None = None,
@@ -147,12 +147,12 @@ def stereo() -> VirtualDevice:
 @contextmanager
 def runs(made: Any, *arguments: Any, **options: Any) -> Generator[tuple[VirtualHost, Live]]:
     """A run on virtual devices."""
-    host, live = held(made, *arguments, **options)
+    host, live = virtual_run(made, *arguments, **options)
     with live:
         yield host, live
 
 
-def streamed(made: Any, x: np.ndarray, constants: Any = None) -> list[dict[str, np.ndarray]]:
+def session_outputs(made: Any, x: np.ndarray, constants: Any = None) -> list[dict[str, np.ndarray]]:
     """For each column of [frames, streams] the outputs of a session that ends there."""
     results = []
     for column in x.T:
@@ -173,7 +173,7 @@ def streamed(made: Any, x: np.ndarray, constants: Any = None) -> list[dict[str, 
 
 def played_by(made: Any, x: np.ndarray, output: str, constants: Any = None) -> np.ndarray:
     """What [frames, streams] become, one channel for each stream."""
-    return np.stack([result[output].ravel() for result in streamed(made, x, constants)], axis=1)
+    return np.stack([result[output].ravel() for result in session_outputs(made, x, constants)], axis=1)
 
 
 def late_by(sound: np.ndarray, frames: int, total: int) -> np.ndarray:
@@ -189,7 +189,7 @@ def frames_of(counts: Iterable[int], total: int) -> list[int]:
     return sizes
 
 
-def changed(host: VirtualHost, x: np.ndarray, *changes: Callable[[], object]) -> list[np.ndarray]:
+def play_with_changes(host: VirtualHost, x: np.ndarray, *changes: Callable[[], object]) -> list[np.ndarray]:
     """What is played of x, one change before each part but the first, when all that came in has been computed."""
     pieces = np.array_split(x, len(changes) + 1)
     played = [host.run(pieces[0])]

@@ -7,7 +7,7 @@ from streaming.errors import DeviceError
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, fields, held, noise, ready, runs
+from tests.streaming.live.runs import RATE, fields, noise, ready, runs, virtual_run
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
 
 SLOW_HZ, BLOCK = 8000, 80
@@ -94,12 +94,12 @@ def test_an_output_that_stops_does_not_make_the_delay_longer():
     click[0] = 1
     with runs(ready(), device=devices, reconnect="keep") as (host, live):
 
-        def measured():
+        def measured_delay():
             host.run(np.zeros((8000, 2), np.float32))
             played = host.run(np.concatenate([click, np.zeros((8000, 2), np.float32)]))
             return int(np.argmax(np.abs(played[:, 0])))
 
-        before = measured()
+        before = measured_delay()
         assert abs(before - live.pipeline.delay_frames) <= 160
         for gone in (devices[1], devices[0]):
             gone.present = False
@@ -107,7 +107,7 @@ def test_an_output_that_stops_does_not_make_the_delay_longer():
             gone.present = True
             host.advance(1.0)
             host.run(np.zeros((16000, 2), np.float32))
-            assert measured() == pytest.approx(before, abs=2)
+            assert measured_delay() == pytest.approx(before, abs=2)
         counters = live.statistics().counters
         assert (counters.stalls, counters.reopened) == (2, 2)
 
@@ -116,7 +116,7 @@ def test_the_second_device_refuses():
     """The first one that was opened is given back."""
     devices = a_pair()
     devices[0].refuses = "somebody else has it"
-    host, live = held(ready(), device=devices)
+    host, live = virtual_run(ready(), device=devices)
     with pytest.raises(DeviceError, match="microphone: cannot be opened, somebody else has it"), live:
         pass
     assert host.streams == ()

@@ -8,21 +8,21 @@ from streaming.live import control
 from tests.streaming.live.runs import (
     BLOCK,
     brief,
-    changed,
     engines,
     fields,
     inverse,
     late,
     late_by,
     noise,
+    play_with_changes,
     played_by,
     ready,
-    running,
+    running_sum,
     runs,
+    session_outputs,
     stereo,
-    streamed,
 )
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
 engines_of_backends = pytest.mark.parametrize(
     ("engine", "backend"), [("worker", "numba"), ("worker", "numpy"), ("callback", "numba")]
@@ -34,14 +34,14 @@ engines_of_backends = pytest.mark.parametrize(
 @pytest.mark.parametrize("reserve", [0, 100])
 def test_mute_and_bypass(engine, reserve):
     """The model goes on; what is heard of the input is as late as the model's sound."""
-    made, x = ready(filtered), noise(6 * 1600, 1)
+    made, x = ready(filter_model), noise(6 * 1600, 1)
     with runs(made, engine=engine, reserve_frames=reserve, records=True) as (host, live):
 
         def switch(**switches):
             for name, on in switches.items():
                 setattr(live.control, name, on)
 
-        played = changed(
+        played = play_with_changes(
             host,
             x,
             lambda: switch(muted=True),
@@ -62,7 +62,7 @@ def test_mute_and_bypass(engine, reserve):
     first = BLOCK if engine == "worker" else 0
     fade = sound[1][first : first + BLOCK] * (1 - np.arange(1, BLOCK + 1) / BLOCK)[:, None]
     np.testing.assert_allclose(played[1][first : first + BLOCK], fade, atol=1e-6)
-    (outputs,), (wanted,) = live.outputs.flush(), streamed(made, x)
+    (outputs,), (wanted,) = live.outputs.flush(), session_outputs(made, x)
     for name in wanted:
         np.testing.assert_array_equal(outputs[name], wanted[name])
 
@@ -71,9 +71,9 @@ def test_mute_and_bypass(engine, reserve):
 def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
     """Each stream begins anew with the next pulse; the outputs, too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
-    made = ready(running, backend=backend)
+    made = ready(running_sum, backend=backend)
     with runs(made, engine=engine, channels="each", device=stereo(), records=True) as (host, live):
-        played = np.concatenate(changed(host, x, live.control.reset))
+        played = np.concatenate(play_with_changes(host, x, live.control.reset))
         delay = live.delay.frames
     numbers = np.arange(1, 20 * BLOCK + 1, dtype=np.float32)[:, None]
     twice = np.concatenate([numbers, numbers])
@@ -86,7 +86,7 @@ def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
 def test_snapshot_and_restore(engine, backend):
     """A stream goes on from where it was; the snapshot is one of a state's."""
     x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
-    made = ready(running, backend=backend)
+    made = ready(running_sum, backend=backend)
     with runs(made, engine=engine) as (host, live):
         host.run(x[: 10 * BLOCK])
         host.advance(0.001)
@@ -105,7 +105,7 @@ def test_a_filter_goes_on_after_its_delay():
     """What the model's delay makes invalid after a reset is silent, not what was in its memory."""
     x = 1 + np.abs(noise(20 * BLOCK, 1))
     with runs(ready(late), engine="callback") as (host, live):
-        first, second = changed(host, x, live.control.reset)
+        first, second = play_with_changes(host, x, live.control.reset)
     assert not second[:5].any() and not first[:5].any()
     np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
 
@@ -113,10 +113,14 @@ def test_a_filter_goes_on_after_its_delay():
 def test_an_unapplied_command_is_withdrawn(monkeypatch):
     """The device stands still, and the callback computes: there is no other thread to do it."""
     monkeypatch.setattr(control, "ANSWER_S", 0.02)
-    with runs(ready(running), engine="callback") as (host, live):
+    with runs(ready(running_sum), engine="callback") as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
         live.control.running = True
-        for command in (live.control.reset, live.control.snapshot, lambda: live.control.swap(ready(running))):
+        for command in (
+            live.control.reset,
+            live.control.snapshot,
+            lambda: live.control.swap(ready(running_sum)),
+        ):
             with pytest.raises(
                 PulseError, match=r"no pulse has ended within 0.02 s: the device may have stopped"
             ):

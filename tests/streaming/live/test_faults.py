@@ -26,7 +26,7 @@ def chosen():
     )
 
 
-def heard(wrong):
+def rows_of_table(wrong):
     """Rows of the table; from frame ``BLOCK`` on some that it does not have."""
     x = (np.arange(10 * BLOCK) % ROWS).astype(np.float32) / 100 + np.float32(0.001)
     x[BLOCK : BLOCK + wrong] = 1.0
@@ -38,7 +38,7 @@ def heard(wrong):
 def test_they_are_counted(backend, wrong):
     """And named; what is heard later is as it was."""
     with runs(ready(chosen, 160, backend)) as (host, live):
-        host.run(heard(wrong))
+        host.run(rows_of_table(wrong))
         statistics = live.statistics()
         assert statistics.counters.faults == wrong
         told = [note for note in statistics.notes if "outside of -8 … 7" in note]
@@ -52,7 +52,7 @@ def test_they_are_counted(backend, wrong):
         if wrong:
             assert f"{wrong} model faults" in str(found[0])
             assert f"{wrong} model faults" in describe_counters(statistics.counters)
-        well = heard(0)
+        well = rows_of_table(0)
         played = host.run(well)
         np.testing.assert_array_equal(
             np.unique(played[3 * BLOCK :]), np.arange(ROWS, dtype=np.float32) / ROWS
@@ -62,7 +62,7 @@ def test_they_are_counted(backend, wrong):
 
 @BACKENDS
 def test_each_stream_has_its_own(backend):
-    x = np.concatenate([heard(0), heard(5)], axis=1)
+    x = np.concatenate([rows_of_table(0), rows_of_table(5)], axis=1)
     with runs(ready(chosen, 160, backend), device=stereo(), channels="each") as (host, live):
         host.run(x)
         statistics = live.statistics()
@@ -74,7 +74,7 @@ def test_a_snapshot_goes_on_elsewhere():
     """What was counted live does not stop a session that goes on from there."""
     made = ready(chosen, 160)
     with runs(made) as (host, live):
-        host.run(heard(4))
+        host.run(rows_of_table(4))
         host.advance(0.001)
         (snapshot,) = live.control.snapshot()
     state = made.spawn()
@@ -86,9 +86,9 @@ def test_a_snapshot_goes_on_elsewhere():
 def test_another_model_takes_over():
     """The count goes on; what runs along unheard counts nothing."""
     with runs(ready(chosen, 160)) as (host, live):
-        host.run(heard(4))
+        host.run(rows_of_table(4))
         live.control.swap(ready(chosen, 160))
-        host.run(heard(7))
+        host.run(rows_of_table(7))
         assert live.statistics().counters.faults == 11
 
 
@@ -96,9 +96,9 @@ def test_another_model_takes_over():
 def test_a_session_stops(backend):
     session = Session(ready(chosen, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
-        session.push(heard(3).reshape(1, -1))
+        session.push(rows_of_table(3).reshape(1, -1))
     with pytest.raises(FaultError, match="cannot go on"):
-        session.push(heard(0).reshape(1, -1))
+        session.push(rows_of_table(0).reshape(1, -1))
     session.reset()
-    session.push(heard(0).reshape(1, -1))
+    session.push(rows_of_table(0).reshape(1, -1))
     assert session.flush()["y"].shape == (1, 0)

@@ -16,7 +16,7 @@ from streaming.live.file_host import NOWHERE, FileHost, FileStream
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
-from tests.streaming.disks import limited
+from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import LIMIT_S, Halt, nothing_left
 from tests.streaming.live.runs import (
     RATE,
@@ -28,15 +28,15 @@ from tests.streaming.live.runs import (
     noise,
     played_by,
     ready,
-    running,
-    streamed,
+    running_sum,
+    session_outputs,
 )
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
 PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()
 
 
-def written(path, x, rate_hz=RATE, encoding="FLOAT"):
+def write_sound(path, x, rate_hz=RATE, encoding="FLOAT"):
     """A sound file of [frames, channels]."""
     with AudioWriter(path, rate_hz, x.shape[1], encoding) as file:
         file.write(x)
@@ -47,7 +47,7 @@ def read(path):
     return soundfile.read(path, dtype="float32", always_2d=True)[0]
 
 
-def played(host, made, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
+def play(host, made, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
     """A run until its end."""
     with nothing_left():
         with Live(made, plan, behaviour, UNCHANGED, host=host) as live:
@@ -61,9 +61,9 @@ def played(host, made, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
 @pytest.mark.parametrize("block", [None, 100, 1000])
 def test_the_whole_sound_comes_out(tmp_path, engine, frames, block):
     """From the first block on, so as late as it is live, and so much longer."""
-    made, x = ready(filtered), noise(frames, 1) / 50
-    host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
-    live = played(host, made, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
+    made, x = ready(filter_model), noise(frames, 1) / 50
+    host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
+    live = play(host, made, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
     delay, counters = live.delay.frames, live.statistics().counters
     padded = np.concatenate([x, np.zeros((2 * delay + 2000, 1), np.float32)])
     np.testing.assert_array_equal(
@@ -74,11 +74,11 @@ def test_the_whole_sound_comes_out(tmp_path, engine, frames, block):
     np.testing.assert_array_equal(outputs[0, :frames], played_by(made, padded, "y")[:frames, 0])
 
 
-@pytest.mark.parametrize("form", [(meter,), (late,), (running, 8), (meter, 160, "numpy")])
+@pytest.mark.parametrize("form", [(meter,), (late,), (running_sum, 8), (meter, 160, "numpy")])
 def test_only_heard(tmp_path, form):
     """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
     made, x = ready(*form), noise(RATE + 77, 1)
-    host = FileHost(written(tmp_path / "in.wav", x), pace=None)
+    host = FileHost(write_sound(tmp_path / "in.wav", x), pace=None)
     with Live(made, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
         parts = []
         while not live.wait(0.005):
@@ -86,7 +86,7 @@ def test_only_heard(tmp_path, form):
     parts.append(live.outputs.flush()[0])
     assert live.statistics().counters.frames_in == len(x)
     assert live.outputs.pulses_lost == 0
-    for name, wanted in streamed(made, x)[0].items():
+    for name, wanted in session_outputs(made, x)[0].items():
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts], -1), wanted)
 
 
@@ -98,15 +98,15 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
     """
     x, wait, times = noise(RATE // 2, 1) / 4, FileStream.wait_until, []
 
-    def timed(stream, due_s):
+    def note_time(stream, due_s):
         wait(stream, due_s)
         times.append((due_s, time.monotonic()))
         wait(stream, None)
 
-    monkeypatch.setattr(FileStream, "wait_until", timed)
-    host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=pace)
+    monkeypatch.setattr(FileStream, "wait_until", note_time)
+    host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=pace)
     begun_s = time.monotonic()
-    live = played(host, ready())
+    live = play(host, ready())
     ended_s, (due_s, came_s) = time.monotonic(), np.array(times).T
     assert begun_s <= due_s[0] - 0.01 / pace and ended_s - begun_s >= 0.5 / pace
     np.testing.assert_allclose(np.diff(due_s), 0.01 / pace, atol=1e-9)
@@ -133,7 +133,7 @@ def test_late_sound_is_written_too(tmp_path, monkeypatch):
         wait(stream, due_s)
 
     monkeypatch.setattr(FileStream, "wait_until", waits)
-    host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=8.0)
+    host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=8.0)
     live = Live(ready(backend="numpy"), Plan(RATE), EngineConfig(policy="wait"), UNCHANGED, host=host)
     with live:
         assert live.wait(10)
@@ -149,8 +149,8 @@ def test_another_rate(tmp_path, rate_hz):
     """The file has the rate of a device; a click comes out where it belongs."""
     x = np.zeros((rate_hz // 2, 1), np.float32)
     x[1000] = 0.5
-    host = FileHost(written(tmp_path / "in.wav", x, rate_hz), tmp_path / "out.wav", pace=None)
-    live = played(host, ready())
+    host = FileHost(write_sound(tmp_path / "in.wav", x, rate_hz), tmp_path / "out.wav", pace=None)
+    live = play(host, ready())
     found = read(tmp_path / "out.wav")
     assert soundfile.info(tmp_path / "out.wav").samplerate == rate_hz
     assert len(found) == len(x) + live.delay.frames
@@ -159,10 +159,10 @@ def test_another_rate(tmp_path, rate_hz):
 
 @pytest.mark.parametrize("channels", ["mix", "0", "1", "each"])
 def test_channels_of_files(tmp_path, channels):
-    made, x = ready(filtered), noise(4000, 2) / 50
-    host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
+    made, x = ready(filter_model), noise(4000, 2) / 50
+    host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     choice = Channels.parse(channels)
-    live = played(host, made, Plan(RATE, channels=choice))
+    live = play(host, made, Plan(RATE, channels=choice))
     delay = live.delay.frames
     wanted = played_by(made, choice.select(np.concatenate([x, np.zeros((3000, 2), np.float32)])), "y")
     wanted = np.repeat(wanted, 2 // wanted.shape[1], 1)
@@ -181,16 +181,16 @@ def test_channels_of_files(tmp_path, channels):
 def test_output_files_have_the_format_of_the_input(tmp_path, source, target, encoding, kept):
     """What is played is written as what is heard, where the format has that."""
     x = np.sin(np.arange(8000) / 20).astype(np.float32)[:, None] / 4
-    host = FileHost(written(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
-    delay = played(host, ready()).delay.frames
+    host = FileHost(write_sound(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
+    delay = play(host, ready()).delay.frames
     assert soundfile.info(tmp_path / target).subtype == kept
     np.testing.assert_allclose(read(tmp_path / target)[delay:], read(tmp_path / source), atol=3.1e-5)
 
 
 def test_the_setup_names_both_files(tmp_path):
-    source = written(tmp_path / "in.flac", noise(800, 1) / 9, encoding="PCM_16")
+    source = write_sound(tmp_path / "in.flac", noise(800, 1) / 9, encoding="PCM_16")
     for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NOWHERE)):
-        live = played(FileHost(source, target, None), ready())
+        live = play(FileHost(source, target, None), ready())
         assert (live.setup.input, live.setup.output) == (str(source), name)
         assert not live.pipeline.stream_config.two_clocks, "a file has one clock"
     live = Live(ready(), Plan(RATE, play=False), realtime=UNCHANGED, host=FileHost(source))
@@ -200,7 +200,7 @@ def test_the_setup_names_both_files(tmp_path):
 def test_it_is_stopped_early(tmp_path, monkeypatch):
     """What has been played until then is kept."""
     x = noise(20 * RATE, 1) / 4
-    host, halt = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav"), Halt(monkeypatch, 10)
+    host, halt = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"), Halt(monkeypatch, 10)
     with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         assert halt.there.wait(LIMIT_S) and not live.wait(0)
     found, delay = read(tmp_path / "out.wav"), live.delay.frames
@@ -213,12 +213,12 @@ def test_it_is_stopped_early(tmp_path, monkeypatch):
 def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
     """The run goes on to its end, or until it is stopped; what was written is kept, and it is told then."""
     x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
-    played(FileHost(written(tmp_path / "in.wav", x), pace=None), ready(), plan)  # what it compiles has room
+    play(FileHost(write_sound(tmp_path / "in.wav", x), pace=None), ready(), plan)  # what it compiles has room
     halt = Halt(monkeypatch, 30 if early else -1)
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
     full = r"out\.wav: cannot be written \(File too large\); free some space"
     live = Live(ready(), plan, realtime=UNCHANGED, host=host)
-    with nothing_left(), limited(10_000), pytest.raises(InputError, match=full) as told, live:
+    with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as told, live:
         assert halt.there.wait(LIMIT_S) if early else live.wait(20)
     assert told.value is host.problem
     found, delay, taken = read(tmp_path / "out.wav"), live.delay.frames, live.statistics().counters.frames_in
@@ -234,7 +234,7 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
     folder = tmp_path / "folder"
     folder.mkdir()
     host, halt = (
-        FileHost(written(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav"),
+        FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav"),
         Halt(monkeypatch, 5),
     )
     gone = r"out\.wav: cannot be written \(No such file"
@@ -253,15 +253,15 @@ def test_a_damaged_file(tmp_path):
     """The run ends with what is wrong, and writes nothing that looks whole."""
     x = noise(RATE, 1)
     x[12345] = np.nan
-    host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
+    host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     with pytest.raises(InputError, match=r"in\.wav: NaN at sample 12345"):
-        played(host, ready())
+        play(host, ready())
     assert [path.name for path in tmp_path.iterdir()] == ["in.wav"]
 
 
 def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
     """At the end of the block: nobody waits any more."""
-    host = FileHost(written(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
+    host = FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
 
     def broken(*parts):
@@ -275,11 +275,11 @@ def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
 
 def test_a_model_with_a_limit(tmp_path):
     """It ends the run with an error, not with silence."""
-    host = FileHost(written(tmp_path / "in.wav", noise(2000, 1)), pace=None)
+    host = FileHost(write_sound(tmp_path / "in.wav", noise(2000, 1)), pace=None)
     with pytest.raises(PulseError, match="has had its most frames, 1000"):
-        played(host, ready(brief))
-    host = FileHost(written(tmp_path / "short.wav", noise(1000, 1)), pace=None)
-    live = played(host, ready(brief), Plan(RATE, play=False), EngineConfig(records=True))
+        play(host, ready(brief))
+    host = FileHost(write_sound(tmp_path / "short.wav", noise(1000, 1)), pace=None)
+    live = play(host, ready(brief), Plan(RATE, play=False), EngineConfig(records=True))
     assert live.outputs.flush()[0]["y"].shape == (1, 1000)
 
 
@@ -294,7 +294,7 @@ def test_a_model_with_a_limit(tmp_path):
     ],
 )
 def test_hosts_that_are_refused(tmp_path, source, options, message):
-    written(tmp_path / "in.wav", noise(100, 1))
+    write_sound(tmp_path / "in.wav", noise(100, 1))
     if options.get("target") == "in.wav":
         options = {"target": tmp_path / "in.wav"}
     with pytest.raises(InputError, match=message):
@@ -303,7 +303,7 @@ def test_hosts_that_are_refused(tmp_path, source, options, message):
 
 def test_runs_that_are_refused(tmp_path):
     """A device beside the file, another rate, a folder that is not there; threads and descriptors are given back."""
-    source = written(tmp_path / "in.wav", noise(100, 1))
+    source = write_sound(tmp_path / "in.wav", noise(100, 1))
     for plan, target, kind, message in (
         (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),
         (Plan(RATE, output=1), None, InputError, "replaces the devices: omit output=1"),

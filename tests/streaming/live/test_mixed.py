@@ -8,10 +8,10 @@ import pytest
 import pulse
 from pulse.build import Conv1D, GraphView, ReLU, Sequential, Tanh
 from pulse.errors import InputError, PulseError
-from tests.streaming.live.runs import BLOCK, changed, late_by, noise, plain, played_by, ready, runs
+from tests.streaming.live.runs import BLOCK, late_by, noise, plain, play_with_changes, played_by, ready, runs
 
 
-def mixed(backend: str) -> Any:
+def mixed_program(backend: str) -> Any:
     """A causal convolution by numba, what follows on another backend, and a last one by numba."""
     middle = ReLU("middle")
     view = Sequential([Conv1D(1, 4, 3, padding_dims=[2, 0]), middle, Conv1D(4, 1, 3, padding_dims=[2, 0])])
@@ -22,14 +22,16 @@ def mixed(backend: str) -> Any:
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
 def test_a_mixed_program_is_played(backend: str) -> None:
     pytest.importorskip(backend, reason=f"pip install {backend}")
-    made, x = mixed(backend), noise(20 * BLOCK, 1)
+    made, x = mixed_program(backend), noise(20 * BLOCK, 1)
     name = made.outputs[0].name
     with runs(made, records=True) as (host, live):
         assert (live.setup.backend, live.setup.engine) == (f"numba + {backend}", "python")
         kept: list[bytes] = []
         control, again = live.control, np.concatenate([x, x[10 * BLOCK :]])
         played = np.concatenate(
-            changed(host, again, lambda: kept.extend(control.snapshot()), lambda: control.restore(kept))
+            play_with_changes(
+                host, again, lambda: kept.extend(control.snapshot()), lambda: control.restore(kept)
+            )
         )
         delay = live.delay.frames
     wanted = played_by(made, x, name)
@@ -38,7 +40,7 @@ def test_a_mixed_program_is_played(backend: str) -> None:
 
 
 def test_unsupported_uses_of_a_mixed_program_are_refused() -> None:
-    made = mixed("numpy")
+    made = mixed_program("numpy")
     with pytest.raises(InputError, match=r"engine.*callback.*runs on numba \+ numpy, in Python.*worker"):
         runs(made, engine="callback").__enter__()
     with (

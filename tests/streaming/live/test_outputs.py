@@ -26,12 +26,12 @@ from tests.streaming.live.runs import (
     meter,
     noise,
     ready,
-    running,
+    running_sum,
     runs,
+    session_outputs,
     stereo,
-    streamed,
 )
-from tests.streaming.models import Sketch, ending, filtered
+from tests.streaming.models import Sketch, ending_model, filter_model
 
 
 def cut(frames=37):
@@ -47,7 +47,7 @@ def cut(frames=37):
     )
 
 
-def joined(parts, made):
+def join_parts(parts, made):
     """Frames one behind the other; of outputs that do not stream, what came with the end."""
     return {
         port.name: np.concatenate([part[port.name] for part in parts], port.axis)
@@ -63,7 +63,7 @@ def same(found, wanted):
         np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
 
 
-@pytest.mark.parametrize("make", [filtered, meter, late, running, cut, ending])
+@pytest.mark.parametrize("make", [filter_model, meter, late, running_sum, cut, ending_model])
 @pytest.mark.parametrize(
     ("backend", "engine"), [("numba", "worker"), ("numba", "callback"), ("numpy", "worker")]
 )
@@ -79,8 +79,8 @@ def test_taken_while_it_runs(make, backend, engine, block):
             parts.append(live.outputs.ready())
             assert set(parts[-1][0]) == {port.name for port in made.outputs if port.streams}
     parts.append(live.outputs.flush())
-    for number, wanted in enumerate(streamed(made, x)):
-        same(joined([part[number] for part in parts], made), wanted)
+    for number, wanted in enumerate(session_outputs(made, x)):
+        same(join_parts([part[number] for part in parts], made), wanted)
     assert live.outputs.pulses_lost == 0
 
 
@@ -97,7 +97,7 @@ def test_nothing_was_heard():
     with runs(ready(meter), records=True) as (_, live):
         assert live.outputs.ready()[0]["level"].shape == (1, 1, 0)
     same(live.outputs.flush()[0], Session(ready(meter)).flush())
-    with runs(ready(ending), records=True) as (_, live):
+    with runs(ready(ending_model), records=True) as (_, live):
         pass
     with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
         live.outputs.flush()
@@ -121,7 +121,7 @@ def test_chunks_of_an_author(engine):
     for chunk in np.split(np.concatenate([x[:, 0], np.zeros(-len(x) % 8, np.float32)]), -(-len(x) // 8)):
         y, cache = session.run(None, {"x": chunk[None], "cache": cache, "gain": np.asarray(gain)})
         wanted.append(y)
-    found = joined(parts, chunk_program())["y"]
+    found = join_parts(parts, chunk_program())["y"]
     assert found.shape == (1, len(x))
     np.testing.assert_allclose(found, np.concatenate(wanted, 1)[:, : len(x)], atol=1e-6)
 
@@ -138,21 +138,21 @@ def test_a_limit(frames):
                 live.wait(0)
         else:
             assert not live.wait(0)
-    same(live.outputs.flush()[0], streamed(made, x[:1000])[0])
+    same(live.outputs.flush()[0], session_outputs(made, x[:1000])[0])
 
 
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
 @pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
 def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
     """All that was accepted is in the outputs, however much of it waits, and though nobody plays any more."""
-    made, block = ready(filtered, pulse_frames), 500
+    made, block = ready(filter_model, pulse_frames), 500
     with runs(made, block=block, policy=policy, records=True) as (host, live):
         host.stall(6)
         x = noise(5 * RATE // block * block, 1)
         host.run(x)
         accepted = fields(live).in_written
     assert accepted > 4 * RATE
-    same(live.outputs.flush()[0], streamed(made, x[:accepted])[0])
+    same(live.outputs.flush()[0], session_outputs(made, x[:accepted])[0])
     assert live.outputs.pulses_lost == 0
 
 
@@ -179,7 +179,7 @@ class Oracle:
         """All, the end included."""
         self.push(len(self.x) - self.done * self.made.pulse)
         ends = [session.flush() for session in self.sessions]
-        return [joined([*parts, end], self.made) for parts, end in zip(self.parts, ends)]
+        return [join_parts([*parts, end], self.made) for parts, end in zip(self.parts, ends)]
 
 
 @engines
@@ -187,7 +187,7 @@ class Oracle:
 @given(data=st.data())
 def test_whatever_is_done_to_the_states(engine, data):
     """Resets, snapshots, restores, and takings of what is there, in any order."""
-    made = ready(data.draw(st.sampled_from([filtered, meter, late, running]), "model"), 16)
+    made = ready(data.draw(st.sampled_from([filter_model, meter, late, running_sum]), "model"), 16)
     block = data.draw(st.sampled_from([5, 16, 50]), "block")
     x = noise(block * 60, 2, seed=block)
     oracle, parts, saved, at = Oracle(made, x), [], None, 0
@@ -215,10 +215,10 @@ def test_whatever_is_done_to_the_states(engine, data):
         host.run(x[at:])
     parts.append(live.outputs.flush())
     for number, wanted in enumerate(oracle.outputs()):
-        same(joined([part[number] for part in parts], made), wanted)
+        same(join_parts([part[number] for part in parts], made), wanted)
 
 
-@pytest.mark.parametrize("make", [filtered, meter, cut])
+@pytest.mark.parametrize("make", [filter_model, meter, cut])
 @pytest.mark.parametrize("first", [0, 1, 5])
 def test_untaken_records_are_lost_and_the_others_correct(make, first):
     """With a reset among what is lost: frames of a delay are left out all the same, and the end is where it is."""
@@ -238,7 +238,7 @@ def test_untaken_records_are_lost_and_the_others_correct(make, first):
         host.run(after)
     end, session = live.outputs.flush()[0], Session(made)
     session.push(lost.T)
-    wanted = joined([session.push(after.T), session.flush()], made)
+    wanted = join_parts([session.push(after.T), session.flush()], made)
     for name in wanted:
         np.testing.assert_array_equal(end[name], wanted[name][..., -end[name].shape[-1] :])
         missing = wanted[name].shape[-1] - end[name].shape[-1]

@@ -23,13 +23,13 @@ from tests.streaming.live.runs import (
     noise,
     played_by,
     ready,
-    running,
+    running_sum,
     runs,
-    streamed,
+    session_outputs,
 )
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
-MODELS = {"y": (filtered, running, late, meter), "loud": (filtered,)}
+MODELS = {"y": (filter_model, running_sum, late, meter), "loud": (filter_model,)}
 
 
 def device(channels_in=1, channels_out=1):
@@ -58,7 +58,7 @@ def check(made, x, output="y", blocks=None, channels="mix", outputs=1, constants
     np.testing.assert_array_equal(played[:, : expected.shape[1]], expected)
     np.testing.assert_array_equal(played[:, expected.shape[1] :], 0)
     assert (counters.frames_silent, counters.frames_skipped, counters.frames_lost) == (0, 0, 0)
-    check_records(live.outputs.flush(), streamed(made, heard, constants))
+    check_records(live.outputs.flush(), session_outputs(made, heard, constants))
 
 
 def check_records(found, expected):
@@ -72,7 +72,7 @@ def check_records(found, expected):
 @engines
 @pytest.mark.parametrize("block", [1, 3, 64, 159, 160, 161, 333, 480, 1000])
 def test_any_block(engine, block):
-    check(ready(filtered), noise(block * max(3000 // block, 3), 1), engine=engine, block=block)
+    check(ready(filter_model), noise(block * max(3000 // block, 3), 1), engine=engine, block=block)
 
 
 def any_run(engine, data):
@@ -147,12 +147,12 @@ def test_nothing_is_played():
     with runs(made, block=100, play=False, records=True) as (host, live):
         assert host.run(x).size == 0
         assert live.statistics().levels_out == ()
-    check_records(live.outputs.flush(), streamed(made, x))
+    check_records(live.outputs.flush(), session_outputs(made, x))
 
 
 def test_records_while_it_runs():
     """Whenever they are taken; all that is kept is what nobody knows before the end."""
-    made, x = ready(filtered, 16), noise(1600, 1)
+    made, x = ready(filter_model, 16), noise(1600, 1)
     with runs(made, block=40, records=True) as (host, live):
         parts = []
         for piece in np.split(x, 8):
@@ -161,7 +161,7 @@ def test_records_while_it_runs():
         assert sum(part["y"].shape[1] for part in parts) >= 1600 - 40 - 16 - 2
     parts += live.outputs.flush()
     found = {name: np.concatenate([part[name] for part in parts], 1) for name in ("y", "loud")}
-    check_records([found], streamed(made, x))
+    check_records([found], session_outputs(made, x))
 
 
 def test_untaken_records_are_lost_and_counted():

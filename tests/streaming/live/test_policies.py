@@ -9,19 +9,19 @@ from pulse.errors import PulseError
 from streaming.live.config import ENGINES
 from streaming.live.virtual import VirtualDevice
 from streaming.policies import DEVICE_POLICIES
-from tests.streaming.live.runs import BLOCK, RATE, check_books, fields, late_by, ready, running, runs
+from tests.streaming.live.runs import BLOCK, RATE, check_books, fields, late_by, ready, running_sum, runs
 
 GOING_ON = ("wait", "drop_oldest", "silence_then_catch_up")
 
 
-def marked(frames):
+def numbered_sound(frames):
     """Sound in which every frame tells its number, and none is 0."""
     return np.arange(1, frames + 1, dtype=np.float32)[:, None]
 
 
-def stalled(policy, stall_s, before=20, after=60, **options):
+def run_with_stall(policy, stall_s, before=20, after=60, **options):
     """What was played of a run in which nothing is computed for a while, and its counters."""
-    x = marked((before + after) * BLOCK)
+    x = numbered_sound((before + after) * BLOCK)
     with runs(ready(), policy=policy, **options) as (host, live):
         first = host.run(x[: before * BLOCK])
         host.stall(stall_s)
@@ -32,7 +32,7 @@ def stalled(policy, stall_s, before=20, after=60, **options):
 
 def silent_and_aligned(policy, stall_s):
     """Counters of a stall in whose place there is silence, and after which the delay is what it was."""
-    x, played, found, delay, _ = stalled(policy, stall_s)
+    x, played, found, delay, _ = run_with_stall(policy, stall_s)
     aligned = late_by(x, delay, len(x))
     silent = (played == 0) & (aligned != 0)
     assert 0 < found.frames_silent == found.frames_skipped == silent.sum() < stall_s * RATE
@@ -58,7 +58,7 @@ def test_drop_oldest(stall_s):
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_wait_plays_all_later(stall_s):
     """All is heard, and later by what was silent, which the delay tells."""
-    x, played, found, delay, live = stalled("wait", stall_s)
+    x, played, found, delay, live = run_with_stall("wait", stall_s)
     assert 0 < found.frames_silent < stall_s * RATE
     assert (found.frames_skipped, found.pulses_dropped, found.frames_lost) == (0, 0, 0)
     assert delay == live.pipeline.delay_frames + found.frames_silent
@@ -70,12 +70,12 @@ def test_wait_plays_all_later(stall_s):
 def test_abort_ends_the_run_with_the_reason():
     """The run is over, and says why; the device plays silence until it is stopped."""
     with pytest.raises(PulseError, match="not ready in time, and the policy is abort; larger blocks"):
-        stalled("abort", 0.1)
+        run_with_stall("abort", 0.1)
     with runs(ready(), policy="abort") as (host, live):
         host.stall(0.1)
-        host.run(marked(20 * BLOCK))
+        host.run(numbered_sound(20 * BLOCK))
         host.advance(0.2)
-        assert not host.run(marked(5 * BLOCK)).any()
+        assert not host.run(numbered_sound(5 * BLOCK)).any()
         with pytest.raises(PulseError, match="not ready in time"):
             live.wait(0)
 
@@ -84,7 +84,9 @@ def test_abort_ends_the_run_with_the_reason():
 @pytest.mark.parametrize("stall_s", [4.5, 10.0])
 def test_a_ring_that_overflows(policy, stall_s):
     """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
-    x, played, found, delay, live = stalled(policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK))
+    x, played, found, delay, live = run_with_stall(
+        policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK)
+    )
     ring = fields(live).in_ring_frames
     assert found.frames_lost == pytest.approx(stall_s * RATE - ring, abs=2 * BLOCK)
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
@@ -96,7 +98,7 @@ def test_a_ring_that_overflows(policy, stall_s):
 @pytest.mark.parametrize("policy", GOING_ON)
 def test_a_model_that_is_too_slow_for_a_while(policy):
     """12 ms for 10 ms of sound, for a second; then fast again."""
-    x = marked(400 * BLOCK)
+    x = numbered_sound(400 * BLOCK)
     with runs(ready(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
         played = [host.run(x[: 50 * BLOCK])]
         host.compute_s = 0.012
@@ -118,7 +120,7 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
 
 def test_a_callback_that_is_too_slow():
     """The device cannot call while it is inside of a call; then it calls at once."""
-    x = marked(100 * BLOCK)
+    x = numbered_sound(100 * BLOCK)
     with runs(ready(), engine="callback", compute_s=0.025) as (host, live):
         played = host.run(x)
         statistics = live.statistics()
@@ -134,7 +136,7 @@ def any_trouble(data):
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
     block = data.draw(st.sampled_from([50, 160, 333]), "block")
     pulse_frames = data.draw(st.sampled_from([16, 160, 480]), "pulse")
-    x, at, pieces = marked(300 * block), 0, []
+    x, at, pieces = numbered_sound(300 * block), 0, []
     with runs(ready(pulse_frames=pulse_frames), block=block, policy=policy, engine=engine) as (host, live):
         for _ in range(data.draw(st.integers(1, 5), "troubles")):
             kind = data.draw(st.sampled_from(["stall", "slow", "late", "gone"]))
@@ -179,7 +181,7 @@ def test_much_trouble_is_accounted_for(data):
 def test_a_state_goes_on_where_it_was(policy):
     """A running sum: nothing is computed twice, and what is dropped is not in the sum."""
     x = np.ones((100 * BLOCK, 1), np.float32)
-    with runs(ready(running), policy=policy, records=True) as (host, live):
+    with runs(ready(running_sum), policy=policy, records=True) as (host, live):
         host.run(x[: 20 * BLOCK])
         host.stall(0.1)
         host.run(x[20 * BLOCK :])

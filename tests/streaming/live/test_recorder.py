@@ -14,7 +14,7 @@ from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
-from tests.streaming.disks import limited
+from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import Halt, nothing_left, ramp, until
 from tests.streaming.live.runs import RATE, fields, late_by, noise, ready, runs
 from tests.streaming.system import linux
@@ -110,7 +110,7 @@ def test_a_full_disk_ends_the_recording(paths):
     x = noise(200 * BLOCK, 1)
     with runs(ready()) as (host, live):
         recorder = live.record(*paths)
-        with limited(50_000):
+        with limit_files(50_000):
             for piece in np.split(x, 20):
                 host.run(piece)
                 recorder.write()
@@ -245,7 +245,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
         goes_on.wait(10)
         closes(writer)
 
-    def interrupted(_):
+    def interrupt(_):
         raise KeyboardInterrupt
 
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch)
@@ -255,7 +255,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
         live.wait(10)
         monkeypatch.setattr(AudioWriter, "close", slow)
         with monkeypatch.context() as waiting, pytest.raises(KeyboardInterrupt):
-            waiting.setattr(threading.Thread, "join", interrupted)
+            waiting.setattr(threading.Thread, "join", interrupt)
             recorder.close()
         assert not paths[0].exists()
         goes_on.set()

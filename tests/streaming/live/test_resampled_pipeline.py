@@ -9,7 +9,7 @@ from streaming.live.virtual import VirtualDevice
 from streaming.sound.files import AudioReader
 from streaming.sound.resampling import Resampler
 from tests.streaming.live.runs import RATE, check_books, engines, ready, runs
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
 TONES_HZ = (97.0, 440.0, 1234.5, 3210.0)
 LEVELS = np.array([0.3, 0.2, 0.15, 0.1])
@@ -48,7 +48,7 @@ def worth_db(found, ideal):
 def test_tones_come_out_when_they_should(rate, pulse_frames, block, quality, engine):
     frames = rate // block * block
     x = tones(np.arange(frames) / rate)
-    made = ready(filtered, pulse_frames)
+    made = ready(filter_model, pulse_frames)
     device = VirtualDevice(rate_hz=rate)
     with runs(made, block=block, device=device, quality=quality, engine=engine) as (host, live):
         played = host.run(x.astype(np.float32))[:, 0]
@@ -67,14 +67,14 @@ def test_a_denoiser_at_48_khz():
     """Equal to files that are resampled as well as can be, as far as the filters of the pipeline let sound through."""
     with AudioReader(noisy_path()) as file:
         small = np.concatenate(list(file))[: 16000 * 2]
-    wide = resampled(small, 16000, 48000)
+    wide = resample(small, 16000, 48000)
     made = pulse.stream(str(model_path()), pulse=160)
     with runs(made, block=480, device=VirtualDevice(rate_hz=48000), quality="high") as (host, live):
         played, delay = host.run(wide), live.delay.frames
     model = made.model.typed
     (name,) = (port.name for port in made.outputs if port.is_sound)
-    offline = model.run({"audio": resampled(wide, 48000, 16000).T})[name].T
-    wanted = resampled(offline, 16000, 48000)[: len(played) - delay]
+    offline = model.run({"audio": resample(wide, 48000, 16000).T})[name].T
+    wanted = resample(offline, 16000, 48000)[: len(played) - delay]
     found = played[delay:]
     assert worth_db(found[2400:], wanted[2400:]) > 30
     lags = range(-5, 6)
@@ -82,7 +82,7 @@ def test_a_denoiser_at_48_khz():
     assert lags[int(np.argmax(scores))] == 0
 
 
-def resampled(x, rate_in, rate_out):
+def resample(x, rate_in, rate_out):
     resampler = Resampler(rate_in, rate_out)
     return np.concatenate([resampler.process(x), resampler.flush()])
 

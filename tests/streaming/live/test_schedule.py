@@ -36,7 +36,7 @@ def test_headroom_is_whole_blocks(headroom_s, blocks):
     assert course.schedule(headroom_s, False).headroom == 0
 
 
-def needed(course, lead, blocks):
+def needed_silence(course, lead, blocks):
     """Silence that a pipeline needs in front, found by going through its blocks one by one."""
     most = filled = made = 0
     filled = lead
@@ -64,7 +64,7 @@ def test_with_resampling_the_delay_suits_the_blocks(device_hz, hz, pulse, block,
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    least = needed(course, found.preroll, blocks)
+    least = needed_silence(course, found.preroll, blocks)
     assert found.frames - found.preroll_frames >= least
     if blocks == period // block:
         assert found.frames - found.preroll_frames == least

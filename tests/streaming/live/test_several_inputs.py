@@ -14,13 +14,13 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
 from streaming.sound.channels import Channels, Samples
-from tests.streaming.cancelling import cancelled, cancelling, noise
+from tests.streaming.cancelling import cancelled_sound, cancelling_program, noise
 from tests.streaming.live.runs import BLOCK, RATE, check_books, engines, late_by
 
 PAIR = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=RATE)
 
 
-def begun(
+def two_input_run(
     made: Any, *routes: Route, device: VirtualDevice = PAIR, block: int = BLOCK, others: Any = (), **how: Any
 ) -> tuple[VirtualHost, Live]:
     host = VirtualHost(device, *others)
@@ -37,13 +37,13 @@ def two(frames: int) -> Samples:
 @pytest.mark.parametrize(("pulse_frames", "block"), [(160, 160), (160, 96), (32, 160)])
 def test_channels_in_order(engine: str, pulse_frames: int, block: int) -> None:
     """What is played is what a session gives for the two channels, as late as it is told."""
-    made, heard = cancelling(pulse_frames), two(4800)
-    host, live = begun(made, block=block, engine=engine)
+    made, heard = cancelling_program(pulse_frames), two(4800)
+    host, live = two_input_run(made, block=block, engine=engine)
     with live:
         played = host.run(heard)
         check_books(live, len(heard))
         setup, statistics = live.setup, live.statistics()
-    wanted = cancelled(made, *heard.T)["out"][:, None]
+    wanted = cancelled_sound(made, *heard.T)["out"][:, None]
     np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
     assert setup.channels == "mic takes channel 0, far takes channel 1" and setup.streams == 1
     assert len(statistics.levels_in) == 2 and statistics.counters.frames_silent == 0
@@ -51,29 +51,29 @@ def test_channels_in_order(engine: str, pulse_frames: int, block: int) -> None:
 
 def test_channels_by_choice() -> None:
     """Of a device that has more; and both inputs may hear one."""
-    made = cancelling()
+    made = cancelling_program()
     heard = np.stack([noise(1600, seed) for seed in range(4)], axis=1)
     four = VirtualDevice("four", inputs=4, rate_hz=RATE)
     for mic, far in ((3, 1), (0, 2), (2, 2)):
         routes = Route("far", "four", far), Route("mic", "", mic)
-        host, live = begun(made, *routes, device=four)
+        host, live = two_input_run(made, *routes, device=four)
         with live:
             opened = live.pipeline.stream_config.channels_in
             assert opened == max(mic, far) + 1
             played = host.run(heard[:, :opened])
-        wanted = cancelled(made, heard[:, mic], heard[:, far])["out"][:, None]
+        wanted = cancelled_sound(made, heard[:, mic], heard[:, far])["out"][:, None]
         np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
 
 
 def test_another_rate() -> None:
     """A click in both channels is one click to the model, behind a resampler for each."""
-    made = cancelling()
+    made = cancelling_program()
     device = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=48000)
     plays: dict[str, Samples] = {}
     for name, sound in {"both": [1, 1], "mic": [1, 0], "far": [0, 1], "none": [0, 0]}.items():
         heard = np.zeros((48000, 2), np.float32)
         heard[24000] = sound
-        host, live = begun(made, device=device, block=480)
+        host, live = two_input_run(made, device=device, block=480)
         with live:
             plays[name] = host.run(heard)
     assert np.argmax(np.abs(plays["mic"])) == 24000 + live.pipeline.delay_frames
@@ -84,30 +84,30 @@ def test_another_rate() -> None:
 
 
 def test_outputs_for_python_and_the_end() -> None:
-    made, heard = cancelling(160), two(1000)
-    host, live = begun(made, records=True)
+    made, heard = cancelling_program(160), two(1000)
+    host, live = two_input_run(made, records=True)
     with live:
         host.run(heard, [160, 100])
     parts = [live.outputs.ready()[0], live.outputs.flush()[0]]
-    wanted = cancelled(made, *heard.T)
+    wanted = cancelled_sound(made, *heard.T)
     for name, whole in wanted.items():
         found = np.concatenate([part[name] for part in parts], axis=1)[0]
         np.testing.assert_array_equal(found, whole)
 
 
 def test_the_numpy_backend() -> None:
-    made, heard = cancelling(160, "numpy"), two(800)
-    host, live = begun(made, records=True)
+    made, heard = cancelling_program(160, "numpy"), two(800)
+    host, live = two_input_run(made, records=True)
     with live:
         played = host.run(heard)
-    wanted = cancelled(made, *heard.T)["out"][:, None]
+    wanted = cancelled_sound(made, *heard.T)["out"][:, None]
     np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
 
 
 def test_bypass_snapshots_and_swaps() -> None:
     """Bypass plays the first input; a snapshot brings both sounds' memory back; another program takes over."""
-    made, heard = cancelling(), two(3200)
-    host, live = begun(made)
+    made, heard = cancelling_program(), two(3200)
+    host, live = two_input_run(made)
     with live:
         live.control.bypassed = True
         bypassed = host.run(heard)
@@ -122,14 +122,14 @@ def test_bypass_snapshots_and_swaps() -> None:
         host.advance(0.001)
         live.control.restore(saved)
         np.testing.assert_array_equal(host.run(heard)[delay:], first[delay:])
-        live.control.swap(cancelling(160), prime_s=0.05)
+        live.control.swap(cancelling_program(160), prime_s=0.05)
         host.run(heard)
         assert not live.control.swapping
 
 
 def test_recordings_have_all_channels(tmp_path: Path) -> None:
     """What was heard has all channels."""
-    host, live = begun(cancelling())
+    host, live = two_input_run(cancelling_program())
     heard = two(1600)
     with live:
         recorder = live.record(tmp_path / "in.wav", tmp_path / "out.wav")
@@ -143,10 +143,10 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
     heard = two(4000)
     soundfile.write(tmp_path / "in.wav", heard, RATE, subtype="FLOAT")
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=None)
-    with Live(cancelling(), Plan(RATE), host=host, realtime=UNCHANGED) as live:
+    with Live(cancelling_program(), Plan(RATE), host=host, realtime=UNCHANGED) as live:
         live.wait(30)
     played = soundfile.read(tmp_path / "out.wav", dtype="float32", always_2d=True)[0]
-    wanted = cancelled(cancelling(), *heard.T)["out"]
+    wanted = cancelled_sound(cancelling_program(), *heard.T)["out"]
     delay = live.pipeline.delay_frames
     np.testing.assert_array_equal(played[delay : delay + 4000, 0], wanted)
 
@@ -175,7 +175,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
 def test_misfits_are_refused_with_the_reason(device: Any, routes: Any, how: Any, message: str) -> None:
     other = VirtualDevice("monitor of other", rate_hz=RATE)
     with pytest.raises(InputError) as told:
-        begun(cancelling(), *routes, device=device, others=[other], **how)
+        two_input_run(cancelling_program(), *routes, device=device, others=[other], **how)
     assert message in str(told.value)
 
 
@@ -183,12 +183,12 @@ def test_one_input_may_have_a_route_too() -> None:
     """A channel behind the device, where a device may be called so as well."""
     from tests.streaming.live.runs import plain, ready
 
-    host, live = begun(ready(plain), Route("x", "pair", 1))
+    host, live = two_input_run(ready(plain), Route("x", "pair", 1))
     with live:
         assert live.pipeline.stream_config.channels == Channels(1)
         heard = two(800)
         played = host.run(heard)
     np.testing.assert_array_equal(played, late_by(heard[:, 1:], live.pipeline.delay_frames, 800))
     odd = VirtualDevice("pair:1", inputs=1, rate_hz=RATE)
-    host, live = begun(ready(plain), Route("x", "pair", 1), others=[odd])
+    host, live = two_input_run(ready(plain), Route("x", "pair", 1), others=[odd])
     assert live.devices.source.name == "pair:1"

@@ -7,17 +7,17 @@ from pulse.errors import InputError, PulseError
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    changed,
     engines,
     late,
     late_by,
     noise,
     plain,
+    play_with_changes,
     ready,
-    running,
+    running_sum,
     runs,
 )
-from tests.streaming.models import decimated, filtered, program
+from tests.streaming.models import decimating_model, filter_model, program
 
 
 def quiet(delay=9):
@@ -36,7 +36,7 @@ def test_a_swap_keeps_the_delay_and_fades(engine):
             live.control.swap(ready(quiet), prime_s=0.05)
             assert live.control.swapping and live.pipeline.program is ready(late)
 
-        played = np.concatenate(changed(host, x, swap))
+        played = np.concatenate(play_with_changes(host, x, swap))
         assert not live.control.swapping and live.pipeline.program is ready(quiet)
         delay = live.delay.frames
     aligned = late_by(x, delay, len(x))
@@ -53,7 +53,9 @@ def test_a_swap_with_no_time_to_listen():
     """It still waits until the delay of the pipeline has passed: no gap."""
     x = 1 + np.abs(noise(60 * BLOCK, 1))
     with runs(ready(late), reserve_frames=500, engine="callback") as (host, live):
-        played = np.concatenate(changed(host, x, lambda: live.control.swap(ready(quiet), prime_s=0)))
+        played = np.concatenate(
+            play_with_changes(host, x, lambda: live.control.swap(ready(quiet), prime_s=0))
+        )
         delay = live.delay.frames
     assert (played[delay:] >= 0.49).all()
 
@@ -67,7 +69,7 @@ def test_a_swap_while_late():
                 live.control.swap(ready(quiet), prime_s=0.1)
                 host.stall(0.07)
 
-            played = np.concatenate(changed(host, x, swap))
+            played = np.concatenate(play_with_changes(host, x, swap))
             assert not live.control.swapping and live.statistics().counters.frames_silent > 0
             delay = live.delay.frames
         np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
@@ -78,8 +80,8 @@ def test_misfits_are_refused():
         swap = live.control.swap
         for other, message in (
             (ready(late, 80), "has pulses of 80 frames where 160 are running"),
-            (ready(filtered), "its inputs or outputs differ from those of the program that runs"),
-            (program(decimated(), 480, "numba"), "has pulses of 480 frames"),
+            (ready(filter_model), "its inputs or outputs differ from those of the program that runs"),
+            (program(decimating_model(), 480, "numba"), "has pulses of 480 frames"),
             (
                 ready(quiet),
                 "delays the sound by 9 frames, but the pipeline reserves 5; start with a larger reserve",
@@ -91,7 +93,7 @@ def test_misfits_are_refused():
         with pytest.raises(InputError, match="2 snapshots for 1 streams: give one for each"):
             live.control.restore(live.control.snapshot() * 2)
         with pytest.raises(InputError):
-            live.control.restore([ready(running).spawn().snapshot()])
+            live.control.restore([ready(running_sum).spawn().snapshot()])
         assert not live.control.swapping
         swap(ready(late))
         for command in (live.control.reset, live.control.snapshot, lambda: swap(ready(late))):
@@ -100,6 +102,8 @@ def test_misfits_are_refused():
 
 
 def test_only_compiled_programs_are_swapped():
-    refused = pytest.raises(PulseError, match="swap: sketch runs on numpy, in Python; only a program wholly")
+    refused = pytest.raises(
+        PulseError, match="swap: sketch runs on numpy, in Python; only a program that is wholly"
+    )
     with runs(ready(plain, backend="numpy")) as (_, live), refused:
         live.control.swap(ready(plain))

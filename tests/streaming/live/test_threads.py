@@ -24,14 +24,14 @@ from tests.streaming.live.runs import (
     check_books,
     engines,
     fields,
-    held,
     late_by,
     noise,
     played_by,
     ready,
     runs,
+    virtual_run,
 )
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
 
 def test_a_worker_that_stands_still(monkeypatch):
@@ -186,7 +186,7 @@ def test_a_worker_that_never_returns(monkeypatch):
 
 def test_two_at_once_with_clocks_that_are_held():
     """Of one program; neither hears of the other."""
-    made, x = ready(filtered), noise(100 * BLOCK, 2)
+    made, x = ready(filter_model), noise(100 * BLOCK, 2)
     with runs(made) as (one_host, one), runs(made, block=100) as (other_host, other):
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
     for number, live in enumerate((one, other)):
@@ -197,7 +197,7 @@ def test_two_at_once_with_clocks_that_are_held():
 
 @engines
 def test_two_at_once_in_threads(engine, sound, tmp_path):
-    made, path = ready(filtered), sound[0]
+    made, path = ready(filter_model), sound[0]
     hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
     with (
         nothing_left(),
@@ -211,7 +211,7 @@ def test_two_at_once_in_threads(engine, sound, tmp_path):
 
 
 def test_a_host_has_one_run():
-    host, live = held(ready())
+    host, live = virtual_run(ready())
     with live:
         second = Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host)
         with pytest.raises(InputError, match="this virtual host has a run already"), second:
@@ -221,7 +221,7 @@ def test_a_host_has_one_run():
 
 
 def test_a_run_is_entered_once():
-    _, live = held(ready())
+    _, live = virtual_run(ready())
     with live:
         pass
     with pytest.raises(InputError, match="entered once"), live:

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from pulse.jit.address import words_at
-from pulse.jit.codegen import register_with_numba
+from pulse.jit.codegen.registration import register_with_numba
+from pulse.jit.language.address import words_at
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.callback_signature import (
@@ -33,7 +33,7 @@ def record_all(histogram_address, times_address, count):
         record(histogram, times[i])
 
 
-def counted(times_ns, deadline_s=None):
+def histogram_of(times_ns, deadline_s=None):
     """The histogram of ``streaming.latency``."""
     latency = Latency(deadline_s)
     for ns in times_ns:
@@ -56,7 +56,7 @@ def test_native_histograms_are_those_of_latency(times_ns):
     times_ns = [min(ns, 1 << 57) for ns in times_ns][:60]
     histogram, times = Histogram.new(), np.array(times_ns, np.int64)
     record_all(histogram.address, times.ctypes.data, len(times))
-    assert_same(latency_of(histogram), counted(times_ns))
+    assert_same(latency_of(histogram), histogram_of(times_ns))
 
 
 @pytest.mark.parametrize("compute_ms", [0.4, 5.0, 9.99, 14.0])
@@ -84,10 +84,10 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
         if free_ns <= now_ns:
             waiting.append(begun_ns - arrived_ns)
             total.append(free_ns - arrived_ns)
-    assert_same(statistics.total, counted(total, statistics.deadline_s))
-    assert_same(statistics.waiting, counted(waiting))
-    assert_same(statistics.compute, counted([compute_ns] * len(total)))
-    assert_same(statistics.interval, counted(np.diff(came_ns)))
+    assert_same(statistics.total, histogram_of(total, statistics.deadline_s))
+    assert_same(statistics.waiting, histogram_of(waiting))
+    assert_same(statistics.compute, histogram_of([compute_ns] * len(total)))
+    assert_same(statistics.interval, histogram_of(np.diff(came_ns)))
     assert statistics.counters.missed == sum(ns > statistics.deadline_s * 1e9 for ns in total)
     assert statistics.callback.max_ns == 0 and statistics.callback.count == blocks
     assert statistics.deadline_s == 0.01

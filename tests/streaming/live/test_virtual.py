@@ -7,7 +7,7 @@ from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from tests.streaming.live.runs import BLOCK, RATE, fields, held, noise, ready, runs
+from tests.streaming.live.runs import BLOCK, RATE, fields, noise, ready, runs, virtual_run
 
 
 def test_time_passes_by_blocks_and_by_command():
@@ -77,7 +77,7 @@ def test_a_device_is_chosen_by_number_or_name():
     ],
 )
 def test_a_device_that_cannot_be_opened(change, message):
-    host, live = held(ready())
+    host, live = virtual_run(ready())
     for name, value in change.items():
         setattr(host.devices[0], name, value)
     with pytest.raises(DeviceError, match=message), live:

@@ -20,10 +20,10 @@ from tests.streaming.live.runs import (
     noise,
     played_by,
     ready,
-    running,
+    running_sum,
     runs,
 )
-from tests.streaming.models import filtered
+from tests.streaming.models import filter_model
 
 TROUBLES = {
     "stalls": {"stalled": True},
@@ -113,7 +113,7 @@ def test_a_slow_device_is_not_lost():
 
 
 @pytest.mark.parametrize("kind", TROUBLES)
-@pytest.mark.parametrize("make", [running, filtered, late])
+@pytest.mark.parametrize("make", [running_sum, filter_model, late])
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind, make, block):
     """The model goes on where it was: what is played is what it makes of all that was heard."""
@@ -136,7 +136,7 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
 
 
 @engines
-@pytest.mark.parametrize("make", [running, late])
+@pytest.mark.parametrize("make", [running_sum, late])
 @pytest.mark.parametrize("block", [160, 100])
 def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
     """The model begins anew with the next pulse; what of a pulse was there before is in it."""
@@ -227,7 +227,7 @@ def test_a_device_that_comes_and_goes():
 @engines
 def test_orders_while_the_device_is_away(engine):
     """Nobody computes then; they are done at once."""
-    with runs(ready(running), reconnect="keep", engine=engine) as (host, live):
+    with runs(ready(running_sum), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
         trouble(host, "stalls")
         host.advance(1.5)

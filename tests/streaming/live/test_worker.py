@@ -21,8 +21,8 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.manual_device import LIMIT_S, nothing_left
-from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running, streamed
-from tests.streaming.models import filtered
+from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running_sum, session_outputs
+from tests.streaming.models import filter_model
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
@@ -48,7 +48,7 @@ def call_of(pipeline):
 
 
 @contextmanager
-def working(made, **behaviour):
+def pipeline_with_worker(made, **behaviour):
     """A pipeline and its worker."""
     pipeline = Pipeline(made, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig(**behaviour))
     worker = Worker(pipeline, UNCHANGED)
@@ -61,7 +61,7 @@ def working(made, **behaviour):
         pipeline.close()
 
 
-def settled(pipeline, pulses):
+def wait_for_pulses(pipeline, pulses):
     """Wait until so many pulses have been run."""
     until = time.monotonic() + 10
     while pipeline.control_block.pulses < pulses:
@@ -72,16 +72,16 @@ def settled(pipeline, pulses):
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_every_frame_comes_out_in_order(backend):
     """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
-    made, x = ready(filtered, backend=backend), noise(300 * BLOCK, 1)
-    with nothing_left(), working(made, policy="wait", records=True) as (pipeline, _):
+    made, x = ready(filter_model, backend=backend), noise(300 * BLOCK, 1)
+    with nothing_left(), pipeline_with_worker(made, policy="wait", records=True) as (pipeline, _):
         call, played = call_of(pipeline), []
         for block in np.split(x, 300):
             played.append(call(block)[0])
             time.sleep(0.001)
-        settled(pipeline, 300)
+        wait_for_pulses(pipeline, 300)
         silent = int(pipeline.control_block.frames_silent)
         outputs = Outputs(pipeline)
-    (found,), (wanted,) = outputs.flush(), streamed(made, x)
+    (found,), (wanted,) = outputs.flush(), session_outputs(made, x)
     for name in wanted:
         np.testing.assert_array_equal(found[name], wanted[name])
     sound = np.concatenate(played)[:, 0]
@@ -106,7 +106,7 @@ def interpreter_is_held(monkeypatch):
 def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interpreter_is_held):
     """From the first block to the last pulse; those of a program in Python wait until it is given up."""
     made = ready(backend=backend)
-    with working(made, policy="wait") as (pipeline, _):
+    with pipeline_with_worker(made, policy="wait") as (pipeline, _):
         call, x, block = call_of(pipeline), noise(BLOCK, 1), pipeline.control_block
         for _ in range(10):
             call(x)
@@ -114,39 +114,39 @@ def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interprete
         while block.pulses < 10 and time.monotonic() < until:
             pass
         assert block.pulses == (10 if backend == "numba" else 0)
-        settled(pipeline, 10)
+        wait_for_pulses(pipeline, 10)
 
 
 def test_orders_while_it_works():
     """A snapshot is of one moment, a restored stream goes on from it, another program takes over."""
     x = np.ones((BLOCK, 1), np.float32)
-    with working(ready(running)) as (pipeline, _):
+    with pipeline_with_worker(ready(running_sum)) as (pipeline, _):
         control, call = Control(pipeline), call_of(pipeline)
         control.running = True
         for number in range(50):
             call(x)
             if number == 20:
-                settled(pipeline, 21)
+                wait_for_pulses(pipeline, 21)
                 snapshots = control.snapshot()
-        settled(pipeline, 50)
-        state = ready(running).spawn()
+        wait_for_pulses(pipeline, 50)
+        state = ready(running_sum).spawn()
         state.restore(snapshots[0])
         assert state.step(x.T)["y"][0, 0] == 21 * BLOCK + 1
         control.restore(snapshots)
         call(x)
-        settled(pipeline, 51)
+        wait_for_pulses(pipeline, 51)
         assert pipeline.instances.control_blocks[0].ran == 22
         control.reset()
-        control.swap(ready(running), prime_s=0.02)
+        control.swap(ready(running_sum), prime_s=0.02)
         for _ in range(4):
             call(x)
-        settled(pipeline, 55)
+        wait_for_pulses(pipeline, 55)
         assert not control.swapping
 
 
 def test_orders_where_no_device_calls():
     """The worker wakes for them."""
-    with working(ready(late), reserve_frames=50) as (pipeline, _):
+    with pipeline_with_worker(ready(late), reserve_frames=50) as (pipeline, _):
         control = Control(pipeline)
         control.running = True
         for _ in range(50):
@@ -156,8 +156,8 @@ def test_orders_where_no_device_calls():
 
 
 def test_a_program_in_python_that_fails_ends_the_worker():
-    made = ready(running, backend="numpy")
-    with working(made) as (pipeline, worker):
+    made = ready(running_sum, backend="numpy")
+    with pipeline_with_worker(made) as (pipeline, worker):
 
         def fail(slots):
             raise ValueError("out of order")
@@ -175,13 +175,13 @@ def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch):
         raise PulseError("no such thing")
 
     monkeypatch.setattr("streaming.live.worker.apply_to_thread", refuse)
-    with working(ready()) as (_, worker):
+    with pipeline_with_worker(ready()) as (_, worker):
         assert str(worker.error) == "no such thing"
 
 
 def test_stopping_is_bounded():
     """A pulse that does not end keeps the thread, and says so."""
-    made, holds, goes_on = ready(running, backend="numpy"), threading.Event(), threading.Event()
+    made, holds, goes_on = ready(running_sum, backend="numpy"), threading.Event(), threading.Event()
     pipeline = Pipeline(made, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig())
     worker = Worker(pipeline, UNCHANGED)
 

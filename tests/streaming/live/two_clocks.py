@@ -6,9 +6,9 @@ from math import pi
 import numpy as np
 from numba import njit
 
-from pulse.jit.address import doubles_at, floats_at
-from pulse.jit.codegen import register_with_numba
-from pulse.jit.foreign import c_function_at, c_signature, call_at
+from pulse.jit.codegen.registration import register_with_numba
+from pulse.jit.language.address import doubles_at, floats_at
+from pulse.jit.language.foreign import c_function_at, c_signature, call_at
 from streaming.native.control_block import control_at
 
 register_with_numba()  # of what the functions below call

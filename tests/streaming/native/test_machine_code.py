@@ -9,11 +9,11 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from pulse.jit.codegen.foreign import external
+from pulse.jit.codegen.pointer import INT64
 from pulse.jit.entries import ENTRIES, Callback
 from pulse.jit.events import NativeEvent
-from pulse.jit.foreign import c_signature
-from pulse.jit.foreign_codegen import external
-from pulse.jit.pointer_codegen import INT64
+from pulse.jit.language.foreign import c_signature
 from pulse.program.machine import team as team
 from streaming.native import callback as callback
 from streaming.native import gate as gate

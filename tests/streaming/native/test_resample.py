@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError
-from pulse.jit.address import floats_at
-from pulse.jit.codegen import register_with_numba
-from pulse.jit.pointer import Pointer
+from pulse.jit.codegen.registration import register_with_numba
+from pulse.jit.language.address import floats_at
+from pulse.jit.rows.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, produce, ready, ready_after, shortage, tune
 from tests.pulse.jit.assembly import check_calls, host, llvm_code, loops
@@ -31,7 +31,7 @@ def tone(part, rate_in, rate_out, times_s):
     return np.sin(np.pi * part * min(rate_in, rate_out) * np.asarray(times_s) + 0.3)
 
 
-def heard(part, rate_in, rate_out, seconds=0.25):
+def sound_of(part, rate_in, rate_out, seconds=0.25):
     """The same as what comes from the microphone."""
     return tone(part, rate_in, rate_out, np.arange(int(rate_in * seconds)) / rate_in).astype(np.float32)
 
@@ -76,7 +76,7 @@ def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, qualit
     resampler = NativeResampler(rate_in, rate_out, quality)
     for part in (0.01, 0.2, 0.5, PASSED[quality]):
         resampler.reset()
-        found = resampler.process(heard(part, rate_in, rate_out))
+        found = resampler.process(sound_of(part, rate_in, rate_out))
         ideal = tone(part, rate_in, rate_out, np.arange(len(found)) / rate_out)
         assert worth_db(found, ideal) > EXACT_DB[quality]
 
@@ -89,14 +89,14 @@ def test_nothing_above_the_cutoff_is_folded_back(rate_in, rate_out, quality):
     resampler = NativeResampler(rate_in, rate_out, quality)
     for part in np.linspace(1.001, 0.99 * rate_in / rate_out, 12):
         resampler.reset()
-        found = resampler.process(heard(part, rate_in, rate_out))
+        found = resampler.process(sound_of(part, rate_in, rate_out))
         middle = found[len(found) // 5 : -len(found) // 5].astype(np.float64)
         assert 10 * np.log10(2 * np.mean(middle**2)) < -EXACT_DB[quality]
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
 def test_samplerate_gives_the_same(rate_in, rate_out):
-    x = sum(heard(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
+    x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
     found = NativeResampler(rate_in, rate_out, "high").process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
     assert worth_db(found, reference.astype(np.float64)) > 110
@@ -152,7 +152,7 @@ def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality):
     resampler = NativeResampler(rate_in, rate_out, quality, largest_block=100)
     pulse, pulses = rate_out // 100, 200
     parts = (200e-6 * np.sin(np.arange(pulses) / 7)).astype(np.float32)
-    x = heard(PASSED[quality], rate_in, rate_out, 2.1)
+    x = sound_of(PASSED[quality], rate_in, rate_out, 2.1)
     target = np.empty((pulses * pulse, 2), np.float32)
     line(resampler.address, x.ctypes.data, len(x), 1, target.ctypes.data, pulses, pulse, parts.ctypes.data)
     steps = np.repeat(1 + parts.astype(np.float64), pulse) / rate_out

@@ -59,10 +59,10 @@ class Page:
         """Until a function of JavaScript is true; from outside, for the page's policy forbids eval."""
         end = time.monotonic() + PATIENCE_MS / 1000
         while not self.page.evaluate(expression, argument):
-            assert time.monotonic() < end, f"{expression} with {argument}; the page says: {self.said()}"
+            assert time.monotonic() < end, f"{expression} with {argument}; the page says: {self.messages()}"
             self.page.wait_for_timeout(50)
 
-    def said(self) -> str:
+    def messages(self) -> str:
         """The status line and the error."""
         return self.page.locator("#status").inner_text() + " " + self.page.locator("#error").inner_text()
 
@@ -80,8 +80,8 @@ class Page:
         if file is not None:
             self.page.get_by_label("Sound file").set_input_files(file)
         while not self.is_running():
-            assert time.monotonic() < end, f"the page says: {self.said()}"
-            if "try again" in self.said() or self.said().startswith(
+            assert time.monotonic() < end, f"the page says: {self.messages()}"
+            if "try again" in self.messages() or self.messages().startswith(
                 "Ready"
             ):  # a busy machine refuses streams
                 self.page.get_by_role("button", name="Start").click()
@@ -101,7 +101,7 @@ class Page:
             seconds,
         )
 
-    def recording(self, folder: Path) -> Recording:
+    def save_recording(self, folder: Path) -> Recording:
         """Save what was recorded, and read it."""
         link = self.page.get_by_role("link", name="Save")
         with self.page.expect_download() as download:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.streaming.executor.streams import MODELS, ready
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 PULSE = 6
 RATE_HZ = 100
@@ -26,5 +26,5 @@ def server():
         for name in MODELS
     ]
     settings = ServerSettings(tuple(each[0] for each in programs), limits=limits, budget=1.0)
-    with running(programs, settings) as found:
+    with running_server(programs, settings) as found:
         yield found

@@ -3,14 +3,16 @@
 import numpy as np
 
 from streaming.session import Session
-from tests.streaming.executor.streams import joined
+from tests.streaming.executor.streams import join_pieces
 
 
-def fixed(program):
+def fixed_inputs(program):
     return [port for port in program.inputs if not port.streams]
 
 
-def expected(program, inputs):
-    session = Session(program, {port.name: np.full(port.shape, 1.5, port.dtype) for port in fixed(program)})
+def expected_outputs(program, inputs):
+    session = Session(
+        program, {port.name: np.full(port.shape, 1.5, port.dtype) for port in fixed_inputs(program)}
+    )
     first = session.push(inputs)
-    return joined([first, session.flush()], program)
+    return join_pieces([first, session.flush()], program)

@@ -40,7 +40,7 @@ class Raw:
             found.append(self.receive(timeout))
         return found
 
-    def closed(self, timeout=10):
+    def closing_status(self, timeout=10):
         """The status with which the server closes, after all that it sends."""
         try:
             while True:

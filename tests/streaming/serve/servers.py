@@ -48,7 +48,7 @@ class Running:
 
 
 @contextmanager
-def running(
+def running_server(
     programs: Sequence[HostedProgram], settings: ServerSettings | None = None, threads: int = 2
 ) -> Iterator[Running]:
     """A server as long as the block is open."""

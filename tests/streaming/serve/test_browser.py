@@ -17,10 +17,10 @@ from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path, voice_path
 from streaming.events import Segments
 from tests.streaming.chromium import browser, require_browser
-from tests.streaming.deploy.building import built
+from tests.streaming.deploy.building import build
 from tests.streaming.deploy.node import require_tools
 from tests.streaming.serve.browser import Page, Samples
-from tests.streaming.serve.servers import Running, running
+from tests.streaming.serve.servers import Running, running_server
 
 pytestmark = pytest.mark.slow
 require_browser()
@@ -35,20 +35,20 @@ def noisy() -> Samples:
     return soundfile.read(noisy_path(), dtype="float32")[0]
 
 
-def streamed(model: Path, sound: Samples) -> Samples:
+def stream_sound(model: Path, sound: Samples) -> Samples:
     """What Python makes of a sound."""
     session = Session(pulse.stream(model, pulse=PULSE))
     (first,), (rest,) = session.push(sound[None]).values(), session.flush().values()
     return np.concatenate([first, rest], axis=1)[0]
 
 
-def serving(settings: Any) -> Any:
+def serve_models(settings: Any) -> Any:
     """A server of these models; on a busy machine they may take all of its time."""
     programs = [
         (model, pulse.stream(model.path or model_path(), pulse=PULSE), SAMPLE_RATE_HZ)
         for model in settings.models
     ]
-    return running(programs, replace(settings, budget=1.0))
+    return running_server(programs, replace(settings, budget=1.0))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def server() -> Iterator[Running]:
     from streaming.serve.settings import ModelSettings, ServerSettings
 
     models = (ModelSettings(streams=4), ModelSettings(voice_path(), streams=4, events={"voice": DETECTOR}))
-    with serving(ServerSettings(models)) as found:
+    with serve_models(ServerSettings(models)) as found:
         yield found
 
 
@@ -93,10 +93,10 @@ def test_the_microphone_comes_back_denoised_at_the_delay_that_is_told(
     page.wait_for_calm(CALM_S)
     page.page.get_by_role("button", name="Stop").click()
     page.wait_for_status("Ready")
-    recorded = page.recording(tmp_path)
+    recorded = page.save_recording(tmp_path)
     assert recorded.rate_hz == SAMPLE_RATE_HZ
     assert np.abs(recorded.given).max() > 0.05
-    expected = streamed(model_path(), recorded.given)
+    expected = stream_sound(model_path(), recorded.given)
     at = np.arange(recorded.first, len(recorded.played))
     assert len(at) > CALM_S / 2 * SAMPLE_RATE_HZ
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], rtol=1e-5, atol=1e-6)
@@ -111,7 +111,7 @@ def test_bypass_is_the_input_at_the_same_delay(visit: Callable[..., Page], tmp_p
     page.wait_for_calm(CALM_S)
     page.page.get_by_role("button", name="Stop").click()
     page.wait_for_status("Ready")
-    recorded = page.recording(tmp_path)
+    recorded = page.save_recording(tmp_path)
     at = np.arange(recorded.first, len(recorded.played))
     np.testing.assert_array_equal(recorded.played[at], recorded.given[at - recorded.delay])
 
@@ -124,9 +124,9 @@ def test_a_file_is_played_to_the_last_sample_of_the_flush(visit: Callable[..., P
     page.page.keyboard.press("r")
     page.start("File", path)
     page.wait_for_status("Ready")
-    recorded = page.recording(tmp_path)
+    recorded = page.save_recording(tmp_path)
     np.testing.assert_array_equal(recorded.given[: len(sound)], sound)
-    expected = streamed(model_path(), sound)
+    expected = stream_sound(model_path(), sound)
     at = np.arange(recorded.first, recorded.delay + len(expected))
     assert len(recorded.played) >= recorded.delay + len(expected)
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], rtol=1e-5, atol=1e-6)
@@ -150,10 +150,10 @@ def test_a_browser_that_keeps_its_own_rate_is_resampled(visit: Callable[..., Pag
     page.wait_for_calm(3 * CALM_S)
     page.page.get_by_role("button", name="Stop").click()
     page.wait_for_status("Ready")
-    recorded = page.recording(tmp_path)
+    recorded = page.save_recording(tmp_path)
     assert recorded.rate_hz == 48_000
     given = samplerate.resample(recorded.given, 1 / 3, "sinc_best").astype(np.float32)
-    expected = samplerate.resample(streamed(model_path(), given), 3, "sinc_best")
+    expected = samplerate.resample(stream_sound(model_path(), given), 3, "sinc_best")
     at = np.arange(recorded.first, min(len(recorded.played), len(expected)))
     found, wanted = recorded.played[at], expected[at - recorded.delay]
     assert np.sum((found - wanted) ** 2) < 1e-3 * np.sum(wanted**2)
@@ -166,7 +166,7 @@ def test_events_and_probabilities_are_shown(visit: Callable[..., Page]) -> None:
     page.wait_for_status("Ready")
     assert not page.page.get_by_role("button", name="Bypass").is_enabled()
     detector = Segments(SAMPLE_RATE_HZ / PULSE, min_silence_s=0.1)
-    events = detector.push(streamed(voice_path(), noisy())) + detector.flush()
+    events = detector.push(stream_sound(voice_path(), noisy())) + detector.flush()
     assert len(events) > 2
     shown = page.page.locator("#events li").all_inner_texts()
     assert [text.split("\n")[0] for text in reversed(shown)] == [f"{event.start_s:.2f} s" for event in events]
@@ -203,7 +203,7 @@ def test_nothing_is_loaded_from_elsewhere(visit: Callable[..., Page], server: Ru
 def test_a_lost_server_is_reported_and_the_page_can_start_again(chromium: Any) -> None:
     from streaming.serve.settings import ServerSettings
 
-    with serving(ServerSettings()) as server:
+    with serve_models(ServerSettings()) as server:
         page = Page(chromium, server.url)
         page.start("Microphone")
     page.wait_for_status("Stopped by an error")
@@ -215,7 +215,7 @@ def test_a_lost_server_is_reported_and_the_page_can_start_again(chromium: Any) -
 def test_a_token_is_asked_for(chromium: Any) -> None:
     from streaming.serve.settings import ServerSettings
 
-    with serving(ServerSettings(tokens=("secret",))) as server:
+    with serve_models(ServerSettings(tokens=("secret",))) as server:
         page = Page(chromium, server.url)
         page.page.get_by_label("Token of the server").fill("secret")
         page.page.keyboard.press("Enter")
@@ -230,19 +230,19 @@ def test_a_model_in_the_page_makes_the_same_frames(chromium: Any, tmp_path: Path
     folder, path = tmp_path / "web", tmp_path / "in.wav"
     program = pulse.stream(model_path(), pulse=PULSE)
     assert isinstance(program, NativeProgram)
-    built(program, folder, target="wasm32", name="denoise", rate_hz=SAMPLE_RATE_HZ)
+    build(program, folder, target="wasm32", name="denoise", rate_hz=SAMPLE_RATE_HZ)
     sound = noisy()[: 2 * SAMPLE_RATE_HZ + 77]
     soundfile.write(path, sound, SAMPLE_RATE_HZ, subtype="FLOAT")
-    with serving(ServerSettings((ModelSettings(web=folder),))) as server:
+    with serve_models(ServerSettings((ModelSettings(web=folder),))) as server:
         page = Page(chromium, server.url)
         page.page.keyboard.press("r")
         page.page.get_by_label("in this page").check()
         page.start("File", path)
         assert not server.service.connections, "no stream of the server"
         page.wait_for_status("Ready")
-        recorded = page.recording(tmp_path)
+        recorded = page.save_recording(tmp_path)
         page.close()
-    expected = streamed(model_path(), sound)
+    expected = stream_sound(model_path(), sound)
     at = np.arange(recorded.first, recorded.delay + len(expected))
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], atol=1e-5)
 
@@ -287,7 +287,7 @@ def test_the_client_streams_from_the_start_after_a_reset(
         sound = np.round(sound * 32768).astype(np.float32) / 32768
     page = visit()
     answer = page.page.evaluate(CLIENT, [f"{server.ws}/v1/stream", sound.tolist(), format])
-    expected = streamed(model_path(), sound)
+    expected = stream_sound(model_path(), sound)
     numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
     assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
     assert answer["sent"] == [len(expected)] and answer["round"] > 0 and answer["code"] == "model"

@@ -19,7 +19,7 @@ from tests.streaming.chromium import browser, require_browser
 from tests.streaming.fleet.local import blocks_of, fleet, small_deployment
 from tests.streaming.serve.browser import Page
 from tests.streaming.serve.lost_connections import cut_all
-from tests.streaming.serve.servers import Running, running
+from tests.streaming.serve.servers import Running, running_server
 
 pytestmark = pytest.mark.slow
 require_browser()
@@ -67,7 +67,7 @@ def denoisers(folder: Path, count: int) -> Iterator[list[Running]]:
     program = pulse.stream(model_path(), pulse=PULSE)
     with contextlib.ExitStack() as stack:
         programs = [(model, program, SAMPLE_RATE_HZ)]
-        yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
+        yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +78,12 @@ def chromium() -> Iterator[Any]:
 
 def wait_for_checkpoint(server: Running) -> None:
     end = time.monotonic() + 20
-    while not server.service.counts["checkpoints"]:
+    while not server.service.counts.checkpoints:
         assert time.monotonic() < end
         time.sleep(0.01)
 
 
-def joined(answer: dict[str, Any]) -> Any:
+def join_frames(answer: dict[str, Any]) -> Any:
     """The frames of the only output, which have no gaps."""
     numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
     assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
@@ -115,10 +115,10 @@ def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, r
             cut_all(server)
         page.page.evaluate(SEND, np.array_split(x, 3)[2].tolist())
         answer = page.page.evaluate(FLUSH)
-        assert (answer["connections"], last.service.counts["resumed"]) == (3, 1)
+        assert (answer["connections"], last.service.counts.resumed) == (3, 1)
         with ThreadPoolExecutor() as threads:  # playwright's event loop is in this one
             expected = threads.submit(anyio.run, whole, last.ws).result()
-        np.testing.assert_array_equal(joined(answer), expected)
+        np.testing.assert_array_equal(join_frames(answer), expected)
         page.context.close()
 
 
@@ -168,14 +168,14 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
             if number == 9:
                 worker = found.workers[owner]
                 end = time.monotonic() + 20
-                while not worker.service.counts["checkpoints"]:
+                while not worker.service.counts.checkpoints:
                     assert time.monotonic() < end
                     time.sleep(0.01)
                 found.tell(workers=tuple(each for each in found.table.workers if each.name != owner))
                 worker.drain()
         answer = page.page.evaluate(FLUSH)
         assert answer["connections"] == 2
-        np.testing.assert_array_equal(joined(answer), expected[name].ravel())
+        np.testing.assert_array_equal(join_frames(answer), expected[name].ravel())
         page.context.close()
 
 

@@ -19,7 +19,7 @@ from streaming.events import Segments
 from streaming.executor import Executor
 from streaming.serve.settings import ModelSettings, ServerSettings
 from tests.documents.pages import pages
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 pytestmark = pytest.mark.anyio
 RATE_HZ, PULSE = 16_000, 160
@@ -39,7 +39,7 @@ def server(programs):
         ModelSettings(name="d", streams=4),
         ModelSettings(name="v", streams=4, events={"voice": DETECTOR}),
     )
-    with running([(model, programs[model.name], RATE_HZ) for model in models], threads=1) as found:
+    with running_server([(model, programs[model.name], RATE_HZ) for model in models], threads=1) as found:
         yield found
 
 
@@ -48,7 +48,7 @@ def noisy():
     return soundfile.read(noisy_path(), dtype="float32")[0]
 
 
-def streamed(program, x):
+def stream_sound(program, x):
     session = Session(program)
     (first,), (rest,) = session.push(x[None]).values(), session.flush().values()
     return np.concatenate([first, rest], 1)
@@ -68,13 +68,13 @@ async def test_over_tls(programs, noisy, tmp_path):
     authority.configure_trust(context)
     model = ModelSettings(name="d", streams=2)
     settings = ServerSettings((model,), certificate=certificate, key=key)
-    with running([(model, programs["d"], RATE_HZ)], settings, threads=1) as server:
+    with running_server([(model, programs["d"], RATE_HZ)], settings, threads=1) as server:
         assert server.ws.startswith("wss://")
         async with connect(server.ws, tls=context) as stream:
             for part in np.array_split(noisy[:20_000], 11):
                 await stream.send(part)
             found = (await stream.flush())["denoised"]
-        np.testing.assert_allclose(found, streamed(programs["d"], noisy[:20_000]), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found, stream_sound(programs["d"], noisy[:20_000]), rtol=1e-5, atol=1e-6)
         assert httpx.get(f"{server.url}/health", verify=context).json() == {"status": "ok"}
         with pytest.raises(ClientError, match="certificate"):
             async with connect(server.ws):
@@ -91,7 +91,7 @@ async def test_a_source_of_an_executor(server, programs, noisy):
                 yield outputs["denoised"]
 
         found = [outputs["voice"] async for outputs in executor.stream(blocks())]
-    wanted = streamed(programs["v"], streamed(programs["d"], x)[0])
+    wanted = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
     joined = np.concatenate(found, 1)
     np.testing.assert_allclose(joined, wanted, rtol=1e-4, atol=1e-5)
 
@@ -102,7 +102,7 @@ async def test_a_sink_of_an_executor(server, programs, noisy):
     async with connect(server.ws, "v") as stream, Executor(programs["d"]) as executor:
         await executor.run([block[None] for block in np.array_split(x, 7)], stream.sink())
         found = (await stream.flush())["voice"]
-    wanted = streamed(programs["v"], streamed(programs["d"], x)[0])
+    wanted = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -137,7 +137,7 @@ def test_by_hand_in_python(server, programs, noisy):
     exec(by_hand("python"), names)
     samples = np.rint(noisy * 32768).clip(-32768, 32767).astype("<i2")
     found = np.frombuffer(names["denoise"](server.ws, samples.tobytes()), "<i2")
-    wanted = streamed(programs["d"], samples.astype(np.float32) / 32768)[0]
+    wanted = stream_sound(programs["d"], samples.astype(np.float32) / 32768)[0]
     assert found.size == wanted.size
     assert np.abs(found - np.rint(wanted * 32768)).max() <= 1
 

@@ -15,10 +15,10 @@ from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from tests.streaming.disks import limited
-from tests.streaming.executor.streams import joined, ready
+from tests.streaming.disks import limit_files
+from tests.streaming.executor.streams import join_pieces, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 CHECKPOINT = Checkpoint("filtered", 0, (6,), (6,), bytes(1 << 16))
 
@@ -34,7 +34,7 @@ def server_with(store):
         checkpoint_s=3 * PULSE / RATE_HZ,
         budget=1000.0,
     )
-    with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
+    with running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
         server.service.checkpoints = store
         yield server
 
@@ -58,7 +58,7 @@ class FullStore(CheckpointFolder):
 async def count_of(server, name, least):
     """Wait until a count of the server has a value."""
     with anyio.fail_after(20):
-        while server.service.counts[name] < least:
+        while server.service.counts.as_dict().get(name, 0) < least:
             await anyio.sleep(0.01)
 
 
@@ -77,9 +77,9 @@ async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes):
             outputs = await stream.flush()
             assert stream.connections == 1 and stream.is_whole, "no frame is in a checkpoint"
         await count_of(server, "ended_left", 1)
-        assert not server.service.counts["checkpoints"]
+        assert not server.service.counts.checkpoints
     session = Session(program)
-    for name, array in joined([session.push({port.name: x}), session.flush()], program).items():
+    for name, array in join_pieces([session.push({port.name: x}), session.flush()], program).items():
         assert np.array_equal(outputs[name], array), name
     (record,) = [each for each in caplog.records if each.name == "pulse.serve" and each.levelname == "ERROR"]
     assert record.getMessage() == "checkpoints of a stream fail: No space left on device"
@@ -93,7 +93,7 @@ def test_a_checkpoint_that_does_not_fit_leaves_no_file(tmp_path):
     folder.save(name, 0, CHECKPOINT)
     (path,) = tmp_path.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with limited(1 << 10), pytest.raises(OSError, match="too large"):
+    with limit_files(1 << 10), pytest.raises(OSError, match="too large"):
         folder.save(name, 1, CHECKPOINT)
     assert list(tmp_path.iterdir()) == [path]
     assert folder.load(name) == (CHECKPOINT, 0)

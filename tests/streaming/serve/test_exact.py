@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from streaming.client import connect
-from tests.streaming.executor.streams import MODELS, assert_same, joined, ready
+from tests.streaming.executor.streams import MODELS, assert_same, join_pieces, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
-from tests.streaming.serve.offline_outputs import expected
+from tests.streaming.serve.offline_outputs import expected_outputs
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ async def test_streams_equal_sessions(server, name):
         for part in pieces(inputs, program, 7, 2):
             await stream.send(part)
         found = await stream.flush()
-    assert_same(found, expected(program, inputs))
+    assert_same(found, expected_outputs(program, inputs))
 
 
 async def test_many_at_once_come_go_and_begin_again(server):
@@ -62,7 +62,7 @@ async def test_many_at_once_come_go_and_begin_again(server):
                 if turn == 1:
                     await stream.reset()
                     continue
-                assert_same(await stream.flush(), expected(program, inputs))
+                assert_same(await stream.flush(), expected_outputs(program, inputs))
                 if turn == 0:
                     await stream.reset()
 
@@ -77,4 +77,4 @@ async def test_outputs_come_while_the_stream_goes_on(server):
     async with connect(server.ws, "filtered") as stream:
         found = [outputs async for outputs in stream.process(pieces(inputs, program, 9, 4))]
     assert len(found) > 2
-    assert_same(joined(found, program), expected(program, inputs))
+    assert_same(join_pieces(found, program), expected_outputs(program, inputs))

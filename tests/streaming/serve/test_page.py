@@ -6,7 +6,7 @@ import pytest
 from streaming.builtin import model_path
 from streaming.session import Session
 from tests.documents.pages import pages
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,7 @@ def denoiser():
     from streaming.serve.settings import ModelSettings
 
     program = pulse.stream(model_path(), pulse=160)
-    with running([(ModelSettings(streams=4), program, 16000)]) as server:
+    with running_server([(ModelSettings(streams=4), program, 16000)]) as server:
         yield server, program
 
 
@@ -37,7 +37,7 @@ async def test_the_blocks_of_the_page_run(denoiser):
     np.testing.assert_allclose(found["denoised"], np.concatenate([first, rest], 1), rtol=1e-5, atol=1e-6)
 
 
-def test_paths(denoiser):
+def test_paths_answer(denoiser):
     import httpx
 
     server, _ = denoiser

@@ -21,7 +21,7 @@ from streaming.session import Session
 from tests.streaming.executor.streams import ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw, samples_of
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 HELLOS = {
     "not a hello": ({"type": "flush"}, "hello"),
@@ -49,7 +49,7 @@ def test_a_wrong_hello_is_refused_with_its_code(server, case):
         error = client.receive()
         assert error["type"] == "error" and error["code"] == code, error
         assert error["message"]
-        assert client.closed() == STATUSES[code]
+        assert client.closing_status() == STATUSES[code]
 
 
 def text(message) -> Callable:
@@ -72,14 +72,14 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("case", MESSAGES)
-def test_messages(server, case):
+def test_bad_messages_end_the_stream_with_a_code(server, case):
     send, code = MESSAGES[case]
     with raw(server) as client:
         assert client.hello(model="filtered")["type"] == "ready"
         send(client)
         error = client.until("error")[-1]
         assert error["code"] == code, error
-        assert client.closed() == STATUSES[code]
+        assert client.closing_status() == STATUSES[code]
 
 
 def test_after_the_flush_only_a_reset_goes_on(server):
@@ -141,45 +141,45 @@ def test_pings_and_statistics(server):
         assert client.until("stats")[-1]["step_us"]["count"] >= 1
 
 
-def limited(pulse=PULSE, drain_s=0.0, **limits):
+def limited_server(pulse=PULSE, drain_s=0.0, **limits):
     """A server with one model of two streams."""
     model = ModelSettings(name="filtered", streams=2)
     found = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits), drain_s=drain_s)
-    return running([(model, ready("filtered", pulse), RATE_HZ)], found, threads=1)
+    return running_server([(model, ready("filtered", pulse), RATE_HZ)], found, threads=1)
 
 
 def test_as_many_streams_as_the_model_may_have():
-    with limited() as server, raw(server) as one, raw(server) as two:
+    with limited_server() as server, raw(server) as one, raw(server) as two:
         assert one.hello()["type"] == two.hello()["type"] == "ready"
         with raw(server) as three:
             assert three.hello()["code"] == "busy"
-            assert three.closed() == 1013
+            assert three.closing_status() == 1013
         two.socket.close()
         with raw(server) as four:
             assert four.hello()["type"] == "ready"
 
 
 def test_as_many_streams_as_an_address_may_have():
-    with limited(streams_per_address=1) as server, raw(server) as one:
+    with limited_server(streams_per_address=1) as server, raw(server) as one:
         one.hello()
         with raw(server) as two:
             assert two.receive()["code"] == "address"
 
 
 def test_a_client_without_a_hello_is_ended():
-    with limited(hello_s=0.3) as server, raw(server) as silent:
+    with limited_server(hello_s=0.3) as server, raw(server) as silent:
         assert silent.receive()["code"] == "hello"
 
 
 def test_an_idle_client_is_ended():
-    with limited(idle_s=1.2) as server, raw(server) as idle:
+    with limited_server(idle_s=1.2) as server, raw(server) as idle:
         idle.hello()
         assert idle.until("error")[-1]["code"] == "idle"
-        assert idle.closed() == STATUSES["idle"]
+        assert idle.closing_status() == STATUSES["idle"]
 
 
 def test_a_client_that_does_not_read_holds_back_only_itself():
-    with limited(3000, slow_s=1.0, idle_s=20, window_s=1e4) as server, raw(server) as good:
+    with limited_server(3000, slow_s=1.0, idle_s=20, window_s=1e4) as server, raw(server) as good:
         good.hello()
         with raw(server, max_queue=1) as slow:
             slow.hello()
@@ -193,7 +193,7 @@ def test_a_client_that_does_not_read_holds_back_only_itself():
             good.send({"type": "flush"})
             assert good.until("flushed")[-1]["received"] == [4000]
         assert first < 100_000_000
-        assert server.service.counts["ended_slow"] == 1
+        assert server.service.counts.ended["slow"] == 1
 
 
 def test_messages_are_counted_in_each_second():
@@ -216,29 +216,29 @@ def test_frames_are_paid_for_in_their_own_time():
 
 
 def test_floods_are_ended():
-    with limited(messages_per_s=1) as server, raw(server) as client:
+    with limited_server(messages_per_s=1) as server, raw(server) as client:
         client.hello()
         for _ in range(120):  # two of them in one second
             client.send({"type": "ping"})
-        assert client.closed() == 1008
-        assert server.service.counts["ended_pace"] == 1
+        assert client.closing_status() == 1008
+        assert server.service.counts.ended["pace"] == 1
 
 
 def test_frames_that_are_too_fast_are_held_back():
-    with limited(speed=1.0, window_s=0.2) as server, raw(server) as client:
+    with limited_server(speed=1.0, window_s=0.2) as server, raw(server) as client:
         client.hello()
         started = time.monotonic()
         client.frames(np.zeros(100), 0)  # a second of sound
         client.send({"type": "flush"})
         assert client.until("flushed")[-1]["received"] == [100]
         assert time.monotonic() - started > 0.79, "it took the sound faster than it may"
-        assert server.service.counts["held_back"] == 1
+        assert server.service.counts.held_back == 1
 
 
 def test_a_token_is_required():
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), tokens=("right",))
-    with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
+    with running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
         import httpx
 
         with raw(server) as client:
@@ -252,7 +252,7 @@ def test_a_token_is_required():
         assert httpx.get(f"{server.url}/health").status_code == 200
 
 
-def test_origins(server):
+def test_origins_are_checked(server):
     with pytest.raises(InvalidStatus, match="403"), raw(server, origin="https://elsewhere.example"):
         pass
     with raw(server, origin=server.url) as client:
@@ -262,7 +262,7 @@ def test_origins(server):
 def test_a_server_that_drains_refuses_new_streams():
     import httpx
 
-    with limited(drain_s=20) as server, raw(server) as client:
+    with limited_server(drain_s=20) as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True
         limit_s = time.monotonic() + 10
@@ -271,17 +271,17 @@ def test_a_server_that_drains_refuses_new_streams():
         assert httpx.get(f"{server.url}/health").status_code == 503
         with raw(server) as late:
             assert late.receive()["code"] == "drain"
-            assert late.closed() == 1013
+            assert late.closing_status() == 1013
         client.send({"type": "ping"})
         assert client.until("pong"), "streams that are open continue"
 
 
 def test_a_server_that_has_drained_tells_its_streams():
-    with limited() as server, raw(server) as client:
+    with limited_server() as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True
         assert client.until("error")[-1]["code"] == "drain"
-        assert client.closed() == 1013
+        assert client.closing_status() == 1013
 
 
 def junk(rng: np.random.Generator) -> bytes | str:
@@ -343,13 +343,13 @@ def fuzz(server, messages: int, seed: int) -> int:
 
 def test_fuzzed_frames_never_hurt_another_stream(server):
     assert fuzz(server, 400, 0) > 20
-    assert "ended_failed" not in server.service.counts
+    assert "failed" not in server.service.counts.ended
 
 
 @pytest.mark.slow
 def test_ten_thousand_fuzzed_frames_never_hurt_another_stream(server):
     assert fuzz(server, 10_000, 1) > 500
-    assert "ended_failed" not in server.service.counts
+    assert "failed" not in server.service.counts.ended
 
 
 @given(st.binary(max_size=64))
@@ -369,18 +369,18 @@ def test_an_idle_server_takes_a_stream_whose_p99_is_beyond_the_budget_and_refuse
     model = ModelSettings(name="filtered", streams=4)
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e-9)
     with (
-        running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
+        running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
         raw(server) as one,
     ):
         assert one.hello()["type"] == "ready"
         with raw(server) as two:
             refused = two.hello()
             assert refused["code"] == "busy" and "more" in refused["message"]
-            assert two.closed() == 1013
+            assert two.closing_status() == 1013
 
 
 def test_a_model_that_is_slower_than_its_sound_is_refused():
-    with limited() as server:
+    with limited_server() as server:
         for _, group in server.service.models[0].groups:
             group.cost = StepCost([int(2e9 * PULSE / RATE_HZ)] * 9)
         with raw(server) as client:

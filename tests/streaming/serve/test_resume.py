@@ -22,11 +22,11 @@ from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpac
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.unconfirmed import Unconfirmed
 from streaming.session import Session
-from tests.streaming.executor.streams import joined, ready
+from tests.streaming.executor.streams import join_pieces, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.raw import raw
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 pytestmark = pytest.mark.anyio
 SOUND_HZ, SOUND_PULSE = 16_000, 160
@@ -35,14 +35,14 @@ SOUND_HZ, SOUND_PULSE = 16_000, 160
 async def has_saved(server):
     """Wait until a checkpoint of a stream of the server is on the disk."""
     with anyio.fail_after(20):
-        while not server.service.counts["checkpoints"]:
+        while not server.service.counts.checkpoints:
             await anyio.sleep(0.01)
 
 
 async def has_received(server, frames):
     """Wait until the server has read so many frames from its sockets."""
     with anyio.fail_after(20):
-        while server.service.counts["frames_in"] < frames:
+        while server.service.counts.frames_in < frames:
             await anyio.sleep(0.01)
 
 
@@ -61,7 +61,7 @@ def servers(folder, count, **settings_of_all):
     )
     with contextlib.ExitStack() as stack:
         programs = [(model, ready("filtered", PULSE), RATE_HZ)]
-        yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
+        yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
 
 
 @cache
@@ -80,12 +80,12 @@ def denoisers(folder, count):
     settings = ServerSettings((model,), limits=limits, checkpoints=folder, checkpoint_s=0.2, budget=1000.0)
     with contextlib.ExitStack() as stack:
         programs = [(model, denoiser(), SOUND_HZ)]
-        yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
+        yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
 
 
 def session_outputs(program, inputs):
     session = Session(program)
-    return joined([session.push(inputs), session.flush()], program)
+    return join_pieces([session.push(inputs), session.flush()], program)
 
 
 @pytest.mark.parametrize("reset", [False, True])
@@ -110,7 +110,7 @@ async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
         expected = session_outputs(program, {port.name: x})
         for name, array in expected.items():
             assert np.array_equal(outputs[name], array), name
-        assert found[1].service.counts["resumed"] + found[2].service.counts["resumed"] >= 2 - reset
+        assert found[1].service.counts.resumed + found[2].service.counts.resumed >= 2 - reset
 
 
 @pytest.mark.parametrize("rate_hz", [44_100, 8_000, pytest.param(48_000, marks=pytest.mark.slow)])
@@ -130,7 +130,7 @@ async def test_the_same_bits_at_another_rate(tmp_path, rate_hz):
                     cut_all(found[number // 20 - 1])
             outputs = await stream.flush()
         assert stream.connections == 3
-        assert found[2].service.counts["resumed"] == 1
+        assert found[2].service.counts.resumed == 1
         (name,) = expected
         assert outputs[name].shape == expected[name].shape == (1, x.size)
         assert np.array_equal(outputs[name], expected[name])
@@ -165,8 +165,8 @@ async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
             cut_all(one)
             outputs = await stream.flush()
             assert stream.connections == 2
-        assert [each.service.counts["resumed"] for each in (one, two)] == [0, 0]
-        assert not one.service.counts["checkpoints"]
+        assert [each.service.counts.resumed for each in (one, two)] == [0, 0]
+        assert not one.service.counts.checkpoints
         for name, array in session_outputs(program, {port.name: x}).items():
             assert np.array_equal(outputs[name], array)
 
@@ -232,7 +232,7 @@ async def test_outputs_that_never_came_are_sent_again(tmp_path, confirms):
                 begin, end = 3 * (number - 1) * PULSE, 3 * number * PULSE
                 client.frames(x[begin:end], begin)
                 with anyio.fail_after(20):
-                    while one.service.counts["checkpoints"] < number:
+                    while one.service.counts.checkpoints < number:
                         await anyio.sleep(0.01)
             cut_all(one)
         with raw(two) as client:

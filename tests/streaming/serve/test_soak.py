@@ -19,9 +19,9 @@ import pytest
 from pulse.client import ClientError, connect
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from tests.streaming.executor.streams import joined, ready
+from tests.streaming.executor.streams import join_pieces, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 SECONDS = float(os.environ.get("PULSE_SOAK_SECONDS", "40"))
@@ -73,7 +73,7 @@ class Clients:
             await stream.send(np.full_like(x, np.nan))
         found = await stream.flush()
         session = Session(self.program)
-        expected = joined([session.push({port.name: x}), session.flush()], self.program)
+        expected = join_pieces([session.push({port.name: x}), session.flush()], self.program)
         for name, array in expected.items():
             np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
         self.ends["whole"] += 1
@@ -97,7 +97,7 @@ async def test_clients_come_go_stall_and_lie():
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e6)
     spawning = multiprocessing.get_context("spawn")
     ours, theirs = spawning.Pipe()
-    with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=2) as server:
+    with running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=2) as server:
         process = spawning.Process(target=live, args=(server.ws, SECONDS, theirs))
         process.start()
         sizes = []
@@ -116,7 +116,7 @@ async def test_clients_come_go_stall_and_lie():
         ]
         counts = server.service.counts
     assert {"whole", "busy", "input", "left"} <= set(ends)
-    assert not counts["ended_failed"]
+    assert not counts.ended["failed"]
     growth = sizes[-1] - sizes[len(sizes) // 2]
     print(
         f"{dict(ends)}, the server's memory grew by {growth / 2**20:.1f} MiB in the second half of the time"

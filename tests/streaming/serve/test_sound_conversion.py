@@ -9,7 +9,7 @@ from streaming.builtin import model_path
 from streaming.native.resample import NativeResampler
 from streaming.serve.settings import ModelSettings
 from streaming.session import Session
-from tests.streaming.serve.servers import running
+from tests.streaming.serve.servers import running_server
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 16_000
@@ -18,7 +18,7 @@ RATE_HZ = 16_000
 @pytest.fixture(scope="module")
 def denoiser():
     program = pulse.stream(model_path(), pulse=160)
-    with running([(ModelSettings(streams=4), program, RATE_HZ)], threads=1) as server:
+    with running_server([(ModelSettings(streams=4), program, RATE_HZ)], threads=1) as server:
         yield server, program
 
 
@@ -32,14 +32,14 @@ def sound(samples, seed=0):
     return np.sum(tones, 0).astype(np.float32)
 
 
-def resampled(x, rate_in_hz, rate_out_hz):
+def resample(x, rate_in_hz, rate_out_hz):
     """The whole of a sound at another rate, by the resampler of the live path."""
     resampler = NativeResampler(rate_in_hz, rate_out_hz, "medium")
     silence = np.zeros(resampler.delay_frames, np.float32)
     return np.concatenate([resampler.process(x), resampler.process(silence)])
 
 
-def denoised(program, x):
+def denoise(program, x):
     session = Session(program)
     return np.concatenate([session.push(x[None])["denoised"], session.flush()["denoised"]], 1)[0]
 
@@ -48,7 +48,7 @@ def denoised(program, x):
 async def test_the_server_resamples_both_ways(denoiser, rate_hz):
     server, program = denoiser
     x = sound(12_345)
-    wanted = resampled(denoised(program, resampled(x, rate_hz, RATE_HZ)), RATE_HZ, rate_hz)
+    wanted = resample(denoise(program, resample(x, rate_hz, RATE_HZ)), RATE_HZ, rate_hz)
     async with connect(server.ws, rate_hz=rate_hz) as stream:
         assert stream.rate_hz == rate_hz and stream.outputs[0].rate == rate_hz
         for _ in range(2):
@@ -83,7 +83,7 @@ async def test_opus_both_ways(denoiser):
     pytest.importorskip("av", reason="needs the extra opus")
     server, program = denoiser
     x = sound(48_000)
-    wanted = resampled(denoised(program, resampled(x, 48_000, RATE_HZ)), RATE_HZ, 48_000)
+    wanted = resample(denoise(program, resample(x, 48_000, RATE_HZ)), RATE_HZ, 48_000)
     async with connect(server.ws, format="opus") as stream:
         assert stream.rate_hz == 48_000
         for _ in range(2):
@@ -109,14 +109,14 @@ async def test_opus_that_is_none_ends_only_its_stream(denoiser):
             assert client.hello(format="opus", skip=312)["skip"] == 120
             client.send(pack_frames(Header(INPUT, 0, 0, frames, 0), packet))
             assert client.until("error")[-1]["code"] == "message"
-            assert client.closed() == 1008
+            assert client.closing_status() == 1008
 
 
 async def test_features_keep_the_models_rate():
     from tests.streaming.executor.streams import ready
 
     model = ModelSettings(name="decimated", streams=1)
-    with running([(model, ready("decimated", 6), 100)], threads=1) as server:
+    with running_server([(model, ready("decimated", 6), 100)], threads=1) as server:
         with pytest.raises(ClientError, match="not sound") as refused:
             async with connect(server.ws, rate_hz=200):
                 raise AssertionError

@@ -16,7 +16,7 @@ from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
 from tests.streaming.executor.streams import ready
 from tests.streaming.serve.conftest import PULSE
-from tests.streaming.serve.offline_outputs import expected
+from tests.streaming.serve.offline_outputs import expected_outputs
 
 MODEL = "filtered"
 
@@ -108,7 +108,7 @@ def test_the_same_outputs_however_bytes_are_cut(client, cut):
     client.send([client.frame(Opcode.TEXT, write_message({"type": "flush"}).encode())])
     client.until("flushed")
     shape = [x.size if axis == port.axis else size for axis, size in enumerate(port.shape)]
-    wanted = expected(program, {port.name: x.reshape(shape)})
+    wanted = expected_outputs(program, {port.name: x.reshape(shape)})
     for number, name in enumerate(port.name for port in program.outputs):
         values = [each[HEADER.size :] for each in client.messages if each[:2] == bytes((OUTPUT, number))]
         found = np.frombuffer(b"".join(values), "<f4")

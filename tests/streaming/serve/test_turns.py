@@ -55,12 +55,12 @@ class Group:
 
 
 @functools.cache
-def filtered():
+def filter_program():
     return ready("filtered", PULSE)
 
 
-def shaped(x):
-    (port,) = (port for port in filtered().inputs if port.streams)
+def shape_of_port(x):
+    (port,) = (port for port in filter_program().inputs if port.streams)
     return x.reshape([-1 if axis == port.axis else size for axis, size in enumerate(port.shape)])
 
 
@@ -71,15 +71,15 @@ def values(answers, port=0):
 
 
 def test_streams_with_more_and_fewer_pulses_share_a_turn():
-    group = Group(filtered())
-    (name,) = (port.name for port in filtered().inputs if port.streams)
+    group = Group(filter_program())
+    (name,) = (port.name for port in filter_program().inputs if port.streams)
     x = noise(LANES, 9 * PULSE)
-    expected = [Session(filtered()).push(shaped(row)) for row in x]
+    expected = [Session(filter_program()).push(shape_of_port(row)) for row in x]
     answers = {number: [] for number in range(LANES)}
     first = {number: (number % 3 + 1) * PULSE for number in range(LANES)}
     for parts in (lambda n: slice(0, first[n]), lambda n: slice(first[n], None)):
         for number in range(LANES):
-            group.feed(number, name, shaped(x[number, parts(number)]))
+            group.feed(number, name, shape_of_port(x[number, parts(number)]))
         while group.group.ready:
             for number, found in group.turn().items():
                 (answer,) = found

@@ -9,7 +9,7 @@ import soundfile
 from pulse.errors import InputError, PulseWarning
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader, AudioWriter
-from tests.streaming.disks import limited
+from tests.streaming.disks import limit_files
 from tests.streaming.disks import small_disk as small_disk
 
 
@@ -116,12 +116,15 @@ def test_a_disk_that_is_full_at_the_end(tmp_path):
     writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
     writer.write(noise(8000))
     size = next(tmp_path.iterdir()).stat().st_size
-    with limited(size + 10), pytest.raises(InputError, match=r"a\.ogg: cannot be written \(File too large\)"):
+    with (
+        limit_files(size + 10),
+        pytest.raises(InputError, match=r"a\.ogg: cannot be written \(File too large\)"),
+    ):
         writer.close()
     assert (tmp_path / "a.ogg").stat().st_size == size + 10
 
 
-def damaged(tmp_path, name):
+def damaged_file(tmp_path, name):
     path = tmp_path / f"{name}.wav"
     if name == "empty":
         path.write_bytes(b"")
@@ -149,7 +152,7 @@ def damaged(tmp_path, name):
 )
 def test_files_that_are_no_sound(tmp_path, name, message):
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:
-        AudioReader(damaged(tmp_path, name))
+        AudioReader(damaged_file(tmp_path, name))
     assert "\n" not in str(caught.value)
 
 

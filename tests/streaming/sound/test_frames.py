@@ -17,7 +17,7 @@ from tests.streaming.disks import small_disk as small_disk
 FULL = r"cannot be written \(No space left on device\); free some space, or write to another disk"
 
 
-def written(path, pieces, axis, rate_hz=None):
+def write_pieces(path, pieces, axis, rate_hz=None):
     with FramesFile(path, axis, rate_hz) as file:
         for piece in pieces:
             file.write(piece)
@@ -51,14 +51,14 @@ def test_any_axis_in_any_pieces(tmp_path_factory, data):
     pieces = np.split(whole, cuts, axis)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frame_formats, "PIECE_BYTES", 64)
-        path = written(folder / "x.npy", pieces, axis)
+        path = write_pieces(folder / "x.npy", pieces, axis)
     for mode in (None, "r") if whole.size else (None,):
         found = np.load(path, mmap_mode=mode)
         assert (found.dtype, found.shape) == (whole.dtype, whole.shape)
         np.testing.assert_array_equal(found, whole)
     if shape[axis]:
         rate_hz = data.draw(st.sampled_from([None, 62.5]))
-        found = written(folder / "x.csv", pieces, axis, rate_hz).read_bytes()
+        found = write_pieces(folder / "x.csv", pieces, axis, rate_hz).read_bytes()
         assert found == table(folder / "y.csv", whole, axis, rate_hz)
     assert len(list(folder.iterdir())) <= 3
 
@@ -67,16 +67,16 @@ def test_any_axis_in_any_pieces(tmp_path_factory, data):
 def test_a_tensor_without_time(tmp_path, shape):
     """The last that came."""
     first, last = np.zeros(shape, np.float32), np.random.default_rng(1).random(shape, np.float32)
-    np.testing.assert_array_equal(np.load(written(tmp_path / "x.npy", [first, last], None)), last)
-    path = written(tmp_path / "x.csv", [first, last], None)
+    np.testing.assert_array_equal(np.load(write_pieces(tmp_path / "x.npy", [first, last], None)), last)
+    path = write_pieces(tmp_path / "x.csv", [first, last], None)
     assert path.read_bytes() == table(tmp_path / "y.csv", last, None)
 
 
 def test_no_frames(tmp_path):
     """A table of none has its names; of what was never written there is no file."""
-    path = written(tmp_path / "x.csv", [np.zeros((1, 0, 2), np.float32)], 1)
+    path = write_pieces(tmp_path / "x.csv", [np.zeros((1, 0, 2), np.float32)], 1)
     assert path.read_bytes() == b"frame,value_0,value_1\r\n"
-    written(tmp_path / "y.csv", [], 1)
+    write_pieces(tmp_path / "y.csv", [], 1)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -101,7 +101,7 @@ def test_invalid_values_are_refused(tmp_path):
     with pytest.raises(InputError, match="is not a file that can be replaced"):
         FramesFile(tmp_path / "folder.npy", 0, None)
     with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a file of their own"):
-        written(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)
+        write_pieces(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
@@ -132,7 +132,7 @@ def test_no_room_to_put_frames_in_order(small_disk):
     names = ["x-frames-first.npy", "x-frames-first-2.npy"]
     (small_disk / names[0]).write_bytes(b"old")
     with pytest.raises(InputError, match=f"{FULL}; .* in .*{names[1]}, .*moveaxis.frames, 0, 1. ") as told:
-        written(small_disk / "x.npy", pieces, 1)
+        write_pieces(small_disk / "x.npy", pieces, 1)
     assert "error" not in str(told.value)
     np.testing.assert_array_equal(np.moveaxis(np.load(small_disk / names[1]), 0, 1), whole)
     assert sorted(path.name for path in small_disk.iterdir()) == sorted(names)

@@ -11,7 +11,7 @@ from streaming.sound.resampling import QUALITIES, Resampler, resampled_length
 RATES = st.sampled_from([8000, 11025, 16000, 22050, 44100, 48000])
 
 
-def resampled(x, rate_in, rate_out, cuts=(), quality="sinc_fastest"):
+def resample(x, rate_in, rate_out, cuts=(), quality="sinc_fastest"):
     resampler = Resampler(rate_in, rate_out, x.shape[1], quality)
     pieces = [resampler.process(block) for block in np.split(x, sorted(cuts))]
     return np.concatenate([*pieces, resampler.flush()])
@@ -21,9 +21,9 @@ def resampled(x, rate_in, rate_out, cuts=(), quality="sinc_fastest"):
 @given(RATES, RATES, st.integers(0, 5000), st.integers(1, 2), st.lists(st.integers(0, 5000), max_size=8))
 def test_any_blocks_give_the_same_samples_of_the_exact_length(rate_in, rate_out, length, channels, cuts):
     x = np.random.default_rng(length).standard_normal((length, channels)).astype(np.float32)
-    whole = resampled(x, rate_in, rate_out)
+    whole = resample(x, rate_in, rate_out)
     assert whole.shape == (resampled_length(length, rate_in, rate_out), channels)
-    cut = resampled(x, rate_in, rate_out, [min(at, length) for at in cuts])
+    cut = resample(x, rate_in, rate_out, [min(at, length) for at in cuts])
     np.testing.assert_allclose(cut, whole, atol=1e-6)
 
 
@@ -35,7 +35,7 @@ def test_a_tone_stays_where_it_is(rate_in, rate_out, quality):
     def tone(rate):
         return np.sin(2 * np.pi * 440 * np.arange(rate // 2) / rate + 0.3)[:, None].astype(np.float32)
 
-    found = resampled(tone(rate_in), rate_in, rate_out, range(0, rate_in // 2, 441), quality)
+    found = resample(tone(rate_in), rate_in, rate_out, range(0, rate_in // 2, 441), quality)
     middle = slice(rate_out // 20, -rate_out // 20)
     np.testing.assert_allclose(found[middle], tone(rate_out)[middle], atol=1e-3)
 
@@ -43,7 +43,7 @@ def test_a_tone_stays_where_it_is(rate_in, rate_out, quality):
 def test_there_and_back_is_aligned_to_the_sample():
     x = np.zeros((44100, 1), np.float32)
     x[[5000, 20000, 44000]] = 1
-    back = resampled(resampled(x, 44100, 16000, range(0, 44100, 1000)), 16000, 44100)
+    back = resample(resample(x, 44100, 16000, range(0, 44100, 1000)), 16000, 44100)
     assert back.shape == x.shape
     for at in (5000, 20000, 44000):
         assert at - 50 + np.argmax(back[at - 50 : at + 50]) == at
@@ -51,7 +51,7 @@ def test_there_and_back_is_aligned_to_the_sample():
 
 def test_equal_rates_change_nothing():
     x = np.random.default_rng(0).standard_normal((1000, 2)).astype(np.float32)
-    np.testing.assert_array_equal(resampled(x, 16000, 16000, [3, 500]), x)
+    np.testing.assert_array_equal(resample(x, 16000, 16000, [3, 500]), x)
 
 
 def test_flush_to_a_given_length_then_a_new_sound():

@@ -10,7 +10,7 @@ import soundfile
 from pulse.errors import InputError
 from streaming.sound import rf64
 from streaming.sound.files import AudioReader, AudioWriter
-from tests.streaming.disks import limited
+from tests.streaming.disks import limit_files
 
 FORMS = [("FLOAT", 1), ("FLOAT", 2), ("FLOAT", 7), ("PCM_16", 1), ("PCM_16", 2), ("PCM_24", 1), ("PCM_24", 3)]
 
@@ -19,7 +19,7 @@ def noise(frames, channels):
     return np.random.default_rng(frames).uniform(-0.9, 0.9, (frames, channels)).astype(np.float32)
 
 
-def written(path, x, encoding):
+def write_sound(path, x, encoding):
     with AudioWriter(path, 16000, x.shape[1], encoding) as writer:
         for piece in np.array_split(x, 7):
             writer.write(piece)
@@ -31,10 +31,10 @@ def written(path, x, encoding):
 def test_a_file_that_outgrows_its_sizes(tmp_path, monkeypatch, encoding, channels, piece):
     """It says the same as one that does not."""
     x = noise(3001, channels)
-    small = written(tmp_path / "small.wav", x, encoding)
+    small = write_sound(tmp_path / "small.wav", x, encoding)
     monkeypatch.setattr(rf64, "LARGEST", small.stat().st_size - rf64.CHUNK_HEAD - 1)
     monkeypatch.setattr(rf64, "PIECE", piece)
-    large = written(tmp_path / "large.wav", x, encoding)
+    large = write_sound(tmp_path / "large.wav", x, encoding)
     head, size = large.read_bytes()[:80], large.stat().st_size
     assert struct.unpack("<4sI4s4sIQ", head[:28]) == (b"RF64", 0xFFFF_FFFF, b"WAVE", b"ds64", 28, size - 8)
     assert (encoding == "FLOAT") == (size == small.stat().st_size), "floats are done in place"
@@ -50,9 +50,9 @@ def test_a_file_that_outgrows_its_sizes(tmp_path, monkeypatch, encoding, channel
 def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype):
     wavfile = pytest.importorskip("scipy.io.wavfile")
     x = noise(3001, 2)
-    wanted = soundfile.read(written(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
+    wanted = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
     monkeypatch.setattr(rf64, "LARGEST", 1000)
-    rate, found = wavfile.read(written(tmp_path / "large.wav", x, encoding))
+    rate, found = wavfile.read(write_sound(tmp_path / "large.wav", x, encoding))
     assert (rate, found.dtype) == (16000, np.dtype(dtype))
     np.testing.assert_array_equal(found, wanted)
 
@@ -64,7 +64,7 @@ def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels)
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()
     monkeypatch.setattr(rf64, "LARGEST", len(usual) - rf64.CHUNK_HEAD)
-    found = written(tmp_path / "large.wav", x, encoding).read_bytes()
+    found = write_sound(tmp_path / "large.wav", x, encoding).read_bytes()
     at = usual.find(b"PEAK") + 12 if encoding == "FLOAT" else 0
     assert found[:at] + found[at + 4 :] == usual[:at] + usual[at + 4 :]
 
@@ -72,7 +72,7 @@ def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels)
 def test_beyond_4_gib(tmp_path):
     """The file has a hole, so it needs no room."""
     x = noise(1000, 2)
-    path = written(tmp_path / "large.wav", x, "FLOAT")
+    path = write_sound(tmp_path / "large.wav", x, "FLOAT")
     frames = (5 << 30) // 8
     start = path.stat().st_size - x.nbytes
     os.truncate(path, start + 8 * frames)
@@ -94,11 +94,11 @@ def test_beyond_4_gib(tmp_path):
 def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room):
     """The file is as it was, whether some bytes have room or none; it is told."""
     x = noise(3001, 1)
-    usual = written(tmp_path / "usual.wav", x, encoding).read_bytes()
+    usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "LARGEST", 1000)
     monkeypatch.setattr(rf64, "PIECE", 64)
     full = r"a\.wav: cannot be written \(File too large\); free some space"
-    with pytest.raises(InputError, match=full), limited(len(usual) + room):
-        written(tmp_path / "a.wav", x, encoding)
+    with pytest.raises(InputError, match=full), limit_files(len(usual) + room):
+        write_sound(tmp_path / "a.wav", x, encoding)
     assert (tmp_path / "a.wav").read_bytes() == usual
     assert len(list(tmp_path.iterdir())) == 2

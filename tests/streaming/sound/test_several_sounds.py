@@ -12,9 +12,9 @@ from pulse.errors import InputError
 from streaming import Session
 from streaming.sound.resampling import Resampler
 from tests.agreement import Expected
-from tests.streaming.cancelling import cancelled, canceller, cancelling, noise, offline
+from tests.streaming.cancelling import cancelled_sound, canceller, cancelling_program, noise, offline
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused, report, save, write_sound
+from tests.streaming.command import pulse, refusal, report, save, write_sound
 from tests.streaming.models import BACKENDS
 
 
@@ -24,7 +24,7 @@ def model(tmp_path: Path) -> Path:
     return Path("aec.onnx")
 
 
-def written(name, sound, rate=16000):
+def write_floats(name, sound, rate=16000):
     return write_sound(name, sound, rate, subtype="FLOAT")
 
 
@@ -46,7 +46,7 @@ def at_rate(sound, rate, wanted=16000):
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_of_unequal_length(backend, seed):
     """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""
-    made = cancelling(32, backend)
+    made = cancelling_program(32, backend)
     random = np.random.default_rng(seed)
     length = int(random.integers(1, 300))
     sounds = {"mic": noise(length, 1)[None], "far": noise(length, 2)[None]}
@@ -70,7 +70,7 @@ def test_blocks_of_unequal_length(backend, seed):
 
 
 def test_unequal_ends_are_refused_and_the_stream_goes_on():
-    session = Session(cancelling())
+    session = Session(cancelling_program())
     session.push({"mic": noise(100)[None], "far": noise(60)[None]})
     with pytest.raises(InputError, match="far"):
         session.flush()
@@ -81,9 +81,9 @@ def test_unequal_ends_are_refused_and_the_stream_goes_on():
 def test_two_files(model):
     """Of one rate; the shorter one is followed by zeros, which the report tells."""
     near, far = noise(20_000, 1), noise(12_345, 2)
-    written("near.wav", near), written("far.wav", far)
+    write_floats("near.wav", near), write_floats("far.wav", far)
     told = report("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
-    wanted = cancelled(cancelling(), near, behind(far, 20_000))
+    wanted = cancelled_sound(cancelling_program(), near, behind(far, 20_000))
     np.testing.assert_array_equal(read("out.wav"), wanted["out"])
     assert told["padded_s"] == {"far": 7655 / 16000}
     assert [(row["input"], row["source"]) for row in told["inputs"]] == [
@@ -96,16 +96,16 @@ def test_two_files(model):
     np.testing.assert_array_equal(read("again.wav"), wanted["out"])
     assert pulse("run", model, "--in", "far=near.wav", "--in", "mic=far.wav", "third.wav").exit_code == 0
     np.testing.assert_array_equal(
-        read("third.wav"), cancelled(cancelling(), behind(far, 20_000), near)["out"]
+        read("third.wav"), cancelled_sound(cancelling_program(), behind(far, 20_000), near)["out"]
     )
 
 
 def test_one_file_of_several_channels(model):
     """In order; or as they are chosen; or one input of it and the rest of another file."""
     near, far, other = noise(5000, 1), noise(5000, 2), noise(5000, 3)
-    written("in.wav", np.stack([near, far], axis=1))
-    written("three.wav", np.stack([other, far, near], axis=1))
-    wanted = cancelled(cancelling(), near, far)["out"]
+    write_floats("in.wav", np.stack([near, far], axis=1))
+    write_floats("three.wav", np.stack([other, far, near], axis=1))
+    wanted = cancelled_sound(cancelling_program(), near, far)["out"]
     for arguments in (
         ["in.wav", "out.wav"],
         ["--in", "mic=in.wav:0", "--in", "far=in.wav:1", "out.wav"],
@@ -115,26 +115,26 @@ def test_one_file_of_several_channels(model):
     ):
         pulse("run", model, *arguments)
         np.testing.assert_array_equal(read("out.wav"), wanted, str(arguments))
-    written("far.wav", far), written("near.wav", near)
+    write_floats("far.wav", far), write_floats("near.wav", near)
     pulse("run", model, "near.wav", "out.wav", "--in", "far=far.wav")
     np.testing.assert_array_equal(read("out.wav"), wanted)
 
 
 def test_a_file_whose_name_ends_as_a_channel_does(model):
     near, far = noise(3000, 1), noise(3000, 2)
-    written("near.wav", near)
+    write_floats("near.wav", near)
     soundfile.write("far:1", far, 16000, format="WAV", subtype="FLOAT")
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far:1", "out.wav")
-    np.testing.assert_array_equal(read("out.wav"), cancelled(cancelling(), near, far)["out"])
+    np.testing.assert_array_equal(read("out.wav"), cancelled_sound(cancelling_program(), near, far)["out"])
 
 
 def test_other_rates(model):
     """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
     near, far = noise(44_100, 1), noise(24_000, 2)
-    written("near.wav", near, 44_100), written("far.wav", far, 48_000)
+    write_floats("near.wav", near, 44_100), write_floats("far.wav", far, 48_000)
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav", "--rate", 16000)
     first, second = at_rate(near, 44_100), at_rate(far, 48_000)
-    wanted = cancelled(cancelling(), first, behind(second, len(first)))["out"]
+    wanted = cancelled_sound(cancelling_program(), first, behind(second, len(first)))["out"]
     np.testing.assert_allclose(read("out.wav"), at_rate(wanted, 16_000, 44_100), atol=1e-6)
     assert soundfile.info("out.wav").samplerate == 44_100 and len(read("out.wav")) == 44_100
 
@@ -146,9 +146,9 @@ def test_the_same_moment_at_two_rates(model):
         sound = np.zeros(rate, np.float32)
         sound[rate // 2] = 0.5
         clicks[rate] = sound
-    written("near.wav", clicks[16_000]), written("far.wav", clicks[48_000], 48_000)
+    write_floats("near.wav", clicks[16_000]), write_floats("far.wav", clicks[48_000], 48_000)
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "--out", "residue=out.wav")
-    quiet = cancelled(cancelling(), clicks[16_000], np.zeros(16_000, np.float32))["residue"]
+    quiet = cancelled_sound(cancelling_program(), clicks[16_000], np.zeros(16_000, np.float32))["residue"]
     echo = read("out.wav") - quiet
     assert 8000 <= int(np.argmax(np.abs(echo))) < 8009, "the filter over the far end begins with the click"
 
@@ -156,8 +156,8 @@ def test_the_same_moment_at_two_rates(model):
 def test_outputs_by_name(model):
     """Into files of their own, or as channels of one, or frames."""
     near, far = noise(4000, 1), noise(4000, 2)
-    written("in.wav", np.stack([near, far], axis=1))
-    wanted = cancelled(cancelling(), near, far)
+    write_floats("in.wav", np.stack([near, far], axis=1))
+    wanted = cancelled_sound(cancelling_program(), near, far)
     told = report("run", model, "in.wav", "--out", "out=a.wav", "--out", "residue=b.wav")
     assert told["output"] == "a.wav, b.wav" and len(told["delays"]) == 2
     np.testing.assert_array_equal(read("a.wav"), wanted["out"])
@@ -176,7 +176,7 @@ def test_inputs_that_are_no_sound(tmp_path):
     inputs = {"x": [1, "T"], "offset": [1, "T"], "gain": [1, 1]}
     save("mixed.onnx", nodes, inputs, {"y": [1, "T"]}, metadata={"sample_rate": "8000"})
     sound, offset = noise(900, 1), noise(700, 2)
-    written("in.wav", sound, 8000)
+    write_floats("in.wav", sound, 8000)
     np.save("offset.npy", offset[None]), np.save("gain.npy", np.float32([[2]]))
     told = report(
         "run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy"
@@ -186,7 +186,7 @@ def test_inputs_that_are_no_sound(tmp_path):
     np.save("offset.npy", noise(1000, 2)[None])
     pulse("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy")
     np.testing.assert_array_equal(read("out.wav"), 2 * behind(sound, 1000) + noise(1000, 2))
-    assert "gain" in refused("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
+    assert "gain" in refusal("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
 
 
 def test_a_recipe_of_two_sounds(tmp_path):
@@ -216,7 +216,7 @@ def test_a_recipe_of_two_sounds(tmp_path):
         """
     )
     near, far = noise(4000, 1), noise(4000, 2)
-    written("near.wav", near), written("far.wav", far)
+    write_floats("near.wav", near), write_floats("far.wav", far)
     pulse("run", "aec.toml", "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
     np.testing.assert_allclose(read("out.wav"), near - far, atol=1e-6)
     assert "equal" in pulse("check", "aec.toml").stdout
@@ -249,23 +249,23 @@ def test_a_recipe_of_two_sounds(tmp_path):
 )
 def test_misfits_are_refused_with_the_reason(model, arguments, message):
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
-        written(f"{name}.wav", np.zeros((1600, channels), np.float32))
+        write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     before = Path("mono.wav").read_bytes()
-    assert message in refused("run", model, *arguments)
+    assert message in refusal("run", model, *arguments)
     assert Path("mono.wav").read_bytes() == before and not Path("out.wav").exists()
 
 
 def test_live_files(model):
     """The channels of a file in place of a device's, in order or by choice; --far and --in say which."""
     near, far = noise(4000, 1), noise(4000, 2)
-    written("in.wav", np.stack([near, far], axis=1))
+    write_floats("in.wav", np.stack([near, far], axis=1))
     for arguments, sounds in (
         ([], (near, far)),
         (["--mic", "in.wav:1", "--far", "in.wav:0"], (far, near)),
         (["--in", "mic=:1", "--in", "far=:1"], (far, far)),
     ):
         told = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--headroom", "500", *arguments)
-        wanted = cancelled(cancelling(), *sounds)["out"]
+        wanted = cancelled_sound(cancelling_program(), *sounds)["out"]
         late = told["statistics"]["delay"]["frames"]
         np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], wanted)
 
@@ -286,12 +286,12 @@ def test_live_files(model):
 )
 def test_live_refusals(model, arguments, message):
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
-        written(f"{name}.wav", np.zeros((1600, channels), np.float32))
-    assert message in refused("run", model, *arguments, "--live", "--quiet")
+        write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
+    assert message in refusal("run", model, *arguments, "--live", "--quiet")
 
 
 def test_far_needs_a_second_input():
-    written("in.wav", np.zeros(1600, np.float32))
-    assert "has one input of sound, audio, which --mic gives" in refused(
+    write_floats("in.wav", np.zeros(1600, np.float32))
+    assert "has one input of sound, audio, which --mic gives" in refusal(
         "run", "in.wav", "out.wav", "--live", "--quiet", "--far", "usb"
     )

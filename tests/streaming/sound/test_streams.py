@@ -21,7 +21,7 @@ def noise(samples, channels=1):
     return np.random.default_rng(samples).uniform(-0.9, 0.9, (samples, channels)).astype(np.float32)
 
 
-def piped(data):
+def pipe_of(data):
     """The end of a pipe that has these bytes and no more."""
     out, into = os.pipe()
     assert len(data) <= SMALL
@@ -31,7 +31,7 @@ def piped(data):
 
 
 def read(data, form=None):
-    with StreamReader("in", piped(data), form) as reader:
+    with StreamReader("in", pipe_of(data), form) as reader:
         return reader, np.concatenate(list(reader))
 
 

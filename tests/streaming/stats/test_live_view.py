@@ -28,21 +28,21 @@ def series():
     )
 
 
-def seen(series, interval_s=1.0):
+def scene_of(series, interval_s=1.0):
     scene = Scene(Ticks(interval_s))
     for statistics in series:
         scene = scene.after(statistics)
     return scene
 
 
-def shown(scene, width=80, setup=SETUP, controls=CONTROLS, active=frozenset(), signs=BLOCK_SIGNS):
+def shown_text(scene, width=80, setup=SETUP, controls=CONTROLS, active=frozenset(), signs=BLOCK_SIGNS):
     console = Console(width=width, file=io.StringIO(), color_system=None)
     console.print(render(setup, scene, controls, active, signs))
     return console.file.getvalue()
 
 
 def test_the_whole_display(series):
-    assert shown(seen(series), active=frozenset({"bypass"})) == SNAPSHOT.read_text()
+    assert shown_text(scene_of(series), active=frozenset({"bypass"})) == SNAPSHOT.read_text()
 
 
 @pytest.mark.parametrize("width", [60, 80, 132, 250])
@@ -52,17 +52,17 @@ def test_no_line_is_too_long(width, channels):
         replace(one, notes=("a note that is long, " * 12,)) for one in Simulation(channels=channels).series(3)
     ]
     named = replace(SETUP, model="a model of a long name " * 10, input="Gerät 音声 " * 20)
-    lines = shown(seen(series), width, named).splitlines()
+    lines = shown_text(scene_of(series), width, named).splitlines()
     assert max(Text(line).cell_len for line in lines) <= width
     assert len(lines) <= 24
 
 
 def test_nothing_is_shown_before_the_first_statistics():
-    assert shown(Scene()).strip() == ""
+    assert shown_text(Scene()).strip() == ""
 
 
 def test_plain_signs_where_the_terminal_has_no_others(series):
-    text = shown(seen(series), signs=ASCII, active=frozenset({"mute"}))
+    text = shown_text(scene_of(series), signs=ASCII, active=frozenset({"mute"}))
     assert text.isascii()
     assert "m mute (on)" in text
     assert "#: 10 ms" in text
@@ -70,7 +70,7 @@ def test_plain_signs_where_the_terminal_has_no_others(series):
 
 def test_input_alone_has_the_whole_width(series):
     heard = [replace(one, levels_out=()) for one in series]
-    lines = shown(seen(heard), setup=replace(SETUP, output=None)).splitlines()
+    lines = shown_text(scene_of(heard), setup=replace(SETUP, output=None)).splitlines()
     assert lines[1].strip() == "in USB Audio"
     assert len(lines[2]) == 80
     assert "out " not in lines[1]
@@ -78,7 +78,7 @@ def test_input_alone_has_the_whole_width(series):
 
 def test_many_channels(series):
     loud = replace(series[0], levels_in=(0.1,) * 40 + (1.0,), levels_out=(0.1,))
-    lines = shown(seen([loud])).splitlines()
+    lines = shown_text(scene_of([loud])).splitlines()
     assert lines[10].strip() == "and 33 more, the loudest 0.0"
 
 
@@ -87,7 +87,7 @@ def test_many_channels(series):
     [(0.0, " -inf"), (1.0, "  0.0"), (2.0, "  6.0"), (1e-7, " -inf"), (nan, "  nan"), (inf, "  inf")],
 )
 def test_levels_are_shown_in_decibels(series, level, text):
-    line = shown(seen([replace(series[0], levels_in=(level,), levels_out=())])).splitlines()[2]
+    line = shown_text(scene_of([replace(series[0], levels_in=(level,), levels_out=())])).splitlines()[2]
     assert line.endswith(text)
     assert ("█" in line) == (level >= 1)
 
@@ -110,27 +110,27 @@ def test_a_peak_is_held_and_then_falls():
 
 
 def test_latencies_stand_against_the_deadline(series):
-    line = next(line for line in shown(seen(series)).splitlines() if line.startswith("latency"))
+    line = next(line for line in shown_text(scene_of(series)).splitlines() if line.startswith("latency"))
     assert line.split()[1] == "▂▂▂▂▆▂!▂▂▂▂▂"
     assert line.endswith("█: 10 ms")
-    still = seen([*series, replace(series[-1], elapsed_s=13.0)])
+    still = scene_of([*series, replace(series[-1], elapsed_s=13.0)])
     assert isnan(still.p99_us[-1])
-    line = next(line for line in shown(still).splitlines() if line.startswith("latency"))
+    line = next(line for line in shown_text(still).splitlines() if line.startswith("latency"))
     assert line.startswith("latency  ▂▂▂▂▆▂!▂▂▂▂▂ ")
 
 
 def test_only_whole_intervals_are_shown():
     often = list(Simulation().series(3, each_s=0.1))
-    assert len(seen(often).p99_us) == 3
-    assert len(seen(often, 0.5).p99_us) == 6
+    assert len(scene_of(often).p99_us) == 3
+    assert len(scene_of(often, 0.5).p99_us) == 6
     whole = list(Simulation().series(3, each_s=0.1))
-    assert seen(whole[:19]).marked is whole[9]
+    assert scene_of(whole[:19]).marked is whole[9]
 
 
 def test_problems_are_counted(series):
-    text = " ".join(shown(seen(series)).split())
+    text = " ".join(shown_text(scene_of(series)).split())
     assert "1,200 pulses, 5 late pulses, 480 silent frames, 2 output underflows" in text
-    good = " ".join(shown(seen(Simulation().series(2))).split())
+    good = " ".join(shown_text(scene_of(Simulation().series(2))).split())
     assert "200 pulses, none late, nothing lost or silent" in good
 
 
@@ -149,13 +149,13 @@ def test_one_line_for_each_interval_where_no_terminal_is(series):
 
 
 def test_a_note_is_shown_once(series):
-    lines = [plain_line(seen(series[:number])) for number in range(1, 13)]
+    lines = [plain_line(scene_of(series[:number])) for number in range(1, 13)]
     assert ["opened again" in line for line in lines].count(True) == 1
 
 
 def test_an_interval_without_pulses(series):
     still = replace(series[0], elapsed_s=2.0)
-    assert "0:00:02  no pulse  load" in plain_line(seen([series[0], still]))
+    assert "0:00:02  no pulse  load" in plain_line(scene_of([series[0], still]))
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -195,8 +195,8 @@ def test_the_final_report(series):
 def test_a_run_that_computed_nothing(series):
     nothing = replace(series[0], total=series[0].total.since(series[0].total))
     assert "latency" not in dict(LiveReport(SETUP, nothing.summary()).pairs())
-    assert "no pulse" in plain_line(seen([nothing]))
-    assert shown(seen([nothing]))
+    assert "no pulse" in plain_line(scene_of([nothing]))
+    assert shown_text(scene_of([nothing]))
 
 
 def test_spans_of_time_as_text():

@@ -26,7 +26,7 @@ def path(tmp_path, series):
     return write(tmp_path / "out.jsonl", series)
 
 
-def refused(path):
+def refusal_of(path):
     with pytest.raises(InputError) as caught:
         read_stats(path)
     text = str(caught.value)
@@ -51,24 +51,24 @@ def refused(path):
 def test_foreign_files(tmp_path, content, said):
     path = tmp_path / "f.jsonl"
     path.write_bytes(content)
-    assert refused(path).startswith(said)
+    assert refusal_of(path).startswith(said)
 
 
 def test_no_file_and_a_folder(tmp_path):
-    assert refused(tmp_path / "none") == ": no such file; check the path"
-    assert refused(tmp_path) == ": cannot be read (Is a directory)"
+    assert refusal_of(tmp_path / "none") == ": no such file; check the path"
+    assert refusal_of(tmp_path) == ": cannot be read (Is a directory)"
 
 
 def test_a_header_alone_and_half_of_one(tmp_path, path):
     header = path.read_bytes().splitlines(keepends=True)[0]
     other = tmp_path / "h.jsonl"
     other.write_bytes(header)
-    assert refused(other) == ": holds no measurement; the run ended before its first interval"
+    assert refusal_of(other) == ": holds no measurement; the run ended before its first interval"
     other.write_bytes(header[:100])
-    assert refused(other).startswith(": is not a file of statistics;")
+    assert refusal_of(other).startswith(": is not a file of statistics;")
 
 
-def changed(line, place, value):
+def change_line(line, place, value):
     """A line with another value where ``place`` leads to; ``...`` takes it away."""
     line = json.loads(json.dumps(line))
     inside = line
@@ -129,10 +129,10 @@ def changed(line, place, value):
 )
 def test_a_broken_value(tmp_path, path, number, place, value, said):
     lines = lines_of(path)
-    lines[number - 1] = changed(lines[number - 1], place, value)
+    lines[number - 1] = change_line(lines[number - 1], place, value)
     other = tmp_path / "b.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert refused(other).startswith(said)
+    assert refusal_of(other).startswith(said)
 
 
 def test_fields_of_later_versions_are_ignored(tmp_path, path):
@@ -146,16 +146,16 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
     lines = path.read_bytes().splitlines(keepends=True)
     other = tmp_path / "t.jsonl"
     other.write_bytes(b"".join([*lines[:2], b'{"line": "inter\n', *lines[2:]]))
-    assert refused(other).startswith(", line 3: is no JSON (")
+    assert refusal_of(other).startswith(", line 3: is no JSON (")
     other.write_bytes(b"".join([*lines[:2], b"7\n", *lines[2:]]))
-    assert refused(other).startswith(", line 3: is not an object")
+    assert refusal_of(other).startswith(", line 3: is not an object")
     other.write_bytes(b"".join(lines) + b"".join(lines))
-    assert refused(other) == f", line {len(lines) + 1}: follows the summary; give each run its own file"
+    assert refusal_of(other) == f", line {len(lines) + 1}: follows the summary; give each run its own file"
 
 
 def test_a_file_that_is_too_large(path, monkeypatch):
     monkeypatch.setattr(stats_reader, "LARGEST_FILE", 2 << 10)
-    assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refused(path)
+    assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refusal_of(path)
 
 
 def test_a_part_of_a_large_file(tmp_path, path):
@@ -177,7 +177,7 @@ def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data):
     other.write_bytes(whole[:place])
     complete = sum(end <= place for end in ends)  # with or without its end of line
     if complete < 2:
-        refused(other)
+        refusal_of(other)
     elif complete == len(ends):
         assert read_stats(other).complete
     else:

@@ -12,7 +12,7 @@ from streaming.stats.columns import Columns
 from streaming.stats.reader import read_stats
 from streaming.stats.report import worst
 from tests.streaming.command import folder as folder
-from tests.streaming.command import pulse, refused
+from tests.streaming.command import pulse, refusal
 from tests.streaming.stats.simulated_statistics import SETUP, Simulation, write
 
 EVENTS = {
@@ -107,15 +107,15 @@ def test_a_killed_run_is_reported(bad, tmp_path):
 
 def test_files_that_are_not_reports_are_refused(good, tmp_path):
     path = write(tmp_path / "out.jsonl", good)
-    assert "no such file; check the path" in refused("report", tmp_path / "none.jsonl")
-    assert "is the input; write to another file" in refused("report", path, "-o", path)
-    assert "pictures are .png, .svg, .pdf, not .txt" in refused("report", path, "-o", tmp_path / "a.txt")
+    assert "no such file; check the path" in refusal("report", tmp_path / "none.jsonl")
+    assert "is the input; write to another file" in refusal("report", path, "-o", path)
+    assert "pictures are .png, .svg, .pdf, not .txt" in refusal("report", path, "-o", tmp_path / "a.txt")
 
 
 def test_without_matplotlib(good, tmp_path, monkeypatch):
     path = write(tmp_path / "out.jsonl", good)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    said = refused("report", path, "-o", tmp_path / "latency.png")
+    said = refusal("report", path, "-o", tmp_path / "latency.png")
     assert "pip install 'pulse-stream[report]'" in said
     assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
 
@@ -169,7 +169,7 @@ def test_a_picture_as_text(bad, tmp_path):
     path = write(tmp_path / "out.jsonl", bad)
     pulse("report", path, "-o", tmp_path / "latency.svg")
     assert (tmp_path / "latency.svg").read_text().startswith("<?xml")
-    assert "cannot be written" in refused("report", path, "-o", tmp_path / "none" / "latency.svg")
+    assert "cannot be written" in refusal("report", path, "-o", tmp_path / "none" / "latency.svg")
 
 
 LONG = "HDA Intel PCH: ALC3246 Analog (hw:0,0) with a name that says where it stands and what it is for"

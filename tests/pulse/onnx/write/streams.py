@@ -29,7 +29,7 @@ def kinds(proto: ModelProto) -> list[str]:
     return [node.op_type for node in proto.graph.node]
 
 
-def reopened(proto: ModelProto) -> PulsedModel:
+def reopen(proto: ModelProto) -> PulsedModel:
     """The stream that a file speaks of."""
     return pulse.load(proto).analyse().declutter().pulsify()
 
@@ -48,7 +48,7 @@ def prove(
     feeds      inputs that are not random
     """
     proto = to_onnx(model, opset)
-    back = reopened(proto)
+    back = reopen(proto)
     programs = [RuntimeProgram(model, proto), *(back.compile(backend) for backend in backends)]
     ran = 0
     for length in lengths:
@@ -64,7 +64,7 @@ def prove(
     return proto
 
 
-def proved(
+def prove_model(
     source: ModelProto, frames: int, lengths: Sequence[int] = (1, 2, 5, 9, 16), opset: int = 17
 ) -> ModelProto:
     """The same for a model as it was read, in pulses of so many frames."""

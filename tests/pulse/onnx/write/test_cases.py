@@ -10,7 +10,7 @@ from pulse.onnx.write.model import to_onnx
 from pulse.runtimes.onnxruntime import runner
 from tests.agreement import Expected
 from tests.pulse.cases.families import all_cases
-from tests.pulse.program.static_models import fixed, static_model
+from tests.pulse.program.static_models import fixed_specs, static_model
 
 
 def run(step: int) -> Counter[str]:
@@ -18,7 +18,7 @@ def run(step: int) -> Counter[str]:
     found: Counter[str] = Counter()
     fixed_cases = [case for case in all_cases() if case[0].endswith("-fixed")]
     for name, source, feeds in fixed_cases[::step]:
-        typed = pulse.load(source, inputs=fixed(feeds)).model.analyse()
+        typed = pulse.load(source, inputs=fixed_specs(feeds)).model.analyse()
         expected = Expected(typed, feeds)
         try:
             proto = to_onnx(static_model(typed), 18)

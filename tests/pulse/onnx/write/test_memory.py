@@ -21,12 +21,12 @@ from pulse.ops.source import Source
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
+from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
 
 CHANNELS = 2
 
 
-def typed(build: Callable[[TypedGraph, TDim], tuple[Op, list[object]]]) -> TypedModel:
+def typed_model(build: Callable[[TypedGraph, TDim], tuple[Op, list[object]]]) -> TypedModel:
     """A model of x [2, T] and one more op over it; what it reads is x where None stands, else a constant."""
     scope = SymbolScope()
     length = TDim.of(scope.symbol("T"))
@@ -52,7 +52,7 @@ def test_windows_move_no_more_than_they_must(kernel: int, frames: int) -> None:
     """Past frames are joined to the pulse; of a pulse as long as the past, the pulse itself is the next state."""
     weight = {"w": floats("w", 2, 2, kernel) * 0.4}
     conv = node("Conv", "x w", pads=[kernel - 1, 0])
-    proto = proved(model([conv], {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
+    proto = prove_model(model([conv], {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
     past = kernel - 1
     assert kinds(proto) == ["Concat", *([] if past == frames else ["Slice"]), "Conv"] + ["Identity"] * (
         past == frames
@@ -68,7 +68,7 @@ def test_two_ways_of_different_delay_meet(frames: int) -> None:
     conv = node("Conv", "x w", "later", pads=[0, 2])
     nodes = [conv, node("Add", "later x")]
     weight = {"w": floats("w", 2, 2, 3) * 0.4}
-    proto = proved(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
+    proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
     assert notes_of(proto).outputs[0].delay == 2
     assert any(state.input.endswith("delay.state") for state in notes_of(proto).states)
 
@@ -82,7 +82,7 @@ def test_last_frames(ahead: int, frames: int) -> None:
     nodes = [node("Conv", "x w", "seen", pads=[0, ahead]), node("Slice", "seen start stop axis", "cache")]
     nodes.append(node("Relu", "seen"))
     source = model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}, "y cache")
-    proto = proved(source, frames, (3, 4, 9, 16))
+    proto = prove_model(source, frames, (3, 4, 9, 16))
     assert notes_of(proto).end == "end"
     assert [note.length for note in notes_of(proto).awaits] == ["T"]
 
@@ -100,9 +100,9 @@ def test_last_frames(ahead: int, frames: int) -> None:
     ],
     ids=["fill", "behind", "edge", "reflect", "mirrored-end", "symmetric"],
 )
-def test_padding(op: Pad, frames: int) -> None:
+def test_padding_is_written(op: Pad, frames: int) -> None:
     """Constants are chosen by position, edge and mirrored frames looked up."""
-    source = typed(lambda graph, length: (op, [None]))
+    source = typed_model(lambda graph, length: (op, [None]))
     proto = prove(source, source.pulsify(pulse=frames), (1, 4, 5, 6, 16))
     assert notes_of(proto).end == "end"
     assert notes_of(proto).outputs[0].length in ("T+5", "T+2", "T+3")
@@ -120,12 +120,12 @@ def test_constants_at_the_ends(ahead: int, head: int, tail: int, frames: int) ->
     }
     parts = " ".join(["h"] * (head > 0) + ["seen"] + ["t"] * (tail > 0))
     nodes = [node("Conv", "x w", "seen", pads=[0, ahead]), node("Concat", parts, axis=2)]
-    proved(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
+    prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
 
 
 def test_the_first_state_is_in_the_file() -> None:
     """Frames known before the stream begins, in the type and shape of the state."""
-    source = typed(lambda graph, length: (Concat(1), [floats("head", CHANNELS, 3), None]))
+    source = typed_model(lambda graph, length: (Concat(1), [floats("head", CHANNELS, 3), None]))
     (state,) = notes_of(prove(source, source.pulsify(pulse=2))).states
     value = state.value()
     assert value is not None
@@ -145,7 +145,7 @@ def test_a_table_by_position(frames: int) -> None:
         node("Add", "later rows"),
     ]
     constants = {"table": table, "one": one, "zero": zero, "two": np.array([2]), "w": floats("w", 2, 2, 2)}
-    proto = proved(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
+    proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
     assert [state.input for state in notes_of(proto).states if state.input == "pulses"]
 
 
@@ -170,7 +170,7 @@ def test_types_stay(dtype: type) -> None:
 def test_an_input_that_does_not_stream_stays_an_input() -> None:
     """It is fed with every pulse."""
     feeds = {"x": floats("x", 9, 2), "gain": floats("gain", 2)}
-    proto = proved(model([node("Mul", "x gain")], feeds, None, 17, {"x": 0}), 3)
+    proto = prove_model(model([node("Mul", "x gain")], feeds, None, 17, {"x": 0}), 3)
     assert [(note.name, note.axis) for note in notes_of(proto).inputs] == [("x", 0), ("gain", None)]
     assert [value.name for value in proto.graph.input] == ["x", "gain"]
 

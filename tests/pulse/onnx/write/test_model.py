@@ -25,7 +25,7 @@ from pulse.ops.spectral import Dft
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.small_models import causal, chain
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
+from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
 
 
 class Unwritten(Op):
@@ -59,7 +59,7 @@ def newest_of_onnxruntime() -> int:
 
 
 @pytest.mark.parametrize("opset", OPSETS)
-def test_opsets(opset: int) -> None:
+def test_each_opset_gets_its_own_form(opset: int) -> None:
     """Norms, reductions and activations in the form of each version; an offset, so that time is computed."""
     if opset > min(defs.onnx_opset_version(), newest_of_onnxruntime()):
         pytest.skip("needs newer versions of onnx and onnxruntime")
@@ -73,7 +73,7 @@ def test_opsets(opset: int) -> None:
         node("Transpose", "d", "e", perm=[0, 2, 1]),
         node("Conv", "e w", pads=[2, 0]),
     ]
-    proto = proved(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), 2, opset=opset)
+    proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), 2, opset=opset)
     assert proto.opset_import[0].version == opset
     assert ("LayerNormalization" in kinds(proto)) == (opset >= 17)
 
@@ -233,7 +233,7 @@ def test_snapshots_of_another_runtime() -> None:
     np.testing.assert_array_equal(state.step(first)["y"], once)
 
 
-def test_save(tmp_path: object) -> None:
+def test_a_file_is_saved_or_refused(tmp_path: object) -> None:
     """A file, or an error that names the folder."""
     from pathlib import Path
 

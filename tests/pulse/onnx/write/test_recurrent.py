@@ -6,7 +6,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import OUTPUTS, weights
-from tests.pulse.onnx.write.streams import kinds, notes_of, proved
+from tests.pulse.onnx.write.streams import kinds, notes_of, prove_model
 
 AHEAD = 2
 
@@ -41,7 +41,7 @@ def layer(op: str, ahead: int, finals: bool, initial: bool = False, **attributes
 @pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
 def test_states_see_frames_of_the_stream_alone(op: str, finals: bool, frames: int) -> None:
     """Two frames of delay end inside of a pulse of 3 or 4; the last states wait for the end."""
-    proto = proved(layer(op, AHEAD, finals), frames)
+    proto = prove_model(layer(op, AHEAD, finals), frames)
     scanned = op == "LSTM" and finals and frames > 1
     assert kinds(proto).count(op) == (0 if scanned else 2 if AHEAD % frames else 1)
     assert kinds(proto).count("Scan") == scanned
@@ -54,7 +54,7 @@ def test_states_see_frames_of_the_stream_alone(op: str, finals: bool, frames: in
 @pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
 def test_a_causal_layer_is_one_operator(op: str) -> None:
     """No clock, no end, nothing around the operator but the axis of its direction."""
-    proto = proved(layer(op, 0, False), 3)
+    proto = prove_model(layer(op, 0, False), 3)
     assert kinds(proto) in ([op, "Squeeze"], [op, "Squeeze", "Unsqueeze"])
     assert notes_of(proto).end is None
     assert all("pulses" not in state.input for state in notes_of(proto).states)
@@ -63,14 +63,14 @@ def test_a_causal_layer_is_one_operator(op: str) -> None:
 @pytest.mark.parametrize("ahead", [0, AHEAD])
 def test_an_initial_state_that_is_an_input(ahead: int) -> None:
     """It is taken with the first pulse only."""
-    proved(layer("GRU", ahead, True, initial=True, linear_before_reset=1), 3)
+    prove_model(layer("GRU", ahead, True, initial=True, linear_before_reset=1), 3)
 
 
-def test_attributes() -> None:
+def test_attributes_are_written() -> None:
     """Activations with their parameters, clip, and the coupled gates of an lstm."""
-    proved(layer("RNN", 0, False, activations=["LeakyRelu"], activation_alpha=[0.2], clip=0.7), 2)
-    proved(layer("GRU", 0, False, activations=["HardSigmoid", "Tanh"], clip=1.5), 2)
-    proved(layer("LSTM", 0, False, input_forget=1), 2)
+    prove_model(layer("RNN", 0, False, activations=["LeakyRelu"], activation_alpha=[0.2], clip=0.7), 2)
+    prove_model(layer("GRU", 0, False, activations=["HardSigmoid", "Tanh"], clip=1.5), 2)
+    prove_model(layer("LSTM", 0, False, input_forget=1), 2)
 
 
 @pytest.mark.parametrize("frames", [1, 4])
@@ -79,7 +79,7 @@ def test_the_state_of_a_cumsum_is_kept_in_f64(exclusive: int, frames: int) -> No
     """In double precision from pulse to pulse."""
     axis = {"axis": np.array(0)}
     sums = node("CumSum", "x axis", exclusive=exclusive)
-    proto = proved(model([sums], {"x": floats("x", 6, 2)}, axis, 17, {"x": 0}), frames)
+    proto = prove_model(model([sums], {"x": floats("x", 6, 2)}, axis, 17, {"x": 0}), frames)
     (state,) = notes_of(proto).states
     assert (state.input, state.output) == ("y.state", "y.state.next")
     declared = {value.name: value.type.tensor_type.elem_type for value in proto.graph.input}
@@ -114,7 +114,7 @@ def test_states_of_a_scan_carry_between_pulses(ahead: int, frames: int, finals: 
     nodes.append(node("Scan", f"zero {source}", "last y", body=body, num_scan_inputs=1))
     constants |= {"zero": np.full(2, 0.5, np.float32), "leak": floats("leak", 2) * 0.5}
     outputs = "last y" if finals else "y"
-    proto = proved(
+    proto = prove_model(
         model(nodes, {"x": floats("x", 9, 2)}, constants, 17, {"x": 0}, outputs), frames, (3, 4, 9, 16)
     )
     assert kinds(proto).count("Scan") == int(frames > 1)
@@ -133,6 +133,6 @@ def test_the_first_state_of_a_scan(given: bool) -> None:
     feeds = {"x": floats("x", 9, 2)} | ({"zero": floats("zero", 2)} if given else {})
     constants = {} if given else {"zero": floats("zero", 2)}
     scan = node("Scan", "zero x", "last y", body=body, num_scan_inputs=1)
-    proto = proved(model([scan], feeds, constants, 17, {"x": 0}, "y last"), 2)
+    proto = prove_model(model([scan], feeds, constants, 17, {"x": 0}, "y last"), 2)
     assert ("Where" in kinds(proto)) == given
     assert bool(notes_of(proto).states[0].initial) != given

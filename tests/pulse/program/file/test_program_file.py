@@ -22,14 +22,14 @@ NATIVE = [form for backend, form in FORMS if backend == "numba"]
 SECTIONS = ("table", "initial", "notes", "weights")
 
 
-def made(name: str, form: str = "f32") -> NativeProgram:
+def make_program(name: str, form: str = "f32") -> NativeProgram:
     found = program(name, "numba", form)
     assert isinstance(found, NativeProgram)
     return found
 
 
 def feeds(name: str, frames: int = 23) -> dict[str, Any]:
-    one = made(name)
+    one = make_program(name)
     (streaming,) = (port.name for port in one.inputs if port.streams)
     return {**constants(one), streaming: block(one, frames)}
 
@@ -37,7 +37,7 @@ def feeds(name: str, frames: int = 23) -> dict[str, Any]:
 @pytest.mark.parametrize("form", NATIVE)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> None:
-    one, path = made(name, form), tmp_path / "one.pulse"
+    one, path = make_program(name, form), tmp_path / "one.pulse"
     one.save(path)
     other = pulse.Program.load(path)
     assert isinstance(other, StoredProgram) and not other.weights.flags.writeable
@@ -52,7 +52,7 @@ def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> Non
 
 
 def test_snapshots_pickles_and_lanes_are_of_both() -> None:
-    one = made("windows")
+    one = make_program("windows")
     other = read_program(one.to_bytes())
     state, copy = one.spawn(), pickle.loads(pickle.dumps(other)).spawn()
     state.step(block(one, one.pulse))
@@ -65,7 +65,7 @@ def test_snapshots_pickles_and_lanes_are_of_both() -> None:
 
 def test_every_call_takes_it(tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
-    made("windows").save(path, sample_rate="8000")
+    make_program("windows").save(path, sample_rate="8000")
     loaded = pulse.load(path)
     assert loaded.metadata["sample_rate"] == "8000" and loaded.defines_pulse and loaded.chunks is None
     assert (
@@ -81,7 +81,7 @@ def test_every_call_takes_it(tmp_path: Path) -> None:
 
 def test_commands_that_need_the_model_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
-    made("windows").save(path)
+    make_program("windows").save(path)
     for call in (pulse.verify, pulse.cost_report, lambda source: pulse.load(source).analyse()):
         with pytest.raises(
             LoadError, match="is a program, whose file does not contain the model; give the model"
@@ -97,7 +97,7 @@ def test_commands_that_need_the_model_are_refused(tmp_path: Path) -> None:
         program("windows", "numpy").save(path)
 
 
-def changed(data: bytes, sections: dict[str, Any] | None = None, **header: Any) -> bytes:
+def change_file(data: bytes, sections: dict[str, Any] | None = None, **header: Any) -> bytes:
     """A file with other values in its header, or other sections, its checksum right."""
     container = open_container(data)
     kept = {name: value for name, value in container.header.items() if name != "sections"}
@@ -105,7 +105,7 @@ def changed(data: bytes, sections: dict[str, Any] | None = None, **header: Any) 
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    data = made("windows").to_bytes()
+    data = make_program("windows").to_bytes()
     flipped = bytearray(data)
     flipped[-1] ^= 1
     cases = [
@@ -120,14 +120,14 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
             for number in (b"1", b"9")
         ),
         (
-            changed(data, version="0.0.1"),
+            change_file(data, version="0.0.1"),
             "was compiled by pulse 0.0.1, and this is pulse .*: compile the model again",
         ),
-        (changed(data, pulse="4"), "no valid 'pulse'"),
-        (changed(data, arena_bytes=1 << 46), "bytes of scratch memory"),
-        (changed(data, rows=3), "but its header has 3"),
-        (changed(data, {"table": np.zeros(64, np.uint8)}), "row 0 is not valid"),
-        (changed(data, assumptions=["T >= 0"] * 99), "too many assumptions"),
+        (change_file(data, pulse="4"), "no valid 'pulse'"),
+        (change_file(data, arena_bytes=1 << 46), "bytes of scratch memory"),
+        (change_file(data, rows=3), "but its header has 3"),
+        (change_file(data, {"table": np.zeros(64, np.uint8)}), "row 0 is not valid"),
+        (change_file(data, assumptions=["T >= 0"] * 99), "too many assumptions"),
     ]
     for content, message in cases:
         with pytest.raises(LoadError, match=message):
@@ -142,39 +142,39 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", ["5", "T*1000000", "T+100000000000", "T*T*T*T", "S", "T/", "0"])
 def test_lengths_without_an_end_are_refused(length: str) -> None:
     """Else a flush would take years."""
-    data = made("windows").to_bytes()
+    data = make_program("windows").to_bytes()
     ports = open_container(data).header["inputs"]
     with pytest.raises(LoadError):
-        pulse.load(changed(data, inputs=[{**port, "length": length} for port in ports]))
+        pulse.load(change_file(data, inputs=[{**port, "length": length} for port in ports]))
 
 
 def test_a_kernel_that_is_not_installed_is_named() -> None:
-    data = made("windows").to_bytes()
+    data = make_program("windows").to_bytes()
     kernels = open_container(data).header["kernels"]
     named = [{**kernels[0], "name": "telephone", "module": "os.path"}, *kernels[1:]]
     message = "kernel telephone of os.path is not installed here; install the package that declares it"
     with pytest.raises(LoadError, match=message):
-        pulse.load(changed(data, kernels=named))
+        pulse.load(change_file(data, kernels=named))
     other = [{**kernels[0], "layout": "0" * 16}, *kernels[1:]]
     with pytest.raises(LoadError, match="has another row layout in this version; compile the model again"):
-        pulse.load(changed(data, kernels=other))
+        pulse.load(change_file(data, kernels=other))
 
 
 @pytest.mark.parametrize("module", ["normalise", "recurrent"])
 def test_moved_kernels_and_missing_ones_have_different_errors(module: str) -> None:
     """A module of pulse that is no more, or that has the kernel no more: no package helps."""
-    data = made("windows").to_bytes()
+    data = make_program("windows").to_bytes()
     kernels = open_container(data).header["kernels"]
     named = [{**kernels[0], "name": "unknown", "module": f"pulse.program.kernels.{module}"}, *kernels[1:]]
     message = (
         f"no kernel unknown in pulse.program.kernels.{module}; compile the model again with pulse compile"
     )
     with pytest.raises(LoadError, match=message):
-        pulse.load(changed(data, kernels=named))
+        pulse.load(change_file(data, kernels=named))
 
 
 def test_a_file_cannot_choose_imports(tmp_path: Path) -> None:
-    data = made("windows").to_bytes()
+    data = make_program("windows").to_bytes()
     kernels = open_container(data).header["kernels"]
     (tmp_path / "harm.py").write_text("raise SystemExit('imported')")
     for module in (
@@ -185,13 +185,13 @@ def test_a_file_cannot_choose_imports(tmp_path: Path) -> None:
     ):
         named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]
         with pytest.raises(LoadError, match=r"is not installed here|this version has no kernel unknown"):
-            pulse.load(changed(data, kernels=named))
+            pulse.load(change_file(data, kernels=named))
 
 
 def test_notes_are_read_when_they_are_asked_for() -> None:
-    data = made("windows").to_bytes()
+    data = make_program("windows").to_bytes()
     for notes in (b"{", b"[]", json.dumps({"rows": [[1]], "listing": [1]}).encode()):
-        silent = read_program(changed(data, {"notes": np.frombuffer(notes, np.uint8)}))
+        silent = read_program(change_file(data, {"notes": np.frombuffer(notes, np.uint8)}))
         silent.spawn()
         with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
             silent.listing()
@@ -201,7 +201,7 @@ def test_notes_are_read_when_they_are_asked_for() -> None:
 
 def test_loading_imports_no_reader_and_no_pass(tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
-    made("windows").save(path)
+    make_program("windows").save(path)
     heavy = ("onnx", "google", "pulse.onnx", "pulse.models", "pulse.loading", "pulse.declutter", "pulse.infer",
              "pulse.typed", "pulse.graph", "pulse.program.lowering", "pulse.proof", "pulse.chunks")  # fmt: skip
     code = f"import sys, pulse; pulse.Program.load({str(path)!r}); print([m for m in {heavy!r} if m in sys.modules])"

@@ -10,11 +10,11 @@ import pytest
 import pulse
 from pulse.errors import CompileError, LoadError
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction, Operand, RowFields, fields_of, writes
-from pulse.jit.pointer import ARENA, STATE, WEIGHTS, Pointer, operand
-from pulse.jit.reach import CheckedRow, TableCheck
 from pulse.jit.registry import KERNELS, kernel_of
-from pulse.jit.span import Located
+from pulse.jit.rows.instruction import Instruction, Operand, RowFields, fields_of, writes
+from pulse.jit.rows.pointer import ARENA, STATE, WEIGHTS, Pointer, operand
+from pulse.jit.rows.reach import CheckedRow, TableCheck
+from pulse.jit.rows.span import Located
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.safety import require_safe
 from pulse.program.table.memory import aligned_bytes
@@ -22,14 +22,14 @@ from pulse.program.table.table import row_starts
 from tests.pulse.cases.build import floats
 from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.programs import FORMS, MODELS, program
-from tests.pulse.program.static_models import fixed, static_model
+from tests.pulse.program.static_models import fixed_specs, static_model
 from tests.pulse.program.weight_models import STACKS, stack
 
 EACH = 12
 """By default one of so many cases of a family is run as plain Python."""
 
 
-def limited(checked: CheckedRow, memories: list[Array]) -> Any:
+def limited_row(checked: CheckedRow, memories: list[Array]) -> Any:
     """The row with pointers that end where it says that they end: an access beyond is an IndexError."""
     bounds: dict[int, tuple[int, int]] = {}
     for pointer, span in checked.reaches:
@@ -66,7 +66,7 @@ def run_limited(made: NativeProgram, feeds: dict[str, Array], ran: Counter[str])
     for start in row_starts(made.unlinked):
         words = made.unlinked[start : start + int(made.unlinked[start + 1])].tolist()
         kernel = kernel_of(words[0])
-        row = limited(check.row(kernel.instruction, kernel.form, words), memories)
+        row = limited_row(check.row(kernel.instruction, kernel.form, words), memories)
         with np.errstate(all="ignore"):
             kernel.function(row)
         ran[kernel.name] += 1
@@ -88,7 +88,7 @@ def assert_inside(family: str, each: int) -> None:
     ran: Counter[str] = Counter()
     taken = 0
     for name, proto, feeds in islice(cases(family), each // 2, None, each):
-        typed = pulse.load(proto, inputs=fixed(feeds)).model.analyse()
+        typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
         try:
             made = NativeProgram(static_model(typed))
         except CompileError:
@@ -109,9 +109,10 @@ def test_streams_are_taken(name: str, backend: str, form: str) -> None:
     require_safe(made)
 
 
+@pytest.mark.parametrize("form", ["int8", "bf16"])
 @pytest.mark.parametrize("name", STACKS)
-def test_rows_of_codes_stay_inside(name: str) -> None:
-    made = pulse.stream(stack(name), pulse=4, weights="int8", activations="int8")
+def test_rows_of_codes_stay_inside(name: str, form: str) -> None:
+    made = pulse.stream(stack(name), pulse=4, weights=form, activations=form)
     assert isinstance(made, NativeProgram)
     require_safe(made)
     feeds, ran = {port.name: floats("feed", *port.shape) for port in made.inputs}, Counter[str]()
@@ -169,14 +170,14 @@ def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int
     assert isinstance(made, NativeProgram)
     _, words = words_of(made, kernel)
     declared = KERNELS[kernel].instruction
-    at = next(i for i, (name, _) in enumerate(named(declared)) if name == field) + declared.START
+    at = next(i for i, (name, _) in enumerate(named_fields(declared)) if name == field) + declared.START
     words[at] = value
     check = TableCheck(made.weights, made.initial, made.arena_bytes)
     with pytest.raises(ValueError, match=message):
         check.row(declared, "f32", words)
 
 
-def named(declared: type[RowFields]) -> list[tuple[str, Any]]:
+def named_fields(declared: type[RowFields]) -> list[tuple[str, Any]]:
     """The fields of a declaration, each of one word as far as the tests ask for them."""
     return list(fields_of(declared).items())
 
@@ -187,7 +188,7 @@ def test_a_row_over_the_clock_is_refused() -> None:
     assert isinstance(made, NativeProgram)
     start, words = words_of(made, "move")
     table = made.unlinked.copy()
-    assert [name for name, _ in named(KERNELS["move"].instruction)] == ["dst", "src", "bytes"]
+    assert [name for name, _ in named_fields(KERNELS["move"].instruction)] == ["dst", "src", "bytes"]
     table[start + 2], table[start + 4] = operand(STATE, 0), min(words[4], 16)
     other = NativeProgram(made.network)
     other.unlinked = table

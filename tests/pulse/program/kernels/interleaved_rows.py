@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from pulse.jit.language.simd import LANES
 from pulse.jit.registry import Kernel
-from pulse.jit.simd import LANES
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +21,7 @@ def same(array: Array) -> tuple[Array, Array]:
     return array, array
 
 
-def compared(
+def compare_rows(
     single: Kernel,
     several: Kernel,
     shared: Mapping[int, tuple[Array, Array]],

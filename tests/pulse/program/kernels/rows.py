@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.pointer import real_bits
 from pulse.jit.registry import Kernel
+from pulse.jit.rows.pointer import real_bits
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, kernels_of, link
 

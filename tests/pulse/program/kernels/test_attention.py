@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.dim import SymbolScope, TDim
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
 from pulse.program.kernels.attention import band_attention, scratch_size
@@ -12,7 +12,7 @@ from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import At, run_both
 
 
-def masked(rng: np.random.Generator, *shape: int) -> np.ndarray:
+def masked_bias(rng: np.random.Generator, *shape: int) -> np.ndarray:
     bias = rng.standard_normal(shape).astype(np.float32)
     return np.where(rng.random(shape) < 0.3, np.float32(-np.inf), bias)
 
@@ -32,7 +32,7 @@ def check(
     """Two groups whose rows lie with gaps; what no row may read is NaN."""
     rng = np.random.default_rng([pulse, depth, width, band])
     offset = 2
-    op = BandedAttention(0.4, masked(rng, 2, heads, period, band), back, empty)
+    op = BandedAttention(0.4, masked_bias(rng, 2, heads, period, band), back, empty)
     span = pulse + band - 1
     q = rng.standard_normal((2, pulse, heads * depth + 1)).astype(np.float32)
     k = rng.standard_normal((2, span, heads * depth + 3)).astype(np.float32)
@@ -78,7 +78,7 @@ def by_head(x: np.ndarray, heads: int, channels: int) -> np.ndarray:
 @pytest.mark.parametrize("depth", [1, 4, 16, 40])
 @pytest.mark.parametrize("width", [1, 16, 21, 64, 90])
 @pytest.mark.parametrize("band", [1, 3, 16, 21])
-def test_sizes(depth: int, width: int, band: int) -> None:
+def test_all_sizes_agree_with_numpy(depth: int, width: int, band: int) -> None:
     check(3, depth, width, band, band // 2, 1, 30, FAR, np.nan)
 
 

@@ -1,4 +1,4 @@
-"""Products of codes with codes: equal to numpy's whole numbers, as Python and compiled, however rows are cut.
+"""Products of codes with codes: equal to numpy's, as Python and compiled, however rows are cut.
 
 A processor without fused products rounds once more: its results differ from those of plain Python by a unit.
 """
@@ -6,7 +6,7 @@ A processor without fused products rounds once more: its results differ from tho
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
+from pulse.jit.rows.pointer import real_bits
 from pulse.ops.quantize_rows import round_rows
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul_codes import pack_codes, product_of_codes
@@ -21,16 +21,16 @@ def floats(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def case(M, T, K, N, accumulate=0, activation=0):
+def case(M, T, K, N, accumulate=0, activation=0, form="int8"):
     """Arrays, arguments and the expected y of a product of codes."""
     taps = RNG.permutation(T) * (K + 3)
     rows_x, rows_y = RNG.permutation(M) * 5, RNG.permutation(M) * (N + 3)
     x, bias, y = floats(int(rows_x.max() + taps.max() + K)), floats(N), floats(M * (N + 3))
-    stored = store(floats(T * K, N), "int8", UnitLayout((T * K, N), (0,)))
-    scales = stored.scales_of()
+    stored = store(floats(T * K, N), form, UnitLayout((T * K, N), (0,)))
+    scales = np.zeros(1, np.float32) if form == "bf16" else stored.scales_of()
     expected = y.copy()
     for m in range(M):
-        windows = [round_rows(x[rows_x[m] + tap :][:K]) for tap in taps]
+        windows = [round_rows(x[rows_x[m] + tap :][:K], form) for tap in taps]
         total = np.concatenate(windows).astype(np.float64) @ stored.values
         total += bias + (y[rows_y[m] :][:N] if accumulate else 0)
         expected[rows_y[m] : rows_y[m] + N] = np.maximum(total, 0) if activation else total
@@ -53,22 +53,37 @@ SHAPES = [
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
-def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation):
-    arrays, args, expected = case(M, T, K, N, accumulate, activation)
-    python, compiled = (after[3] for after in run_both(product_of_codes, arrays, *args))
+@pytest.mark.parametrize("form", ["int8", "bf16"])
+def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation, form):
+    arrays, args, expected = case(M, T, K, N, accumulate, activation, form)
+    python, compiled = (after[3] for after in run_both(product_of_codes.forms[form], arrays, *args))
     np.testing.assert_allclose(compiled, expected, rtol=1e-5, atol=1e-5 * (T * K) ** 0.5)
     np.testing.assert_allclose(python, compiled, 2e-7, 2e-7 * (T * K) ** 0.5)
 
 
-def test_rows_are_bit_identical_alone_and_in_blocks():
-    arrays, args, _ = case(9, 2, 37, 147)
-    together = run_row(product_of_codes, arrays, *args, python=False)[3]
+@pytest.mark.parametrize("form", ["int8", "bf16"])
+def test_rows_are_bit_identical_alone_and_in_blocks(form):
+    kernel = product_of_codes.forms[form]
+    arrays, args, _ = case(9, 2, 37, 147, form=form)
+    together = run_row(kernel, arrays, *args, python=False)[3]
     for m in range(9):
         alone = list(args)
         alone[2], alone[3], alone[4] = 1, At(4, m), At(5, m)
-        after = run_row(product_of_codes, arrays, *alone, python=False)[3]
+        after = run_row(kernel, arrays, *alone, python=False)[3]
         start = int(arrays[5][m])
         np.testing.assert_array_equal(after[start : start + 147], together[start : start + 147])
+
+
+@pytest.mark.parametrize("M", [1, 4])
+def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(M):
+    arrays, args, expected = case(M, 1, 24, 40, form="bf16")
+    at = int(arrays[4][M - 1])
+    arrays[0][at + 23 if M > 1 else at] = np.nan
+    for after in run_both(product_of_codes.forms["bf16"], arrays, *args):
+        for m in range(M):
+            row = slice(int(arrays[5][m]), int(arrays[5][m]) + 40)
+            is_bad = np.isnan(arrays[0][int(arrays[4][m]) :][:24]).any()
+            np.testing.assert_allclose(after[3][row], np.nan if is_bad else expected[row], 1e-5, 1e-4)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])

@@ -18,7 +18,7 @@ def numbers(size: int, count: int, seed: int = 0) -> np.ndarray:
     return bytes_.view(f"i{size}")
 
 
-def strided(array: np.ndarray, start: int, sizes: list[int], strides: list[int]) -> np.ndarray:
+def strided_view(array: np.ndarray, start: int, sizes: list[int], strides: list[int]) -> np.ndarray:
     return as_strided(array[start:], sizes, [step * array.itemsize for step in strides])
 
 
@@ -31,7 +31,7 @@ def check(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
     dst = numbers(size, 1 + sum(step * (n - 1) for step, n in zip(b, sizes) if n), 1)
     want = dst.copy()
     if all(sizes):
-        strided(want, 0, sizes, b)[...] = strided(src, first, sizes, a)
+        strided_view(want, 0, sizes, b)[...] = strided_view(src, first, sizes, a)
     args = [size, *[1] * missing, *sizes, *[0] * missing, *a, *[0] * missing, *b]
     for got in run_both(copy, [src, dst], At(0, first), At(1), *args):
         np.testing.assert_array_equal(got[1], want)
@@ -96,7 +96,7 @@ def test_copy_stays_inside_of_its_region() -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("count", [0, 1, 3, 16, 17, 100])
 @pytest.mark.parametrize("value", [0, 1, -1, 0x3F800000, 0x123456789ABCDEF0])
-def test_fill(size: int, count: int, value: int) -> None:
+def test_fill_writes_every_element(size: int, count: int, value: int) -> None:
     dst = numbers(size, count)
     want = np.full(count, value & ((1 << 8 * size) - 1), f"u{size}").view(dst.dtype)
     for got in run_both(fill, [dst], At(0), size, count, value):

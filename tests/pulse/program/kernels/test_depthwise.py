@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
+from pulse.jit.rows.pointer import real_bits
 from pulse.program.kernels.conv_depthwise import depthwise
 from pulse.program.kernels.matmul_finish import STEPS
 from tests.pulse.program.kernels.rows import At, run_both, run_row

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
+from pulse.jit.language.simd import LANES
 from pulse.jit.registry import Kernel
-from pulse.jit.simd import LANES
+from pulse.jit.rows.pointer import real_bits
 from pulse.program.kernels.conv_depthwise import depthwise
 from pulse.program.kernels.conv_interleaved import interleaved_depthwise
 from pulse.program.kernels.matmul_finish import STEPS
@@ -22,7 +22,7 @@ from pulse.program.kernels.recurrent_gru import gru
 from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
 from pulse.program.kernels.recurrent_interleaved import gates_by_unit, interleaved_gru, small_gates_by_unit
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compared, floats, same
+from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, same
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 
@@ -49,7 +49,9 @@ STEP_ARGS: Mapping[str, float] = dict.fromkeys(STEPS, 0.3) | {"max": -0.1, "min"
         (0, 1, 3, 4, ()),
     ],
 )
-def test_products(M: int, T: int, K: int, N: int, steps: tuple[str, ...], accumulate: int) -> None:
+def test_products_of_sixteen_streams_agree_with_single_ones(
+    M: int, T: int, K: int, N: int, steps: tuple[str, ...], accumulate: int
+) -> None:
     rows_x, rows_y, taps = tables(M, T, K, N)
     reach = 3 * M + T * (K + 1) + K
     matrix, bias = floats(T * K, N) * np.float32(0.4), floats(N)
@@ -71,7 +73,7 @@ def test_products(M: int, T: int, K: int, N: int, steps: tuple[str, ...], accumu
         operand = At(8) if name == "add" else At(7)
         finish += [STEPS.index(name), real_bits(STEP_ARGS[name]), operand, At(5)]
     begin = [At(0), At(3), M, At(4), At(5), T, At(6), K, N, accumulate, At(1), At(2)]
-    compared(product, interleaved_product, shared, own, [*begin, 0, *finish], [*begin, *finish], [3])
+    compare_rows(product, interleaved_product, shared, own, [*begin, 0, *finish], [*begin, *finish], [3])
 
 
 @pytest.mark.parametrize("step", [None, "relu", "prelu"])
@@ -83,7 +85,7 @@ def test_depthwise_windows(M: int, T: int, C: int, step: str | None) -> None:
     args = [At(0), At(3), M, At(4), At(5), T, At(6), At(1), At(2), C, 0, 0, int(step is not None)]
     if step is not None:
         args += [STEPS.index(step), real_bits(0.0), At(2), At(5)]
-    compared(depthwise, interleaved_depthwise, shared, own, args, args, [3])
+    compare_rows(depthwise, interleaved_depthwise, shared, own, args, args, [3])
 
 
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (1, 16), (3, 35)])
@@ -93,7 +95,7 @@ def test_layer_normalisation(M: int, R: int) -> None:
     own = {0: floats(LANES, M * (R + 1)) + np.float32(3), 3: floats(LANES, M * (R + 1))}
     args = [At(0), At(3), M, At(4), At(5), R, At(1), At(2), real_bits(1e-3)]
     other = [At(0), At(1), At(2), At(3), M, At(4), At(5), R, real_bits(1e-3)]
-    compared(layernorm_rows, interleaved_layernorm, shared, own, args, other, [3])
+    compare_rows(layernorm_rows, interleaved_layernorm, shared, own, args, other, [3])
 
 
 NAMES = ("sigmoid", "tanh")
@@ -115,7 +117,7 @@ def test_recurrent_layers(T: int, B: int, H: int, clip: float) -> None:
     frames = [At(0), At(1), At(2), At(3), At(4), 0, T, B, H, H, B * H, H, 0, real_bits(clip)]
     args = [*frames, At(5), At(6), 0, *WORDS, At(7), 0]
     other = [At(0), At(1), At(5), At(6), At(7), 1, 0, H, T, B, H, B * H, H, real_bits(clip), *WORDS]
-    compared(gru, interleaved_gru, shared, own, args, other, [0, 1])
+    compare_rows(gru, interleaved_gru, shared, own, args, other, [0, 1])
 
 
 @pytest.mark.parametrize(

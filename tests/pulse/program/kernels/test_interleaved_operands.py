@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
-from pulse.jit.simd import LANES
+from pulse.jit.language.simd import LANES
+from pulse.jit.rows.pointer import real_bits
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
 from pulse.program.kernels.matmul import matmul
@@ -26,8 +26,8 @@ from pulse.program.kernels.spectral import fourier
 from pulse.program.kernels.spectral_interleaved import angles_last, interleaved_fourier
 from pulse.program.lower.matmul_product import neighbours_from
 from pulse.support.bounds import FAR
-from tests.pulse.program.dft_matrices import arranged
-from tests.pulse.program.kernels.interleaved_rows import RNG, compared, floats, same
+from tests.pulse.program.dft_matrices import arrange_parts
+from tests.pulse.program.kernels.interleaved_rows import RNG, compare_rows, floats, same
 from tests.pulse.program.kernels.rows import At, run_both
 
 
@@ -38,27 +38,27 @@ def test_products_of_operands(B: int, M: int, K: int, N: int, transposed: bool) 
     own = {n: floats(LANES, B * size) for n, size in enumerate((M * K, K * N, M * N))}
     steps = [1, M, 1, K, N, 1] if transposed else [K, 1, N, 1, 1, M]
     args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, *steps, real_bits(0.75)]
-    compared(matmul, interleaved_matmul, batches, own, args, args, [2])
+    compare_rows(matmul, interleaved_matmul, batches, own, args, args, [2])
 
 
 @pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD])
 @pytest.mark.parametrize(("M", "R", "stride"), [(1, 1, 1), (3, 9, 1), (2, 4, 3), (2, 0, 1)])
-def test_reductions(kind: int, M: int, R: int, stride: int) -> None:
+def test_reductions_of_sixteen_streams_agree_with_single_ones(kind: int, M: int, R: int, stride: int) -> None:
     rows = RNG.permutation(M) * (R * stride + 1)
     own = {0: floats(LANES, M * (R * stride + 1)), 1: floats(LANES, 2 * M)}
     args = [At(0), At(1), M, At(2), At(3), R, stride, kind, real_bits(0.5)]
     shared = {2: same(rows), 3: same(RNG.permutation(M) * 2)}
-    compared(reduce_rows, interleaved_reduce_rows, shared, own, args, args, [1])
+    compare_rows(reduce_rows, interleaved_reduce_rows, shared, own, args, args, [1])
 
 
 @pytest.mark.parametrize("log", [0, 1])
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (3, 35), (2, 0)])
-def test_softmax(M: int, R: int, log: int) -> None:
+def test_softmax_of_sixteen_streams_agrees_with_single_ones(M: int, R: int, log: int) -> None:
     rows = RNG.permutation(M) * (R + 1)
     own = {0: floats(LANES, M * (R + 1)) * np.float32(5), 1: floats(LANES, M * (R + 1))}
     own[0][:, 0] = -np.inf if R > 1 else 1
     args = [At(0), At(1), M, At(2), At(3), R, log]
-    compared(
+    compare_rows(
         softmax_rows, interleaved_softmax, {2: same(rows), 3: same(rows[::-1].copy())}, own, args, args, [1]
     )
 
@@ -84,16 +84,18 @@ def test_gates_after_a_product(left: str | None, right: str | None) -> None:
     }
     begin = [At(0), At(3), M, At(4), At(5), 1, At(6), K, N, 0, At(1), At(2)]
     gate = [0, 1, 0, GATES.index(left), GATES.index(right), At(7), At(8)]
-    compared(product, interleaved_product, shared, own, [*begin, 0, *gate], [*begin, *gate], [7])
+    compare_rows(product, interleaved_product, shared, own, [*begin, 0, *gate], [*begin, *gate], [7])
 
 
 @pytest.mark.parametrize(
     ("length", "parts", "one_sided"), [(64, 1, True), (96, 2, False), (100, 1, True), (80, 2, False)]
 )
 @pytest.mark.parametrize("wants_im", [1, 0])
-def test_transforms(length: int, parts: int, one_sided: bool, wants_im: int) -> None:
+def test_transforms_of_sixteen_streams_agree_with_single_ones(
+    length: int, parts: int, one_sided: bool, wants_im: int
+) -> None:
     bins = length // 2 + 1 if one_sided else length
-    found = find_dft_basis(arranged(dft_matrix(length, parts, length, bins, False), "turns", "turns"))
+    found = find_dft_basis(arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns"))
     assert found is not None and found.bins.im is not None
     first, second, w1, twiddles, w2 = tables(found)
     points, kept, M = found.points, found.bins, 2
@@ -127,7 +129,7 @@ def test_transforms(length: int, parts: int, one_sided: bool, wants_im: int) -> 
     end = [width, 0, 0, 0]
     args = [*rows, w1.shape[2], At(5), At(6), At(7), *places, *near, *next_to, *end]
     other = [*rows, At(5), At(6), At(7), *places, *end]
-    compared(fourier, interleaved_fourier, shared, own, args, other, [1])
+    compare_rows(fourier, interleaved_fourier, shared, own, args, other, [1])
 
 
 NAMES = ("sigmoid", "tanh", "tanh")
@@ -150,7 +152,7 @@ def test_lstm_layers(T: int, B: int, H: int, clip: float, couples: int) -> None:
     frames = [At(0), At(1), At(2), At(3), At(4), 0, T, B, H, H, B * H, H, 0, real_bits(clip)]
     args = [*frames, At(5), At(6), 0, *WORDS, At(8), At(2), H, At(7), couples]
     other = [At(0), At(1), At(8), At(5), At(6), At(7), T, B, H, B * H, H, couples, real_bits(clip), *WORDS]
-    compared(lstm, interleaved_lstm, shared, own, args, other, [0, 1, 8])
+    compare_rows(lstm, interleaved_lstm, shared, own, args, other, [0, 1, 8])
 
 
 def test_infinities_stay_in_their_streams() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.jit.pointer import real_bits
+from pulse.jit.rows.pointer import real_bits
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import STEPS
@@ -196,12 +196,12 @@ def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y):
     arrays = [a, b, y, batch_a, batch_b, batch_y]
     args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, am, ak, bk, bn, ym, yn, 0.75]
 
-    def seen(flat, offset, shape, steps):
+    def view_of(flat, offset, shape, steps):
         return np.lib.stride_tricks.as_strided(flat[offset:], shape, [4 * step for step in steps])
 
     expected = y.copy()
     for i in range(B):
-        left, right = seen(a, batch_a[i], (M, K), (am, ak)), seen(b, batch_b[i], (K, N), (bk, bn))
-        seen(expected, batch_y[i], (M, N), (ym, yn))[...] = 0.75 * left.astype(np.float64) @ right
+        left, right = view_of(a, batch_a[i], (M, K), (am, ak)), view_of(b, batch_b[i], (K, N), (bk, bn))
+        view_of(expected, batch_y[i], (M, N), (ym, yn))[...] = 0.75 * left.astype(np.float64) @ right
     for after in run_both(matmul, arrays, *args):
         np.testing.assert_allclose(after[2], expected, rtol=TOLERANCE, atol=TOLERANCE * 4)

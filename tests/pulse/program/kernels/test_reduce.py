@@ -20,7 +20,7 @@ def floats(shape: tuple[int, ...], special: bool = False) -> np.ndarray:
     return x
 
 
-def reduced(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
+def reduce_axis(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
     """Over axis 1, in float64."""
     if x.shape[1] == 0:
         return np.full(x.shape[:1] + x.shape[2:], NEUTRAL[kind] * scale)
@@ -38,13 +38,13 @@ def check(kernel, arrays, args, want, result: int) -> None:
     ("rows", "taps", "channels"),
     [(1, 1, 1), (3, 2, 16), (2, 5, 7), (4, 3, 33), (2, 2, 64), (1, 4, 150), (0, 2, 5), (2, 0, 20), (3, 2, 0)],
 )
-def test_pool(kind: int, special: bool, rows: int, taps: int, channels: int) -> None:
+def test_pools_agree_with_numpy(kind: int, special: bool, rows: int, taps: int, channels: int) -> None:
     x, y = floats((rows, taps, channels), special), np.full((rows, channels + 3), 5, np.float32)
     starts, ends = np.arange(rows) * taps * channels, np.arange(rows)[::-1] * (channels + 3)
     places = np.arange(taps) * channels
     want = y.copy()
     with np.errstate(invalid="ignore"):
-        want[::-1, :channels] = reduced(x, kind, 0.5)
+        want[::-1, :channels] = reduce_axis(x, kind, 0.5)
     args = [At(0), At(1), rows, At(2), At(3), taps, At(4), channels, kind, 0.5]
     check(pool, [x, y, starts, ends, places], args, want, 1)
 
@@ -59,7 +59,7 @@ def test_reduce_rows(kind: int, special: bool, stride: int, rows: int, count: in
     starts, ends = np.arange(rows) * count * stride, np.arange(rows) * 2
     want = y.copy()
     with np.errstate(invalid="ignore"):
-        want[::2] = reduced(x[:, :, 0], kind, -2.0)
+        want[::2] = reduce_axis(x[:, :, 0], kind, -2.0)
     args = [At(0), At(1), rows, At(2), At(3), count, stride, kind, -2.0]
     check(reduce_rows, [x, y, starts, ends], args, want, 1)
 

@@ -36,7 +36,7 @@ def time_of(pulse: int, end: int | None) -> tuple[Clock, np.ndarray, np.ndarray]
     )
 
 
-def spaced(frames: np.ndarray, step: int) -> np.ndarray:
+def spaced_frames(frames: np.ndarray, step: int) -> np.ndarray:
     """The frames ``step`` elements apart, 55 between them."""
     out = np.full((len(frames), step), 55, frames.dtype)
     out[:, : frames.shape[1]] = frames
@@ -57,18 +57,18 @@ def check_ends(
     y = np.full((op.keep + pulse_frames, run), 9, dtype)
     empty = np.zeros((0, run), dtype)
     head, tail = (empty if table is None else table for table in (op.head, op.tail))
-    arrays = [spaced(x, run + gap), spaced(y, run + gap), clock_words, end_words, head, tail]
+    arrays = [spaced_frames(x, run + gap), spaced_frames(y, run + gap), clock_words, end_words, head, tail]
     mode = MODES.index(op.mode)
     rest = [pulse_frames, op.overlap, op.offset, op.shift, mode, x.itemsize, run]
     ends = [bits_of(op.fill, dtype), At(4), len(head), At(5), len(tail), op.keep]
     for got in run_both(fill_ends, arrays, At(0), At(1), At(2), At(3), *rest, run + gap, run + gap, *ends, 0):
-        np.testing.assert_array_equal(got[1], spaced(want, run + gap))
+        np.testing.assert_array_equal(got[1], spaced_frames(want, run + gap))
         np.testing.assert_array_equal(got[0], arrays[0])
     if op.mode == "constant" and op.overlap == 0 and op.offset == op.shift:
         for got in run_both(
             fill_ends, arrays, At(0), At(0), At(2), At(3), *rest, run + gap, run + gap, *ends, 1
         ):
-            np.testing.assert_array_equal(got[0], spaced(want, run + gap))
+            np.testing.assert_array_equal(got[0], spaced_frames(want, run + gap))
 
 
 @settings(max_examples=400, deadline=None)
@@ -119,7 +119,7 @@ def test_fill_ends_of_long_frames(clock: int, end: int | None) -> None:
     ("frames", "offset", "clock"), [(5, 0, 0), (3, 7, 2), (0, 0, 3), (1, 2, 9), (40, -6, 1)]
 )
 @pytest.mark.parametrize(("start", "step"), [(0, 1), (5, 3), (100, -2)])
-def test_positions(
+def test_positions_are_counted(
     code: int, dtype: Any, frames: int, offset: int, clock: int, start: int, step: int
 ) -> None:
     if code == 4:
@@ -174,11 +174,11 @@ def test_last_frames(
         (want,) = op.step([x], state, oracle_clock)
         args = (pulse, offset, kept, x.itemsize, run, run + gap)
         for n in range(2):
-            arrays = [spaced(x, run + gap), memories[n], clock_words, end_words]
+            arrays = [spaced_frames(x, run + gap), memories[n], clock_words, end_words]
             memories[n] = run_both(last_frames, arrays, At(0), At(1), At(2), At(3), *args)[n][1]
             np.testing.assert_array_equal(memories[n], want)
 
 
-def test_tick() -> None:
+def test_tick_counts_one_pulse() -> None:
     for got in run_both(tick, [np.array([41, 7])], At(0)):
         np.testing.assert_array_equal(got[0], [42, 7])

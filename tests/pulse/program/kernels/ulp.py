@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.language.simd import LANES, vload, vstore
 from pulse.jit.registry import Kernel, named_kernel
-from pulse.jit.simd import LANES, vload, vstore
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels import vmath, vmath_hyperbolic, vmath_trigonometry
 from tests.pulse.program.kernels.rows import At, run_row
 
@@ -53,7 +53,7 @@ class Function:
                 wanted = self.reference(x.astype(np.float64))
                 size = np.abs(wanted.astype(np.float32))
             seen = np.isfinite(size) & (size >= NORMAL)
-            got = compiled(self.name, x)[seen].astype(np.float64)
+            got = compiled_values(self.name, x)[seen].astype(np.float64)
             error = np.abs(got - wanted[seen]) / np.spacing(size[seen])
             if error.size and error.max() > worst:
                 worst, where = float(error.max()), float(x[seen][error.argmax()])
@@ -68,7 +68,7 @@ class Sweep(Instruction):
     n: int
 
 
-def sweeping(name: str) -> Kernel:
+def sweep_kernel(name: str) -> Kernel:
     """A kernel that applies a vector function to an array."""
     function = next(getattr(home, name) for home in HOMES if hasattr(home, name))
 
@@ -83,7 +83,7 @@ def sweeping(name: str) -> Kernel:
     return sweep
 
 
-def compiled(name: str, x: Floats, python: bool = False) -> Floats:
+def compiled_values(name: str, x: Floats, python: bool = False) -> Floats:
     """The function of an array whose size is a multiple of the lanes."""
     return run_row(SWEEPS[name], [x, np.zeros_like(x)], At(0), At(1), len(x), python=python)[1]
 
@@ -120,10 +120,12 @@ FUNCTIONS = (
     Function("vacosh", np.arccosh, (1.0, 4.0)),
     Function("vatanh", np.arctanh, (-1.0, 1.0)),
 )
-SWEEPS = {function.name: sweeping(function.name) for function in FUNCTIONS} | {"vsign": sweeping("vsign")}
+SWEEPS = {function.name: sweep_kernel(function.name) for function in FUNCTIONS} | {
+    "vsign": sweep_kernel("vsign")
+}
 
 
-def stated() -> dict[str, float]:
+def stated_errors() -> dict[str, float]:
     """The largest errors in ulp that the table of the docs has."""
     rows = [line.split("|") for line in DOCS.read_text().splitlines() if line.startswith("| `")]
     return {cells[1].strip(" `"): float(cells[3]) for cells in rows if len(cells) == 6}

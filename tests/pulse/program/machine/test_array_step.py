@@ -23,7 +23,7 @@ def neg() -> Program:
     return compile_model(pulsify(s.model(s.each("neg", s["x"], name="y")), pulse=4))
 
 
-def crossed() -> Program:
+def crossed_program() -> Program:
     """Two inputs, two outputs."""
     s = Sketch(x="1,2,T", z="1,2,T")
     total = s.each("add", s["x"], s["z"], name="total")
@@ -38,7 +38,7 @@ class Derived(np.ndarray[tuple[int, ...], np.dtype[np.float32]]):
     """Not just an array."""
 
 
-def unaligned(x: Array) -> Array:
+def unaligned_copy(x: Array) -> Array:
     memory = np.zeros(x.nbytes + 1, np.uint8)[1:]
     array: Array = memory.view(x.dtype).reshape(x.shape)
     array[...] = x
@@ -62,7 +62,7 @@ def test_plain_arrays_take_the_compiled_call() -> None:
 
 
 def test_several_inputs_and_outputs() -> None:
-    state, x, z = crossed().spawn(), noise(1), noise(2)
+    state, x, z = crossed_program().spawn(), noise(1), noise(2)
     outputs = {"difference": np.zeros_like(x), "total": np.zeros_like(x)}
     for ready in (state.try_step({"z": z, "x": x}), state.try_step({"x": x, "z": z}, outputs)):
         assert ready is not None
@@ -79,7 +79,7 @@ def test_several_inputs_and_outputs() -> None:
         np.asfortranarray(noise()),
         np.repeat(noise(), 2, axis=2)[..., ::2],
         noise().astype(">f4"),
-        unaligned(noise()),
+        unaligned_copy(noise()),
         noise().view(Derived),
     ],
     ids=["order", "strides", "bytes", "alignment", "class"],
@@ -124,7 +124,7 @@ def test_nan_is_refused_on_demand() -> None:
 
 def test_no_reference_is_lost_or_kept() -> None:
     """Arrays live as long as the caller wants, and no longer."""
-    for program in (neg(), crossed()):
+    for program in (neg(), crossed_program()):
         state = program.spawn()
         feed = {port.name: noise() for port in program.inputs}
         outputs = {port.name: np.zeros(port.shape, F) for port in program.outputs}

@@ -5,8 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
-from pulse.jit.pointer import ARENA, STATE, WEIGHTS, operand, real_bits
+from pulse.jit.language.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.processor import processor, target_machine
 from pulse.jit.registry import (
     FASTMATH,
@@ -17,14 +16,15 @@ from pulse.jit.registry import (
     kernel_of,
     named_kernel,
 )
-from pulse.jit.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import ARENA, STATE, WEIGHTS, operand, real_bits
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, kernels_of, link
 from tests.pulse.jit.assembly import llvm_code
 
 
 @device
-def doubled(x):
+def double(x):
     return x + x
 
 
@@ -64,7 +64,7 @@ class One(Instruction):
 @kernel
 def infra_axpy(row: Axpy):
     """16 at a time."""
-    y, x, n, a = row.y, row.x, row.n, vsplat(doubled(row.a))
+    y, x, n, a = row.y, row.x, row.n, vsplat(double(row.a))
     i = 0
     while i + LANES <= n:
         vstore(y, i, vfma(a, vload(x, i), vload(y, i)))
@@ -103,7 +103,7 @@ def family(index, helper):
     return member
 
 
-FAMILY = [family(index, helper) for index, helper in enumerate([doubled, device(lambda x: x * x)])]
+FAMILY = [family(index, helper) for index, helper in enumerate([double, device(lambda x: x * x)])]
 
 
 def regions(*sizes):

@@ -29,13 +29,13 @@ from pulse.program.table.memory import Buffer, Region, Value, aligned_bytes
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.cases.scan import smoothed
+from tests.pulse.cases.scan import smoothing_body
 
 LANES = 16
 CHANNELS, BINS = 4, 6
 
 
-def layered() -> onnx.ModelProto:
+def layers_of_all_kinds() -> onnx.ModelProto:
     """Convolutions in time and frequency, dilated, by channel, transposed; small GRUs; a normalisation; gates."""
     constants = {
         "k1": floats("k1", CHANNELS, 2, 2, 3),
@@ -104,7 +104,9 @@ def attentive() -> onnx.ModelProto:
     return model(nodes, {"x": floats("x", 1, 3, 9)}, constants, stream={"x": 2})
 
 
-def program(pulse_frames: int = 1, source: Callable[[], onnx.ModelProto] = layered) -> NativeProgram:
+def program(
+    pulse_frames: int = 1, source: Callable[[], onnx.ModelProto] = layers_of_all_kinds
+) -> NativeProgram:
     made = pulse.stream(source(), pulse=pulse_frames)
     assert isinstance(made, NativeProgram)
     return made
@@ -157,7 +159,7 @@ def test_the_models_need_every_form() -> None:
     )
 
 
-@pytest.mark.parametrize("source", [layered, attentive])
+@pytest.mark.parametrize("source", [layers_of_all_kinds, attentive])
 @pytest.mark.parametrize("frames", [1, 2])
 @pytest.mark.parametrize("count", [16, 37])
 def test_every_lane_equals_a_stream_of_its_own(
@@ -173,7 +175,7 @@ def test_every_lane_equals_a_stream_of_its_own(
 
 def recurrent() -> onnx.ModelProto:
     """A body that runs for every frame, with a constant first state."""
-    scanned = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    scanned = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
     constants = {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}
     return model([scanned], {"x": floats("x", 7, 2, 3)}, constants, stream={"x": 0})
 
@@ -181,7 +183,7 @@ def recurrent() -> onnx.ModelProto:
 @pytest.mark.parametrize("frames", [1, 3])
 def test_scans_keep_their_frames(frames: int) -> None:
     made = program(frames, recurrent)
-    assert "keep_frame" in {row.kernel for row in made.instructions} and not refused(made)
+    assert "keep_frame" in {row.kernel for row in made.instructions} and not is_refused(made)
     pair = Pair(made, 16)
     for _ in range(5):
         pair.step()
@@ -302,14 +304,14 @@ def memory_of(state: State) -> Array:
     return np.frombuffer(state.memory, np.int32)
 
 
-def refused(made: NativeProgram) -> bool:
+def is_refused(made: NativeProgram) -> bool:
     return interleave(made) is None
 
 
 def test_programs_without_such_a_form_step_in_groups() -> None:
     proto = model([node("ArgMax", "x", "y", axis=1)], {"x": floats("x", 1, 5, 9)}, {}, stream={"x": 2})
     made = pulse.stream(proto, pulse=2)
-    assert isinstance(made, NativeProgram) and refused(made)
+    assert isinstance(made, NativeProgram) and is_refused(made)
     pair = Pair(made, 18)
     for _ in range(3):
         pair.step()
@@ -327,7 +329,7 @@ def check_invariant(seeds: range) -> tuple[int, int]:
         if any(not port.streams for port in made.inputs):
             continue
         tried += 1
-        if refused(made):
+        if is_refused(made):
             continue
         held += 1
         pair = Pair(made, 17, seed)

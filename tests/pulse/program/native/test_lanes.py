@@ -161,7 +161,7 @@ def test_the_kernels_with_weights_have_a_form_for_lanes() -> None:
     forms = {
         f"{name}{form}" for name in ("product", "gru", "lstm") for form in ("", "_f16", "_bf16", "_int8")
     }
-    forms |= {"product_of_codes"}
+    forms |= {"product_of_codes", "product_of_codes_bf16"}
     assert {name for name, kernel in KERNELS.items() if kernel.lanes} == forms
 
 

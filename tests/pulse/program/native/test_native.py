@@ -199,15 +199,15 @@ def test_streams_run_in_threads_at_once() -> None:
     program = two_convs(False)
     inputs = [[noise(1, 8, 4, seed=10 * n + k) for k in range(200)] for n in range(3)]
 
-    def played(parts: list[Array]) -> bytes:
+    def play(parts: list[Array]) -> bytes:
         state = program.spawn()
         return b"".join(state.step(part)["b"].tobytes() for part in parts)
 
-    expected = [played(parts) for parts in inputs]
+    expected = [play(parts) for parts in inputs]
     results: list[bytes] = [b""] * 3
 
     def work(number: int) -> None:
-        results[number] = played(inputs[number])
+        results[number] = play(inputs[number])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
     for thread in threads:

@@ -26,7 +26,7 @@ from pulse.program.table.table import link
 from tests.pulse.cases.families import FAMILIES, cases, newest_cases
 from tests.pulse.models import Sketch
 from tests.pulse.program.programs import block, program, same
-from tests.pulse.program.static_models import fixed, static_model
+from tests.pulse.program.static_models import fixed_specs, static_model
 
 PULSES = 12
 
@@ -125,7 +125,7 @@ def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(same(left, right) for left, right in zip(outputs(one), outputs(other)))
 
 
-def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_that_are_too_small_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(special_code, "special_code", refuse)
     one = fresh()
     before = one.table.copy()
@@ -158,7 +158,7 @@ def test_the_rows_of_every_operator(family: str) -> None:
     """Each case of each operator leaves the same bytes, in state and scratch too."""
     programs: list[NativeProgram] = []
     for _, proto, feeds in newest_cases(cases(family)):
-        typed = pulse.load(proto, inputs=fixed(feeds)).model.analyse()
+        typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
         with suppress(CompileError):
             programs.append(NativeProgram(static_model(typed)))
     tables = [link(one.unlinked) for one in programs]

@@ -27,7 +27,7 @@ from tests.pulse.program.programs import (
     MODELS,
     block,
     program,
-    pulsed,
+    pulsed_model,
     same,
     spawn_and_step,
 )
@@ -152,7 +152,7 @@ def test_lanes_are_copied_with_their_places(backend: str, form: str, way: Callab
 
 @pytest.mark.parametrize("name", MODELS)
 def test_models_of_every_stage_pickle(name: str) -> None:
-    model = pulsed(name)
+    model = pulsed_model(name)
     other = pickle.loads(pickle.dumps(model))
     assert other.inputs[0].shape == model.inputs[0].shape
     assert longest_stream(other.symbol, other.typed.scope.assumptions) == longest_stream(
@@ -167,7 +167,7 @@ def test_models_of_every_stage_pickle(name: str) -> None:
 
 def test_a_limit_of_a_narrowed_scope_goes_along() -> None:
     """As ``max_context`` makes it: assumptions of a second scope over the symbols of the first."""
-    model = copy.deepcopy(pulsed("windows"))
+    model = copy.deepcopy(pulsed_model("windows"))
     model.typed.scope = model.typed.scope.with_assumption("T <= 40")
     other = pickle.loads(pickle.dumps(model))
     assert other.typed.scope.symbol("T") == other.symbol
@@ -210,6 +210,7 @@ np.savez(sys.argv[2], **state.step(x))
 """
 
 
+@pytest.mark.slow
 def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
     """As on another machine."""
     made = program("limited")

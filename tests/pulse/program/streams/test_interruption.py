@@ -15,9 +15,9 @@ from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.runtimes.onnxruntime import RuntimeProgram, runner
 from streaming import Session
-from tests.interruption import Unit, everywhere, interrupted
+from tests.interruption import Unit, everywhere, interrupt_call
 from tests.pulse.program.custom_ops import TooLoudError
-from tests.pulse.program.programs import block, constants, program, pulsed, same, spawn_and_step
+from tests.pulse.program.programs import block, constants, program, pulsed_model, same, spawn_and_step
 
 UNITS = [
     ("numba", "line", 1),
@@ -166,7 +166,7 @@ def test_an_operation_that_raises_changes_nothing() -> None:
 
 
 def test_a_file_in_a_runtime_is_undone_too() -> None:
-    model = pulsed("windows")
+    model = pulsed_model("windows")
     proto = model.to_onnx()
     _, run = runner(proto)
     loud = Counter[str]()
@@ -257,7 +257,7 @@ def test_joining_and_leaving_can_be_interrupted() -> None:
             lanes = made.spawn_many(3)
             lanes.step(x)
             lanes.leave(2)
-            was = interrupted(lanes.join if call == "join" else lambda: lanes.leave(1), "opcode", number)  # noqa: B023
+            was = interrupt_call(lanes.join if call == "join" else lambda: lanes.leave(1), "opcode", number)  # noqa: B023
             active = list(lanes.active_lanes)
             assert active in ([0, 1], [0, 1, 2] if call == "join" else [0])
             for name, found in lanes.step(x[active]).items():

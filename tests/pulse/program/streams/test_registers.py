@@ -28,7 +28,7 @@ def chunk_model() -> PulsedModel:
     """A filter in chunks of 8, written and read again, its state in the open."""
     import pulse
 
-    chunked = pulse.load(models.cached()).pulsify()
+    chunked = pulse.load(models.cache_of_sound()).pulsify()
     return pulse.load(chunked.to_onnx()).analyse().pulsify()
 
 

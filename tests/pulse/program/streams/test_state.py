@@ -21,7 +21,7 @@ from tests.pulse.models import Sketch
 F = np.float32
 
 
-def everything() -> TypedModel:
+def model_of_everything() -> TypedModel:
     """Delays, a prefix, ends, a position, a mirror, last frames; outputs of three rates."""
     s = Sketch(x="1,2,T")
     causal = s.conv(s.pad(s["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
@@ -35,7 +35,7 @@ def everything() -> TypedModel:
     return s.model(total, low, last)
 
 
-TYPED = everything()
+TYPED = model_of_everything()
 PULSE = 4
 PROGRAMS = {backend: compile_model(pulsify(TYPED, pulse=PULSE), backend) for backend in BACKENDS}
 

@@ -31,7 +31,7 @@ def pulse() -> Array:
     return np.random.default_rng(0).standard_normal((1, 8, PULSE)).astype(np.float32)
 
 
-def warmed() -> NativeState:
+def warm_state() -> NativeState:
     state = program().spawn()
     for _ in range(100):
         state.step(pulse())
@@ -48,16 +48,19 @@ def collections() -> Iterator[list[int]]:
             seen.append(info["generation"])
 
     gc.collect()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)  # Python's own
     gc.callbacks.append(note)
     try:
         yield seen
     finally:
         gc.callbacks.remove(note)
+        gc.set_threshold(*thresholds)
 
 
 def test_a_step_wakes_no_garbage_collector() -> None:
     """What a step makes is freed with its last reference: the collector's counter does not grow over 10,000."""
-    state, x = warmed(), pulse()
+    state, x = warm_state(), pulse()
     assert gc.isenabled()
     with collections() as seen:
         for _ in range(STEPS):
@@ -74,7 +77,7 @@ def test_the_collector_is_woken_by_cycles() -> None:
     assert seen
 
 
-def traced(steps: int, step: object) -> tuple[int, int]:
+def trace_memory(steps: int, step: object) -> tuple[int, int]:
     """Bytes that Python holds more after so many steps, and the most that it held at once above the beginning."""
     assert callable(step)
     tracemalloc.start()
@@ -92,22 +95,22 @@ def traced(steps: int, step: object) -> tuple[int, int]:
 
 def test_the_machine_allocates_nothing() -> None:
     """No byte while it runs, nor after it. The range and its number are the test's own."""
-    state = warmed()
-    lasting, peak = traced(1000, lambda: state.run_machine())
+    state = warm_state()
+    lasting, peak = trace_memory(1000, lambda: state.run_machine())
     assert lasting <= 64 and peak <= 512
 
 
 def test_a_step_takes_the_outputs_and_no_more() -> None:
     """At most what the caller gets: an array for each output, and the dict with them; nothing stays."""
-    state, x = warmed(), pulse()
+    state, x = warm_state(), pulse()
     outputs = sum(array.nbytes for array in state.step(x).values())
-    lasting, peak = traced(1000, lambda: state.step(x))
+    lasting, peak = trace_memory(1000, lambda: state.step(x))
     assert lasting <= 64
     assert peak <= outputs + 2048
 
 
 def test_blocks_do_not_grow() -> None:
-    state, x = warmed(), pulse()
+    state, x = warm_state(), pulse()
     before = sys.getallocatedblocks()
     for _ in range(STEPS):
         state.step(x)
@@ -127,7 +130,7 @@ def resident_bytes() -> int:
 @pytest.mark.slow
 def test_a_million_steps_take_no_memory() -> None:
     """About 15 s."""
-    state, x = warmed(), pulse()
+    state, x = warm_state(), pulse()
     for _ in range(STEPS):
         state.step(x)
     before = resident_bytes()

@@ -6,8 +6,8 @@ from itertools import count
 import numpy as np
 import pytest
 
-from pulse.jit.instruction import in_form, number_fields
 from pulse.jit.registry import KERNELS
+from pulse.jit.rows.instruction import number_fields
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
 from pulse.program.kernels.copy import Copy
@@ -36,7 +36,7 @@ def test_every_kernel_runs_a_declared_instruction() -> None:
     for name, kernel in KERNELS.items():
         if is_of_pulse(kernel):
             assert kernel.instruction is not None, name
-            assert name in lanes or name == in_form(kernel.instruction.kernel, kernel.form)
+            assert name in lanes or name == kernel.instruction.in_form(kernel.instruction.kernel, kernel.form)
 
 
 def test_a_convolution() -> None:

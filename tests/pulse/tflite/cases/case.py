@@ -49,7 +49,7 @@ def codes(shape: tuple[int, ...], seed: int = 0, kind: str = "int8") -> Array:
     return np.random.default_rng(seed).integers(-127, 128, shape).astype(kind)
 
 
-def done(name: str, graph: Graph, *outputs: int, steps: int = 0) -> Case:
+def case_of(name: str, graph: Graph, *outputs: int, steps: int = 0) -> Case:
     """A case whose outputs are given."""
     graph.outputs = list(outputs)
     return Case(name, graph, steps)

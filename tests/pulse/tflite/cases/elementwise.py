@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tests.pulse.tflite.builder import Graph
-from tests.pulse.tflite.cases.case import X_SCALE, Case, codes, done, noise
+from tests.pulse.tflite.cases.case import X_SCALE, Case, case_of, codes, noise
 
 FLOATS = (
     ("ADD", "AddOptions"),
@@ -25,14 +25,14 @@ def pairs() -> Iterator[Case]:
     for kind, options in FLOATS:
         g = Graph()
         a, b = g.input((2, 3, 4), name="a"), g.input((4,), name="b")
-        yield done(f"{kind} of floats", g, g.result(kind, [a, b], (2, 3, 4), options))
+        yield case_of(f"{kind} of floats", g, g.result(kind, [a, b], (2, 3, 4), options))
     for kind, options in FLOATS[:3]:
         for dtype, zero in (("int8", 3), ("uint8", 120)):
             g = Graph()
             a = g.input((2, 3, 4), dtype, name="a", scale=[X_SCALE], zero=[zero])
             b = g.input((2, 3, 4), dtype, name="b", scale=[0.031], zero=[zero + 4])
             y = g.result(kind, [a, b], (2, 3, 4), options, 2, dtype, (0.11, zero - 5))
-            yield done(f"{dtype} {kind}", g, y)
+            yield case_of(f"{dtype} {kind}", g, y)
     for kind, options in FLOATS[:3]:
         g = Graph()
         a = g.input((2, 30, 4), "int16", name="a", scale=[0.00031], zero=[0])
@@ -40,12 +40,12 @@ def pairs() -> Iterator[Case]:
         fields = {} if kind == "MUL" else {"PotScaleInt16": False}
         scale = 0.00004 if kind == "MUL" else 0.00047
         y = g.result(kind, [a, b], (2, 30, 4), options, 2, "int16", (scale, 0), **fields)
-        yield done(f"int16 {kind}", g, y)
+        yield case_of(f"int16 {kind}", g, y)
     for kind in ("MAXIMUM", "MINIMUM"):
         g = Graph()
         a = g.input((2, 3, 4), "int8", name="a", scale=[X_SCALE], zero=[3])
         b = g.input((2, 3, 4), "int8", name="b", scale=[X_SCALE], zero=[3])
-        yield done(
+        yield case_of(
             f"int8 {kind}",
             g,
             g.result(kind, [a, b], (2, 3, 4), "MaximumMinimumOptions", 2, "int8", (X_SCALE, 3)),
@@ -54,14 +54,14 @@ def pairs() -> Iterator[Case]:
         g = Graph()
         a, b = g.input((2, 3), "int32", name="a"), g.input((2, 3), "int32", name="b")
         options = "".join(part.capitalize() for part in kind.split("_")) + "Options"
-        yield done(kind, g, g.result(kind, [a, b], (2, 3), options, dtype="bool"))
+        yield case_of(kind, g, g.result(kind, [a, b], (2, 3), options, dtype="bool"))
     g = Graph()
     c, a, b = g.input((2, 3), "bool", name="c"), g.input((2, 3), name="a"), g.input((2, 3), name="b")
-    yield done("SELECT_V2", g, g.result("SELECT_V2", [c, a, b], (2, 3), "SelectV2Options"))
+    yield case_of("SELECT_V2", g, g.result("SELECT_V2", [c, a, b], (2, 3), "SelectV2Options"))
     g = Graph()
     a, b = g.input((2, 3), "int32", name="a"), g.input((2, 3), "int32", name="b")
     y = g.result("ADD", [a, b], (2, 3), "AddOptions", dtype="int32")
-    yield done("int32 ADD and CAST", g, g.result("CAST", [y], (2, 3), "CastOptions"))
+    yield case_of("int32 ADD and CAST", g, g.result("CAST", [y], (2, 3), "CastOptions"))
 
 
 def singles() -> Iterator[Case]:
@@ -90,11 +90,11 @@ def singles() -> Iterator[Case]:
     ):
         g = Graph()
         fields = {"SOFTMAX": {"Beta": 1.5}, "LEAKY_RELU": {"Alpha": 0.2}}.get(kind, {})
-        yield done(f"{kind} of floats", g, g.result(kind, [g.input((2, 5))], (2, 5), options, **fields))
+        yield case_of(f"{kind} of floats", g, g.result(kind, [g.input((2, 5))], (2, 5), options, **fields))
     for kind in ("SQRT", "RSQRT", "LOG"):
         g = Graph()
         positive = g.result("EXP", [g.input((2, 5))], (2, 5), "ExpOptions")
-        yield done(f"{kind} of floats", g, g.result(kind, [positive], (2, 5)))
+        yield case_of(f"{kind} of floats", g, g.result(kind, [positive], (2, 5)))
     for kind, scale, zero in (
         ("LOGISTIC", 1 / 256, -128),
         ("TANH", 1 / 128, 0),
@@ -113,7 +113,7 @@ def singles() -> Iterator[Case]:
         }.get(kind, "")
         fields = {"SOFTMAX": {"Beta": 1.0}, "LEAKY_RELU": {"Alpha": 0.2}}.get(kind, {})
         x = g.input((4, 64), "int8", scale=[X_SCALE], zero=[-7])
-        yield done(
+        yield case_of(
             f"int8 {kind}",
             g,
             g.result(
@@ -131,16 +131,16 @@ def singles() -> Iterator[Case]:
         g = Graph()
         x = g.input((4, size), "int16", scale=[0.00031], zero=[0])
         y = g.result("SOFTMAX", [x], (4, size), "SoftmaxOptions", 3, "int16", (1 / 32768, 0), Beta=1.0)
-        yield done(f"int16 SOFTMAX of {size}", g, y)
+        yield case_of(f"int16 SOFTMAX of {size}", g, y)
     for kind in ("LOGISTIC", "TANH"):
         for scale in (0.00031, 2.0**-11, 2.0**-12):
             g = Graph()
             x = g.input((4, 64), "int16", scale=[scale], zero=[0])
-            yield done(
+            yield case_of(
                 f"int16 {kind} {scale:g}", g, g.result(kind, [x], (4, 64), "", 3, "int16", (1 / 32768, 0))
             )
     g = Graph()
-    yield done(
+    yield case_of(
         "PRELU", g, g.result("PRELU", [g.input((1, 3, 2, 4)), g.constant(noise((1, 1, 4)))], (1, 3, 2, 4))
     )
     for source, made in (
@@ -161,7 +161,7 @@ def singles() -> Iterator[Case]:
         kind = "DEQUANTIZE" if made == "float32" else "QUANTIZE"
         zero = {"int8": 3, "uint8": 121, "int16": 0}.get(made, 0)
         y = g.result(kind, [x], (4, 64), "", 2, made, None if made == "float32" else (0.03, zero))
-        yield done(f"{kind} {source} {made}", g, y)
+        yield case_of(f"{kind} {source} {made}", g, y)
 
 
 EVERY = (1, 256)
@@ -192,7 +192,7 @@ def quotients() -> Iterator[Case]:
         y = g.result("CONCATENATION", parts, size, "ConcatenationOptions", 2, kind, (other, 0), Axis=1)
         fields = {"FusedActivationFunction": activation}
         y = g.result("DIV", [x, y], size, "DivOptions", 2, kind, (made, 0), **fields)
-        yield done(f"{kind} DIV {activation}", g, y, steps=1)
+        yield case_of(f"{kind} DIV {activation}", g, y, steps=1)
 
 
 def roundings() -> Iterator[Case]:
@@ -213,7 +213,7 @@ def roundings() -> Iterator[Case]:
             x = g.input(EVERY, "int8", scale=[ours], zero=[zero])
             version = 1 if kind == "HARD_SWISH" else 2
             y = g.result(kind, [x], EVERY, options, version, "int8", (made, offset), **fields)
-            yield done(f"int8 {kind} {ours:g} {made:g} {' '.join(map(str, fields.values()))}", g, y)
+            yield case_of(f"int8 {kind} {ours:g} {made:g} {' '.join(map(str, fields.values()))}", g, y)
         for kind, options in (
             ("ADD", "AddOptions"),
             ("SUB", "SubOptions"),
@@ -223,12 +223,12 @@ def roundings() -> Iterator[Case]:
             a = g.input((8, 256), "int8", name="a", scale=[ours], zero=[zero])
             b = g.input((8, 256), "int8", name="b", scale=[0.021], zero=[9])
             y = g.result(kind, [a, b], (8, 256), options, 2, "int8", (made, offset))
-            yield done(f"int8 {kind} {ours:g} {made:g}", g, y)
+            yield case_of(f"int8 {kind} {ours:g} {made:g}", g, y)
         g = Graph()
         x = g.input((1, 4, 32, 8), "int8", scale=[ours], zero=[zero])
         slopes = g.constant(codes((1, 1, 8)), scale=[0.0047], zero=[-4])
         y = g.result("PRELU", [x, slopes], (1, 4, 32, 8), "", 1, "int8", (made, offset))
-        yield done(f"int8 PRELU {ours:g}", g, y)
+        yield case_of(f"int8 PRELU {ours:g}", g, y)
     for kind, options in (
         ("EXP", "ExpOptions"),
         ("GELU", "GeluOptions"),
@@ -246,27 +246,27 @@ def roundings() -> Iterator[Case]:
             y = g.result(
                 kind, [y], (1, 4096), options, 1 if kind == "SQRT" else 2, "int16", (made, 0), **fields
             )
-            yield done(f"int16 {kind} {ours:g}", g, y)
+            yield case_of(f"int16 {kind} {ours:g}", g, y)
     for kind, scale, zero in (("ELU", 0.04, -100), ("LOGISTIC", 0.04, -100), ("TANH", 0.01, -3)):
         g = Graph()
         x = g.input(EVERY, "int8", scale=[0.02], zero=[-20])
         version = 1 if kind == "ELU" else 2
-        yield done(
+        yield case_of(
             f"int8 {kind} of halves", g, g.result(kind, [x], EVERY, "", version, "int8", (scale, zero))
         )
     g = Graph()
     x = g.input((1, 4, 64, 8), "int16", scale=[0.00031], zero=[0])
     slopes = g.constant(codes((1, 1, 8)), scale=[0.0047], zero=[0])
-    yield done("int16 PRELU", g, g.result("PRELU", [x, slopes], (1, 4, 64, 8), "", 1, "int16", (0.001, 0)))
+    yield case_of("int16 PRELU", g, g.result("PRELU", [x, slopes], (1, 4, 64, 8), "", 1, "int16", (0.001, 0)))
     for ours, made, zero in ((0.05, 0.017, -128), (0.01, 0.02, -100)):
         for kind in ("SQRT", "RSQRT"):
             g = Graph()
             x = g.input(EVERY, "int8", scale=[ours], zero=[-128])
             y = _extreme(g, "MAXIMUM", x, -127)
-            yield done(f"int8 {kind} {ours:g}", g, g.result(kind, [y], EVERY, "", 2, "int8", (made, zero)))
+            yield case_of(f"int8 {kind} {ours:g}", g, g.result(kind, [y], EVERY, "", 2, "int8", (made, zero)))
     g = Graph()
     x = g.input(EVERY, "int8", scale=[0.0123], zero=[0])
-    yield done(
+    yield case_of(
         "int8 QUANTIZE uint8", g, g.result("QUANTIZE", [x], EVERY, "QuantizeOptions", 2, "uint8", (0.07, 133))
     )
     for far in (2.0, 2000.0):
@@ -274,7 +274,7 @@ def roundings() -> Iterator[Case]:
         a = g.input(EVERY, "int8", name="a", scale=[0.05], zero=[3])
         b = g.input(EVERY, "int8", name="b", scale=[0.05 / far], zero=[-4])
         y = g.result("ADD", [a, b], EVERY, "AddOptions", 2, "int8", (0.071, 5))
-        yield done(f"int8 ADD of scales {far:g} apart", g, y)
+        yield case_of(f"int8 ADD of scales {far:g} apart", g, y)
 
 
 ALL = (

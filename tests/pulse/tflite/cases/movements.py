@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from tests.pulse.tflite.builder import Graph
-from tests.pulse.tflite.cases.case import X_SCALE, Case, done
+from tests.pulse.tflite.cases.case import X_SCALE, Case, case_of
 
 
 def movements() -> Iterator[Case]:
@@ -30,7 +30,7 @@ def movements() -> Iterator[Case]:
             g = Graph()
             x = g.input(shape, dtype, **more)
             inputs = [x, *(g.constant(value) for value in extra)]
-            return done(
+            return case_of(
                 f"{dtype} {kind} {fields}",
                 g,
                 g.result(
@@ -100,7 +100,7 @@ def movements() -> Iterator[Case]:
             inputs = {"SPLIT": [axis, x], "SPLIT_V": [x, sizes, axis], "UNPACK": [x]}[kind]
             fields = {"Num": 4, "Axis": 0} if kind == "UNPACK" else {"NumSplits": 2}
             g.node(kind, inputs, outputs, options, 2, **fields)
-            yield done(f"{dtype} {kind}", g, *outputs)
+            yield case_of(f"{dtype} {kind}", g, *outputs)
         for kind, options, made in (
             ("CONCATENATION", "ConcatenationOptions", (2, 6)),
             ("PACK", "PackOptions", (2, 2, 3)),
@@ -108,7 +108,7 @@ def movements() -> Iterator[Case]:
             g = Graph()
             a, b = g.input((2, 3), dtype, name="a", **more), g.input((2, 3), dtype, name="b", **more)
             fields = {"ValuesCount": 2} if kind == "PACK" else {}
-            yield done(
+            yield case_of(
                 f"{dtype} {kind}", g, g.result(kind, [a, b], made, options, 2, dtype, same, Axis=1, **fields)
             )
 
@@ -129,14 +129,14 @@ def blocks() -> Iterator[Case]:
                 g.constant(block),
                 g.constant(np.array(amounts, np.int32)),
             ]
-            yield done(f"{dtype} {kind}", g, g.result(kind, inputs, made, "", version, dtype, same))
+            yield case_of(f"{dtype} {kind}", g, g.result(kind, inputs, made, "", version, dtype, same))
         for kind, options, shape, made in (
             ("DEPTH_TO_SPACE", "DepthToSpaceOptions", (1, 3, 2, 8), (1, 6, 4, 2)),
             ("SPACE_TO_DEPTH", "SpaceToDepthOptions", (1, 6, 4, 2), (1, 3, 2, 8)),
         ):
             g = Graph()
             x = g.input(shape, dtype, **more)
-            yield done(
+            yield case_of(
                 f"{dtype} {kind}", g, g.result(kind, [x], made, options, version, dtype, same, BlockSize=2)
             )
         g = Graph()
@@ -150,7 +150,7 @@ def blocks() -> Iterator[Case]:
             dtype,
             same,
         )
-        yield done(f"{dtype} RESIZE_NEAREST_NEIGHBOR", g, y)
+        yield case_of(f"{dtype} RESIZE_NEAREST_NEIGHBOR", g, y)
 
 
 ALL = (

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tests.pulse.tflite.builder import Graph
-from tests.pulse.tflite.cases.case import SAME, VALID, X_SCALE, Case, done
+from tests.pulse.tflite.cases.case import SAME, VALID, X_SCALE, Case, case_of
 
 
 def reductions() -> Iterator[Case]:
@@ -14,7 +14,7 @@ def reductions() -> Iterator[Case]:
         for keep in (True, False):
             g = Graph()
             x, axes = g.input((2, 3, 4)), g.constant(np.array([1], np.int32))
-            yield done(
+            yield case_of(
                 f"{kind} {keep}",
                 g,
                 g.result(kind, [x, axes], (2, 1, 4) if keep else (2, 4), "ReducerOptions", KeepDims=keep),
@@ -23,13 +23,13 @@ def reductions() -> Iterator[Case]:
     x = g.input((1, 7, 3, 40), "int16", scale=[0.00031], zero=[0])
     axes = g.constant(np.array([1, 2], np.int32))
     y = g.result("MEAN", [x, axes], (1, 40), "ReducerOptions", 2, "int16", (0.00007, 0))
-    yield done("int16 MEAN", g, y)
+    yield case_of("int16 MEAN", g, y)
     for kind, scale in (("MEAN", 0.0213), ("SUM", 0.3), ("REDUCE_MAX", X_SCALE)):
         g = Graph()
         x = g.input((1, 7, 3, 4), "int8", scale=[X_SCALE], zero=[-7])
         axes = g.constant(np.array([1, 2], np.int32))
         zero = -7 if kind == "REDUCE_MAX" else 5
-        yield done(
+        yield case_of(
             f"int8 {kind}", g, g.result(kind, [x, axes], (1, 4), "ReducerOptions", 2, "int8", (scale, zero))
         )
     for kind in ("MEAN", "SUM"):
@@ -39,19 +39,19 @@ def reductions() -> Iterator[Case]:
                 x = g.input((512, count), dtype, scale=[X_SCALE], zero=[zero])
                 axes = g.constant(np.array([1], np.int32))
                 y = g.result(kind, [x, axes], (512,), "ReducerOptions", 2, dtype, (scale, zero and zero + 1))
-                yield done(f"{dtype} {kind} of {count} on halves", g, y)
+                yield case_of(f"{dtype} {kind} of {count} on halves", g, y)
     for kind in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
         for padding, made in ((SAME, (1, 5, 3, 2)), (VALID, (1, 4, 2, 2))):
             fields = {"Padding": padding, "StrideH": 2, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 2}
             g = Graph()
-            yield done(
+            yield case_of(
                 f"{kind} {padding}",
                 g,
                 g.result(kind, [g.input((1, 9, 3, 2))], made, "Pool2DOptions", **fields),
             )
             g = Graph()
             x = g.input((1, 9, 3, 2), "int8", scale=[X_SCALE], zero=[-7])
-            yield done(
+            yield case_of(
                 f"int8 {kind} {padding}",
                 g,
                 g.result(kind, [x], made, "Pool2DOptions", 2, "int8", (X_SCALE, -7), **fields),
@@ -60,11 +60,11 @@ def reductions() -> Iterator[Case]:
         g = Graph()
         axis = g.constant(np.array(1, np.int32))
         number = {"ArgMaxOptions": "OutputType"}.get(options, "OutputType")
-        yield done(
+        yield case_of(
             kind, g, g.result(kind, [g.input((3, 5)), axis], (3,), options, dtype="int32", **{number: 2})
         )
     g = Graph()
-    yield done(
+    yield case_of(
         "CUMSUM",
         g,
         g.result("CUMSUM", [g.input((3, 5)), g.constant(np.array(1, np.int32))], (3, 5), "CumsumOptions"),
@@ -79,7 +79,7 @@ def spectra() -> Iterator[Case]:
         y = g.result("RFFT2D", [x, lengths], (3, 1, 9), "Rfft2dOptions", dtype="complex64")
         shape = g.constant(np.array([3, 9], np.int32))
         y = g.result("RESHAPE", [y, shape], (3, 9), "ReshapeOptions", dtype="complex64")
-        yield done(f"RFFT2D {kind}", g, g.result(kind, [y], (3, 9), options))
+        yield case_of(f"RFFT2D {kind}", g, g.result(kind, [y], (3, 9), options))
 
 
 ALL = (

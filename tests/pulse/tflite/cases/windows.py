@@ -14,7 +14,7 @@ from tests.pulse.tflite.cases.case import (
     Y_SCALE,
     Case,
     bias,
-    done,
+    case_of,
     noise,
     weights,
 )
@@ -41,7 +41,7 @@ def convolutions() -> Iterator[Case]:
                 "Conv2DOptions",
                 **fields,
             )
-            yield done(f"conv {padding} {stride} {dilation}", g, y)
+            yield case_of(f"conv {padding} {stride} {dilation}", g, y)
             for channels in (None, 5):
                 g = Graph()
                 x = g.input((1, 9, 4, 3), "int8", scale=[X_SCALE], zero=[-7])
@@ -56,7 +56,7 @@ def convolutions() -> Iterator[Case]:
                     (Y_SCALE, 11),
                     **fields,
                 )
-                yield done(f"int8 conv {padding} {stride} {dilation} {channels}", g, y)
+                yield case_of(f"int8 conv {padding} {stride} {dilation} {channels}", g, y)
             g = Graph()
             x = g.input((1, 9, 4, 3), "int8", scale=[X_SCALE], zero=[-7])
             w = weights(g, (1, 3, 2, 6), 6, 3)
@@ -71,7 +71,7 @@ def convolutions() -> Iterator[Case]:
                 DepthMultiplier=2,
                 **fields,
             )
-            yield done(f"int8 depthwise {padding} {stride} {dilation}", g, y)
+            yield case_of(f"int8 depthwise {padding} {stride} {dilation}", g, y)
             g = Graph()
             x = g.input((1, 9, 4, 3))
             y = g.result(
@@ -82,7 +82,7 @@ def convolutions() -> Iterator[Case]:
                 DepthMultiplier=2,
                 **fields,
             )
-            yield done(f"depthwise {padding} {stride} {dilation}", g, y)
+            yield case_of(f"depthwise {padding} {stride} {dilation}", g, y)
     fields = {"Padding": VALID, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
     for kind, more, zero in (("int16", "int64", 0),):
         g = Graph()
@@ -98,7 +98,7 @@ def convolutions() -> Iterator[Case]:
             (Y_SCALE / 200, zero),
             **fields,
         )
-        yield done(f"{kind} conv", g, y)
+        yield case_of(f"{kind} conv", g, y)
     g = Graph()
     x = g.input((1, 1, 1, 3000), "int8", scale=[X_SCALE], zero=[5])
     y = g.result(
@@ -111,7 +111,7 @@ def convolutions() -> Iterator[Case]:
         (0.5, 3),
         **fields,
     )
-    yield done("int8 conv of sums beyond f32", g, y)
+    yield case_of("int8 conv of sums beyond f32", g, y)
 
 
 def _conv_shape(h: int, w: int, channels: int, fields: dict[str, int], kh: int, kw: int) -> tuple[int, ...]:
@@ -128,7 +128,7 @@ def hybrid_convolutions() -> Iterator[Case]:
         g = Graph()
         w = weights(g, (5, 3, 2, 16), channels, 0)
         inputs = [g.input((1, 9, 4, 16)), w, g.constant(noise((5,)))]
-        yield done(
+        yield case_of(
             f"hybrid conv {channels}",
             g,
             g.result("CONV_2D", inputs, (1, 7, 3, 5), "Conv2DOptions", 5, **fields),
@@ -138,16 +138,16 @@ def hybrid_convolutions() -> Iterator[Case]:
     y = g.result(
         "DEPTHWISE_CONV_2D", inputs, (1, 7, 3, 16), "DepthwiseConv2DOptions", 6, DepthMultiplier=1, **fields
     )
-    yield done("hybrid depthwise", g, y)
+    yield case_of("hybrid depthwise", g, y)
     g = Graph()
     shape = g.constant(np.array([1, 20, 8, 2], np.int32))
     inputs = [shape, weights(g, (2, 4, 2, 16), 2, 0), g.input((1, 9, 4, 16))]
     fields = {"Padding": VALID, "StrideH": 2, "StrideW": 2}
     y = g.result("TRANSPOSE_CONV", inputs, (1, 20, 8, 2), "TransposeConvOptions", 3, **fields)
-    yield done("hybrid transposed", g, y)
+    yield case_of("hybrid transposed", g, y)
 
 
-def transposed() -> Iterator[Case]:
+def transposed_convolutions() -> Iterator[Case]:
     """TRANSPOSE_CONV."""
     for padding, stride in ((SAME, 2), (VALID, 2), (SAME, 3), (VALID, 1)):
         size = 5 * stride if padding == SAME else (5 - 1) * stride + 4
@@ -163,7 +163,7 @@ def transposed() -> Iterator[Case]:
             StrideH=stride,
             StrideW=1,
         )
-        yield done(f"transposed {padding} {stride}", g, y)
+        yield case_of(f"transposed {padding} {stride}", g, y)
         g = Graph()
         x = g.input((1, 5, 1, 3), "int8", scale=[X_SCALE], zero=[-7])
         shape = g.constant(np.array([1, size, 1, 2], np.int32))
@@ -179,7 +179,7 @@ def transposed() -> Iterator[Case]:
             StrideH=stride,
             StrideW=1,
         )
-        yield done(f"int8 transposed {padding} {stride}", g, y)
+        yield case_of(f"int8 transposed {padding} {stride}", g, y)
 
 
 def dense() -> Iterator[Case]:
@@ -196,7 +196,7 @@ def dense() -> Iterator[Case]:
             KeepNumDims=keep,
             FusedActivationFunction=RELU,
         )
-        yield done(f"dense {keep}", g, y)
+        yield case_of(f"dense {keep}", g, y)
     for channels in (None, 5):
         g = Graph()
         x = g.input((3, 64), "int8", scale=[X_SCALE], zero=[-7])
@@ -209,7 +209,7 @@ def dense() -> Iterator[Case]:
             "int8",
             (Y_SCALE, 11),
         )
-        yield done(f"int8 dense {channels}", g, y)
+        yield case_of(f"int8 dense {channels}", g, y)
         g = Graph()
         x = g.input((3, 64))
         y = g.result(
@@ -219,7 +219,7 @@ def dense() -> Iterator[Case]:
             "FullyConnectedOptions",
             9,
         )
-        yield done(f"hybrid dense {channels}", g, y)
+        yield case_of(f"hybrid dense {channels}", g, y)
     for channels in (None, 5):
         g = Graph()
         x = g.input((3, 64), "int16", scale=[X_SCALE / 200], zero=[0])
@@ -232,41 +232,41 @@ def dense() -> Iterator[Case]:
             "int16",
             (Y_SCALE / 200, 0),
         )
-        yield done(f"int16 dense {channels}", g, y)
+        yield case_of(f"int16 dense {channels}", g, y)
     g = Graph()
     x = g.input((2, 3, 8))
     y = g.result(
         "BATCH_MATMUL", [x, g.constant(noise((2, 5, 8)))], (2, 3, 5), "BatchMatMulOptions", AdjY=True
     )
-    yield done("batch matmul", g, y)
+    yield case_of("batch matmul", g, y)
     g = Graph()
     x, other = g.input((3, 8), name="a"), g.input((8, 5), name="b")
     y = g.result("BATCH_MATMUL", [x, other], (3, 5), "BatchMatMulOptions")
-    yield done("batch matmul of two", g, y)
+    yield case_of("batch matmul of two", g, y)
     for zero in (0, 12):
         g = Graph()
         x = g.input((2, 30, 8), "int8", name="a", scale=[X_SCALE], zero=[3])
         other = g.input((2, 8, 20), "int8", name="b", scale=[0.04], zero=[zero])
         y = g.result("BATCH_MATMUL", [x, other], (2, 30, 20), "BatchMatMulOptions", 2, "int8", (0.7, -4))
-        yield done(f"int8 batch matmul {zero}", g, y)
+        yield case_of(f"int8 batch matmul {zero}", g, y)
     g = Graph()
     x = g.input((3, 8))
     half = g.constant(noise((5, 8)).astype(np.float16))
     w = g.result("DEQUANTIZE", [half], (5, 8))
     y = g.result("FULLY_CONNECTED", [x, w, -1], (3, 5), "FullyConnectedOptions")
-    yield done("f16 dense", g, y)
+    yield case_of("f16 dense", g, y)
     g = Graph()
     x = g.input((1, 9, 4, 3))
     halves = [g.constant(noise(shape).astype(np.float16)) for shape in ((5, 3, 2, 3), (5,))]
     kernel, offset = (g.result("DEQUANTIZE", [half], g.tensors[half].shape) for half in halves)
     ones = {"Padding": SAME, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
     y = g.result("CONV_2D", [x, kernel, offset], (1, 9, 4, 5), "Conv2DOptions", **ones)
-    yield done("f16 conv", g, y)
+    yield case_of("f16 conv", g, y)
 
 
 ALL = (
     convolutions,
     hybrid_convolutions,
-    transposed,
+    transposed_convolutions,
     dense,
 )

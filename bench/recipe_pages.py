@@ -1,0 +1,38 @@
+"""The recipes of docs/recipes.md and docs/published_recipes.md, by the names in their first lines."""
+
+import re
+import tomllib
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+FORMAT, PUBLISHED = DOCS / "recipes.md", DOCS / "published_recipes.md"
+FOLDERS = {".onnx": "models", ".ark": "sound", ".tflite": "tflite", ".pb": "tensorflow", "": "tensorflow"}
+"""Where the shared material has the files that recipes name, by suffix; a SavedModel is a folder."""
+
+
+def recipes() -> dict[str, str]:
+    """Name of the file -> text."""
+    text = FORMAT.read_text() + PUBLISHED.read_text()
+    blocks = re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", text, re.DOTALL)
+    return {name: text for text, name in blocks}
+
+
+def laid_out(name: str, folder: Path, shared: Path) -> Path:
+    """A recipe of the pages in a folder, with the recipes that it names, and links to other files.
+
+    shared   the folder of published models and sound
+    Raises   FileNotFoundError: it has not all of them
+    """
+    text = recipes()[name]
+    for stage in tomllib.loads(text)["stage"]:
+        for file in (stage.get("model"), stage.get("cmvn", {}).get("path")):
+            if file is not None and Path(file).suffix == ".toml":
+                laid_out(file, folder, shared)
+            elif file is not None:
+                source = shared / FOLDERS[Path(file).suffix] / file
+                if not source.exists():
+                    raise FileNotFoundError(source)
+                (folder / file).symlink_to(source)
+    path = folder / name
+    path.write_text(text)
+    return path

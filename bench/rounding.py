@@ -1,0 +1,87 @@
+"""``python -m bench.rounding``: one step with weights, and activations, in fewer bits, in turns; the loss of each.
+
+The loss is that of ``pulse check``: the error of an output against f32, in dB below it, for noise.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulse
+from bench.contest import noise
+from bench.models import PUBLISHED, Entry, catalogue
+from bench.timing import Ratio, alternate, make_stepper
+from pulse.accuracy import rounding_errors
+from pulse.program.backends.native_program import NativeProgram
+
+FORMS = (("f32", "f32"), ("bf16", "f32"), ("bf16", "bf16"), ("int8", "f32"), ("int8", "int8"))
+"""Forms of the weights and of the activations."""
+KEYS = ("dtln_1", "dtln_2", "gru", "conformer", "seanet_encoder_256")
+LOSS_FRAMES = 50
+"""The pulses over which the loss is computed."""
+
+
+@dataclass(frozen=True)
+class RoundingTime:
+    """A model: microseconds of a step by form, the gain of activations of bf16 over f32, and losses in dB by form."""
+
+    title: str
+    pulse: int
+    us: Mapping[str, float]
+    gain: Ratio
+    losses_db: Mapping[str, float]
+
+
+def rounding_times(rounds: int, keys: list[str], folder: Path) -> Iterator[RoundingTime]:
+    """Each model; those of missing files are left out."""
+    for entry in catalogue(folder):
+        if entry.key in (keys or KEYS):
+            yield rounding_time(entry, rounds)
+
+
+def rounding_time(entry: Entry, rounds: int) -> RoundingTime:
+    """Time a step of each form, and compare the outputs. Raises CompileError: no product takes rounded rows."""
+    loaded = pulse.load(entry.source(), **entry.arguments)
+    steppers, losses_db = {}, {}
+    for weights, activations in FORMS:
+        program = pulse.stream(loaded, entry.pulse, weights=weights, activations=activations)
+        assert isinstance(program, NativeProgram), "the bench runs the numba backend"
+        name = name_of(weights, activations)
+        steppers[name] = make_stepper(program.spawn().step, noise(program, entry.scale))
+        if weights != "f32":
+            frames = LOSS_FRAMES * program.pulse
+            errors = rounding_errors(program.unrounded, weights, frames, activations=activations)
+            losses_db[name] = min(error.snr_db for error in errors)
+    times = alternate(steppers, rounds, steps=200, warmup_steps=200)
+    us = {name: times.median(name).p50_us for name in steppers}
+    gain = times.ratio(name_of("bf16", "f32"), name_of("bf16", "bf16"))
+    return RoundingTime(entry.title, program.pulse, us, gain, losses_db)
+
+
+def name_of(weights: str, activations: str) -> str:
+    """Name a form."""
+    return weights if activations == "f32" else f"{weights}, {activations}"
+
+
+def main() -> None:
+    """Print two tables in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("keys", nargs="*", help=f"models; {', '.join(KEYS)} without any")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
+    options = parser.parse_args()
+    names = [name_of(*form) for form in FORMS]
+    rows = list(rounding_times(options.rounds, options.keys, options.models))
+    print(f"| us a step | {' | '.join(names)} | bf16: activations of bf16 |")
+    print("| --- |" + " ---: |" * (len(names) + 1))
+    for row in rows:
+        print(f"| {row.title}, {row.pulse} |", *(f"{row.us[name]:.1f} |" for name in names), f"{row.gain} |")
+    print(f"\n| loss, dB | {' | '.join(names[1:])} |")
+    print("| --- |" + " ---: |" * (len(names) - 1))
+    for row in rows:
+        print(f"| {row.title} |", *(f"{row.losses_db[name]:.1f} |" for name in names[1:]))
+
+
+if __name__ == "__main__":
+    main()

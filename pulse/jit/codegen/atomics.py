@@ -1,0 +1,80 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportOptionalMemberAccess=false
+"""``atomics`` for numba: LLVM's ordered loads and stores."""
+
+from collections.abc import Callable
+
+from numba.core import types
+
+from pulse.jit.codegen.pointer import INT64, WORDS, means
+from pulse.jit.codegen.structs import StructType, place_of
+from pulse.jit.language import atomics
+from pulse.support.record import record
+
+
+@record
+class WordType:
+    """A word: the types of the two arguments that select it, and the function that builds its address from them."""
+
+    types: tuple[types.Type, types.Type]
+    place: Callable
+
+
+def word_of(words, i) -> WordType | None:
+    """Return the word that two arguments select; None if they select none."""
+    if isinstance(words, StructType) and isinstance(i, types.StringLiteral):
+        name = i.literal_value
+        if words.type_of(name) == types.int64:
+            return WordType((words, i), lambda builder, args: place_of(builder, words, args[0], name))
+    if words == WORDS and isinstance(i, types.Integer):
+        return WordType(
+            (WORDS, types.int64), lambda builder, args: builder.gep(args[0], [args[1]], inbounds=True)
+        )
+    return None
+
+
+@means(atomics.load)
+def _load(typingctx, words, i):
+    def build(context, builder, sig, args):
+        return builder.load_atomic(word.place(builder, args), "acquire", 8)
+
+    word = word_of(words, i)
+    return word and (types.int64(*word.types), build)
+
+
+@means(atomics.store)
+def _store(typingctx, words, i, value):
+    def build(context, builder, sig, args):
+        builder.store_atomic(args[2], word.place(builder, args), "release", 8)
+        return context.get_dummy_value()
+
+    word = word_of(words, i)
+    return word and (types.none(*word.types, types.int64), build)
+
+
+@means(atomics.replace)
+def _replace(typingctx, words, i, old, new):
+    def build(context, builder, sig, args):
+        place = word.place(builder, args)
+        return builder.extract_value(builder.cmpxchg(place, args[2], args[3], "seq_cst"), 1)
+
+    word = word_of(words, i)
+    return word and (types.boolean(*word.types, types.int64, types.int64), build)
+
+
+@means(atomics.advance)
+def _advance(typingctx, words, i):
+    def build(context, builder, sig, args):
+        builder.atomic_rmw("add", word.place(builder, args), INT64(1), "seq_cst")
+        return context.get_dummy_value()
+
+    word = word_of(words, i)
+    return word and (types.none(*word.types), build)
+
+
+@means(atomics.fence)
+def _fence(typingctx):
+    def build(context, builder, sig, args):
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.none(), build

@@ -1,0 +1,90 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
+"""``cpu_registers`` for numba: instructions of x86 and ARM."""
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.cgutils import alloca_once
+
+from pulse.jit.codegen.foreign import external
+from pulse.jit.codegen.pointer import INT64, means
+from pulse.jit.language import cpu_registers
+from pulse.jit.processor import processor
+
+INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
+X86_FLUSH = 1 << 15 | 1 << 6  # MXCSR: denormal results become 0, denormal operands count as 0
+ARM_FLUSH = 1 << 24  # FPCR: the same with one bit
+
+
+def _architecture(builder) -> str:
+    here = processor()
+    name = (here.triple if here.carried else str(builder.module.triple)).split("-")[0]
+    return {"x86_64": "x86", "i386": "x86", "i686": "x86", "arm64": "aarch64"}.get(name, name)
+
+
+def _float_mode(builder):
+    if _architecture(builder) == "x86":
+        slot = alloca_once(builder, INT32)
+        _call(builder, "llvm.x86.sse.stmxcsr", slot)
+        return builder.zext(builder.load(slot), INT64)
+    if _architecture(builder) == "aarch64":
+        return builder.call(external(builder, "llvm.aarch64.get.fpcr", ir.FunctionType(INT64, [])), [])
+    return INT64(0)
+
+
+def _set_float_mode(builder, mode):
+    if _architecture(builder) == "x86":
+        slot = alloca_once(builder, INT32)
+        builder.store(builder.trunc(mode, INT32), slot)
+        _call(builder, "llvm.x86.sse.ldmxcsr", slot)
+    elif _architecture(builder) == "aarch64":
+        builder.call(
+            external(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), [INT64])), [mode]
+        )
+
+
+def _call(builder, name, slot) -> None:
+    function = external(builder, name, ir.FunctionType(ir.VoidType(), [BYTE_POINTER]))
+    builder.call(function, [builder.bitcast(slot, BYTE_POINTER)])
+
+
+@means(cpu_registers.flush_denormals)
+def _flush_denormals(typingctx):
+    def build(context, builder, sig, args):
+        before = _float_mode(builder)
+        flush = X86_FLUSH if _architecture(builder) == "x86" else ARM_FLUSH
+        _set_float_mode(builder, builder.or_(before, INT64(flush)))
+        return before
+
+    return types.int64(), build
+
+
+@means(cpu_registers.restore_denormals)
+def _restore_denormals(typingctx, mode):
+    def build(context, builder, sig, args):
+        _set_float_mode(builder, args[0])
+        return context.get_dummy_value()
+
+    return types.none(types.int64), build
+
+
+@means(cpu_registers.tick_count)
+def _tick_count(typingctx):
+    def build(context, builder, sig, args):
+        counter = "readsteadycounter" if _architecture(builder) == "aarch64" else "readcyclecounter"
+        return builder.call(external(builder, f"llvm.{counter}", ir.FunctionType(INT64, [])), [])
+
+    return types.int64(), build
+
+
+@means(cpu_registers.pause)
+def _pause(typingctx):
+    def build(context, builder, sig, args):
+        if _architecture(builder) == "x86":
+            function = external(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), []))
+            builder.call(function, [])
+        elif _architecture(builder) == "aarch64":
+            function = external(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [INT32]))
+            builder.call(function, [INT32(1)])
+        return context.get_dummy_value()
+
+    return types.none(), build

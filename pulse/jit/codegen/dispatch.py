@@ -1,0 +1,126 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""``dispatch`` for numba: LLVM functions that are not inlined, one of them with a switch over loops."""
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.targetconfig import ConfigStack
+from numba.core.typing.templates import signature
+from numba.extending import lower_builtin
+
+from pulse.jit.codegen.pointer import INT64, PointerType, declare_type
+from pulse.jit.codegen.row import RowType
+from pulse.jit.codegen.simd import FLOATS
+from pulse.jit.codegen.simd_memory import vector_pointer
+from pulse.jit.language.declared import ONLY, Argument, Dispatcher, Function, Outlined
+from pulse.jit.language.dispatch import names_of
+from pulse.jit.language.simd import LANES
+
+DOUBLE = ir.DoubleType()
+POINTERS = {"f32": PointerType(types.float32), "f64": PointerType(types.float64)}
+
+
+def declare_dispatcher(declared: Dispatcher) -> None:
+    """Declare a dispatcher to numba."""
+    pointer = POINTERS[declared.element]
+    wanted = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
+
+    def fill(context, builder, args) -> None:
+        code, d, a, b, c, count, p, q = args
+        done = builder.append_basic_block("done")
+        switch = builder.switch(code, done)
+        only = ONLY.get()
+        for number, (row, lanes) in enumerate(declared.rows):
+            if only is not None and number not in only:
+                continue
+            block = builder.append_basic_block(f"row{number}")
+            switch.add_case(number, block)
+            builder.position_at_end(block)
+            _loop(context, builder, row, lanes, (d, a, b, c), count, (p, q))
+            builder.branch(done)
+        builder.position_at_end(done)
+
+    _declare_apart(declared.apply, wanted, fill)
+
+
+def declare_outlined(declared: Outlined) -> None:
+    """Declare a helper that is not inlined to numba."""
+    wanted = [_type_of(argument) for argument in declared.takes]
+
+    def fill(context, builder, args) -> None:
+        _call_inlined(context, builder, declared.function, signature(types.none, *wanted), args)
+
+    _declare_apart(declared.function, wanted, fill)
+
+
+def _type_of(argument: Argument) -> types.Type:
+    if isinstance(argument, type):
+        return RowType(argument)
+    return types.int64 if argument == "i64" else POINTERS["f32"]
+
+
+def _declare_apart(function: Function, wanted: Sequence[types.Type], fill: Function) -> None:
+    """Make ``function`` a separate LLVM function, so that the calling kernel keeps its registers."""
+    name = function.__name__
+    declare_type(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
+
+    @lower_builtin(function, *wanted)
+    def _build(context, builder, sig, args):
+        apart = builder.module.globals.get(name)
+        if apart is None:
+            kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+            apart = ir.Function(builder.module, kind, name)
+            apart.linkage = "internal"
+            apart.attributes.add("noinline")
+            inside = ir.IRBuilder(apart.append_basic_block("entry"))
+            fill(context, inside, apart.args)
+            inside.ret_void()
+        builder.call(apart, args)
+        return context.get_dummy_value()
+
+
+def _call_inlined(context, builder, function: Function, sig, args):
+    flags = ConfigStack().top().copy()
+    flags.forceinline = True
+    compiled = context.compile_subroutine(builder, function, sig, flags=flags)
+    return context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, args)[1]
+
+
+def _loop(context, builder, row: Function, lanes: bool, registers, count, params) -> None:
+    """Build ``for i in range(0, count, step): d[i] = row(...)``, count > 0."""
+    element = FLOATS if lanes else types.float64
+    names = names_of(row)
+    kinds = [types.float64 if name in "pq" else element for name in names]
+    before, body = builder.block, builder.append_basic_block("body")
+    builder.branch(body)
+    builder.position_at_end(body)
+    i = builder.phi(INT64)
+    i.add_incoming(INT64(0), before)
+    values = [
+        params["pq".index(name)]
+        if name in "pq"
+        else _element(builder, registers[1 + "abc".index(name)], i, lanes)
+        for name in names
+    ]
+    result = _call_inlined(context, builder, row, signature(element, *kinds), values)
+    _store(builder, registers[0], i, result, lanes)
+    following = builder.add(i, INT64(LANES if lanes else 1))
+    i.add_incoming(following, builder.block)
+    after = builder.append_basic_block("after")
+    builder.cbranch(builder.icmp_signed("<", following, count), body, after)
+    builder.position_at_end(after)
+
+
+def _element(builder, p, i, lanes: bool):
+    if lanes:
+        return builder.load(vector_pointer(builder, p, i), align=4)
+    value = builder.load(builder.gep(p, [i], inbounds=True))
+    return value if value.type == DOUBLE else builder.fpext(value, DOUBLE)
+
+
+def _store(builder, p, i, value, lanes: bool) -> None:
+    where = vector_pointer(builder, p, i) if lanes else builder.gep(p, [i], inbounds=True)
+    if not lanes and where.type.pointee != DOUBLE:
+        value = builder.fptrunc(value, where.type.pointee)
+    builder.store(value, where, align=4 if lanes else None)

@@ -1,0 +1,126 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""``raw`` for numba: casts of pointers, LLVM's memmove and memset, shuffles of rows."""
+
+from collections.abc import Callable
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.typing.templates import signature
+from numba.extending import lower_builtin
+
+from pulse.jit.codegen.pointer import PointerType, at_pointer, declare_type
+from pulse.jit.language import raw
+from pulse.jit.language.raw import TILE
+
+BYTES, FLOATS = PointerType(types.uint8), PointerType(types.float32)
+
+
+def _declare_view(function: Callable, element: types.Type) -> None:
+    result = PointerType(element)
+    declare_type(
+        function, lambda args: signature(result, args[0]) if len(args) == 1 and at_pointer(args) else None
+    )
+
+    @lower_builtin(function, PointerType)
+    def _view(context, builder, sig, args):
+        return builder.bitcast(args[0], context.get_value_type(sig.return_type))
+
+
+for _function, _element in (
+    (raw.as_u8, types.uint8),
+    (raw.as_i16, types.int16),
+    (raw.as_u16, types.uint16),
+    (raw.as_i32, types.int32),
+    (raw.as_f32, types.float32),
+    (raw.as_i64, types.int64),
+    (raw.as_f64, types.float64),
+):
+    _declare_view(_function, _element)
+
+
+def _memory_call(builder, name, *args):
+    full = f"llvm.{name}.p0{'.p0' if name == 'memmove' else ''}.i64"
+    function = builder.module.globals.get(full)
+    if function is None:
+        function = ir.Function(
+            builder.module, ir.FunctionType(ir.VoidType(), [arg.type for arg in args]), full
+        )
+    builder.call(function, args)
+
+
+declare_type(
+    raw.move_bytes,
+    lambda args: (
+        signature(types.none, BYTES, BYTES, types.int64)
+        if len(args) == 3 and args[:2] == (BYTES, BYTES) and isinstance(args[2], types.Integer)
+        else None
+    ),
+)
+declare_type(
+    raw.fill_bytes,
+    lambda args: (
+        signature(types.none, BYTES, types.int64, types.int64)
+        if len(args) == 3 and at_pointer(args, 1, 2) and args[0] == BYTES
+        else None
+    ),
+)
+
+
+@lower_builtin(raw.move_bytes, BYTES, BYTES, types.int64)
+def _move_bytes(context, builder, sig, args):
+    _memory_call(builder, "memmove", *args, ir.IntType(1)(0))
+    return context.get_dummy_value()
+
+
+@lower_builtin(raw.fill_bytes, BYTES, types.int64, types.int64)
+def _fill_bytes(context, builder, sig, args):
+    dst, value, count = args
+    _memory_call(builder, "memset", dst, builder.trunc(value, ir.IntType(8)), count, ir.IntType(1)(0))
+    return context.get_dummy_value()
+
+
+declare_type(raw.opaque, lambda args: signature(types.int64, types.int64) if len(args) == 1 else None)
+
+
+@lower_builtin(raw.opaque, types.int64)
+def _opaque(context, builder, sig, args):
+    kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
+    return builder.asm(kind, "", "=r,0", args, side_effect=True)
+
+
+declare_type(
+    raw.transpose_tile,
+    lambda args: (
+        signature(types.none, FLOATS, FLOATS, types.int64, types.int64)
+        if len(args) == 4 and args[:2] == (FLOATS, FLOATS)
+        else None
+    ),
+)
+
+
+def _interleave(builder, a, b, width: int):
+    """Build two rows: the even groups of ``width`` lanes of a and b in turn, and the odd ones."""
+    for first in (0, width):
+        lanes = [at if at % (2 * width) < width else at - width + TILE for at in range(TILE)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [at + first for at in lanes])
+        yield builder.shuffle_vector(a, b, mask)
+
+
+@lower_builtin(raw.transpose_tile, FLOATS, FLOATS, types.int64, types.int64)
+def _transpose_tile(context, builder, sig, args):
+    dst, src, dst_step, src_step = args
+    row = ir.PointerType(ir.VectorType(ir.FloatType(), TILE))
+
+    def place(p, step, i):
+        return builder.bitcast(builder.gep(p, [builder.mul(step, step.type(i))], inbounds=True), row)
+
+    rows = [builder.load(place(src, src_step, j), align=4) for j in range(TILE)]
+    width = 1
+    while width < TILE:
+        for i in range(TILE):
+            if not i & width:
+                rows[i], rows[i + width] = _interleave(builder, rows[i], rows[i + width], width)
+        width *= 2
+    for i in range(TILE):
+        builder.store(rows[i], place(dst, dst_step, i), align=4)
+    return context.get_dummy_value()

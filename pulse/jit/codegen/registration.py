@@ -1,0 +1,50 @@
+# pyright: basic
+"""Register with numba: importing this registers the language, ``register_with_numba`` the declared functions."""
+
+from numba.extending import register_jitable
+
+from pulse.jit.codegen import (
+    address,
+    atomics,
+    cpu_registers,
+    dots,
+    raw,
+    row,
+    simd,
+    simd_memory,
+    stack,
+    structs,
+)
+from pulse.jit.codegen.dispatch import declare_dispatcher, declare_outlined
+from pulse.jit.codegen.foreign import declare_c_function
+from pulse.jit.codegen.structs import declare_struct_at
+from pulse.jit.language.declared import UNREGISTERED, Dispatcher, Helper, Outlined, StructAt
+
+LANGUAGE = (
+    address,
+    atomics,
+    cpu_registers,
+    dots,
+    raw,
+    row,
+    simd,
+    simd_memory,
+    stack,
+    structs,
+)
+
+
+def register_with_numba() -> None:
+    """Let compiled functions call the functions that were declared since the last call."""
+    while UNREGISTERED:
+        declared = UNREGISTERED.pop(0)
+        if isinstance(declared, Helper):
+            register_jitable(**declared.options)(declared.function)
+        elif isinstance(declared, Dispatcher):
+            declare_dispatcher(declared)
+        elif isinstance(declared, Outlined):
+            declare_outlined(declared)
+        elif isinstance(declared, StructAt):
+            declare_struct_at(declared)
+        else:
+            declare_c_function(declared)

@@ -1,0 +1,158 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""``instruction`` for numba: rows are two pointers, and their fields are loads from known offsets."""
+
+import operator
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
+from numba.extending import lower_builtin, lower_getattr_generic, models, register_model
+
+from pulse.jit.codegen.pointer import INT64, WORDS, PointerType, declare_type, word
+from pulse.jit.rows import instruction, pointer
+from pulse.jit.rows.fields import Field, Fields, fields_of, words_of
+from pulse.jit.rows.instruction import FORMS, Form, RowFields
+
+ELEMENTS = {
+    "f32": types.float32,
+    "f64": types.float64,
+    "i64": types.int64,
+    "i32": types.int32,
+    "u8": types.uint8,
+    "i8": types.int8,
+    "f16": types.int16,
+    "bf16": types.uint16,
+}
+
+
+def layout_text(declared: type[Fields]) -> str:
+    """Describe all fields, including those of groups."""
+    return " ".join(
+        f"{each.name}:{each.kind}:{each.spec.element}@{each.at}{each.behind or ''}"
+        + (f"({layout_text(each.group)})" if each.group else "")
+        for each in fields_of(declared).values()
+    )
+
+
+class RowType(types.Type):
+    """A row of an instruction, or a group of one; its name includes the whole layout."""
+
+    def __init__(self, group: type[RowFields], form: Form = "f32") -> None:
+        self.group, self.form = group, form
+        super().__init__(name=f"{group.__module__}.{group.__qualname__}/{form}({layout_text(group)})")
+
+    def type_of(self, each: Field) -> types.Type:
+        """Return the type of a field in a kernel."""
+        if each.kind == "number":
+            return types.int64
+        if each.kind == "real":
+            return types.float64
+        if each.kind == "group":
+            return RowType(each.group, self.form)
+        if each.kind == "groups":
+            return GroupsType(each.group, self.form)
+        if each.kind == "scales" and self.form != "int8":
+            return types.none
+        element = FORMS[self.form] if each.kind == "weights" else each.spec.element or "u8"
+        return PointerType(ELEMENTS[element])
+
+
+def kernel_signature(group: type[RowFields], form: Form):
+    """Return the signature of a kernel."""
+    return types.void(RowType(group, form))
+
+
+class GroupsType(types.Type):
+    """Consecutive groups of fields in a row: ``groups[i]`` is one of them."""
+
+    def __init__(self, group: type[RowFields], form: Form) -> None:
+        self.row = RowType(group, form)
+        super().__init__(name=f"groups of {self.row.name}")
+
+
+@register_model(RowType)
+@register_model(GroupsType)
+class RowModel(models.StructModel):
+    """Pointers to the first word of the row and to the bases of the memories."""
+
+    def __init__(self, dmm, fe_type) -> None:
+        super().__init__(dmm, fe_type, [("words", WORDS), ("bases", WORDS)])
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = RowType
+
+    def generic_resolve(self, row, name):
+        each = fields_of(row.group).get(name)
+        return each and row.type_of(each)
+
+
+def _parts_of(builder, value):
+    return builder.extract_value(value, 0), builder.extract_value(value, 1)
+
+
+def _row(context, builder, kind, words, bases):
+    row = cgutils.create_struct_proxy(kind)(context, builder)
+    row.words, row.bases = words, bases
+    return row._getvalue()
+
+
+@lower_getattr_generic(RowType)
+def _field(context, builder, row, value, name):
+    words, bases = _parts_of(builder, value)
+    fields = fields_of(row.group)
+    each, kind = fields[name], row.type_of(fields[name])
+    place = INT64(each.at)
+    for count, size in each.behind:
+        groups = word(builder, words, INT64(fields[count].at))
+        place = builder.add(place, builder.mul(groups, INT64(size)))
+    if each.kind in ("group", "groups"):
+        return _row(context, builder, kind, builder.gep(words, [place], inbounds=True), bases)
+    if kind == types.none:
+        return context.get_dummy_value()
+    packed = word(builder, words, place)
+    if each.kind == "number":
+        return packed
+    if each.kind == "real":
+        return builder.bitcast(packed, ir.DoubleType())
+    base = word(builder, bases, builder.lshr(packed, INT64(pointer.REGION_SHIFT)))
+    offset = builder.and_(packed, INT64((1 << pointer.REGION_SHIFT) - 1))
+    return builder.inttoptr(builder.add(base, offset), context.get_value_type(kind))
+
+
+declare_type(
+    operator.getitem,
+    lambda args: (
+        signature(args[0].row, args[0], types.int64)
+        if isinstance(args[0], GroupsType) and isinstance(args[1], types.Integer)
+        else None
+    ),
+)
+for _function, _result in ((instruction.lanes_on, None), (instruction.word_of_bases, types.int64)):
+    declare_type(
+        _function,
+        lambda args, result=_result: (
+            signature(result or args[0], args[0], types.int64)
+            if len(args) == 2 and isinstance(args[0], RowType)
+            else None
+        ),
+    )
+
+
+@lower_builtin(operator.getitem, GroupsType, types.int64)
+def _one_part(context, builder, sig, args):
+    words, bases = _parts_of(builder, args[0])
+    place = builder.mul(args[1], INT64(words_of(sig.return_type.group)))
+    return _row(context, builder, sig.return_type, builder.gep(words, [place], inbounds=True), bases)
+
+
+@lower_builtin(instruction.lanes_on, RowType, types.int64)
+def _lanes_on(context, builder, sig, args):
+    words, bases = _parts_of(builder, args[0])
+    return _row(context, builder, sig.args[0], words, builder.gep(bases, [args[1]], inbounds=True))
+
+
+@lower_builtin(instruction.word_of_bases, RowType, types.int64)
+def _word_of_bases(context, builder, sig, args):
+    return word(builder, _parts_of(builder, args[0])[1], args[1])

@@ -1,0 +1,42 @@
+"""Words that threads share without a lock: ordered loads and stores; only in compiled code.
+
+A word is ``words[i]`` of a pointer or of ``numbers``, or a field of a struct by its name.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.language.declared import refuse
+from pulse.jit.language.structs import Struct
+from pulse.jit.rows.pointer import Pointer
+
+Words: TypeAlias = Pointer | NDArray[np.int64] | Struct
+Which: TypeAlias = int | str
+"""The index of a word, or the name of a field."""
+
+
+def load(words: Words, i: Which) -> int:
+    """Load a word; after that, everything that its writer wrote before ``store`` is visible."""
+    refuse()
+
+
+def store(words: Words, i: Which, value: int) -> None:
+    """Store a word, after all earlier writes."""
+    refuse()
+
+
+def replace(words: Words, i: Which, old: int, new: int) -> bool:
+    """Set the word to ``new`` if it is ``old``, atomically; return whether it was."""
+    refuse()
+
+
+def advance(words: Words, i: Which) -> None:
+    """Add 1 to the word; no later load or store is moved before it."""
+    refuse()
+
+
+def fence() -> None:
+    """Make earlier stores visible to other threads before any later load."""
+    refuse()

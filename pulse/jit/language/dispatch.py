@@ -1,0 +1,66 @@
+"""Dispatchers: apply one elementwise function of a table, chosen by a number at run time, along registers.
+
+A function of a table names its arguments: ``a b c`` are elements, ``p q`` parameters. Compiled, a dispatcher is one
+switch over loops into which the functions are inlined.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pulse.jit.language.declared import UNREGISTERED, Argument, Dispatcher, Element, F, Function, Outlined
+from pulse.jit.language.simd import LANES, Vector, vload, vstore
+from pulse.jit.rows.pointer import Pointer
+
+NAMES = ("a", "b", "c", "p", "q")
+MOVED: tuple[Argument, ...] = ("i64", "i64", "i64", "f32*")
+"""The arguments of code that moves registers: three numbers and the registers."""
+Apply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
+
+
+def names_of(function: Function) -> list[str]:
+    """Return the parameter names of a function of a table."""
+    names = list(inspect.signature(function).parameters)
+    assert set(names) <= set(NAMES), f"parameters {names}, expected some of {NAMES}"
+    return names
+
+
+def _load(p: Pointer, i: int, lanes: bool) -> "Vector | np.float64":
+    return vload(p, i) if lanes else np.float64(p[i])
+
+
+def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], element: Element) -> Apply:
+    """Make ``apply(code, d, a, b, c, count, p, q)``: ``d[i] = rows[code](a[i], …)`` for i < count.
+
+    A row is a function and whether it takes 16 lanes (``count`` is rounded up to lanes) or one float64.
+    """
+
+    def apply(
+        code: int, d: Pointer, a: Pointer, b: Pointer, c: Pointer, count: int, p: float, q: float
+    ) -> None:
+        function, lanes = rows[code]
+        sources: dict[str, Any] = dict(zip(NAMES, (a, b, c, p, q)))
+        names = names_of(function)
+        for i in range(0, count, LANES if lanes else 1):
+            values = [sources[n] if n in "pq" else _load(sources[n], i, lanes) for n in names]
+            result = function(*values)
+            if lanes:
+                vstore(d, i, result)
+            else:
+                d[i] = result
+
+    apply.__name__ = apply.__qualname__ = name
+    UNREGISTERED.append(Dispatcher(apply, rows, element))
+    return apply
+
+
+def outline(*takes: Argument) -> Callable[[F], F]:
+    """Declare a helper with these arguments and no result that is not inlined: for code that rarely runs."""
+
+    def declare(function: F) -> F:
+        UNREGISTERED.append(Outlined(function, takes))
+        return function
+
+    return declare

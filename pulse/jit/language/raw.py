@@ -1,0 +1,75 @@
+"""Untyped memory: runs of bytes, and pointers cast to elements of 1, 2, 4 or 8 bytes.
+
+``codegen.raw`` defines these functions in compiled code.
+"""
+
+import numpy as np
+
+from pulse.jit.rows.pointer import Pointer
+
+TILE = 8
+
+
+def opaque(number: int) -> int:
+    """Return the number, hidden from the optimiser, so that it moves nothing that depends on it out of a loop."""
+    return number
+
+
+def _seen_as(p: Pointer, dtype: type[np.generic]) -> Pointer:
+    size, start = np.dtype(dtype).itemsize, p.start * p.elements.itemsize
+    if start % size:
+        raise ValueError(f"byte {start} is not aligned to {size}")
+    region = p.elements.view(np.uint8)
+    return Pointer(region[: len(region) // size * size].view(dtype), start // size)
+
+
+def as_u8(p: Pointer) -> Pointer:
+    """Cast a pointer to elements of 1 byte."""
+    return _seen_as(p, np.uint8)
+
+
+def as_i16(p: Pointer) -> Pointer:
+    """Cast a pointer to elements of 2 bytes."""
+    return _seen_as(p, np.int16)
+
+
+def as_u16(p: Pointer) -> Pointer:
+    """Cast a pointer to elements of 2 bytes without sign; ``vload`` takes them for bfloat16."""
+    return _seen_as(p, np.uint16)
+
+
+def as_i32(p: Pointer) -> Pointer:
+    """Cast a pointer to elements of 4 bytes."""
+    return _seen_as(p, np.int32)
+
+
+def as_f32(p: Pointer) -> Pointer:
+    """Cast a pointer to float32; loads and stores keep all bits."""
+    return _seen_as(p, np.float32)
+
+
+def as_i64(p: Pointer) -> Pointer:
+    """Cast a pointer to elements of 8 bytes."""
+    return _seen_as(p, np.int64)
+
+
+def as_f64(p: Pointer) -> Pointer:
+    """Cast a pointer to float64."""
+    return _seen_as(p, np.float64)
+
+
+def move_bytes(dst: Pointer, src: Pointer, count: int) -> None:
+    """Set ``dst[:count] = src[:count]`` through u8 pointers; the two may overlap."""
+    dst.elements[dst.span(0, count)] = src.elements[src.span(0, count)].copy()
+
+
+def fill_bytes(dst: Pointer, value: int, count: int) -> None:
+    """Set ``dst[:count] = value`` through a u8 pointer; uses the low byte of the value."""
+    dst.elements[dst.span(0, count)] = value & 255
+
+
+def transpose_tile(dst: Pointer, src: Pointer, dst_step: int, src_step: int) -> None:
+    """Set ``dst[i*dst_step + j] = src[j*src_step + i]``, i and j < 8, through f32 pointers; keeps all bits."""
+    tile = np.stack([src.elements[src.span(j * src_step, TILE)] for j in range(TILE)], axis=1)
+    for i in range(TILE):
+        dst.elements[dst.span(i * dst_step, TILE)] = tile[i]

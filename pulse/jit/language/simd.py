@@ -1,0 +1,431 @@
+"""Sixteen float32 lanes as a value, as plain Python. ``codegen.simd*`` give numba the same functions.
+
+There are three kinds: lanes of float32, lanes of int32 (also for the bits of floats), and masks (a bool per lane).
+``+ - * /`` (and ``+=`` …) and unary ``-`` work on float lanes, ``+ - * & | ^ << >>`` on int lanes (``>>``
+keeps the sign), ``& | ~`` on masks. A plain number is broadcast to all lanes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.rows.pointer import Pointer
+
+LANES = 16
+
+Floats = NDArray[np.float32]
+
+
+class Vector:
+    """Sixteen immutable values of float32, int32 or bool."""
+
+    __slots__ = ("values",)
+    __array_ufunc__ = None
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype)
+
+    def __repr__(self) -> str:
+        return f"Vector({self.values.tolist()})"
+
+    def _combine(self, operation: Callable[[Any, Any], Any], other: "Value", swap: bool = False) -> "Vector":
+        right = other.values if isinstance(other, Vector) else np.asarray(other, self.values.dtype)
+        result = operation(right, self.values) if swap else operation(self.values, right)
+        if not self.values.dtype == right.dtype == result.dtype:
+            raise TypeError(f"no {operation} of lanes of {self.values.dtype} and {right.dtype}")
+        return Vector(result)
+
+    def __add__(self, other: "Value") -> "Vector":
+        return self._combine(np.add, other)
+
+    def __sub__(self, other: "Value") -> "Vector":
+        return self._combine(np.subtract, other)
+
+    def __mul__(self, other: "Value") -> "Vector":
+        return self._combine(np.multiply, other)
+
+    def __truediv__(self, other: "Value") -> "Vector":
+        return self._combine(np.true_divide, other)
+
+    def __radd__(self, other: float) -> "Vector":
+        return self._combine(np.add, other, swap=True)
+
+    def __rsub__(self, other: float) -> "Vector":
+        return self._combine(np.subtract, other, swap=True)
+
+    def __rmul__(self, other: float) -> "Vector":
+        return self._combine(np.multiply, other, swap=True)
+
+    def __rtruediv__(self, other: float) -> "Vector":
+        return self._combine(np.true_divide, other, swap=True)
+
+    def __and__(self, other: "Value") -> "Vector":
+        return self._combine(np.bitwise_and, other)
+
+    def __or__(self, other: "Value") -> "Vector":
+        return self._combine(np.bitwise_or, other)
+
+    def __xor__(self, other: "Value") -> "Vector":
+        return self._combine(np.bitwise_xor, other)
+
+    def __lshift__(self, other: "Value") -> "Vector":
+        return self._combine(np.left_shift, other)
+
+    def __rshift__(self, other: "Value") -> "Vector":
+        return self._combine(np.right_shift, other)
+
+    def __neg__(self) -> "Vector":
+        return Vector(-self.values)
+
+    def __invert__(self) -> "Vector":
+        return Vector(~self.values)
+
+
+Value = Vector | float  # lanes, or a number that is broadcast
+
+
+def _lanes(value: Value) -> Floats:
+    if not isinstance(value, Vector):
+        return np.full(LANES, value, np.float32)
+    if value.values.dtype != np.float32:
+        raise TypeError(f"expected lanes of float32, got {value.values.dtype}")
+    return value.values
+
+
+def _ints(value: Vector) -> NDArray[np.int32]:
+    if value.values.dtype != np.int32:
+        raise TypeError(f"expected lanes of int32, got {value.values.dtype}")
+    return value.values
+
+
+def vload(p: Pointer, i: int) -> Vector:
+    """The 16 elements from ``p[i]`` as float32, whether they are f32, f16, bf16 or int8; any alignment."""
+    elements = p.elements[p.span(i, LANES)]
+    if elements.dtype == np.uint16:
+        return Vector((elements.astype(np.uint32) << 16).view(np.float32))
+    return Vector(elements.astype(np.float32))
+
+
+def vload_first(p: Pointer, i: int) -> Vector:
+    """The first 16 of 32 packed elements from ``p[i]``; bf16 elements are ``in_pairs``."""
+    elements = p.elements[p.span(i, 2 * LANES)]
+    if elements.dtype == np.uint16:
+        return Vector((elements[::2].astype(np.uint32) << 16).view(np.float32))
+    return vload(p, i)
+
+
+def vload_second(p: Pointer, i: int) -> Vector:
+    """The other 16 of the elements of ``vload_first``."""
+    elements = p.elements[p.span(i, 2 * LANES)]
+    if elements.dtype == np.uint16:
+        return Vector((elements[1::2].astype(np.uint32) << 16).view(np.float32))
+    return vload(p, i + LANES)
+
+
+def in_pairs(values: NDArray[Any]) -> NDArray[Any]:
+    """Reorder elements [..., 32] as ``vload_first`` and ``vload_second`` read them; the shape stays [..., 32].
+
+    bf16: elements j and j + 16 are the halves of one word of 32 bits, which a shift and a mask convert to floats
+    without moving lanes. Other types do not change.
+    """
+    if values.dtype != np.uint16:
+        return values
+    pairs = values.reshape(*values.shape[:-1], 2, LANES)
+    return np.ascontiguousarray(np.moveaxis(pairs, -2, -1)).reshape(values.shape)
+
+
+def vstore(p: Pointer, i: int, v: Vector) -> None:
+    """Write the 16 elements from ``p[i]``."""
+    p.elements[p.span(i, LANES)] = _lanes(v)
+
+
+def vload_part(p: Pointer, i: int, n: int) -> Vector:
+    """The first n elements from ``p[i]``, then zeros; touches no memory after them. All for n >= 16."""
+    n = min(n, LANES)
+    v = np.zeros(LANES, np.float32)
+    v[:n] = p.elements[p.span(i, n)]
+    return Vector(v)
+
+
+def vstore_part(p: Pointer, i: int, n: int, v: Vector) -> None:
+    """Write the first n lanes from ``p[i]``; touches no memory after them."""
+    n = min(n, LANES)
+    p.elements[p.span(i, n)] = _lanes(v)[:n]
+
+
+def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
+    places = [i + min(number, n - 1) * step for number in range(LANES // width)]
+    return Vector(np.concatenate([p.elements[p.span(place, width)] for place in places]))
+
+
+def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
+    """Four groups of 4 float32 elements, ``step`` apart, from ``p[i]``; after n groups, the last is repeated."""
+    return _chunks(p, i, step, n, 4)
+
+
+def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
+    """Two groups of 8 float32 elements, ``step`` apart, from ``p[i]``; after n groups, the last is repeated."""
+    return _chunks(p, i, step, n, 8)
+
+
+def vspread_twos(p: Pointer, i: int) -> Vector:
+    """Each of 2 float32 elements from ``p[i]`` eight times."""
+    return Vector(np.repeat(p.elements[p.span(i, 2)], LANES // 2))
+
+
+def vspread_fours(p: Pointer, i: int) -> Vector:
+    """Each of 4 float32 elements from ``p[i]`` four times."""
+    return Vector(np.repeat(p.elements[p.span(i, 4)], LANES // 4))
+
+
+def _rotate(v: Value, width: int, by: int = 1) -> Vector:
+    return Vector(np.roll(_lanes(v).reshape(-1, width), -by, axis=1).ravel())
+
+
+def vturn_by_two(v: Value) -> Vector:
+    """All lanes turned by two: lanes 2, 3 … 15, 0, 1."""
+    return _rotate(v, LANES, 2)
+
+
+def vturn_by_four(v: Value) -> Vector:
+    """All lanes turned by four: lanes 4, 5 … 15, 0 … 3."""
+    return _rotate(v, LANES, 4)
+
+
+def vturn_by_eight(v: Value) -> Vector:
+    """The halves exchanged: lanes 8, 9 … 15, 0 … 7."""
+    return _rotate(v, LANES, 8)
+
+
+def vturn_fours(v: Value) -> Vector:
+    """Rotate each four lanes by one: lanes 1, 2, 3, 0, then 5, 6, 7, 4 …"""
+    return _rotate(v, 4)
+
+
+def vturn_eights(v: Value) -> Vector:
+    """Rotate each eight lanes by one: lanes 1, 2 … 7, 0, then 9, 10 … 15, 8."""
+    return _rotate(v, 8)
+
+
+def vadd_pairs(a: Value, b: Value) -> Vector:
+    """Sums of neighbouring lanes: a0 + a1, a2 + a3 … a14 + a15, then b0 + b1 … b14 + b15."""
+    pairs = np.concatenate([_lanes(a), _lanes(b)])
+    return Vector(pairs[::2] + pairs[1::2])
+
+
+def vevens(a: Value, b: Value) -> Vector:
+    """Every second lane: a0, a2 … a14, then b0, b2 … b14."""
+    return Vector(np.concatenate([_lanes(a), _lanes(b)])[::2])
+
+
+def vmix_first(a: Value, b: Value) -> Vector:
+    """The first eight lanes of both in turns: a0, b0, a1, b1 … a7, b7."""
+    return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[:LANES])
+
+
+def vmix_second(a: Value, b: Value) -> Vector:
+    """The other eight lanes of both in turns: a8, b8 … a15, b15."""
+    return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[LANES:])
+
+
+def vsplat(x: float) -> Vector:
+    """``x`` in every lane."""
+    return Vector(_lanes(x))
+
+
+def vzero() -> Vector:
+    """0.0 in every lane."""
+    return Vector(_lanes(0.0))
+
+
+def vindex() -> Vector:
+    """0.0, 1.0 … 15.0."""
+    return Vector(np.arange(LANES, dtype=np.float32))
+
+
+def vadd(a: Value, b: Value) -> Vector:
+    """``a + b``."""
+    return Vector(_lanes(a) + _lanes(b))
+
+
+def vsub(a: Value, b: Value) -> Vector:
+    """``a - b``."""
+    return Vector(_lanes(a) - _lanes(b))
+
+
+def vmul(a: Value, b: Value) -> Vector:
+    """``a * b``."""
+    return Vector(_lanes(a) * _lanes(b))
+
+
+def vdiv(a: Value, b: Value) -> Vector:
+    """``a / b``."""
+    return Vector(_lanes(a) / _lanes(b))
+
+
+def vfma(a: Value, b: Value, c: Value) -> Vector:
+    """``a * b + c``, rounded once."""
+    wide = _lanes(a).astype(np.float64) * _lanes(b) + _lanes(c)
+    return Vector(wide.astype(np.float32))
+
+
+def vfma_half(a: Value, b: Value, c: Value) -> Vector:
+    """``vfma`` of the first eight lanes, in half a register; the others hold anything."""
+    half = vfma(a, b, c)
+    half.values[LANES // 2 :] = np.nan
+    return half
+
+
+def vmin(a: Value, b: Value) -> Vector:
+    """The smaller; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
+    return Vector(np.minimum(_lanes(a), _lanes(b)))
+
+
+def vmax(a: Value, b: Value) -> Vector:
+    """The larger; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
+    return Vector(np.maximum(_lanes(a), _lanes(b)))
+
+
+def vneg(v: Value) -> Vector:
+    """-v."""
+    return Vector(-_lanes(v))
+
+
+def vabs(v: Value) -> Vector:
+    """The magnitude."""
+    return Vector(np.abs(_lanes(v)))
+
+
+def vsqrt(v: Value) -> Vector:
+    """The square root, correctly rounded."""
+    return Vector(np.sqrt(_lanes(v)))
+
+
+def vfloor(v: Value) -> Vector:
+    """Round down to a whole number."""
+    return Vector(np.floor(_lanes(v)))
+
+
+def vceil(v: Value) -> Vector:
+    """Round up to a whole number."""
+    return Vector(np.ceil(_lanes(v)))
+
+
+def vround(v: Value) -> Vector:
+    """Round to the nearest whole number, halves to even."""
+    return Vector(np.rint(_lanes(v)))
+
+
+def vlt(a: Value, b: Value) -> Vector:
+    """Mask of a < b; false if either is NaN (as for all comparisons but ``vne``)."""
+    return Vector(_lanes(a) < _lanes(b))
+
+
+def vle(a: Value, b: Value) -> Vector:
+    """Mask of a <= b."""
+    return Vector(_lanes(a) <= _lanes(b))
+
+
+def vgt(a: Value, b: Value) -> Vector:
+    """Mask of a > b."""
+    return Vector(_lanes(a) > _lanes(b))
+
+
+def vge(a: Value, b: Value) -> Vector:
+    """Mask of a >= b."""
+    return Vector(_lanes(a) >= _lanes(b))
+
+
+def veq(a: Value, b: Value) -> Vector:
+    """Mask of a == b."""
+    return Vector(_lanes(a) == _lanes(b))
+
+
+def vne(a: Value, b: Value) -> Vector:
+    """Mask of a != b; ``vne(v, v)`` is the mask of NaN."""
+    return Vector(_lanes(a) != _lanes(b))
+
+
+def vselect(mask: Vector, a: Value, b: Value) -> Vector:
+    """``a`` where the mask is true, else b."""
+    return Vector(np.where(mask.values, _lanes(a), _lanes(b)))
+
+
+def vsum(v: Vector) -> np.float32:
+    """The sum of the lanes, added in pairs."""
+    parts = _lanes(v)
+    while len(parts) > 1:
+        parts = parts[: len(parts) // 2] + parts[len(parts) // 2 :]
+    return parts[0]
+
+
+def vmin_across(v: Vector) -> np.float32:
+    """The smallest lane; NaN if one is NaN."""
+    return _lanes(v).min()
+
+
+def vmax_across(v: Vector) -> np.float32:
+    """The largest lane; NaN if one is NaN."""
+    return _lanes(v).max()
+
+
+def vtoint(v: Value) -> Vector:
+    """Convert float lanes to int lanes, towards zero. Undefined for NaN and beyond int32."""
+    return Vector(_lanes(v).astype(np.int32))
+
+
+def vtofloat(v: Vector) -> Vector:
+    """Convert int lanes to float lanes."""
+    return Vector(_ints(v).astype(np.float32))
+
+
+def vbits(v: Value) -> Vector:
+    """The bits of float lanes as int lanes."""
+    return Vector(_lanes(v).view(np.int32))
+
+
+def vfrombits(v: Vector) -> Vector:
+    """Int lanes as the bits of float lanes."""
+    return Vector(_ints(v).view(np.float32))
+
+
+def vnonzero(v: Vector) -> Vector:
+    """Mask of the int lanes that are not 0."""
+    return Vector(_ints(v) != 0)
+
+
+BIASED = 12583039.0
+"""``vproduct_biased`` of zero: 1.5 * 2**23 + 127."""
+
+
+def vproduct_biased(a: Value, b: Value) -> Vector:
+    """``a * b`` rounded to a whole number n, as ``BIASED + n``; any value if n is beyond 2**21, infinite or NaN.
+
+    b must not be 1: LLVM would then reorder the sum and leave out the rounding.
+    """
+    return Vector(np.rint(_lanes(a) * _lanes(b)) + np.float32(BIASED))
+
+
+def vexp2_biased(v: Value) -> Vector:
+    """2**n of ``BIASED + n``, n in -126…127; beyond them any value."""
+    return vfrombits(vbits(v) << 23)
+
+
+def vexp2i(v: Value) -> Vector:
+    """2**v for whole numbers v in -126…127; undefined beyond."""
+    return vfrombits((vtoint(v) + 127) << 23)
+
+
+def vexponent(v: Value) -> Vector:
+    """The exponent e of v = m * 2**e with 1 <= m < 2, for normal v; ignores the sign."""
+    return vtofloat(((vbits(v) >> 23) & 255) - 127)
+
+
+def vmantissa(v: Value) -> Vector:
+    """The mantissa m of v = m * 2**e with 1 <= m < 2, for normal v; without the sign."""
+    return vfrombits((vbits(v) & 0x7FFFFF) | 0x3F800000)

@@ -1,0 +1,236 @@
+"""Check that the rows of an untrusted table stay inside of their memories.
+
+An operand with a declared number of elements reaches that far. For others, ``Instruction.reaches`` computes the span
+from the numbers of the row::
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + run(self.K)
+
+Nothing runs. Tables of offsets are read, so they must be in the weights, which no row may write.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.rows.instruction import DTYPES, FORMS, Field, Form, Instruction, RowFields, fields_of, words_of
+from pulse.jit.rows.pointer import ARENA, HEADER, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
+from pulse.jit.rows.span import LARGEST_NUMBER, Located, Span, UnsafeRowError, run
+from pulse.support.bounds import FAR
+from pulse.support.record import record
+
+MOST_LOOPS = 1 << 32
+"""The most loops of all rows together: a few seconds."""
+
+
+@record
+class CheckedRow:
+    """A row with its fields as for a kernel in plain Python, and the span of each operand."""
+
+    row: Instruction
+    reaches: list[tuple[Located, Span]]
+
+
+class TableCheck:
+    """The check of one table, row by row; ``finish`` checks all rows together.
+
+    weights, initial  the image of the weights, and that of a stream's state
+    arena_bytes       the size of the scratch memory
+    """
+
+    def __init__(self, weights: NDArray[np.uint8], initial: NDArray[np.uint8], arena_bytes: int) -> None:
+        arena = np.broadcast_to(np.zeros(1, np.uint8), (arena_bytes,))
+        self._memories = (weights, initial, arena)
+        self._typed: dict[tuple[int, str], NDArray[Any]] = {}
+        self._sizes = tuple(memory.size for memory in self._memories)
+        self._state_bytes = initial.size
+        self._written: list[tuple[int, int]] = []
+        self._times: set[int] = set()
+        self._loops = 0
+        self._reaches: list[tuple[Located, Span]] = []
+
+    def row(self, declared: type[Instruction], form: Form, words: Sequence[int]) -> CheckedRow:
+        """Check a row: a list of words. Raises UnsafeRowError, IndexError."""
+        self._reaches = []
+        pointers: list[tuple[Field, Located]] = []
+        row: Any = self._decode(declared, HEADER, words, form, pointers)
+        if len(words) != HEADER + _words_in(row):
+            raise UnsafeRowError(f"{len(words)} words, where it takes {HEADER + _words_in(row)}")
+        written = {id(pointer) for each, pointer in pointers if each.spec.written}
+        reaches = list(row.reaches())  # first, since it refuses numbers that other methods do not expect
+        loops = int(row.multiply_adds())
+        for pointer, span in reaches:
+            if pointer is not None:
+                self._require_inside(pointer, span)
+                loops = max(loops, span.loops)
+                if id(pointer) in written:
+                    self._note_written(pointer, span)
+        for each, pointer in pointers:
+            if not pointer.covered:
+                raise UnsafeRowError(
+                    f"it does not declare how far it reaches into {each.name}; see RowFields.reaches"
+                )
+        self._loops += max(loops, 1)
+        if self._loops > MOST_LOOPS:
+            raise UnsafeRowError("the rows take too long")
+        return CheckedRow(row, self._reaches)
+
+    def writes(self, region: int, first: int, stop: int) -> None:
+        """Record that bytes of a memory are written from outside of the rows. Raises UnsafeRowError."""
+        if region == WEIGHTS:
+            raise UnsafeRowError("the weights would be written")
+        if not 0 <= first <= stop <= self._sizes[region]:
+            raise UnsafeRowError("bytes outside of the memory")
+        if region == STATE:
+            self._written.append((first, stop))
+
+    def time(self, byte: int) -> None:
+        """Record that a word of the state holds a time. Raises UnsafeRowError."""
+        if byte % 8 or not 0 <= byte <= self._state_bytes - 8:
+            raise UnsafeRowError("a word of time outside of the state")
+        self._times.add(byte)
+
+    def finish(self) -> None:
+        """Raise UnsafeRowError if anything writes to the words that rows use as times."""
+        for first, stop in self._written:
+            for byte in self._times:
+                if first < byte + 8 and byte < stop:
+                    raise UnsafeRowError(f"bytes {first} to {stop} of the state overlap a word of time")
+
+    def _decode(
+        self,
+        group: type[RowFields],
+        at: int,
+        words: Sequence[int],
+        form: Form,
+        operands: list[tuple[Field, Located]],
+    ) -> RowFields:
+        """Decode a group of a row from its first word on."""
+        row = object.__new__(group)
+        values = row.__dict__
+        skipped, own = at - group.START, len(operands)
+        for each in fields_of(group).values():
+            place = skipped + each.at
+            for count, size in each.behind:
+                place += values[count] * size
+            kind, name = each.kind, each.name
+            if kind == "number":
+                values[name] = number = words[place]
+                if not -LARGEST_NUMBER <= number <= LARGEST_NUMBER and name not in group.DATA:
+                    raise UnsafeRowError(f"{name} is {number}")
+            elif kind == "real":
+                values[name] = real_at(words, place)
+            elif each.group is not None:
+                values[name] = self._parts(each, values, place, words, form, operands)
+            elif kind == "scales" and form != "int8":
+                values[name] = None
+            else:
+                values[name] = pointer = self._pointer(each, words[place], form)
+                operands.append((each, pointer))
+        for each, pointer in operands[own:]:
+            if each.spec.count and not pointer.covered:
+                self._require_counted(each, pointer, row)
+        return row
+
+    def _parts(
+        self,
+        each: Field,
+        values: dict[str, Any],
+        place: int,
+        words: Sequence[int],
+        form: Form,
+        operands: list[tuple[Field, Located]],
+    ) -> Any:
+        assert each.group is not None
+        if each.kind == "group":
+            return self._decode(each.group, place, words, form, operands)
+        count, size = values[str(each.spec.count[0])], words_of(each.group)
+        if not 0 <= count * size <= len(words):
+            raise UnsafeRowError(f"{count} of {each.name}")
+        return [self._decode(each.group, place + size * i, words, form, operands) for i in range(count)]
+
+    def _pointer(self, each: Field, word: int, form: Form) -> Located:
+        element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
+        region, byte = word >> REGION_SHIFT, word & ((1 << REGION_SHIFT) - 1)
+        if not 0 <= region < len(self._memories):
+            raise UnsafeRowError(f"{each.name}: no memory {region}")
+        elements = self._as(region, element)
+        size = elements.itemsize
+        if byte % size:
+            raise UnsafeRowError(f"{each.name}: byte {byte} is not aligned to {size}")
+        if each.spec.written and region == WEIGHTS:
+            raise UnsafeRowError(f"{each.name}: the weights would be written")
+        return Located(elements, byte // size, region)
+
+    def _as(self, region: int, element: str) -> NDArray[Any]:
+        key = region, element
+        if key not in self._typed:
+            memory, dtype = self._memories[region], np.dtype(DTYPES[element])  # type: ignore[index]
+            size = len(memory) // dtype.itemsize
+            if region == ARENA:
+                self._typed[key] = np.broadcast_to(np.zeros(1, dtype), (size,))
+            else:
+                self._typed[key] = memory[: size * dtype.itemsize].view(dtype)
+        return self._typed[key]
+
+    def _require_counted(self, each: Field, pointer: Located, row: RowFields) -> None:
+        """Check an operand with a declared number of elements."""
+        count = prod(
+            number if isinstance(number, int) else getattr(row, number) for number in each.spec.count
+        )
+        span = run(count)
+        self._require_inside(pointer, span)
+        spec = each.spec
+        if spec.element == "i64" and spec.count == (1,):
+            self._note_time(each, pointer)
+        elif spec.written:
+            self._note_written(pointer, span)
+
+    def _note_time(self, each: Field, pointer: Located) -> None:
+        """Record a word that a kernel uses as a time or counter."""
+        byte = pointer.start * 8
+        if each.spec.written and each.name != "clock":
+            self._note_written(pointer, run(1))
+            return
+        if pointer.region == ARENA:
+            raise UnsafeRowError(f"{each.name}: the time is kept in scratch memory")
+        now = int(pointer.elements[pointer.start])
+        if abs(now) > FAR or (each.name == "clock" and now != 0):
+            raise UnsafeRowError(f"{each.name} begins with {now}")
+        if pointer.region == STATE:
+            self._times.add(byte)
+
+    def _require_inside(self, pointer: Pointer, span: Span) -> None:
+        assert isinstance(pointer, Located)
+        pointer.covered = True
+        self._reaches.append((pointer, span))
+        first, last = pointer.start + span.low, pointer.start + span.last
+        if not span.empty and not (first >= 0 and last < len(pointer.elements)):
+            raise UnsafeRowError(f"elements {first} to {last} of {len(pointer.elements)}")
+
+    def _note_written(self, pointer: Pointer, span: Span) -> None:
+        assert isinstance(pointer, Located)
+        if pointer.region == STATE and not span.empty:
+            size = pointer.elements.itemsize
+            first = (pointer.start + span.low) * size
+            self._written.append((first, (pointer.start + span.last + 1) * size))
+
+
+def _words_in(row: RowFields) -> int:
+    """Return the number of words of a decoded row."""
+    alone, holding = _own_words(type(row))
+    for each in holding:
+        value = row.__dict__[each.name]
+        alone += _words_in(value) if each.kind == "group" else sum(map(_words_in, value))
+    return alone
+
+
+@cache
+def _own_words(group: type[RowFields]) -> tuple[int, list[Field]]:
+    """Return the number of words of a group without its inner groups, and the fields of these."""
+    own = fields_of(group).values()
+    return sum(each.group is None for each in own), [each for each in own if each.group is not None]

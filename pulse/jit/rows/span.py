@@ -1,0 +1,94 @@
+"""Spans: the elements that a row reaches, for ``RowFields.reaches``."""
+
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from pulse.jit.rows.pointer import WEIGHTS, Pointer
+
+LARGEST_NUMBER = 1 << 31
+"""The bound of numbers of elements and frames in a row: sums and products of them stay exact."""
+SIZES = (1, 2, 4, 8)
+"""The bytes of elements that are copied without conversion."""
+
+
+class Span:
+    """Elements relative to a pointer: from ``low`` to ``last``, none if ``empty``.
+
+    loops   how many accesses a kernel makes
+    """
+
+    __slots__ = ("empty", "last", "loops", "low")
+
+    def __init__(self, low: int, last: int, loops: int, empty: bool = False) -> None:
+        self.low, self.last, self.loops, self.empty = low, last, loops, empty
+
+    def __add__(self, other: "Span") -> "Span":
+        """Return the span of all sums of two elements."""
+        empty = self.empty or other.empty
+        return Span(self.low + other.low, self.last + other.last, self.loops * other.loops, empty)
+
+    def __mul__(self, size: int) -> "Span":
+        """Return the span in elements that are ``size`` times smaller."""
+        return Span(self.low * size, self.last * size + size - 1, self.loops, self.empty or size == 0)
+
+
+Reach: TypeAlias = tuple[Pointer | None, Span]
+NOTHING = Span(0, 0, 1, True)
+
+
+class UnsafeRowError(ValueError):
+    """Raised if a row reaches outside of its memories, or may do so."""
+
+
+class Located(Pointer):
+    """A pointer of a row that is checked; ``region`` is the memory that it points to."""
+
+    __slots__ = ("covered", "region")
+
+    def __init__(self, elements: NDArray[Any], start: int, region: int) -> None:
+        super().__init__(elements, start)
+        self.region = region
+        self.covered = False
+
+    def __add__(self, count: int) -> "Located":
+        self.covered = True
+        return Located(self.elements, self.start + count, self.region)
+
+
+def run(count: int, step: int = 1) -> Span:
+    """Return the span of this many elements, ``step`` apart. Raises UnsafeRowError if a number is negative."""
+    if count <= 0:
+        if count < 0:
+            raise UnsafeRowError(f"a count of {count}")
+        return NOTHING
+    far = (count - 1) * step
+    return Span(0, far, count) if far >= 0 else Span(far, 0, count)
+
+
+def table(pointer: Pointer, count: int) -> Span:
+    """Return the span of the offsets in ``count`` words of a table. Raises UnsafeRowError if it is no weight."""
+    assert isinstance(pointer, Located)
+    if count < 0 or pointer.region != WEIGHTS:
+        raise UnsafeRowError("a table of offsets that rows may change")
+    pointer.covered = True
+    if count == 0:
+        return NOTHING
+    if pointer.start < 0 or pointer.start + count > len(pointer.elements):
+        raise UnsafeRowError("a table of offsets beyond the weights")
+    words = pointer.elements[pointer.start : pointer.start + count]
+    low, last = (int(words[0]),) * 2 if count == 1 else (int(words.min()), int(words.max()))
+    if max(-low, last) > LARGEST_NUMBER:
+        raise UnsafeRowError(f"an offset of {last if last > -low else low}")
+    return Span(low, last, count)
+
+
+def require(holds: bool, what: str) -> None:
+    """Raise UnsafeRowError if a row does not meet a condition of its kernel."""
+    if not holds:
+        raise UnsafeRowError(what)
+
+
+def require_size(size: int) -> None:
+    """Raise UnsafeRowError if no elements have this size."""
+    require(size in SIZES, f"elements of {size} bytes")

@@ -1,0 +1,1 @@
+"""What PyTorch and modules do otherwise during an export: ``exporter`` enters all, ``functions`` replaces calls."""

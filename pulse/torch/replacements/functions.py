@@ -1,0 +1,111 @@
+# pyright: basic
+"""Replacements of PyTorch's functions that its exporter writes wrongly, or not at all."""
+
+from typing import Any
+
+from pulse.torch.replacements.complex_numbers import complex_result
+from pulse.torch.replacements.conditions import KnownConditions
+from pulse.torch.replacements.distances import pairwise_distances
+from pulse.torch.replacements.interpolation import every_other, interpolate_linearly
+from pulse.torch.replacements.inverse_transform import inverse_transform
+from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.replacements.running_results import RUNNING, running_result
+from pulse.torch.replacements.windows import pool_maxima, strided_windows
+
+
+def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
+    """A context in which functions that the exporter writes wrongly, or not at all, are composed of others.
+
+    Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors
+    treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is a number like any
+    other.
+    The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``).
+    """
+
+    class Replace(torch.overrides.TorchFunctionMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trims = False
+            self._conditions = KnownConditions(torch, module)
+
+        def __torch_function__(
+            self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            named = kwargs or {}
+            name = getattr(function, "__name__", "")
+            if name == "arange":
+                args, named = _whole_steps(torch, args, named)
+            if name == "arange" and not named and all(type(each) is int for each in args):
+                result = function(*args)
+                result.tolist = lambda: list(range(*args))
+                return result
+            known = self._conditions.convert(name, args)
+            if known is not None:
+                return known
+            if name == "contiguous" and len(args) == 1 and not args[0].is_contiguous():
+                # a copy in any case; the exporter may take it for the same tensor, and then its strides do not fit
+                function, named = torch.clone, {"memory_format": torch.contiguous_format}
+            if name == "slice" and any(_counts_back(torch, bound) for bound in args[2:4]):
+                self.trims = True
+                args = _from_front(torch, args)
+            result = loops.result(name, function, args, named)
+            if result is not None:
+                return result
+            result = self._running_result(name, args, named)
+            if result is None:
+                result = _replacement(torch, function, args, named)
+            if result is None:
+                result = function(*args, **named)
+            loops.note(args, named, result)
+            return result
+
+        def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            """A running result; its loop is seen by this context. None for other calls."""
+            if name not in RUNNING or not args or named.keys() - {"dim", "dtype"}:
+                return None
+            with self:
+                return running_result(torch, loops, name, *args, **named)
+
+    return Replace()
+
+
+def _counts_back(torch: Any, bound: Any) -> bool:
+    """Whether a bound of a slice is a size that is negative in the example."""
+    return isinstance(bound, torch.SymInt) and bound.node.hint is not None and bound.node.hint < 0
+
+
+def _whole_steps(
+    torch: Any, args: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for it."""
+    floats = [each for each in args if isinstance(each, float)]
+    sizes = any(isinstance(each, torch.SymInt) for each in args)
+    if not floats or not sizes or not all(each.is_integer() for each in floats):
+        return args, named
+    whole = tuple(int(each) if isinstance(each, float) else each for each in args)
+    return whole, {"dtype": torch.get_default_dtype(), **named}
+
+
+def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The slice (tensor, axis, start, end, step) with its bounds counted from the front."""
+    x, axis, *bounds = args
+    front = [x.shape[axis] + bound if _counts_back(torch, bound) else bound for bound in bounds[:2]]
+    return (x, axis, *front, *bounds[2:])
+
+
+def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The replacement of a result; None if there is none."""
+    match getattr(function, "__name__", ""):
+        case "istft":
+            return inverse_transform(torch, *args, **named)
+        case "interpolate":
+            result = interpolate_linearly(torch, args, named)
+            return every_other(torch, args, named) if result is None else result
+        case "cdist":
+            return pairwise_distances(torch, *args, **named)
+        case "max_pool1d":
+            return pool_maxima(torch, *args, **named)
+        case "as_strided":
+            return strided_windows(torch, *args, **named)
+        case _:
+            return complex_result(torch, function, args, named)

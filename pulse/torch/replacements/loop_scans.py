@@ -1,0 +1,398 @@
+# pyright: basic, reportMissingImports=false
+"""Replacement of the unrolled steps of a loop in an export with one Scan."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import LoadError
+from pulse.torch.replacements.loops import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
+
+LOOP_HELP = (
+    "a loop over time is exported if each step does the same with a frame of this step and with what the step before "
+    "has left, and its frames are joined with torch.stack or torch.cat, or written to one tensor; otherwise write it "
+    "as layers (nn.GRU, convolutions, cumsum)"
+)
+
+NO_FRAME = "none of its steps takes the frame of its own number, as x[:, t] does"
+
+
+class _NoScanError(Exception):
+    """The steps of a loop are not alike; the message says why."""
+
+
+def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
+    """Replace the marked steps of all loops with Scans. Raises LoadError: a loop is no scan."""
+    if not loops:
+        return
+    graph = program.model.graph
+    for loop in loops:
+        try:
+            _roll(graph, loop)
+        except _NoScanError as reason:
+            raise LoadError(
+                f"{title}: the loop over frames in {loop.origin} cannot be exported for every length: {reason}; "
+                f"{LOOP_HELP}"
+            ) from None
+    from onnx_ir.passes.common import RemoveUnusedNodesPass, TopologicalSortPass
+
+    RemoveUnusedNodesPass()(program.model)
+    TopologicalSortPass()(program.model)
+    left = {int(node.attributes["loop"].value) for node in graph if node.domain == LOOP_DOMAIN}
+    for number in sorted(left):
+        raise LoadError(
+            f"{title}: the loop over frames in {loops[number].origin} cannot be exported for every length: what its "
+            f"last step leaves is used behind it; {LOOP_HELP}"
+        )
+
+
+def _roll(graph: Any, loop: FrameLoop) -> None:
+    stores = _number(graph, loop, "Store")
+    for node in stores:
+        _skip_copies(graph, node)
+    stacks = [*_number(graph, loop, "Stack"), *_join_stores(stores)]
+    if not stacks and not _number(graph, loop, "Frame"):
+        raise _NoScanError(NO_FRAME)
+    if not stacks:
+        raise _NoScanError("no frames of it are joined")
+    body = _Body(graph, loop)
+    scanned = [body.output(_frames_of(node)) for node in stacks]
+    body.finish(stacks, scanned)
+
+
+def _number(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
+    return [
+        node
+        for node in graph
+        if node.domain == LOOP_DOMAIN
+        and node.op_type == kind
+        and node.attributes["loop"].value == loop.number
+    ]
+
+
+def _frames_of(node: Any) -> tuple[Any, ...]:
+    """The frames that a node joins: the inputs of a Stack, or those of a chain of Stores that ends with it."""
+    if node.op_type == "Stack":
+        return tuple(node.inputs)
+    frames: list[Any] = []
+    each = node
+    for step in range(EXPORTED_STEPS - 1, -1, -1):
+        if each is None or each.op_type != "Store" or each.attributes["step"].value != step:
+            raise _NoScanError("its steps do not write one frame each")
+        frames.insert(0, each.inputs[1])
+        each = each.inputs[0].producer()
+    return tuple(frames)
+
+
+def _skip_copies(graph: Any, node: Any) -> None:
+    """Replace copies of a Store's output with the output itself."""
+    for user, place in tuple(node.outputs[0].uses()):
+        if user.op_type in ("Identity", "CastLike") and place == 0:
+            _use_instead(graph, user.outputs[0], node.outputs[0])
+
+
+def _join_stores(stores: Sequence[Any]) -> list[Any]:
+    """The last Store of each chain."""
+    return [node for node in stores if node.attributes["step"].value == EXPORTED_STEPS - 1]
+
+
+class _Body:
+    """The body of a Scan, built from the first step; all steps must be alike."""
+
+    def __init__(self, graph: Any, loop: FrameLoop) -> None:
+        import onnx_ir
+
+        self._ir = onnx_ir
+        self._graph = graph
+        self._number = loop.number
+        self._levels = _levels(graph, loop)
+        self._places = {id(value): place for place, node in enumerate(graph) for value in node.outputs}
+        self._nodes: list[Any] = []
+        self._steps: set[int] = set()
+        self._copies: dict[tuple[int, int], Any] = {}
+        self._pending: list[tuple[int, tuple[Any, ...]]] = []
+        self._begins: list[Any] = []
+        self._state_inputs: list[Any] = []
+        self._nexts: list[Any] = []
+        self._frames: dict[tuple[int, int], tuple[Any, Any, int]] = {}
+        self._known: dict[tuple[int, int], tuple[tuple[Any, ...], Any]] = {}
+
+    def output(self, values: Sequence[Any]) -> Any:
+        """The value in the body that is ``values[k]`` in step k."""
+        value = self._value(tuple(values))
+        return self._node("Identity", [value], values[0])
+
+    def _node(self, kind: str, inputs: list[Any], like: Any) -> Any:
+        node = self._ir.Node("", kind, inputs, num_outputs=1)
+        node.outputs[0].type, node.outputs[0].shape = like.type, like.shape
+        self._nodes.append(node)
+        return node.outputs[0]
+
+    def _value(self, values: tuple[Any, ...]) -> Any:
+        if len(values) < 2:
+            raise _NoScanError("a step needs more steps before it than are exported")
+        key = id(values[0]), id(values[1])
+        if key not in self._known:
+            self._note(values, self._make(values))
+        before, inner = self._known[key]
+        if any(one is not other for one, other in zip(before, values)):
+            raise _NoScanError("its steps are not alike")
+        return inner
+
+    def _note(self, values: tuple[Any, ...], inner: Any) -> None:
+        self._known[id(values[0]), id(values[1])] = values, inner
+
+    def _make(self, values: tuple[Any, ...]) -> Any:
+        first = values[0]
+        levels = [self._levels.get(id(value)) for value in values]
+        if all(value is first for value in values):
+            if levels[0] is not None:
+                raise _NoScanError("all steps use what one of them gives")
+            return first
+        frame = self._frame(values)
+        if frame is not None:
+            return frame
+        if (
+            levels[0] is None
+            and any(level is not None for level in levels)
+            and all(level is None or level < step for step, level in enumerate(levels))
+        ):
+            return self._state(values)
+        constants = [_constant(value) for value in values]
+        if all(each is not None for each in constants):
+            if all(_equal(each, constants[0]) for each in constants):
+                return first
+            raise _NoScanError("it computes with the number of the step")
+        return self._operation(values)
+
+    def _frame(self, values: tuple[Any, ...]) -> Any:
+        nodes = [value.producer() for value in values]
+        if any(node is None or node.domain != LOOP_DOMAIN or node.op_type != "Frame" for node in nodes):
+            return None
+        x, axis = nodes[0].inputs[0], nodes[0].attributes["axis"].value
+        alike = all(node.inputs[0] is x and node.attributes["axis"].value == axis for node in nodes)
+        if not alike or [node.attributes["step"].value for node in nodes] != list(range(len(nodes))):
+            raise _NoScanError("a step takes another frame than its own")
+        key = id(x), axis
+        if key not in self._frames:
+            self._frames[key] = x, self._input("frame", values[0]), axis
+        return self._frames[key][1]
+
+    def _input(self, kind: str, like: Any) -> Any:
+        place = len(self._state_inputs) + len(self._frames)
+        return self._ir.Value(name=f"loop{self._number}.{kind}{place}", type=like.type, shape=like.shape)
+
+    def _state(self, values: tuple[Any, ...]) -> Any:
+        """A value that each step takes from the step before; the first takes ``values[0]``."""
+        value, place = self._input("state", values[1]), len(self._nexts)
+        self._begins.append(self._begin(values[0], values[1]))
+        self._state_inputs.append(value)
+        self._nexts.append(None)
+        self._note(values, value)
+        self._pending.append((place, values[1:]))
+        return value
+
+    def _begin(self, first: Any, second: Any) -> Any:
+        """What the first step begins with, in the shape that the second one has."""
+        if first.shape == second.shape:
+            return first
+        have, wanted = list(first.shape), list(second.shape)
+        fits = len(have) <= len(wanted) and all(isinstance(size, int) for size in wanted)
+        if not fits or any(size not in (1, other) for size, other in zip(have[::-1], wanted[::-1])):
+            raise _NoScanError(f"its state has the shape {first.shape} at first, and {second.shape} then")
+        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(wanted, np.int64)))
+        shape = self._ir.Node("", "Constant", [], attributes=[attribute])
+        expand = self._ir.Node("", "Expand", [first, shape.outputs[0]], num_outputs=1)
+        expand.outputs[0].type, expand.outputs[0].shape = second.type, second.shape
+        self._graph.insert_before(self._graph[0], [shape, expand])
+        return expand.outputs[0]
+
+    def _operation(self, values: tuple[Any, ...]) -> Any:
+        nodes = [value.producer() for value in values]
+        first = nodes[0]
+        if any(node is None for node in nodes):
+            raise _NoScanError("its first step differs from the others")
+        for node in nodes[1:]:
+            if not _alike(first, node):
+                raise _NoScanError(f"a step computes {first.op_type}, and the next one {node.op_type}")
+        place = next(n for n, each in enumerate(first.outputs) if each is values[0])
+        if any(node.outputs[place] is not value for node, value in zip(nodes, values)):
+            raise _NoScanError("its steps are not alike")
+        self._steps.update(map(id, nodes))
+        key = id(first), id(nodes[1])
+        if key not in self._copies:
+            inputs = [
+                None if slot is None else self._value(tuple(node.inputs[n] for node in nodes))
+                for n, slot in enumerate(first.inputs)
+            ]
+            copy = self._ir.Node(
+                first.domain,
+                first.op_type,
+                inputs,
+                attributes=list(first.attributes.values()),
+                overload=first.overload,
+                num_outputs=len(first.outputs),
+                metadata_props=dict(first.metadata_props),
+            )
+            for mine, own in zip(copy.outputs, first.outputs):
+                mine.type, mine.shape = own.type, own.shape
+            self._nodes.append(copy)
+            self._copies[key] = copy
+        return self._copies[key].outputs[place]
+
+    def finish(self, stacks: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Insert the Scan before the first node that needs it, and replace the joined frames with its outputs."""
+        ir = self._ir
+        while self._pending:  # after all outputs, because these are compared up to the last step
+            place, values = self._pending.pop()
+            self._nexts[place] = self._node("Identity", [self._value(values)], values[0])
+        kept = self._keep_last_values()
+        frames = list(self._frames.values())
+        if not frames:
+            raise _NoScanError(NO_FRAME)
+        for n, value in enumerate(value for node in self._nodes for value in node.outputs):
+            value.name = f"loop{self._number}.{n}"
+        for n, node in enumerate(self._nodes):
+            node.name = f"loop{self._number}.{node.op_type}_{n}"
+        body = ir.Graph(
+            [*self._state_inputs, *(inner for _, inner, _ in frames)],
+            [*self._nexts, *outputs],
+            nodes=self._nodes,
+            name="loop",
+        )
+        axes = [node.attributes["axis"].value for node in stacks]
+        scan = ir.Node(
+            "",
+            "Scan",
+            [*self._begins, *(x for x, _, _ in frames)],
+            attributes=[
+                ir.AttrGraph("body", body),
+                ir.AttrInt64("num_scan_inputs", len(frames)),
+                ir.AttrInt64s("scan_input_axes", [axis for _, _, axis in frames]),
+                ir.AttrInt64s("scan_output_axes", axes),
+            ],
+            num_outputs=len(self._nexts) + len(outputs),
+        )
+        first = min(stacks, key=lambda node: self._places[id(node.outputs[0])])
+        self._graph.insert_before(first, scan)
+        joined = scan.outputs[len(self._nexts) :]
+        for node, value, frame in zip(stacks, joined, outputs):
+            self._replace(node, value, frame)
+        for value, place in kept:
+            result = scan.outputs[place]
+            result.type, result.shape = value.type, value.shape
+            _use_instead(self._graph, value, result)
+
+    def _replace(self, node: Any, value: Any, frame: Any) -> None:
+        old = node.outputs[0]
+        value.type = old.type
+        if node.op_type == "Stack" and not node.attributes["new"].value:
+            value = self._merge_axes(node, value, frame)
+        value.shape = old.shape
+        _use_instead(self._graph, old, value)
+
+    def _merge_axes(self, node: Any, value: Any, frame: Any) -> Any:
+        """Frames [..., T, M, ...] as [..., T * M, ...]."""
+        axis = node.attributes["axis"].value
+        rest: list[Any] = [dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]]
+        if None in rest:
+            raise _NoScanError("frames are joined in front of an axis of another length that is not constant")
+        sizes = np.array([*[0] * axis, -1, *rest], np.int64)
+        shape = self._ir.Node(
+            "", "Constant", [], attributes=[self._ir.AttrTensor("value", self._ir.tensor(sizes))]
+        )
+        reshape = self._ir.Node("", "Reshape", [value, shape.outputs[0]], num_outputs=1)
+        self._graph.insert_before(node, [shape, reshape])
+        reshape.outputs[0].type = value.type
+        return reshape.outputs[0]
+
+    def _keep_last_values(self) -> list[tuple[Any, int]]:
+        """Values of the last step that are used after the loop, each with the index of the state that keeps it."""
+        kept: list[tuple[Any, int]] = []
+        for values, inner in list(self._known.values()):
+            value = values[-1]
+            behind = any(
+                id(user) not in self._steps and user.domain != LOOP_DOMAIN for user, _ in value.uses()
+            )
+            is_output = any(value is output for output in self._graph.outputs)
+            if (
+                len(values) < EXPORTED_STEPS
+                or self._levels.get(id(value)) != EXPORTED_STEPS - 1
+                or not (behind or is_output)
+            ):
+                continue
+            sizes = list(value.shape)
+            if not all(isinstance(size, int) for size in sizes):
+                raise _NoScanError(f"what its last step leaves has no constant shape: {value.shape}")
+            zeros = self._ir.tensor(np.zeros(sizes, value.dtype.numpy()))
+            begin = self._ir.Node("", "Constant", [], attributes=[self._ir.AttrTensor("value", zeros)])
+            self._graph.insert_before(self._graph[0], begin)
+            self._begins.append(begin.outputs[0])
+            self._state_inputs.append(self._input("kept", value))
+            kept.append((value, len(self._nexts)))
+            self._nexts.append(self._node("Identity", [inner], value))
+        return kept
+
+
+def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
+    """The last step whose frames a value depends on, by the value's identity; joined frames belong to no step."""
+    levels: dict[int, int] = {}
+    for node in graph:
+        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.number:
+            if node.op_type == "Frame":
+                levels[id(node.outputs[0])] = node.attributes["step"].value
+            continue
+        own = [levels[id(value)] for value in node.inputs if id(value) in levels]
+        if own:
+            levels.update({id(value): max(own) for value in node.outputs})
+    return levels
+
+
+def _constant(value: Any) -> Any:
+    """The numbers of a constant, or None for other values."""
+    if value.const_value is not None:
+        return value.const_value.numpy()
+    node = value.producer()
+    if node is None or node.op_type != "Constant":
+        return None
+    attribute: Any = next(iter(node.attributes.values()))
+    return attribute.value.numpy() if hasattr(attribute.value, "numpy") else np.array(attribute.value)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    return left.dtype == right.dtype and left.shape == right.shape and np.array_equal(left, right)
+
+
+def _alike(left: Any, right: Any) -> bool:
+    """Whether two nodes compute the same of their inputs."""
+    names = ("domain", "op_type", "overload")
+    if any(getattr(left, name) != getattr(right, name) for name in names) or len(left.inputs) != len(
+        right.inputs
+    ):
+        return False
+    if left.attributes.keys() != right.attributes.keys():
+        return False
+    return all(
+        _same_attribute(left.attributes[name].value, right.attributes[name].value) for name in left.attributes
+    )
+
+
+def _same_attribute(left: Any, right: Any) -> bool:
+    if hasattr(left, "numpy") and hasattr(right, "numpy"):
+        return _equal(left.numpy(), right.numpy())
+    return type(left) is type(right) and left == right
+
+
+def _use_instead(graph: Any, old: Any, new: Any) -> None:
+    for user, place in tuple(old.uses()):
+        user.replace_input_with(place, new)
+    _replace_output(graph, old, new)
+
+
+def _replace_output(graph: Any, old: Any, new: Any) -> None:
+    for place, output in enumerate(graph.outputs):
+        if output is old:
+            name, old.name = old.name, f"{old.name}_step"
+            graph.outputs[place] = new
+            new.name = name

@@ -1,0 +1,226 @@
+# pyright: basic
+"""Python loops over frames in a module's code: an export runs some of their steps, and marks the frames.
+
+``loop_scans.py`` makes one Scan of the steps.
+"""
+
+import sys
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from pulse.torch.replacements.whole_numbers import WholeNumber
+
+EXPORTED_STEPS = 8
+"""Steps of a loop that are exported."""
+LOOP_DOMAIN = "pulse.loops"
+"""The domain of the marks: ``Frame`` is one frame, ``Stack`` joins frames, ``Store`` writes one to a tensor."""
+_MARK = "_pulse_loop_step"
+
+
+class LoopStep(WholeNumber):
+    """The number of a step of a loop: an integer with the loop it belongs to."""
+
+    loop: "FrameLoop"
+
+    @classmethod
+    def of(cls, loop: "FrameLoop", number: int) -> "LoopStep":
+        """A step."""
+        step = cls(number)
+        step.loop = loop
+        return step
+
+
+class FrameLoop(NamedTuple):
+    """A loop over frames.
+
+    number  the index of the loop among all loops
+    frames  their number, a size
+    origin  the file and the line of the loop
+    """
+
+    number: int
+    frames: Any
+    origin: str
+
+
+class FrameLoops:
+    """The loops of an export."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._unbound: dict[str, FrameLoop] = {}
+        self.every: list[FrameLoop] = []
+
+    def _known_true(self, condition: Any) -> bool:
+        shapes = import_module("torch.fx.experimental.symbolic_shapes")
+        return shapes.statically_known_true(condition)
+
+    def begin(self, frames: Any) -> FrameLoop:
+        """A new loop over this number of frames."""
+        loop = FrameLoop(len(self.every), frames, _origin())
+        self.every.append(loop)
+        return loop
+
+    def steps(self, frames: Any) -> list[LoopStep]:
+        """The numbers of the steps of a new loop that are exported."""
+        loop = self.begin(frames)
+        return [LoopStep.of(loop, number) for number in range(EXPORTED_STEPS)]
+
+    def number_of(self, frames: Any, number: int) -> int:
+        """The number of a step that takes these frames: that of their loop, if they are the frames of that number."""
+        tensors = [
+            leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
+        ]
+        marks = {getattr(leaf, _MARK, None) for leaf in tensors}
+        mark = marks.pop() if len(marks) == 1 else None
+        return number if mark is None or mark[1] != number else LoopStep.of(self.every[mark[0]], number)
+
+    def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The result of a function of PyTorch that selects or joins frames of a loop, or None for other calls."""
+        match name:
+            case "__getitem__":
+                return self._frame_at(*args)
+            case "select" if len(args) == 3 and isinstance(args[2], LoopStep):
+                return self._frame(args[2].loop, args[0], args[1], args[2])
+            case "__setitem__":
+                return self._write(*args)
+            case "unbind":
+                return self._unbind(*args, **named)
+            case "stack" | "cat" | "concat" if self.every:
+                return self._join(name, *args, **named)
+            case _:
+                return None
+
+    def note(self, args: Any, named: Any, result: Any) -> None:
+        """Mark a result that depends on frames with the last of their steps."""
+        if not self.every:
+            return
+        leaves = self._torch.utils._pytree.tree_leaves
+        marks = [mark for each in leaves((args, named)) if (mark := getattr(each, _MARK, None)) is not None]
+        if marks:
+            for leaf in leaves(result):
+                if self._torch.is_tensor(leaf):
+                    setattr(leaf, _MARK, max(marks))
+
+    def _frame_at(self, x: Any, index: Any) -> Any:
+        """``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
+        entries = list(index) if isinstance(index, tuple) else [index]
+        found = [place for place, entry in enumerate(entries) if _step(entry) is not None]
+        if len(found) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
+            return None
+        place = found[0]
+        axis = self._axis(x, entries, place)
+        step: Any = _step(entries[place])
+        if axis is None or not self._known_true(x.shape[axis] == step.loop.frames):
+            return None
+        frame = self._frame(step.loop, x, axis, step)
+        if isinstance(entries[place], slice):
+            entries[place] = slice(None)
+            frame = self._note_and_give(frame.unsqueeze(axis), frame)
+        else:
+            del entries[place]
+        return (
+            frame
+            if all(each in (slice(None), ...) for each in entries)
+            else self._note_and_give(frame[tuple(entries)], frame)
+        )
+
+    def _note_and_give(self, result: Any, frame: Any) -> Any:
+        self.note([frame], {}, result)
+        return result
+
+    def _axis(self, x: Any, entries: list[Any], place: int) -> int | None:
+        """The axis that an entry of an index stands for; None if other entries select by their values."""
+        if not all(isinstance(entry, int | slice) or entry is ... for entry in entries):
+            return None
+        behind = ... in entries[:place]
+        return x.dim() - (len(entries) - place) if behind else place
+
+    def _frame(self, loop: FrameLoop, x: Any, axis: int, number: int) -> Any:
+        axis %= x.dim()
+        shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
+        attributes = {"axis": axis, "step": +number, "loop": loop.number}
+        frame = self._torch.onnx.ops.symbolic(
+            f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape
+        )
+        setattr(frame, _MARK, (loop.number, +number))
+        return frame
+
+    def _unbind(self, x: Any, dim: int = 0) -> Any:
+        """All frames of a tensor, for ``unbind`` and ``for frame in x``."""
+        frames: Any = x.shape[dim] if x.dim() else 0
+        if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
+            return None
+        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.every), frames, _origin()))
+        if loop not in self.every:
+            self.every.append(loop)
+        return tuple(self._frame(loop, x, dim, number) for number in range(EXPORTED_STEPS))
+
+    def _write(self, y: Any, index: Any, value: Any) -> Any:
+        """``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
+        entries = list(index) if isinstance(index, tuple) else [index]
+        found = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
+        whole = all(each in (slice(None), ...) for each in entries if not isinstance(each, LoopStep))
+        if len(found) != 1 or not whole or not self._torch.is_tensor(value):
+            return None
+        axis, step = self._axis(y, entries, found[0]), entries[found[0]]
+        if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):
+            return None
+        frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
+        attributes = {"axis": axis, "step": +step, "loop": step.loop.number}
+        written = self._torch.onnx.ops.symbolic(
+            f"{LOOP_DOMAIN}::Store",
+            [y, value.to(y.dtype).expand(frame_shape)],
+            attributes,
+            dtype=y.dtype,
+            shape=list(y.shape),
+        )
+        y.copy_(written)
+        if +step == EXPORTED_STEPS - 1:
+            self._end(step.loop)
+        return True
+
+    def _end(self, loop: FrameLoop) -> None:
+        """Frames that are unbound from here on belong to another loop."""
+        self._unbound = {key: each for key, each in self._unbound.items() if each is not loop}
+
+    def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
+        """Join the frames of all steps, if there is one of each."""
+        if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
+            return None
+        marks: list[Any] = [getattr(each, _MARK, None) for each in tensors]
+        if None in marks or len({number for number, _ in marks}) > 1:
+            return None
+        if [step for _, step in marks] != list(range(EXPORTED_STEPS)):
+            return None
+        loop, first = self.every[marks[0][0]], tensors[0]
+        dim = dim if axis is None else axis
+        dim %= first.dim() + (name == "stack")
+        shape = list(first.shape)
+        if name == "stack":
+            shape.insert(dim, loop.frames)
+        else:
+            shape[dim] = shape[dim] * loop.frames
+        attributes = {"axis": dim, "loop": loop.number, "new": int(name == "stack")}
+        self._end(loop)
+        return self._torch.onnx.ops.symbolic(
+            f"{LOOP_DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
+        )
+
+
+def _step(entry: Any) -> LoopStep | None:
+    """The step of an entry of an index: itself, or a slice of one frame."""
+    if isinstance(entry, slice) and isinstance(entry.start, LoopStep) and entry.step in (None, 1):
+        return entry.start if entry.stop == entry.start + 1 else None
+    return entry if isinstance(entry, LoopStep) else None
+
+
+def _origin() -> str:
+    """The file and the line of the innermost caller outside of this package and of PyTorch."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "pulse",
+        "torch",
+    ):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename.rpartition('/')[2]} line {frame.f_lineno}"

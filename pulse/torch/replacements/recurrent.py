@@ -1,0 +1,137 @@
+"""Recurrent layers that an export keeps as one node each, instead of a loop over the example's frames."""
+
+import contextlib
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from pulse.torch.replacements.packed_sequences import FullSizes, pack_full, pad_full
+from pulse.torch.silence import OwnThread
+
+
+class OnnxCell(NamedTuple):
+    """A recurrent layer of ONNX.
+
+    gates       the index in PyTorch's weights of each gate of ONNX
+    attributes  of the node, besides direction and size
+    """
+
+    operator: str
+    gates: tuple[int, ...]
+    attributes: dict[str, Any]
+
+
+CELLS = {
+    "gru": OnnxCell("GRU", (1, 0, 2), {"linear_before_reset": 1}),
+    "lstm": OnnxCell("LSTM", (0, 3, 1, 2), {}),
+    "rnn_tanh": OnnxCell("RNN", (0,), {}),
+    "rnn_relu": OnnxCell("RNN", (0,), {"activations": "Relu"}),
+}
+"""The cells by the names of PyTorch's functions."""
+
+
+@contextlib.contextmanager
+def keep_recurrent_layers(torch: Any) -> Generator[None]:
+    """While this lasts, an export writes nn.RNN, nn.GRU and nn.LSTM as nodes of ONNX, which compute nothing.
+
+    Packed sequences of full length are plain tensors for them. Layers in other threads are unaffected.
+    """
+    layers, packing = torch.nn.modules.rnn, torch.nn.utils.rnn
+    functions = layers._VF
+    layers._VF = packing._VF = RecurrentFunctions(torch, functions)
+    try:
+        yield
+    finally:
+        layers._VF = packing._VF = functions
+
+
+class RecurrentFunctions:
+    """The functions that PyTorch's recurrent layers call."""
+
+    def __init__(self, torch: Any, functions: Any) -> None:
+        self._torch = torch
+        self._functions = functions
+        self._owner = OwnThread()
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._functions, name)
+        if not self._owner.is_here:
+            return function
+        match name:
+            case "_pack_padded_sequence":
+                return partial(_pack, self._torch, function)
+            case "_pad_packed_sequence":
+                return partial(_pad, function)
+            case _ if name in CELLS:
+                return partial(_layer, self._torch, CELLS[name], function)
+            case _:
+                return function
+
+
+def _pack(torch: Any, function: Any, x: Any, lengths: Any, batch_first: bool) -> Any:
+    return pack_full(torch, x, lengths, batch_first) or function(x, lengths, batch_first)
+
+
+def _pad(function: Any, data: Any, sizes: Any, *arguments: Any) -> Any:
+    return (pad_full if isinstance(sizes, FullSizes) else function)(data, sizes, *arguments)
+
+
+def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
+    """The layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such layers."""
+    if isinstance(arguments[1], FullSizes):
+        data, sizes, initial, weights, biased, *others = arguments
+        y, *ends = _layer(torch, cell, function, sizes.apart(data), initial, weights, biased, *others, False)
+        return y.flatten(0, 1), *ends
+    if not isinstance(arguments[3], bool):
+        return function(*arguments)
+    x, initial, weights, biased, count, _, _, bidirectional, batch_first = arguments
+    states: list[Any] = [*initial] if cell.operator == "LSTM" else [initial]
+    if states[0].shape[-1] != states[-1].shape[-1]:
+        return function(*arguments)
+    directions = 2 if bidirectional else 1
+    each = len(weights) // (count * directions)
+    if batch_first:
+        x = x.transpose(0, 1)
+    last: list[list[Any]] = []
+    for layer in range(count):
+        begin = layer * directions
+        parts = [weights[place * each : (place + 1) * each] for place in range(begin, begin + directions)]
+        x, *ends = _node(
+            torch, cell, x, parts, [state[begin : begin + directions] for state in states], biased
+        )
+        last.append(ends)
+    if batch_first:
+        x = x.transpose(0, 1)
+    return x, *(torch.cat(each) for each in zip(*last))
+
+
+def _node(
+    torch: Any, cell: OnnxCell, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
+) -> list[Any]:
+    """One layer, in both directions if there are two parts: frames [T, B, D * H] and last states [D, B, H]."""
+    frames, batch, _ = x.shape
+    directions, size = len(parts), states[0].shape[-1]
+
+    def gather(place: int) -> Any:
+        return torch.stack([_reorder(torch, part[place], cell.gates) for part in parts])
+
+    biases = torch.cat([gather(2), gather(3)], 1) if biased else None
+    attributes: dict[str, Any] = {**cell.attributes, "hidden_size": size}
+    if directions == 2:
+        attributes["direction"] = "bidirectional"
+    if "activations" in attributes:
+        attributes["activations"] = [attributes["activations"]] * directions
+    y, *ends = torch.onnx.ops.symbolic_multi_out(
+        cell.operator,
+        [x, gather(0), gather(1), biases, None, *states],
+        attributes,
+        dtypes=[x.dtype] * (1 + len(states)),
+        shapes=[[frames, directions, batch, size], *([directions, batch, size] for _ in states)],
+    )
+    return [y.transpose(1, 2).flatten(2), *ends]
+
+
+def _reorder(torch: Any, weight: Any, gates: Sequence[int]) -> Any:
+    """Reorder the gates of weights or biases [G * H, ...] as ONNX has them."""
+    split = weight.chunk(len(gates))
+    return torch.cat([split[gate] for gate in gates])

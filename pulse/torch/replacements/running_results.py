@@ -1,0 +1,60 @@
+# pyright: basic
+"""Running products, extremes and sums of exponentials along an axis of any length, as loops over its frames."""
+
+import math
+from typing import Any
+
+from pulse.torch.replacements.loops import FrameLoops
+
+RUNNING = ("cumprod", "logcumsumexp", "cummax", "cummin")
+"""The names of PyTorch's functions."""
+
+
+def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, dtype: Any = None) -> Any:
+    """The result of ``cumprod``, ``logcumsumexp``, ``cummax`` or ``cummin`` of frames; None for other arguments.
+
+    ONNX has no such operators: each is a loop whose state is the result so far.
+    """
+    if not isinstance(x.shape[dim], torch.SymInt):
+        return None
+    x = x if dtype is None else x.to(dtype)
+    dim %= x.dim()
+    shape = [*x.shape[:dim], *x.shape[dim + 1 :]]
+    if name in ("cummax", "cummin"):
+        return _extreme(torch, loops, name == "cummax", x, dim, shape)
+    if name == "cumprod":
+        begin, combine = 1, torch.mul
+    else:
+        begin, combine = -math.inf, lambda *operands: _log_of_sum(torch, *operands)
+    state, results = torch.full(shape, begin, dtype=x.dtype), []
+    for step in loops.steps(x.shape[dim]):
+        state = combine(state, x.select(dim, step))
+        results.append(state)
+    return torch.stack(results, dim)
+
+
+def _log_of_sum(torch: Any, x: Any, y: Any) -> Any:
+    """``log(exp(x) + exp(y))``, also of two values that are both minus infinity."""
+    distance = torch.where(x == y, torch.zeros_like(x), (x - y).abs())
+    return torch.maximum(x, y) + torch.log1p(torch.exp(-distance))
+
+
+def _extreme(torch: Any, loops: FrameLoops, greatest: bool, x: Any, dim: int, shape: list[Any]) -> Any:
+    """The extreme so far and the place of its last occurrence."""
+    if x.is_floating_point():
+        least, most = -math.inf, math.inf
+    else:
+        least, most = torch.iinfo(x.dtype).min, torch.iinfo(x.dtype).max
+    value = torch.full(shape, least if greatest else most, dtype=x.dtype)
+    place = torch.zeros(shape, dtype=torch.int64)
+    numbers = torch.arange(x.shape[dim])
+    values, places = [], []
+    for step in loops.steps(x.shape[dim]):
+        frame = x.select(dim, step)
+        replaces = frame >= value if greatest else frame <= value
+        value = torch.where(replaces, frame, value)
+        place = torch.where(replaces, numbers.select(0, step), place)
+        values.append(value)
+        places.append(place)
+    kind = torch.return_types.cummax if greatest else torch.return_types.cummin
+    return kind((torch.stack(values, dim), torch.stack(places, dim)))

@@ -1,0 +1,230 @@
+# pyright: basic
+"""Keep sizes symbolic in a module's ``int(x.shape[-1] / 4)``, ``math.ceil(n / 4)`` and ``len(x)``."""
+
+import builtins
+import contextlib
+import sys
+from collections.abc import Generator
+from typing import Any
+
+from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.silence import OwnThread
+
+OWN = "torch"
+"""The package whose code is not changed."""
+
+
+@contextlib.contextmanager
+def keep_sizes(torch: Any, module: Any, loops: FrameLoops) -> Generator[None]:
+    """While this lasts, ``int``, ``len``, ``range``, ``enumerate`` and quotients of sizes keep them symbolic.
+
+    Python lets these functions return only numbers, so an export that passes through them fixes the length: they are
+    replaced in the files of the module's classes. ``max`` and ``min`` of a size and a bound return the one that the
+    example selects; the model refuses lengths that would select the other. A quotient keeps both of its integers, so
+    that its floor and ceiling are computed in integers. Other threads are unaffected.
+
+    loops  records the loops over all frames
+    """
+    owner = OwnThread()
+    names: dict[str, Any] = {
+        "int": _symbolic_int(torch, owner),
+        "len": _symbolic_len(torch, owner),
+        "range": _symbolic_range(torch, owner, loops),
+        "enumerate": _step_numbers(owner, loops),
+        "max": _choice(torch, owner, builtins.max, lambda left, right: right > left),
+        "min": _choice(torch, owner, builtins.min, lambda left, right: right < left),
+    }
+    changed: list[tuple[dict[str, Any], str]] = []
+    for namespace in _namespaces(module):
+        for name, meaning in names.items():
+            if name not in namespace:
+                namespace[name] = meaning
+                changed.append((namespace, name))
+    methods = {
+        "__truediv__": _exact_division(torch, owner, torch.SymInt.__truediv__),
+        "__floor__": _itself,
+        "__ceil__": _itself,
+        "__trunc__": _itself,
+    }
+    before = {name: vars(torch.SymInt).get(name) for name in methods}
+    for name, method in methods.items():
+        setattr(torch.SymInt, name, method)
+    try:
+        yield
+    finally:
+        for name, method in before.items():
+            delattr(torch.SymInt, name) if method is None else setattr(torch.SymInt, name, method)
+        for namespace, name in changed:
+            namespace.pop(name, None)
+
+
+def _namespaces(module: Any) -> list[dict[str, Any]]:
+    """The globals of the files that define the module's classes and their bases."""
+    files = {
+        base.__module__
+        for each in module.modules()
+        for base in type(each).__mro__
+        if base.__module__.split(".")[0] not in (OWN, "builtins")
+    }
+    packages = {name.split(".")[0] for name in files}
+    return [
+        vars(found)
+        for name, found in list(sys.modules.items())
+        if found is not None and (name in files or (name.split(".")[0] in packages and _is_near(name, files)))
+    ]
+
+
+def _is_near(name: str, files: set[str]) -> bool:
+    """Whether a file is in the folder of one of the files, as the helpers of a model are."""
+    return name.rpartition(".")[0] in {file.rpartition(".")[0] for file in files}
+
+
+def _symbolic_int(torch: Any, owner: OwnThread) -> Any:
+    kinds = (torch.SymInt, torch.SymFloat)
+
+    class Kind(type):
+        def __call__(cls, *arguments: Any, **named: Any) -> Any:
+            if len(arguments) == 1 and isinstance(arguments[0], kinds) and owner.is_here:
+                return torch.sym_int(arguments[0])
+            return builtins.int(*arguments, **named)
+
+        def __instancecheck__(cls, value: Any) -> bool:
+            return isinstance(value, builtins.int)
+
+        def __subclasscheck__(cls, kind: type) -> bool:
+            return issubclass(kind, builtins.int)
+
+        def __getattribute__(cls, name: str) -> Any:
+            return getattr(builtins.int, name)
+
+        def __eq__(cls, other: object) -> bool:
+            return other is builtins.int or other is cls
+
+        def __hash__(cls) -> builtins.int:
+            return hash(builtins.int)
+
+    return Kind("int", (), {})
+
+
+def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
+    def length(value: Any) -> Any:
+        if torch.is_tensor(value) and value.dim() and owner.is_here:
+            return value.shape[0]
+        return builtins.len(value)
+
+    return length
+
+
+def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
+    def steps(*arguments: Any) -> Any:
+        """``range`` that keeps sizes symbolic if it has the same number of steps for every length.
+
+        A loop over all frames runs only some steps.
+        """
+        if owner.is_here and any(isinstance(each, torch.SymInt) for each in arguments):
+            start, stop, step = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
+            hint = builtins.range(
+                *(each.node.hint if isinstance(each, torch.SymInt) else each for each in arguments)
+            )
+            count, known_true = (
+                builtins.len(hint),
+                torch.fx.experimental.symbolic_shapes.statically_known_true,
+            )
+            if (
+                count
+                and known_true(start + (count - 1) * step < stop)
+                and known_true(start + count * step >= stop)
+            ):
+                return [start + place * step for place in builtins.range(count)]
+            if type(start) is type(step) is builtins.int and (start, step) == (0, 1):
+                return loops.steps(stop)
+        return builtins.range(*arguments)
+
+    return steps
+
+
+def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
+    def numbers(values: Any, start: int = 0) -> Any:
+        """``enumerate`` whose numbers are the steps of a loop where the values are its frames."""
+        for number, value in builtins.enumerate(values, start):
+            yield (loops.number_of(value, number) if owner.is_here else number), value
+
+    return numbers
+
+
+def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
+    """``max`` or ``min`` of sizes, decided by the example."""
+
+    def choose(*arguments: Any, **named: Any) -> Any:
+        sizes = any(isinstance(each, torch.SymInt) for each in arguments)
+        if sizes and not named and len(arguments) == 2 and owner.is_here:
+            return arguments[1] if prefers(*arguments) else arguments[0]
+        return function(*arguments, **named)
+
+    return choose
+
+
+def _itself(size: Any) -> Any:
+    return size
+
+
+def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
+    """The result of ``/`` of two sizes, in place of ``divide``."""
+
+    class Quotient(torch.SymFloat):
+        """An exact quotient of integers with a positive denominator; elsewhere it acts as a float."""
+
+        def __init__(self, upper: Any, lower: int) -> None:
+            super().__init__(divide(upper, lower).node)
+            self.upper, self.lower = upper, lower
+
+        def __add__(self, other: Any) -> Any:
+            if isinstance(other, whole):
+                return quotient(self.upper + other * self.lower, self.lower)
+            if isinstance(other, Quotient):
+                return quotient(self.upper * other.lower + other.upper * self.lower, self.lower * other.lower)
+            return super().__add__(other)
+
+        __radd__ = __add__
+
+        def __neg__(self) -> Any:
+            return quotient(-self.upper, self.lower)
+
+        def __sub__(self, other: Any) -> Any:
+            return self + -other
+
+        def __rsub__(self, other: Any) -> Any:
+            return -self + other
+
+        def __mul__(self, other: Any) -> Any:
+            if isinstance(other, whole):
+                return quotient(self.upper * other, self.lower)
+            return super().__mul__(other)
+
+        __rmul__ = __mul__
+
+        def __truediv__(self, other: Any) -> Any:
+            if isinstance(other, int) and other > 0:
+                return quotient(self.upper, self.lower * +other)
+            return super().__truediv__(other)
+
+        def __floor__(self) -> Any:
+            return self.upper // self.lower
+
+        def __ceil__(self) -> Any:
+            return (self.upper + self.lower - 1) // self.lower
+
+        def __trunc__(self) -> Any:
+            return self.__floor__() if self.upper >= 0 else self.__ceil__()
+
+    whole = (int, torch.SymInt)
+
+    def quotient(upper: Any, lower: int) -> Any:
+        return Quotient(upper, lower) if isinstance(upper, torch.SymInt) else upper / lower
+
+    def division(size: Any, other: Any) -> Any:
+        if isinstance(other, int) and not isinstance(other, bool) and other > 0 and owner.is_here:
+            return quotient(size, +other)
+        return divide(size, other)
+
+    return division
