@@ -37,17 +37,25 @@ def counters(folder: Path = POWERCAP) -> list[Counter]:
     return paths
 
 
-def watts(call: Callable[[], object], seconds: float = SECONDS, folder: Path = POWERCAP) -> float | None:
-    """The power of all packages while a call repeats; None if the machine does not tell."""
+def watts(
+    call: Callable[[], object],
+    seconds: float = SECONDS,
+    folder: Path = POWERCAP,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float | None:
+    """The power of all packages while a call repeats; None if the machine does not tell.
+
+    clock  gives the time in seconds
+    """
     paths = counters(folder)
     if not paths:
         return None
     begin = [counter.read() for counter in paths]
-    started = time.perf_counter()
-    while time.perf_counter() - started < seconds:
+    started = clock()
+    while clock() - started < seconds:
         call()
     ended = [counter.read() for counter in paths]
-    elapsed = time.perf_counter() - started
+    elapsed = clock() - started
     joules = sum(
         (after - before) % counter.wraps / 1e6 for counter, before, after in zip(paths, begin, ended)
     )

@@ -9,15 +9,14 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.frozen_heap import heap
+
 # Before anything imports onnxruntime: its telemetry thread opens sockets, and tests count descriptors.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 # Tests start hundreds of processes, each of which would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-
-SELDOM = 1000
-"""Collections of the middle generation before one of all objects; by default 10, which took a twentieth of the time."""
 
 SHORT_PROOFS = {"SIGNAL_FRAMES": 128, "LONG_FRAMES": 1024, "DRIFT_FRAMES": 4096}
 """The least frames of streams in proofs of the default suite: a quarter. They still fill all that a model remembers."""
@@ -27,6 +26,7 @@ WHOLE_PROOFS = ("tests/pulse/proof", "tests/invariants", "tests/conformance/test
 
 def pytest_configure(config: pytest.Config) -> None:
     """The default suite tries the same examples each time, slow runs try others. No deadline: the machine is shared."""
+    heap.install()
     seeded = is_default(config)
     settings.register_profile(
         "shared machine", deadline=None, derandomize=seeded, suppress_health_check=[HealthCheck.too_slow]
@@ -59,14 +59,17 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays until the end: Python looks for garbage in it seldom, and not while it is made."""
+    """What is collected stays until the end: Python does not look for garbage in it, nor while it is made."""
     gc.disable()
     try:
         return (yield)
     finally:
-        young, middle, _ = gc.get_threshold()
-        gc.set_threshold(young, middle, SELDOM)
+        heap.freeze()
         gc.enable()
+
+
+def pytest_runtest_setup() -> None:
+    heap.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -61,7 +61,7 @@ class Node(Handle, Sketch):
         """Change attributes of this node alone; None removes one. Raises InputError: no such attribute, or value."""
         op = self.op
         if not isinstance(op, OnnxOp):
-            raise InputError(f"{self.name} ({self.type}): has no attributes")
+            raise InputError(f"{self.name} ({self.type}): has no attributes; leave them out")
         where = f"{self.name} ({self.type})"
         new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
         self._node.op = replace(op, attributes=new_attributes)
@@ -260,8 +260,8 @@ class GraphView(PartView):
         drawings = {id(node.drawing): node.drawing for node in members}
         drawings |= {id(end.node.drawing): end.node.drawing for end in (*(inputs or ()), *(outputs or ()))}
         if len(drawings) != 1:
-            what = "no nodes" if not drawings else "nodes of several graphs; connect them first"
-            raise InputError(f"a view of {what}")
+            what = "none" if not drawings else "nodes of several graphs; connect them first"
+            raise InputError(f"a view needs nodes of one graph, not {what}")
         (drawing,) = drawings.values()
         reads, gives = (None if ends is None else [end.outlet for end in ends] for ends in (inputs, outputs))
         self.part = Part(drawing, [node.id for node in members], reads, gives, name)

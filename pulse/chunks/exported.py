@@ -51,9 +51,13 @@ def reopen_stream(
     """
     notes = Notes.parse(typed.metadata)
     if notes is None:
-        raise LoadError(f"{typed.title}: the metadata of this file is not that of a pulsed model")
+        raise LoadError(
+            f"{typed.title}: the metadata of this file is not that of a pulsed model; write it again"
+        )
     if pulse not in (None, notes.pulse):
-        raise PulsifyError(f"pulse {pulse}: {typed.title} was written for pulses of {notes.pulse} frames")
+        raise PulsifyError(
+            f"pulse {pulse}: {typed.title} was written for pulses of {notes.pulse} frames; give that or none"
+        )
     if symbol is not None and notes.symbol != (symbol if isinstance(symbol, str) else symbol.name):
         raise PulsifyError(f"symbol {symbol}: {typed.title} counts its frames by {notes.symbol}")
     try:
@@ -68,7 +72,9 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
     """The offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
     notes = Notes.parse(typed.metadata)
     if notes is None:
-        raise LoadError(f"{typed.title}: the metadata of this file is not that of a pulsed model")
+        raise LoadError(
+            f"{typed.title}: the metadata of this file is not that of a pulsed model; write it again"
+        )
     scope = SymbolScope()
     symbol = scope.symbol(notes.symbol)
     try:
@@ -180,7 +186,8 @@ class _Reopening:
             frames = stream.rate * self._notes.pulse
             if not 0 <= stream.axis < fact.rank or (frames > 0 and fact.sizes[stream.axis] != frames):
                 raise LoadError(
-                    f"{note.name}: is {fact}, but the metadata states {frames} frames in each pulse"
+                    f"{note.name}: is {fact}, but the metadata states {frames} frames in each pulse; "
+                    "write the file again"
                 )
         return Port.of(note.port or note.name, fact, stream)
 

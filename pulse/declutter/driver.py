@@ -54,36 +54,38 @@ def declutter_and_count(
     model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None
 ) -> tuple[N, Counter[str]]:
     """The decluttered model, and how often each rule was applied."""
-    fired: Counter[str] = Counter()
+    applied: Counter[str] = Counter()
     lean = model.copy()
     with (
         count_spending(model.spending) as lean.spending,
         np.errstate(all="ignore"),
     ):  # constants may hold anything
-        _lean_bodies(lean.graph, rules, fired, stop_after)
-        while _sweep(lean.graph, rules, fired, stop_after):
+        _declutter_bodies(lean.graph, rules, applied, stop_after)
+        while _sweep(lean.graph, rules, applied, stop_after):
             lean = lean.copy()
-    return lean, fired
+    return lean, applied
 
 
-def _lean_bodies(
-    graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], stop_after: int | None
+def _declutter_bodies(
+    graph: TypedGraph, rules: Sequence[Rewrite], applied: Counter[str], stop_after: int | None
 ) -> None:
     """Declutter the bodies of scans and loops; the graph around them does not change."""
     for node in graph.nodes:
         if isinstance(node.op, Scan | Loop):
-            rewrites_left = None if stop_after is None else stop_after - fired.total()
-            body, applied = declutter_and_count(node.op.body, rules, rewrites_left)
-            if applied:
+            rewrites_left = None if stop_after is None else stop_after - applied.total()
+            body, inner = declutter_and_count(node.op.body, rules, rewrites_left)
+            if inner:
                 node.op = replace(node.op, body=body)
-                fired.update(applied)
+                applied.update(inner)
 
 
-def _sweep(graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], stop_after: int | None) -> bool:
+def _sweep(
+    graph: TypedGraph, rules: Sequence[Rewrite], applied: Counter[str], stop_after: int | None
+) -> bool:
     """Rewrite each node once at most; whether there was anything to rewrite."""
-    before, fitting = fired.total(), dict[type[Op], list[Rewrite]]()
+    before, fitting = applied.total(), dict[type[Op], list[Rewrite]]()
     for node_id in graph.order():
-        if stop_after is not None and fired.total() >= stop_after:
+        if stop_after is not None and applied.total() >= stop_after:
             break
         node = graph.nodes[node_id]
         kind = type(node.op)
@@ -93,8 +95,8 @@ def _sweep(graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], sto
         if match is not None:
             rule, patch = match
             _recheck(graph, patch.apply(), rule)
-            fired[rule.name] += 1
-    rewritten = fired.total() > before
+            applied[rule.name] += 1
+    rewritten = applied.total() > before
     if rewritten:
         graph.check()
     return rewritten

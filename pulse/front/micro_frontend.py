@@ -134,7 +134,7 @@ def _filter_bank(where: str, rate_hz: int, points: int, channels: int, low_hz: f
     if bank.end > points // 2 or bank.start < 2:
         raise InputError(
             f"{where}: bands from {low_hz:g} to {high_hz:g} Hz must lie between the bins 2 and {points // 2 - 1} of "
-            f"{rate_hz / points:g} Hz each"
+            f"{rate_hz / points:g} Hz each; choose other limits"
         )
     return bank
 

@@ -53,9 +53,9 @@ class _Analyser:
             if wire in self._facts:
                 statement.setdefault(wire, []).append((wire.node, fact))
         self._take(statement)
-        fresh = self._forward()
-        while fresh:
-            fresh = self._readers(self._take(self._round(fresh)))
+        changed = self._forward()
+        while changed:
+            changed = self._readers(self._take(self._round(changed)))
         return self._facts
 
     def _forward(self) -> set[int]:
@@ -63,7 +63,7 @@ class _Analyser:
 
         Nodes come after the nodes that they read, so this alone analyses a model with known inputs.
         """
-        fresh: set[int] = set()
+        changed: set[int] = set()
         failed: list[str] = []
         for number in self._graph.order():
             try:
@@ -72,9 +72,9 @@ class _Analyser:
                 failed.append(_contradiction(self._nodes[number], error))
                 continue
             if not complete:
-                fresh.add(number)
+                changed.add(number)
         _refuse(failed)
-        return fresh
+        return changed
 
     def _settle(self, node: Node[InferenceFact, ModelOp]) -> bool:
         """Record the result of a node's translator, if its inputs are known; return whether the node is done."""
@@ -92,14 +92,14 @@ class _Analyser:
         wires = (*node.inputs, *_outlets(node))
         return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
-    def _round(self, fresh: set[int]) -> Statement:
+    def _round(self, changed: set[int]) -> Statement:
         """The facts that each node adds to the known facts of its wires."""
         statement: Statement = {}
         failed: list[str] = []
-        for number in fresh:
+        for number in changed:
             node = self._nodes[number]
             try:
-                facts = self._speak(node)
+                facts = self._refine(node)
             except FactError as error:
                 failed.append(_contradiction(node, error))
                 continue
@@ -109,13 +109,13 @@ class _Analyser:
         _refuse(failed)
         return statement
 
-    def _speak(self, node: Node[InferenceFact, ModelOp]) -> Facts:
+    def _refine(self, node: Node[InferenceFact, ModelOp]) -> Facts:
         """The facts around a node after all its relations were applied. Raises FactError."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
         with self._scope.trial():
             while True:
                 wire_facts.changed = False
-                for relation in node.op.says(node.name, node.inputs, outputs, wire_facts):
+                for relation in node.op.relations(node.name, node.inputs, outputs, wire_facts):
                     relation.apply(wire_facts)
                 outcome = self._outcome(node, wire_facts)
                 if outcome is not None:
@@ -136,21 +136,21 @@ class _Analyser:
 
     def _take(self, statement: Statement) -> list[OutletId]:
         """Refine the facts with a statement; return the wires whose facts changed."""
-        grown: list[OutletId] = []
+        refined: list[OutletId] = []
         failed: list[str] = []
-        for wire, words in statement.items():
+        for wire, stated in statement.items():
             try:
-                better = meet(self._facts[wire], *sorted((fact for _, fact in words), key=str))
+                better = meet(self._facts[wire], *sorted((fact for _, fact in stated), key=str))
             except FactError as error:
-                readers = [number for number, _ in words if number != wire.node] or [wire.node]
+                readers = [number for number, _ in stated if number != wire.node] or [wire.node]
                 reason = f"{self._graph.label(wire)}: {error}"
                 failed.append(min(_contradiction(self._nodes[number], reason) for number in readers))
                 continue
             if better is not self._facts[wire]:
                 self._facts[wire] = better
-                grown.append(wire)
+                refined.append(wire)
         _refuse(failed)
-        return grown
+        return refined
 
     def _readers(self, wires: Iterable[OutletId]) -> set[int]:
         """The nodes around wires."""

@@ -40,7 +40,7 @@ class ModelOp:
         """Inputs whose values may have unknown entries, which are symbols to ``translate`` as well."""
         return ()
 
-    def says(
+    def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
         """The relations between its wires, from their known facts in ``wire_facts``."""

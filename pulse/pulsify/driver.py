@@ -37,7 +37,9 @@ def pulsify(
     """
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:
-        raise PulsifyError(f"{spell('max_context', max_context)} is not a positive number of frames")
+        raise PulsifyError(
+            f"{spell('max_context', max_context)} is not a positive number of frames; give 1 or more"
+        )
     typed, refused = prepare_model(model, stream), dict[str, Refusal | None]()
     if any(isinstance(node.op, Softmax) for node in typed.graph.nodes):
         from pulse.pulsify.bands.attention import band_attention
@@ -116,7 +118,7 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
         streams.append(_without_prefix(wiring, wire, name) if isinstance(wire, StreamWire) else wire)
     moving = [wire for wire in streams if isinstance(wire, StreamWire) and wire.fact.rate > 0]
     if not any(outlet in scheduler.related.flows for outlet in graph.outputs):
-        raise PulsifyError("no output depends on the stream")
+        raise PulsifyError("no output depends on the stream; name another symbol, or keep other outputs")
     if align and moving:
         latest = max(wire.fact.offset / wire.fact.rate for wire in moving)
         streams = [

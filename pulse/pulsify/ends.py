@@ -114,7 +114,9 @@ def look_back(name: str, ends: Ends) -> int:
     """The largest distance from a frame after the last one back to its source."""
     after = int(ends.after) if ends.after.is_const else ends.after.bounds()[1]
     if after is None:
-        raise PulsifyError(f"{name}: {ends.after} frames of padding at the end have no limit")
+        raise PulsifyError(
+            f"{name}: {ends.after} frames of padding at the end grow with the stream; pad by a constant number"
+        )
     return after * (1 if ends.mode == "edge" else 2)
 
 

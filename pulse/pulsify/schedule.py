@@ -121,7 +121,7 @@ class Scheduler:
         length = TDim.of(0) if axis is None else node.outputs[0].fact.shape[axis]
         match relation:
             case Pointwise():
-                return self._pointwise(node, relation, inputs, flows)
+                return self._schedule_pointwise(node, relation, inputs, flows)
             case Window():
                 return [schedule_window(self.wiring, node, relation, inputs, flows[0].rate, length)]
             case Ends() if isinstance(mirrored := inputs[0], Mirrored):
@@ -137,11 +137,11 @@ class Scheduler:
                     )
                 ]
             case Positional():
-                return [self._positional(node, relation, inputs, flows[0], length)]
+                return [self._schedule_positional(node, relation, inputs, flows[0], length)]
             case Tail():
-                return [self._tail(node, relation, inputs[0], length)]
+                return [self._schedule_tail(node, relation, inputs[0], length)]
             case Cumulative():
-                return self._cumulative(node, relation, inputs, flows)
+                return self._schedule_cumulative(node, relation, inputs, flows)
             case Banded():
                 return [self._schedule_banded(node, relation, inputs, flows[0].rate, length)]
             case Final():
@@ -152,7 +152,7 @@ class Scheduler:
 
     # pointwise
 
-    def _pointwise(
+    def _schedule_pointwise(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[WireFlow]
     ) -> Sequence[Wire]:
         streams = [wire for wire in inputs if isinstance(wire, StreamWire)]
@@ -192,7 +192,9 @@ class Scheduler:
             return self.wiring.frames(flow.rate)
         highest = fact.length.bounds()[1]
         if highest is None:
-            raise PulsifyError(f"{fact.length} frames at the end of the stream have no limit")
+            raise PulsifyError(
+                f"{fact.length} frames at the end grow with the stream; give a constant number of frames"
+            )
         return highest
 
     def _synchronise(self, wire: Wire, offset: int, name: str) -> OutletId:
@@ -252,7 +254,7 @@ class Scheduler:
 
     # states
 
-    def _cumulative(
+    def _schedule_cumulative(
         self, node: Node[TypedFact, Op], relation: Cumulative, inputs: list[Wire], flows: list[WireFlow]
     ) -> Sequence[Wire]:
         inputs = [wire.at(0) if isinstance(wire, Free) else wire for wire in inputs]
@@ -322,7 +324,7 @@ class Scheduler:
 
     # positions and tails
 
-    def _positional(
+    def _schedule_positional(
         self,
         node: Node[TypedFact, Op],
         relation: Positional,
@@ -355,7 +357,7 @@ class Scheduler:
 
         return Free(relation.axis, length, flow.rate, at, first)
 
-    def _tail(self, node: Node[TypedFact, Op], tail: Tail, wire: Wire, length: TDim) -> StreamWire:
+    def _schedule_tail(self, node: Node[TypedFact, Op], tail: Tail, wire: Wire, length: TDim) -> StreamWire:
         stream = (
             wire
             if isinstance(wire, StreamWire)

@@ -135,7 +135,8 @@ class RuntimeState(State):
         sizes = [array.nbytes for array in self._memory.values()]
         if len(memory) != sum(sizes):
             raise InputError(
-                f"the snapshot holds {len(memory)} bytes of memory where {sum(sizes)} are needed"
+                f"the snapshot holds {len(memory)} bytes of memory, and this program needs {sum(sizes)}; "
+                "restore one of the same program"
             )
         self.changing = True
         stops = np.cumsum(sizes)

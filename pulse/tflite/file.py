@@ -190,7 +190,10 @@ class _Parser:
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         name = _names("BuiltinOperator").get(number)
         if name is None:
-            raise LoadError(f"{self._what}: operator {number} is newer than the supported schema")
+            raise LoadError(
+                f"{self._what}: operator {number} is newer than the supported schema; "
+                "convert the model with an older TensorFlow"
+            )
         return f"CUSTOM {_text(code.CustomCode())}" if name == "CUSTOM" else name
 
     def _subgraph(self, graph: Any, kinds: Sequence[str]) -> Subgraph:

@@ -48,7 +48,7 @@ def build(
         typer.Option(
             "--plugin",
             metavar="KIND",
-            help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. Repeatable.",
+            help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
             show_default=False,
         ),
     ] = None,

@@ -47,8 +47,8 @@ Activations = Annotated[
     typer.Option(
         "--activations",
         metavar="f32|bf16|int8",
-        help="The same as --weights: the operands of the weights are rounded too, int8 row by row; f32 (default): they "
-        "are not.",
+        help="f32 (default), or the same as --weights: what is multiplied by the weights is rounded too, for int8 each "
+        "row with its own scale.",
         show_default=False,
     ),
 ]
@@ -170,7 +170,7 @@ class ModelOptions:
         typer.Option(
             "--context",
             metavar="IN=FRAMES",
-            help="Number of past frames with which each chunk of this input begins.",
+            help="Number of past frames with which each chunk of an input begins.",
             show_default=False,
         ),
     ] = None
@@ -179,7 +179,7 @@ class ModelOptions:
         typer.Option(
             "--axis",
             metavar="NAME=AXIS",
-            help="Time axis of this input or output, counted from 0.",
+            help="Time axis of an input or output, counted from 0.",
             show_default=False,
         ),
     ] = None
@@ -188,7 +188,7 @@ class ModelOptions:
         typer.Option(
             "--delay",
             metavar="OUT=FRAMES",
-            help="Leading frames of this output that are not part of the result.",
+            help="Leading frames of an output that are not part of the result.",
             show_default=False,
         ),
     ] = None

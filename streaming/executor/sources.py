@@ -170,7 +170,8 @@ def _sound_blocks(
         )
         if choice != Channels():
             raise InputError(
-                f"channel {channel}: the channels of the source go to {', '.join(port.name for port in ports)} in order"
+                f"channel {channel}: the channels of the source go to "
+                f"{', '.join(port.name for port in ports)} in order; give no channel"
             )
     choice.streams(source.channels)
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)

@@ -146,7 +146,7 @@ def test_too_little_gain_changes_nothing(stub: Stub) -> None:
     assert np.array_equal(program.table, link(program.unlinked))
 
 
-def test_refused() -> None:
+def test_programs_without_rows_are_refused() -> None:
     with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
         BackgroundSpecialisation(model().pulsify(None, 4).compile("numpy"))
     with pytest.raises(InputError, match="rows are special for streams on one thread, and these have 2"):

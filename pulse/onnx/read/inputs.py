@@ -168,7 +168,9 @@ class _Spec:
         self.fact = self._parse(_dtype(kind, f"input {name}"), scope)
         shape = self.fact.shape or ()
         if kind.HasField("shape") and len(self.dims) != len(shape):
-            raise LoadError(f"input {name}: {text!r} has {len(shape)} dims, the file has {len(self.dims)}")
+            raise LoadError(
+                f"input {name}: {text!r} has {len(shape)} dims; give {len(self.dims)}, as in the file"
+            )
 
     def _parse(self, dtype: DType | None, scope: SymbolScope) -> InferenceFact:
         parts = [part.strip() for part in self.text.split(",")] if self.text.strip() else []

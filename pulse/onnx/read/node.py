@@ -123,7 +123,7 @@ class OnnxOp(ModelOp):
         plain = self.domain in DEFAULT_DOMAINS and translator_of(self.type) is TRANSLATORS.get(self.type)
         return RULES.get(self.type, DEFAULT) if plain else DEFAULT
 
-    def says(
+    def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
         facts = (self.attributes, self._slots(inputs), tuple(outlets), wire_facts)

@@ -91,7 +91,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
             helper.make_node("Gather", [shape, place], [clock.end], clock.end),
         ]
     elif clock.end is not None or writer.states:
-        raise WriteError(f"{model.title}: it asks for the length of the stream; write it in pulses")
+        raise WriteError(f"{model.title}: it computes with the length of the stream; write it in pulses")
     input_infos = [_symbolic(names[outlet], graph.fact(outlet)) for outlet in graph.inputs]
     results = [_symbolic(name, graph.fact(outlet)) for name, outlet in zip(outputs, graph.outputs)]
     port_names = {value.name for value in (*input_infos, *results)}

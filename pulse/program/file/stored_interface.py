@@ -157,7 +157,7 @@ class _Reading:
         if not length.symbols <= {self.symbol}:
             raise LoadError(f"{self.name}: the length {length} does not depend on {self.symbol} alone")
         if abs(length.eval({self.symbol: FAR_FRAMES})) > FAR or abs(length.eval({self.symbol: 0})) > 1 << 60:
-            raise LoadError(f"{self.name}: the length {length} is too large")
+            raise LoadError(f"{self.name}: the length {length} is too large; compile the model again")
         return length
 
     def _check_bound(self, length: TDim, rate: Fraction, frames: int, delay: int) -> None:

@@ -202,7 +202,7 @@ def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
     if far > FAR:
-        raise LoadError(f"{record.name}: the length {length} is too large")
+        raise LoadError(f"{record.name}: the length {length} is too large; compile the model again")
     return length, record.number("byte")
 
 

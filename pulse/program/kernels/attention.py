@@ -14,7 +14,6 @@ from pulse.jit.language.simd import (
     vadd_pairs,
     veq,
     vfma,
-    vgt,
     vload,
     vload_part,
     vselect,
@@ -34,7 +33,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run, table
-from pulse.program.kernels.norm import exp_below, lanes_below
+from pulse.program.kernels.norm import exp_below, lanes_below, larger, largest_of_heads
 from pulse.program.kernels.vmath import INFINITY
 
 HEADS = (1, 2, 4)
@@ -45,24 +44,6 @@ TOGETHER = 64
 """The most groups of heads that are computed together."""
 BLOCK = LANES
 """Frames whose keys, or values, are read of one group of heads before the next."""
-
-
-@device
-def larger(a: Vector, b: Vector) -> Vector:
-    """Return the larger of each lane; b if a is NaN."""
-    return vselect(vgt(a, b), a, b)
-
-
-@device
-def largest_of_heads(v: Vector, heads: int) -> Vector:
-    """Return the largest lane of each head; lane i belongs to head ``i mod heads``."""
-    v = larger(vturn_by_eight(v), v)
-    v = larger(vturn_by_four(v), v)
-    if heads <= 2:
-        v = larger(vturn_by_two(v), v)
-    if heads == 1:
-        v = larger(vturn_eights(v), v)
-    return v
 
 
 @device

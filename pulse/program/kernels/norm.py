@@ -1,14 +1,15 @@
 """Softmax and layer normalisation of contiguous f32 rows."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from pulse.jit.language.simd import (
+    BIASED,
     LANES,
-    vexp2i,
+    Vector,
+    vexp2_biased,
     vfma,
     vgt,
     vindex,
@@ -16,13 +17,16 @@ from pulse.jit.language.simd import (
     vload_part,
     vlt,
     vmax,
-    vmax_across,
-    vround,
+    vproduct_biased,
     vselect,
     vsplat,
     vstore,
     vstore_part,
     vsum,
+    vturn_by_eight,
+    vturn_by_four,
+    vturn_by_two,
+    vturn_eights,
     vzero,
 )
 from pulse.jit.registry import device, kernel
@@ -44,9 +48,27 @@ def lanes_below(count: int) -> Any:
 def exp_below(v: Any) -> Any:
     """Return e**v for v <= 0, or 0 if it would be denormal; 2 ulp."""
     v = vmax(v, -88.0)
-    n = vround(v * LOG2_E)
-    scale = vexp2i(n)
-    return vfma(exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, v))), scale, scale)
+    n = vproduct_biased(v, LOG2_E)
+    whole, scale = n - BIASED, vexp2_biased(n)
+    return vfma(exp_fraction(vfma(whole, -LN2_LOW, vfma(whole, -LN2_HIGH, v))), scale, scale)
+
+
+@device
+def larger(a: Vector, b: Vector) -> Vector:
+    """Return the larger of each lane; b if a is NaN."""
+    return vselect(vgt(a, b), a, b)
+
+
+@device
+def largest_of_heads(v: Vector, heads: int) -> Vector:
+    """Return the largest lane of each head; lane i belongs to head ``i mod heads``."""
+    v = larger(vturn_by_eight(v), v)
+    v = larger(vturn_by_four(v), v)
+    if heads <= 2:
+        v = larger(vturn_by_two(v), v)
+    if heads == 1:
+        v = larger(vturn_eights(v), v)
+    return v
 
 
 class Rows(Instruction):
@@ -94,8 +116,8 @@ def softmax_rows(row: SoftmaxRows) -> None:
         largest = tail
         for i in range(0, full, LANES):
             v = vload(source, i)
-            largest = vselect(vgt(v, largest), v, largest)
-        top = vsplat(float(vmax_across(largest)))
+            largest = larger(v, largest)
+        top = largest_of_heads(largest, 1)
         tail = tail - top
         powers = vselect(in_row, exp_below(tail), vzero())
         total = powers
@@ -129,9 +151,10 @@ class LayerNormRows(Rows):
 def layernorm_rows(row: LayerNormRows) -> None:
     """Compute row by row."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
-    count, eps = row.R, row.eps
+    count, eps = row.R, np.float32(row.eps)
     if count == 0:
         return
+    size = np.float32(count)
     full = (count - 1) // LANES * LANES
     rest = count - full
     in_row = lanes_below(rest)
@@ -141,13 +164,15 @@ def layernorm_rows(row: LayerNormRows) -> None:
         sums = tail
         for i in range(0, full, LANES):
             sums += vload(source, i)
-        mean = vsplat(float(vsum(sums)) / count)
+        whole: Any = vsum(sums)
+        mean = vsplat(whole / size)
         tail = vselect(in_row, tail - mean, vzero())
         squares = tail * tail
         for i in range(0, full, LANES):
             v = vload(source, i) - mean
             squares = vfma(v, v, squares)
-        factor = vsplat(1 / math.sqrt(float(vsum(squares)) / count + eps))
+        spread: Any = vsum(squares)
+        factor = vsplat(ONE / np.sqrt(spread / size + eps))
         for i in range(0, full, LANES):
             v = (vload(source, i) - mean) * factor
             vstore(target, i, vfma(v, vload(scale, i), vload(bias, i)))

@@ -1,5 +1,7 @@
 """Padding of any axes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pulse.errors import CompileError
@@ -15,7 +17,7 @@ from pulse.program.table.memory import Value
 
 @lowers(Pad)
 def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
-    """Fill a tensor and copy the input into it; copy mirrored and edge frames one by one."""
+    """Fill a tensor and copy the input into it; copy mirrored and edge frames run by run."""
     x = cx.value(node.inputs[0])
     target = allocate_like(cx, OutletId(node.id), x)
     amounts = [(int(before), int(after)) for before, after in op.pads]
@@ -43,18 +45,32 @@ def _all_of(value: Value) -> Value:
 def _grow(
     cx: Lowering, whole: Value, view: Value, axis: int, before: int, after: int, mode: PadMode
 ) -> Value:
-    """Extend one axis of the finished part outwards, by copying its own frames."""
+    """Extend one axis of the finished part outwards, by copying runs of its own frames."""
     size, step = view.shape[axis], whole.strides[axis]
-    if before or after:
-        for frame in (*range(-1, -before - 1, -1), *range(size, size + after)):
-            source = shown_frame(frame, size, mode)
-            cx.copy(view.part(axis, source, source + 1), _shift(view, axis, frame, step))
+    for frames in (range(-before, 0), range(size, size + after)):
+        for first, sources in runs([shown_frame(frame, size, mode) for frame in frames]):
+            stride = sources[1] - sources[0] if len(sources) > 1 else 1
+            origin = _frames_of(view, axis, sources[0], len(sources), step * stride, step)
+            cx.copy(origin, _frames_of(view, axis, frames[first], len(sources), step, step))
     shape = list(view.shape)
     shape[axis] = before + size + after
     return view.view(shape, view.strides, -before * step)
 
 
-def _shift(view: Value, axis: int, frame: int, step: int) -> Value:
-    shape = list(view.shape)
-    shape[axis] = 1
-    return view.view(shape, view.strides, frame * step)
+def _frames_of(view: Value, axis: int, first: int, count: int, stride: int, step: int) -> Value:
+    """Return ``count`` frames from ``first``, which may be outside of the view, ``stride`` elements apart."""
+    shape, strides = list(view.shape), list(view.strides)
+    shape[axis], strides[axis] = count, stride
+    return view.view(shape, strides, first * step)
+
+
+def runs(numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Return the runs of equally spaced numbers in order, each with the index of its first one."""
+    found: list[tuple[int, list[int]]] = []
+    for index, number in enumerate(numbers):
+        last = found[-1][1] if found else []
+        if len(last) == 1 or (len(last) > 1 and number - last[-1] == last[1] - last[0]):
+            last.append(number)
+        else:
+            found.append((index, [number]))
+    return found

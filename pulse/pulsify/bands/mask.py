@@ -332,7 +332,8 @@ class Mask:
         blind, finite = any(one.blind for one in samples), any(one.finite for one in samples)
         if blind and finite:
             raise NoBandError(
-                "a frame that sees nothing sees all, where masked scores are finite", "mask with -inf"
+                "the mask hides all frames from some rows, and with finite masked scores these rows read all frames",
+                "mask with -inf",
             )
         return Band(op.bias, op.back, blind, finite)
 

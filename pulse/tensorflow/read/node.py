@@ -87,7 +87,7 @@ class TensorflowOp(ModelOp):
             raise LoadError(f"{wire} ({self.type}): its outputs {missing} are not covered")
         return outlets[: len(self.outputs)]
 
-    def says(
+    def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
         rule = rules.RULES.get(self.type)

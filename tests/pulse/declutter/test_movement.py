@@ -21,7 +21,7 @@ def chain(small: Small, *steps: Op) -> list[str]:
     return ops(result)
 
 
-def test_transposes() -> None:
+def test_transposes_are_joined_or_removed() -> None:
     assert chain(Small(), Transpose((2, 0, 1)), Transpose((1, 2, 0))) == []
     assert chain(Small(), Transpose((2, 0, 1)), Transpose((2, 0, 1))) == ["Transpose"]
     assert chain(Small(), *[Transpose((2, 0, 1))] * 4) == ["Transpose"]
@@ -73,7 +73,7 @@ def test_there_and_back(steps: tuple[Op, ...]) -> None:
     assert chain(Small(), *steps) == []
 
 
-def test_reshapes() -> None:
+def test_reshapes_are_joined_or_removed() -> None:
     small = Small()
     halves = (ONE, TDim.of(2), TDim.of(2), FREE)
     assert chain(small, Reshape((FOUR, FREE)), Reshape(halves)) == ["Reshape"]
@@ -101,7 +101,9 @@ def cut(start: str, end: str, step: int = 1, axis: int = 2) -> Op:
         (("1", "6", 2), ("0", "3", 2), "axis 2 1:6:4"),
     ],
 )
-def test_slices(inner: tuple[str, str], outer: tuple[str, str, int], expected: str) -> None:
+def test_slices_are_joined_or_removed(
+    inner: tuple[str, str], outer: tuple[str, str, int], expected: str
+) -> None:
     small = Small()
     first_step = inner[2] if len(inner) > 2 else 1
     first = small.add("a", Slice(2, small.dim(inner[0]), small.dim(inner[1]), first_step), small.x)

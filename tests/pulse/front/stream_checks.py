@@ -1,9 +1,11 @@
 """A function of ``pulse.front`` against its definition, offline and as a stream."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pytest
 
+from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
@@ -19,6 +21,13 @@ def sound(frames: int, seed: int = 0, batch: int = 1) -> Array:
     rng = np.random.default_rng(seed)
     swell = 0.3 + 0.25 * np.sin(np.arange(frames) / 500)
     return (rng.standard_normal((batch, frames)) * swell).astype(np.float32)
+
+
+def assert_refused(call: Callable[[], object], message: str) -> None:
+    """The call raises an InputError of one line with the message in it."""
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def near(got: Array, wanted: Array, share: float = EXACT) -> None:

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import db, log, whisper_log
 from tests.pulse.front.references import librosa
-from tests.pulse.front.stream_checks import near, offline, streams
+from tests.pulse.front.stream_checks import assert_refused, near, offline, streams
 
 
 def positive() -> Array:
@@ -80,6 +79,4 @@ def test_whisper_log() -> None:
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        call()
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert_refused(call, message)

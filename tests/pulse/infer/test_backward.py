@@ -36,7 +36,7 @@ def input_of(
 
 
 @pytest.mark.parametrize("op", UNARY)
-def test_elementwise(op: str) -> None:
+def test_elementwise_inputs_have_the_shape_of_the_output(op: str) -> None:
     more = {"axis": np.array(0)} if op == "CumSum" else None
     assert input_of(op, "2,3,f32", constants=more, opset=20) == "2,3,f32"
 
@@ -62,7 +62,9 @@ def test_a_cast_keeps_the_shape_alone() -> None:
         ("2,3,f32", (), ANY, "2,3,f32"),
     ],
 )
-def test_broadcast(output: str, other: tuple[int, ...], stated: str, expected: str) -> None:
+def test_broadcast_inputs_follow_from_the_output(
+    output: str, other: tuple[int, ...], stated: str, expected: str
+) -> None:
     assert input_of("Mul", output, stated, {"w": floats("w", *other)}) == expected
 
 
@@ -106,7 +108,7 @@ class TestConv:
         assert told["w"] == "8,3,3,f32"
 
     @pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
-    def test_pools(self, op: str) -> None:
+    def test_pools_have_inputs_of_the_same_rank(self, op: str) -> None:
         assert input_of(op, "1,8,10,f32", kernel_shape=[3]) == "1,8,12,f32"
         assert input_of(op, "1,8,10,f32", kernel_shape=[3], strides=[2]) == "1,8,?,f32"
 
@@ -114,7 +116,7 @@ class TestConv:
 class TestProducts:
     """MatMul and Gemm."""
 
-    def test_matmul(self) -> None:
+    def test_matmul_inputs_follow_from_the_output(self) -> None:
         assert input_of("MatMul", "2,3,f32", constants={"w": floats("w", 4, 3)}) == "2,4,f32"
         assert input_of("MatMul", "5,2,3,f32", constants={"w": floats("w", 4, 3)}) == "5,2,4,f32"
 
@@ -122,7 +124,7 @@ class TestProducts:
         told = inferred_facts([node("MatMul", "w x")], {"x": ANY}, {"y": "4,3,f32"}, {"w": floats("w", 4, 2)})
         assert told["x"] == "2,3,f32"
 
-    def test_vectors(self) -> None:
+    def test_products_with_vectors_have_inputs_of_more_axes(self) -> None:
         assert input_of("MatMul", "2,f32", constants={"w": floats("w", 4)}) == "2,4,f32"
         assert input_of("MatMul", "3,f32", constants={"w": floats("w", 4, 3)}) == "4,f32"
 
@@ -138,7 +140,7 @@ class TestProducts:
 class TestShapes:
     """Axes that move, come and go."""
 
-    def test_transpose(self) -> None:
+    def test_transpose_inputs_follow_from_the_output(self) -> None:
         assert input_of("Transpose", "2,3,4,f32", perm=[2, 0, 1]) == "3,4,2,f32"
         assert input_of("Transpose", "2,3,4,f32") == "4,3,2,f32"
         assert input_of("Transpose", ANY, perm=[1, 0]) == "?,?,f32"
@@ -160,10 +162,12 @@ class TestShapes:
             ("?,?,f32", [3, 4], ANY, "?,?,f32"),
         ],
     )
-    def test_reshape(self, stated: str, target: list[int], output: str, expected: str) -> None:
+    def test_reshape_inputs_follow_from_the_output(
+        self, stated: str, target: list[int], output: str, expected: str
+    ) -> None:
         assert input_of("Reshape", output, stated, {"s": np.array(target)}) == expected
 
-    def test_flatten(self) -> None:
+    def test_flatten_inputs_follow_from_the_output(self) -> None:
         assert input_of("Flatten", "10,12,f32", "?,5,3,?,f32", axis=2) == "2,5,3,4,f32"
 
     def test_pad_input_shape_from_output(self) -> None:
@@ -174,11 +178,13 @@ class TestShapes:
         ("start", "end", "step", "output", "expected"),
         [(2, FAR, 1, 5, "7"), (0, -3, 1, 5, "8"), (0, 5, 1, 5, "?"), (0, 9, 1, 5, "5"), (0, FAR, 2, 5, "?")],
     )
-    def test_slice(self, start: int, end: int, step: int, output: int, expected: str) -> None:
+    def test_slice_inputs_follow_from_the_output(
+        self, start: int, end: int, step: int, output: int, expected: str
+    ) -> None:
         bounds = {"s": np.array([start]), "e": np.array([end]), "a": np.array([1]), "d": np.array([step])}
         assert input_of("Slice", f"3,{output},f32", constants=bounds) == f"3,{expected},f32"
 
-    def test_split(self) -> None:
+    def test_split_inputs_follow_from_the_outputs(self) -> None:
         for opset, count in ((17, {}), (18, {"num_outputs": 2})):
             nodes = [node("Split", "x", "y z", axis=1, **count)]
             outputs = {"y": "2,3,f32", "z": "?,3,f32"}
@@ -191,15 +197,15 @@ class TestShapes:
         told = inferred_facts(nodes, {"x": "2,?,f32"}, {"y": ANY, "z": ANY}, {"s": np.array([1, 4])})
         assert (told["x"], told["y:0"], told["y:1"]) == ("2,5,f32", "2,1,f32", "2,4,f32")
 
-    def test_gather(self) -> None:
+    def test_gather_inputs_follow_from_the_output(self) -> None:
         assert input_of("Gather", "2,5,3,f32", constants={"i": np.arange(5)}, axis=1) == "2,?,3,f32"
         assert input_of("Gather", "2,3,f32", constants={"i": np.array(0)}, axis=-1) == "2,3,?,f32"
 
-    def test_expand(self) -> None:
+    def test_expand_inputs_follow_from_the_output(self) -> None:
         assert input_of("Expand", ANY, "?,1,f32", {"s": np.array([5, 3])}) == "?,1,f32"
         assert input_of("Expand", "2,4,3,f32", "?,?,f32", {"s": np.array([2, 1, 1])}) == "4,3,f32"
 
-    def test_reductions(self) -> None:
+    def test_reduction_inputs_follow_from_the_output(self) -> None:
         assert input_of("ReduceMean", "2,1,f32", axes=[1]) == "2,?,f32"
         assert input_of("ReduceMean", "2,3,f32", axes=[1], keepdims=0) == "2,?,3,f32"
         assert input_of("ReduceSum", "2,3,f32", constants={"a": np.array([-1])}, keepdims=0) == "2,3,?,f32"
@@ -220,7 +226,7 @@ class TestLayers:
         assert input_of("LayerNormalization", "1,5,8,f32", constants=stored) == "1,5,8,f32"
 
     @pytest.mark.parametrize(("op", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
-    def test_recurrent(self, op: str, gates: int) -> None:
+    def test_recurrent_inputs_follow_from_the_output(self, op: str, gates: int) -> None:
         stored: dict[str, object] = {"w": floats("w", 1, gates * 5, 7), "r": floats("r", 1, gates * 5, 5)}
         nodes = [node(op, "x w r", "y h", hidden_size=5)]
         told = inferred_facts(nodes, {"x": ANY}, {"y": "9,?,?,?,f32", "h": "?,2,?,f32"}, stored)

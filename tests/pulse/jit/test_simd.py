@@ -235,7 +235,7 @@ def normal(width=32):
 
 @settings(max_examples=30, deadline=None)
 @given(normal())
-def test_arithmetic(x):
+def test_arithmetic_agrees_with_python(x):
     python, compiled = outputs(infra_arithmetic, x, 192)
     np.testing.assert_allclose(compiled, python, rtol=3e-7, atol=1e-6)
     for rounding in (112, 128, 144, 176):

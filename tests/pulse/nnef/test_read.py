@@ -59,7 +59,7 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize(("body", "wanted"), STATEMENTS)
-def test_statements(body: str, wanted: Array) -> None:
+def test_statements_give_what_numpy_gives(body: str, wanted: Array) -> None:
     (found,) = outputs_of(body, X)
     np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-6)
 
@@ -200,7 +200,7 @@ def test_fragments_that_unfold_without_end() -> None:
         pulse.load(archive(text), budget={"nodes": 2000}).model.analyse()
 
 
-def test_folders(tmp_path) -> None:
+def test_folders_and_archives_are_recognised(tmp_path) -> None:
     """By content, whatever the name; nothing outside of the folder is read."""
     folder = tmp_path / "anything"
     folder.mkdir()

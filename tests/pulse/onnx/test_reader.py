@@ -132,11 +132,11 @@ class TestInputs:
 class TestFiles:
     """Files that are not what they should be."""
 
-    def test_missing(self, tmp_path: Path) -> None:
+    def test_missing_files_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(LoadError, match="no such file"):
             load(tmp_path / "none.onnx")
 
-    def test_folder(self, tmp_path: Path) -> None:
+    def test_folders_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(LoadError, match="is a folder"):
             load(tmp_path)
 
@@ -145,7 +145,7 @@ class TestFiles:
         with pytest.raises(LoadError, match="not an ONNX model"):
             load(data)
 
-    def test_truncated(self, tmp_path: Path) -> None:
+    def test_truncated_files_are_refused(self, tmp_path: Path) -> None:
         data = conv_model([1, 3, "T"]).SerializeToString()
         for size in range(0, len(data), 7):
             path = tmp_path / "cut.onnx"
@@ -155,7 +155,7 @@ class TestFiles:
             assert "\n" not in str(caught.value)
 
     @pytest.mark.parametrize("opset", [0, 1000])
-    def test_opset(self, opset: int) -> None:
+    def test_unknown_opsets_are_refused(self, opset: int) -> None:
         with pytest.raises(LoadError, match=f"opset {opset} is not covered"):
             load(conv_model([1, 3, "T"], opset))
 
@@ -196,7 +196,7 @@ class TestExternalData:
         with pytest.raises(LoadError, match="outside of the model's folder"):
             load(self.save(inner, location))
 
-    def test_missing(self, tmp_path: Path) -> None:
+    def test_missing_files_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(LoadError, match=r"'gone\.bin' is missing"):
             load(self.save(tmp_path, "gone.bin"))
 

@@ -83,7 +83,7 @@ def test_a_stream_that_failed(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("count", [1, 3, 11])
-def test_lanes(backend: str, count: int) -> None:
+def test_a_lane_that_fails_is_named(backend: str, count: int) -> None:
     """A lane that fails is named; the others have stepped, and go on."""
     typed, feeds, value = gather()
     lanes = compile_model(pulsify(typed, pulse=4), backend).spawn_many(count)

@@ -23,7 +23,7 @@ def chosen() -> GraphProto:
 
 
 @pytest.mark.parametrize("final", [True, False])
-def test_scans(final: bool) -> None:
+def test_faults_in_scans_are_counted(final: bool) -> None:
     """Faults in a body are those of its frames of the stream; a final state is looked at in the last pulse."""
     x, constants = np.arange(7), {"table": table(ROWS, 3), "s": np.array(0), "taps": np.ones((1, 1, 3), F32)}
     nodes = [
@@ -101,7 +101,7 @@ def test_frames_cut_off_in_front_of_a_scan() -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_chunks(backend: str) -> None:
+def test_faults_in_chunks_are_counted(backend: str) -> None:
     """Of a model of chunks all values count, those of the filled up last chunk too: its author's loop fails there."""
     nodes = [
         node("Gather", "table x", "rows"),

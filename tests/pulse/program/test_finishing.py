@@ -61,7 +61,7 @@ def kernels(proto: onnx.ModelProto) -> list[str]:
 
 @pytest.mark.parametrize("op", UNARY)
 @pytest.mark.parametrize("kernel", ["k", "kd", "kg"])
-def test_activations(op: str, kernel: str) -> None:
+def test_activations_join_the_product(op: str, kernel: str) -> None:
     group = 5 if kernel != "k" else 1
     conv = node("Conv", f"x {kernel}", "c", pads=[2, 0], group=group)
     assert "chain" not in kernels(build_model([conv, node(op, "c", **UNARY[op])]))
@@ -175,7 +175,7 @@ def test_a_bias_after_a_function_is_not_moved_before_it() -> None:
 @pytest.mark.parametrize(
     ("left", "right"), [("Tanh", "Sigmoid"), ("Sigmoid", "Tanh"), (None, "Sigmoid"), ("Sigmoid", None)]
 )
-def test_gates(left: str | None, right: str | None) -> None:
+def test_gates_join_the_convolution(left: str | None, right: str | None) -> None:
     nodes = [
         node("Conv", "x k2", "both", pads=[2, 0]),
         node("Slice", "both zero half axis", "a"),

@@ -1,4 +1,4 @@
-"""Where tensors lie: joined slices and reshaped channels that are read where they are, copies that keep the order."""
+"""Where tensors lie: joined slices and reshaped channels that are read where they are, copies in order or in runs."""
 
 from typing import Any
 
@@ -163,3 +163,12 @@ def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int,
     nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
     found = kernels(nodes, floats("x", 1, 1, FRAMES, 60), 2, given, frames)
     assert found.count("product_few") == found.count("product") == 1 and "chain" not in found
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge"])
+def test_padded_frames_are_copied_in_runs(mode: str) -> None:
+    """One copy of the tensor, and one of all frames before it and after it."""
+    x = floats("x", FRAMES, 1, 7)
+    amounts = {"p": np.array([0, 0, 4, 0, 0, 5])}
+    found = kernels([node("Pad", "x p", mode=mode)], x, 0, amounts, 3)
+    assert found.count("copy") == 3

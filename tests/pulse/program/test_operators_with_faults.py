@@ -65,7 +65,7 @@ OPERATORS: dict[str, tuple[list[NodeProto], Feeds, Feeds, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators(name: str) -> None:
+def test_operators_count_their_faults(name: str) -> None:
     """As a file has them; what is cut to a range has a result."""
     nodes, feeds, constants, wrong = OPERATORS[name]
     typed = pulse.load(model(nodes, feeds, constants, 17, {"i": 0})).analyse()

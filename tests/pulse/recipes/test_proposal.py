@@ -170,7 +170,7 @@ def test_a_saved_model_of_an_author(tmp_path: Path) -> None:
     assert found.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]
 
 
-def test_codes(tmp_path: Path) -> None:
+def test_forty_bands_of_codes_get_a_micro_frontend(tmp_path: Path) -> None:
     """Forty bands as codes: microWakeWord's front end, the file's own scales around the model, and it opens."""
     g = Graph()
     x = g.input((1, -1, 40), "int8", scale=[0.25], zero=[-128])

@@ -60,7 +60,7 @@ def run(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Arra
 
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize(("layers", "ways"), [(1, 1), (2, 1), (2, 2)])
-def test_layers(kind: str, layers: int, ways: int) -> None:
+def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None:
     parts, each = weights(kind, layers, ways), 2 * GATES[kind]
     x = noise_array(5, 1, WIDTH, seed=99)
     y: Array = x[:, 0]

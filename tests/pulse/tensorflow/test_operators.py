@@ -92,7 +92,7 @@ ELEMENTWISE: dict[str, tuple[Sequence[Any], Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("op", ELEMENTWISE)
-def test_elementwise(op: str) -> None:
+def test_elementwise_operators_give_what_numpy_gives(op: str) -> None:
     inputs, expected = ELEMENTWISE[op]
     (found,) = result(op, inputs)
     np.testing.assert_allclose(found, expected(*inputs), rtol=2e-6, atol=2e-6)
@@ -185,7 +185,7 @@ def test_shapes_and_sums(name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
 
 
-def test_parts() -> None:
+def test_parts_of_tensors_give_what_numpy_gives() -> None:
     found = result("SplitV", (X, np.int32([1, -1, 2]), np.int32(1)), 3)
     for each, expected in zip(found, (X[:, :1], X[:, 1:3], X[:, 3:])):
         assert np.array_equal(each, expected)
@@ -276,7 +276,7 @@ def test_transposed_convolution() -> None:
     np.testing.assert_allclose(pulse.load(sketch.data).model.analyse().run(x)["y"], y, rtol=1e-5, atol=1e-5)
 
 
-def test_spectra() -> None:
+def test_spectra_give_what_numpy_gives() -> None:
     sketch = Sketch()
     sketch.place("x", 2, 8)
     sketch.const("points", [8], np.int32)
@@ -396,7 +396,7 @@ def test_overlap_and_add_streams() -> None:
 
 
 @pytest.mark.parametrize(("below", "above"), [(1, 0), (-1, 1), (0, -1), (-1, -1)])
-def test_bands(below: int, above: int) -> None:
+def test_bands_of_matrices_give_what_numpy_gives(below: int, above: int) -> None:
     (found,) = result("MatrixBandPart", (X, np.int64(below), np.int64(above)))
     expected = X
     expected = np.triu(expected, -below) if below >= 0 else expected

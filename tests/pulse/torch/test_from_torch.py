@@ -130,7 +130,7 @@ def assert_streams(module: Any, example: Any, dynamic: Any, long: Any) -> TypedM
 
 
 @needs_onnxscript
-def test_convolutions() -> None:
+def test_convolutions_keep_names_and_modes() -> None:
     """The symbol keeps its name, the module its modes, the model the module's name."""
     module = seed_module(Convolutions).train()
     module.norm.eval()

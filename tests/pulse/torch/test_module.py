@@ -166,7 +166,9 @@ def test_a_tensor_of_inference_mode() -> None:
         (lambda x: None, {}),
     ],
 )
-def test_outputs(returned: Any, expected: dict[str, tuple[int, ...]]) -> None:
+def test_outputs_have_the_order_and_names_of_the_model(
+    returned: Any, expected: dict[str, tuple[int, ...]]
+) -> None:
     """Tensors in the order in which they stand, by the model's names; complex ones as pairs."""
     run, _ = oracle(Formed(lambda x, y: returned(x)), torch.randn(2, 5), ["a", "b"])
     got = run({"x": np.ones((2, 5), np.float32)})
@@ -177,7 +179,7 @@ def test_outputs(returned: Any, expected: dict[str, tuple[int, ...]]) -> None:
     "dtype",
     [torch.float16, torch.float32, torch.float64, torch.complex64, torch.int64, torch.uint8, torch.bool],
 )
-def test_types(dtype: Any) -> None:
+def test_inputs_have_the_type_of_the_example(dtype: Any) -> None:
     """What goes in has the example's type again."""
     seen: list[Any] = []
 

@@ -171,7 +171,9 @@ def fold_frames(x: Any) -> Any:
         *("fours", "moshi", "resampled", "linear", "twice"),
     ],
 )
-def test_streams(forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int) -> None:
+def test_written_modules_stream(
+    forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int
+) -> None:
     torch.manual_seed(0)
     stream_module(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
 

@@ -4,7 +4,6 @@ import inspect
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -13,14 +12,12 @@ from streaming.cli import signals
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
-def end_by_signal(code, number, delay_s=0.0):
-    """What a process says that gets a signal so long after it said that it is ready."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def end_by_signal(code, number):
+    """What a process says that gets a signal when it said that it is ready, and then the end of its input."""
+    command, pipe = [sys.executable, "-c", code], subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    time.sleep(delay_s)
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
     return process.returncode, errors
@@ -45,8 +42,7 @@ def compiles(*_):
 
 def asked(*_):
     print("ready", flush=True)
-    for _ in range(20_000_000):
-        pass
+    sys.stdin.read()
 
 model.open_model = compiles
 main()
@@ -59,7 +55,7 @@ main()
 )
 def test_inside_of_the_compiler(number, code, said):
     """It calls Python back where an exception would be lost, or end the process by a crash."""
-    assert end_by_signal(COMPILES, number, 0.1) == (code, said)
+    assert end_by_signal(COMPILES, number) == (code, said)
 
 
 def test_a_terminal_that_is_closed(tmp_path):

@@ -221,7 +221,7 @@ def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_recipes(build: Build, name: str) -> None:
+def test_recipes_pass_their_test_vector(build: Build, name: str) -> None:
     """The test vector, flush included: each frame within the tolerance of the offline model."""
     _, folder = build(name)
     with open_page(folder) as page:

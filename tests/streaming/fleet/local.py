@@ -13,29 +13,15 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.holder import Holder
-from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
+from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.fleet.worker import FleetWorker
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from tests.streaming.executor.streams import join_pieces, ready
+from tests.streaming.fleet.holders import LocalHolders
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 
 KEEP_S = 60.0
-
-
-class LocalHolders:
-    """Holders in this process; those in ``lost`` do not answer."""
-
-    def __init__(self, nodes):
-        self.holders = {f"holder-{node}": Holder(KEEP_S, 1 << 24) for node in nodes}
-        self.entries = tuple(HolderEntry(f"holder-{node}", node) for node in nodes)
-        self.lost = set()
-
-    def ask(self, names, method, *arguments):
-        return {
-            name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
-        }
 
 
 async def until(condition, *arguments):

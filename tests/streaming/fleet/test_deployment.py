@@ -35,7 +35,7 @@ def test_a_file(tmp_path):
     assert found.address("10.0.0.1", 80) == "wss://10.0.0.1.example:80"
 
 
-def test_addresses():
+def test_addresses_are_urls():
     assert Deployment().address("10.0.0.1", 80) == "ws://10.0.0.1:80"
     assert Deployment().address("fe80::1", 80) == "ws://[fe80::1]:80"
 

@@ -6,9 +6,10 @@ from pulse.errors import InputError
 from streaming.fleet.holder import Holder
 from streaming.fleet.membership import Membership
 from streaming.fleet.store import HolderStore
-from streaming.fleet.table import FleetTable, HolderEntry
+from streaming.fleet.table import FleetTable
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint
+from tests.streaming.fleet.holders import LocalHolders
 
 
 def test_an_older_generation_does_not_replace_a_newer_one():
@@ -55,27 +56,10 @@ def test_limits_that_hold_nothing(limits):
         Holder(*limits)
 
 
-class Asked:
-    """Holders that may be lost."""
-
-    def __init__(self, names):
-        self.holders = {name: Holder(60, 1 << 20) for name in names}
-        self.lost = set()
-
-    def ask(self, names, method, *arguments):
-        return {
-            name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
-        }
-
-    def holders_with(self, name):
-        return {each for each, holder in self.holders.items() if holder.load(name) is not None}
-
-
 def stores(copies=1, nodes="abc"):
-    membership = Membership("w", "1")
-    membership.table = FleetTable(1, (), tuple(HolderEntry(node, node) for node in nodes))
-    asked = Asked(nodes)
-    return asked, [HolderStore(membership, node, asked, copies, 60.0) for node in nodes]
+    membership, holders = Membership("w", "1"), LocalHolders(nodes)
+    membership.table = FleetTable(1, (), holders.entries)
+    return holders, [HolderStore(membership, node, holders, copies, 60.0) for node in nodes]
 
 
 def moment(received):
@@ -83,49 +67,49 @@ def moment(received):
 
 
 def test_checkpoints_are_on_other_nodes():
-    asked, found = stores()
+    holders, found = stores()
     for store in found:
         for _ in range(20):
             name = store.new_name()
             assert store.save(name, 0, moment(1))
-            assert store.node not in asked.holders_with(name)
+            assert f"holder-{store.node}" not in holders.holders_with(name)
             assert store.load(name) == (moment(1), 0)
             store.remove(name)
-            assert not asked.holders_with(name)
+            assert not holders.holders_with(name)
 
 
 def test_on_one_node_its_own_memory_is_better_than_nothing():
-    asked, (store,) = stores(nodes="a")
+    holders, (store,) = stores(nodes="a")
     name = store.new_name()
-    assert store.save(name, 0, moment(1)) and asked.holders_with(name) == {"a"}
+    assert store.save(name, 0, moment(1)) and holders.holders_with(name) == {"holder-a"}
 
 
 def test_lost_holders_are_passed_over_and_the_newest_is_found():
-    asked, (store, *_) = stores(nodes="abcd")
+    holders, (store, *_) = stores(nodes="abcd")
     name = store.new_name()
     assert store.save(name, 0, moment(1))
-    (first,) = asked.holders_with(name)
-    asked.lost.add(first)
+    (first,) = holders.holders_with(name)
+    holders.lost.add(first)
     assert store.save(name, 0, moment(2))
-    asked.lost.clear()
-    assert len(asked.holders_with(name)) == 2
+    holders.lost.clear()
+    assert len(holders.holders_with(name)) == 2
     assert store.load(name) == (moment(2), 0)
     assert store.save(name, 1, moment(1))
     assert store.load(name) == (moment(1), 1)
 
 
 def test_two_copies_survive_one_loss():
-    asked, (store, *_) = stores(copies=2)
+    holders, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))
-    for lost in asked.holders_with(name):
-        asked.lost = {lost}
+    for lost in holders.holders_with(name):
+        holders.lost = {lost}
         assert store.load(name) == (moment(1), 0)
 
 
 def test_too_few_copies_are_not_safe():
-    asked, (store, *_) = stores(copies=2)
-    asked.lost = {"a", "b"}
+    holders, (store, *_) = stores(copies=2)
+    holders.lost = {"holder-a", "holder-b"}
     assert not store.save(store.new_name(), 0, moment(1))
 
 
@@ -140,13 +124,13 @@ def test_a_server_that_writes_late_is_told():
 
 
 def test_no_checkpoint_and_no_holder():
-    asked, (store, *_) = stores()
+    holders, (store, *_) = stores()
     with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())
-    asked.lost = set("abc")
+    holders.lost = set(holders.holders)
     with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())
-    alone = HolderStore(Membership("w", "1"), "a", asked, 1, 60.0)
+    alone = HolderStore(Membership("w", "1"), "a", holders, 1, 60.0)
     assert not alone.save(alone.new_name(), 0, moment(1))
     alone.remove(alone.new_name())
     with pytest.raises(ProtocolError, match="no holder"):
@@ -154,13 +138,13 @@ def test_no_checkpoint_and_no_holder():
 
 
 def test_a_damaged_checkpoint_is_left_out(caplog):
-    asked, (store, *_) = stores(copies=2)
+    holders, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))
-    first, second = sorted(asked.holders_with(name))
-    asked.holders[first].save(name, 1, b"something else")
+    first, second = sorted(holders.holders_with(name))
+    holders.holders[first].save(name, 1, b"something else")
     assert store.load(name) == (moment(1), 0)
-    asked.holders[second].save(name, 1, moment(1).as_bytes()[:20])
+    holders.holders[second].save(name, 1, moment(1).as_bytes()[:20])
     with pytest.raises(ProtocolError, match="the checkpoint is damaged") as error:
         store.load(name)
     assert error.value.code == "resume"

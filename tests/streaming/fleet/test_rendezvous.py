@@ -44,7 +44,7 @@ def test_a_new_name_only_takes():
     assert all(after[key] in (before[key], NAMES[0]) for key in KEYS)
 
 
-def test_shares():
+def test_shares_are_uniform():
     parts = [share_of(key) for key in KEYS]
     assert min(parts) >= 0 and max(parts) < 1
     assert abs(sum(part < 0.1 for part in parts) / len(parts) - 0.1) < 0.02

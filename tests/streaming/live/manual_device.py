@@ -67,6 +67,8 @@ class HandStream:
 class Halt:
     """A file that is played stands still before one of its blocks, until it may go on or the run is closed.
 
+    A block waits for the worker, so nothing is silent on a busy machine either.
+
     block  its number, from 0
     there  set when it stands still
     goes   whoever sets it lets the file go on
@@ -81,6 +83,7 @@ class Halt:
                 self.there.set()
                 until(lambda: self.goes.is_set() or stream.stops.is_set())
             wait(stream, due_s)
+            wait(stream, None)
 
         monkeypatch.setattr(FileStream, "wait_until", waits)
 

@@ -37,7 +37,7 @@ async def test_the_blocks_of_the_page_run(denoiser):
     np.testing.assert_allclose(found["denoised"], np.concatenate([first, rest], 1), rtol=1e-5, atol=1e-6)
 
 
-def test_paths(denoiser):
+def test_paths_answer(denoiser):
     import httpx
 
     server, _ = denoiser

@@ -28,7 +28,7 @@ def attention(bias: Array, back: int, scale: float = 0.5, empty: float = np.nan)
 
 @pytest.mark.parametrize("frames", [1, 2, 4])
 @pytest.mark.parametrize(("back", "ahead"), [(3, 0), (2, 2), (0, 1), (4, -2)])
-def test_bands(back: int, ahead: int, frames: int) -> None:
+def test_bands_are_written(back: int, ahead: int, frames: int) -> None:
     """Past frames, frames ahead, and a band that leaves the newest frames out."""
     source = attention(floats((back, ahead), 1, back + 1 + ahead), back)
     prove(source, source.pulsify(pulse=frames), (5, 6, 9, 16))

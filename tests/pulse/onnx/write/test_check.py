@@ -10,7 +10,7 @@ from pulse.runtimes.onnxruntime import runner
 from tests.pulse.onnx.write.small_models import causal, chain
 
 
-def test_equal() -> None:
+def test_a_written_file_is_proved() -> None:
     pulsed = causal()
     report = check(pulsed.to_onnx(), pulsed).require()
     (backend,) = report.backends

@@ -100,7 +100,7 @@ def test_last_frames(ahead: int, frames: int) -> None:
     ],
     ids=["fill", "behind", "edge", "reflect", "mirrored-end", "symmetric"],
 )
-def test_padding(op: Pad, frames: int) -> None:
+def test_padding_is_written(op: Pad, frames: int) -> None:
     """Constants are chosen by position, edge and mirrored frames looked up."""
     source = typed_model(lambda graph, length: (op, [None]))
     proto = prove(source, source.pulsify(pulse=frames), (1, 4, 5, 6, 16))

@@ -59,7 +59,7 @@ def newest_of_onnxruntime() -> int:
 
 
 @pytest.mark.parametrize("opset", OPSETS)
-def test_opsets(opset: int) -> None:
+def test_each_opset_gets_its_own_form(opset: int) -> None:
     """Norms, reductions and activations in the form of each version; an offset, so that time is computed."""
     if opset > min(defs.onnx_opset_version(), newest_of_onnxruntime()):
         pytest.skip("needs newer versions of onnx and onnxruntime")
@@ -233,7 +233,7 @@ def test_snapshots_of_another_runtime() -> None:
     np.testing.assert_array_equal(state.step(first)["y"], once)
 
 
-def test_save(tmp_path: object) -> None:
+def test_a_file_is_saved_or_refused(tmp_path: object) -> None:
     """A file, or an error that names the folder."""
     from pathlib import Path
 

@@ -66,7 +66,7 @@ def test_an_initial_state_that_is_an_input(ahead: int) -> None:
     prove_model(layer("GRU", ahead, True, initial=True, linear_before_reset=1), 3)
 
 
-def test_attributes() -> None:
+def test_attributes_are_written() -> None:
     """Activations with their parameters, clip, and the coupled gates of an lstm."""
     prove_model(layer("RNN", 0, False, activations=["LeakyRelu"], activation_alpha=[0.2], clip=0.7), 2)
     prove_model(layer("GRU", 0, False, activations=["HardSigmoid", "Tanh"], clip=1.5), 2)

@@ -78,7 +78,7 @@ def by_head(x: np.ndarray, heads: int, channels: int) -> np.ndarray:
 @pytest.mark.parametrize("depth", [1, 4, 16, 40])
 @pytest.mark.parametrize("width", [1, 16, 21, 64, 90])
 @pytest.mark.parametrize("band", [1, 3, 16, 21])
-def test_sizes(depth: int, width: int, band: int) -> None:
+def test_all_sizes_agree_with_numpy(depth: int, width: int, band: int) -> None:
     check(3, depth, width, band, band // 2, 1, 30, FAR, np.nan)
 
 

@@ -96,7 +96,7 @@ def test_copy_stays_inside_of_its_region() -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("count", [0, 1, 3, 16, 17, 100])
 @pytest.mark.parametrize("value", [0, 1, -1, 0x3F800000, 0x123456789ABCDEF0])
-def test_fill(size: int, count: int, value: int) -> None:
+def test_fill_writes_every_element(size: int, count: int, value: int) -> None:
     dst = numbers(size, count)
     want = np.full(count, value & ((1 << 8 * size) - 1), f"u{size}").view(dst.dtype)
     for got in run_both(fill, [dst], At(0), size, count, value):

@@ -22,7 +22,9 @@ from tests.pulse.program.kernels.rows import At, run_both
         (2, 3, 0, 2),
     ],
 )
-def test_gather(size: int, index_type: type, outer: int, axis: int, run: int, count: int) -> None:
+def test_gather_agrees_with_numpy(
+    size: int, index_type: type, outer: int, axis: int, run: int, count: int
+) -> None:
     rng = np.random.default_rng(size + run)
     src = rng.integers(0, 100, (outer, axis, run)).astype(f"i{size}")
     indices = rng.integers(-axis, axis, count).astype(index_type)

@@ -49,7 +49,9 @@ STEP_ARGS: Mapping[str, float] = dict.fromkeys(STEPS, 0.3) | {"max": -0.1, "min"
         (0, 1, 3, 4, ()),
     ],
 )
-def test_products(M: int, T: int, K: int, N: int, steps: tuple[str, ...], accumulate: int) -> None:
+def test_products_of_sixteen_streams_agree_with_single_ones(
+    M: int, T: int, K: int, N: int, steps: tuple[str, ...], accumulate: int
+) -> None:
     rows_x, rows_y, taps = tables(M, T, K, N)
     reach = 3 * M + T * (K + 1) + K
     matrix, bias = floats(T * K, N) * np.float32(0.4), floats(N)

@@ -43,7 +43,7 @@ def test_products_of_operands(B: int, M: int, K: int, N: int, transposed: bool) 
 
 @pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD])
 @pytest.mark.parametrize(("M", "R", "stride"), [(1, 1, 1), (3, 9, 1), (2, 4, 3), (2, 0, 1)])
-def test_reductions(kind: int, M: int, R: int, stride: int) -> None:
+def test_reductions_of_sixteen_streams_agree_with_single_ones(kind: int, M: int, R: int, stride: int) -> None:
     rows = RNG.permutation(M) * (R * stride + 1)
     own = {0: floats(LANES, M * (R * stride + 1)), 1: floats(LANES, 2 * M)}
     args = [At(0), At(1), M, At(2), At(3), R, stride, kind, real_bits(0.5)]
@@ -53,7 +53,7 @@ def test_reductions(kind: int, M: int, R: int, stride: int) -> None:
 
 @pytest.mark.parametrize("log", [0, 1])
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (3, 35), (2, 0)])
-def test_softmax(M: int, R: int, log: int) -> None:
+def test_softmax_of_sixteen_streams_agrees_with_single_ones(M: int, R: int, log: int) -> None:
     rows = RNG.permutation(M) * (R + 1)
     own = {0: floats(LANES, M * (R + 1)) * np.float32(5), 1: floats(LANES, M * (R + 1))}
     own[0][:, 0] = -np.inf if R > 1 else 1
@@ -91,7 +91,9 @@ def test_gates_after_a_product(left: str | None, right: str | None) -> None:
     ("length", "parts", "one_sided"), [(64, 1, True), (96, 2, False), (100, 1, True), (80, 2, False)]
 )
 @pytest.mark.parametrize("wants_im", [1, 0])
-def test_transforms(length: int, parts: int, one_sided: bool, wants_im: int) -> None:
+def test_transforms_of_sixteen_streams_agree_with_single_ones(
+    length: int, parts: int, one_sided: bool, wants_im: int
+) -> None:
     bins = length // 2 + 1 if one_sided else length
     found = find_dft_basis(arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns"))
     assert found is not None and found.bins.im is not None

@@ -31,7 +31,7 @@ def test_error_in_ulp(exponent: float) -> None:
         assert (np.abs(powers(x, table) - wanted) / step).max() <= 1 + 0.6 * abs(exponent)
 
 
-def test_corners() -> None:
+def test_corners_agree_with_numpy() -> None:
     x, y = (grid.ravel().astype(np.float32) for grid in np.meshgrid(CORNERS, CORNERS))
     with np.errstate(all="ignore"):
         wanted = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)

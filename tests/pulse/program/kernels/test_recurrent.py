@@ -161,7 +161,7 @@ def test_limits_and_coupled_gates(kind: CellKind, before: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations(name: str) -> None:
+def test_activations_agree_with_numpy(name: str) -> None:
     function = Activation(name, 0.3, 0.2)
     check(Cell("rnn", (function,)), 3, 2, 7)
     check(Cell("gru", (function, function), linear_before_reset=True), 3, 2, 7)

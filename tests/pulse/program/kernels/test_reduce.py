@@ -38,7 +38,7 @@ def check(kernel, arrays, args, want, result: int) -> None:
     ("rows", "taps", "channels"),
     [(1, 1, 1), (3, 2, 16), (2, 5, 7), (4, 3, 33), (2, 2, 64), (1, 4, 150), (0, 2, 5), (2, 0, 20), (3, 2, 0)],
 )
-def test_pool(kind: int, special: bool, rows: int, taps: int, channels: int) -> None:
+def test_pools_agree_with_numpy(kind: int, special: bool, rows: int, taps: int, channels: int) -> None:
     x, y = floats((rows, taps, channels), special), np.full((rows, channels + 3), 5, np.float32)
     starts, ends = np.arange(rows) * taps * channels, np.arange(rows)[::-1] * (channels + 3)
     places = np.arange(taps) * channels

@@ -119,7 +119,7 @@ def test_fill_ends_of_long_frames(clock: int, end: int | None) -> None:
     ("frames", "offset", "clock"), [(5, 0, 0), (3, 7, 2), (0, 0, 3), (1, 2, 9), (40, -6, 1)]
 )
 @pytest.mark.parametrize(("start", "step"), [(0, 1), (5, 3), (100, -2)])
-def test_positions(
+def test_positions_are_counted(
     code: int, dtype: Any, frames: int, offset: int, clock: int, start: int, step: int
 ) -> None:
     if code == 4:
@@ -179,6 +179,6 @@ def test_last_frames(
             np.testing.assert_array_equal(memories[n], want)
 
 
-def test_tick() -> None:
+def test_tick_counts_one_pulse() -> None:
     for got in run_both(tick, [np.array([41, 7])], At(0)):
         np.testing.assert_array_equal(got[0], [42, 7])

@@ -125,7 +125,7 @@ def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(same(left, right) for left, right in zip(outputs(one), outputs(other)))
 
 
-def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_that_are_too_small_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(special_code, "special_code", refuse)
     one = fresh()
     before = one.table.copy()

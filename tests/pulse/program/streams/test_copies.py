@@ -210,6 +210,7 @@ np.savez(sys.argv[2], **state.step(x))
 """
 
 
+@pytest.mark.slow
 def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
     """As on another machine."""
     made = program("limited")

@@ -1,0 +1,22 @@
+"""Holders of checkpoints that can be lost."""
+
+from streaming.fleet.holder import Holder
+from streaming.fleet.table import HolderEntry
+
+
+class LocalHolders:
+    """Holders in this process, ``holder-a`` of the node a; those in ``lost`` do not answer."""
+
+    def __init__(self, nodes, keep_s=60.0, limit_bytes=1 << 24):
+        self.holders = {f"holder-{node}": Holder(keep_s, limit_bytes) for node in nodes}
+        self.entries = tuple(HolderEntry(f"holder-{node}", node) for node in nodes)
+        self.lost = set()
+
+    def ask(self, names, method, *arguments):
+        return {
+            name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
+        }
+
+    def holders_with(self, name):
+        """The names of those that have this checkpoint."""
+        return {each for each, holder in self.holders.items() if holder.load(name) is not None}
