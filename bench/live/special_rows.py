@@ -53,7 +53,7 @@ class Phase:
     frames_silent: int
 
     @classmethod
-    def between(cls, name: str, first: LiveStatistics, last: LiveStatistics) -> "Phase":
+    def make(cls, name: str, first: LiveStatistics, last: LiveStatistics) -> "Phase":
         """From the statistics at its begin and at its end."""
         return cls(
             name,
@@ -93,7 +93,7 @@ def phases(entry: Entry, seconds: float, folder: Path) -> tuple[list[Phase], str
             marks.append(live.statistics())
             time.sleep(seconds / 2)
         marks.append(live.statistics())
-    return [Phase.between(*each) for each in zip(PHASES, marks, marks[1:])], str(special)
+    return [Phase.make(*each) for each in zip(PHASES, marks, marks[1:])], str(special)
 
 
 def lines(keys: list[str], seconds: float, models: Path) -> Iterator[str]:
