@@ -8,8 +8,10 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.interface import Port
+from pulse.program.native.executable import NativeState
 from pulse.program.native.profile import Profile
 from pulse.program.program import Program
+from pulse.program.streams.state import State
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, duration
 from streaming.latency import Latency
@@ -107,7 +109,7 @@ def measure_steps(
         total.merge(latency)
         advance(number, rounds)
     state = _new_state(program, np.random.default_rng(0))
-    profile = state.profile(PROFILE_STEPS) if hasattr(state, "profile") else None
+    profile = state.profile(PROFILE_STEPS) if isinstance(state, NativeState) else None
     return Benchmark(opened, program, steps, tuple(each), total, profile, details)
 
 
@@ -124,7 +126,7 @@ def _measure(program: Program, steps: int, latency: Latency) -> None:
         latency.record_ns(time.perf_counter_ns() - start_ns)
 
 
-def _new_state(program: Program, rng: np.random.Generator) -> Any:
+def _new_state(program: Program, rng: np.random.Generator) -> State:
     return program.spawn({port.name: _noise(port, rng) for port in program.inputs if not port.streams})
 
 
