@@ -71,11 +71,13 @@ def verify(
     twin: Callable[..., Any] | None = None,
     dynamic: Mapping[Any, Mapping[int, str]] | None = None,
     states: Mapping[str, Any] | None = None,
+    method: str | None = None,
 ) -> "ProofReport":
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
-    source   as in ``stream``, or an ``nn.Module`` of PyTorch, which goes through ``from_torch``. A model of chunks is
-             compared with its author's loop, one in pulses with what it keeps of the model before
+    source   as in ``stream``, or an ``nn.Module`` of PyTorch, which goes through ``from_torch``: its streams are
+             compared with the module too. A model of chunks is compared with its author's loop, one in pulses with
+             what it keeps of the model before
     pulse    as in ``stream``
     lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
     backend  the backend to prove, besides numpy
@@ -85,8 +87,7 @@ def verify(
     example  of a module: what its ``forward`` takes
     twin     of a module: its author's own streaming, a new stream. It is called with a pulse of each input, a tensor,
              and gives the frames that are ready; joined, they must be the module's first ones
-    dynamic, states  of a module, as in ``from_torch``. A module with states is also called chunk by chunk, and must
-             give the frames of the stream
+    dynamic, states, method  of a module, as in ``from_torch``. A module with states is called chunk by chunk
     Raises   PulseError if the model cannot be streamed at all; as ``from_torch`` of a module; DivergenceError: the twin
              differs
     """
@@ -108,9 +109,12 @@ def verify(
             long=long,
             dynamic=dynamic,
             states=states,
+            method=method or "forward",
         )
-    if any(each is not None for each in (example, twin, dynamic, states)):
-        raise InputError("example, twin, dynamic and states are of a PyTorch module; the source is none")
+    if any(each is not None for each in (example, twin, dynamic, states, method)):
+        raise InputError(
+            "example, twin, dynamic, states and method are of a PyTorch module; the source is none"
+        )
     model = load(source).with_pulse(pulse)
     return prove_loaded(
         model, model.pulsify(pulse, False, max_context), lengths, backend, seed, prepare, long

@@ -26,7 +26,9 @@ class Terminal(Console):
 
 def terminal(stderr: bool = False, width: int | None = None, soft_wrap: bool = True) -> Terminal:
     """Create a console on stdout or stderr, which prints text unchanged, without markup."""
-    return Terminal(stderr=stderr, highlight=False, markup=False, soft_wrap=soft_wrap, width=width)
+    return Terminal(
+        stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap, width=width
+    )
 
 
 def write_text(text: str, file: TextIO | None = None) -> None:

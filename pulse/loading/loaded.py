@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pulse.loading.resolution import ResolvedModel
     from pulse.models import Model, PulsedModel, TypedModel
     from pulse.program.compiler import Prepare
+    from pulse.proof.original import Original
 
 
 @record(eq=False)
@@ -27,12 +28,14 @@ class Loaded:
 
     read      the model as it was read: facts may be partial; recipes and Python objects may be analysed further
     outputs, symbol, chunking  as in ``pulse.load``
+    original  what the model was exported from, which a proof then runs too
     """
 
     read: "Model | TypedModel | PulsedModel | StoredProgram" = field(repr=False)
     outputs: Sequence[str] | None = None
     symbol: str | None = None
     chunking: Chunking = DETECT_ALL
+    original: "Original | None" = field(default=None, repr=False)
 
     @property
     def title(self) -> str:

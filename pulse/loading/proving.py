@@ -24,7 +24,17 @@ def prove_loaded(
 ) -> ProofReport:
     """Prove a pulsed model against its offline model; arguments as in ``pulse.proof.prove``. Raises PulsifyError."""
     original = loaded.with_pulse(pulsed.pulse).analyse()
-    return prove(pulsed, oracle_of(pulsed, original), lengths, backend, seed, prepare, long)
+    oracle = oracle_of(pulsed, original)
+    return prove(
+        model=pulsed,
+        oracle=oracle,
+        lengths=lengths,
+        backend=backend,
+        seed=seed,
+        prepare=prepare,
+        long=long,
+        original=loaded.original,
+    )
 
 
 def prove_file(
@@ -38,4 +48,12 @@ def prove_file(
     """The proof of a file written from the pulsed model, run in another runtime. Raises PulsifyError."""
     from pulse.runtimes.onnx_check import check
 
-    return check(proto, pulsed, loaded.with_pulse(pulsed.pulse).analyse(), lengths, seed, long)
+    return check(
+        proto=proto,
+        model=pulsed,
+        typed=loaded.with_pulse(pulsed.pulse).analyse(),
+        lengths=lengths,
+        seed=seed,
+        long=long,
+        original=loaded.original,
+    )

@@ -13,7 +13,15 @@ from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.proof.effort import Effort
 from pulse.proof.locating import first_divergence, wrong_wires
-from pulse.proof.report import Coverage, Divergence, LargestError, ProofReport, TrialRecord
+from pulse.proof.original import Original, compare_with_original
+from pulse.proof.report import (
+    Coverage,
+    Divergence,
+    LargestError,
+    OriginalRecord,
+    ProofReport,
+    TrialRecord,
+)
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.trials import LONG_S, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
@@ -29,6 +37,7 @@ def prove(
     seed: int = 0,
     prepare: Prepare | None = None,
     long: bool = False,
+    original: Original | None = None,
 ) -> ProofReport:
     """Run streams of a pulsed model, the padding of the last pulse NaN, and compare every frame with the oracle.
 
@@ -38,11 +47,12 @@ def prove(
     seed     of the inputs
     prepare  as in ``compile_model``
     long     try longer streams, and every signal on them, whatever it takes
+    original  what the model was exported from, with which the stream is compared too
     Raises   CompileError; PulsifyError where no length can be run
     """
     names = tuple(dict.fromkeys(("numpy", backend)))
     programs = [compile_model(model, name, prepare=prepare) for name in names]
-    return compare(model, oracle, programs, lengths, seed, long)
+    return compare(model, oracle, programs, lengths, seed, long, original)
 
 
 def compare(
@@ -52,6 +62,7 @@ def compare(
     lengths: Sequence[int] | None = None,
     seed: int = 0,
     long: bool = False,
+    original: Original | None = None,
 ) -> ProofReport:
     """Prove the last of the given programs of a model; see ``prove``."""
     trials, effort = plan_trials(model, lengths, long), Effort(model)
@@ -87,6 +98,11 @@ def compare(
             f"the offline model runs at none of the lengths {sorted(set(skipped))}; give lengths that it takes with "
             f"{spell('lengths')}"
         )
+    own: OriginalRecord | None = None
+    if divergence is None and original is not None:
+        lengths_run = [trial.length for trial in records]
+        result = compare_with_original(original, model, oracle, programs[-1], lengths_run, seed)
+        own, divergence = (result, None) if isinstance(result, OriginalRecord) else (None, result)
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
     outputs = seen.coverage()
@@ -100,6 +116,7 @@ def compare(
         seed=seed,
         worst=worst,
         divergence=divergence,
+        original=own,
     )
 
 

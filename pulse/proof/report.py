@@ -29,7 +29,7 @@ class Divergence:
     wire: str
     op: str
     length: int
-    signal: Signal
+    signal: Signal | Literal["the example"]
     backend: str
     frame: int | None = None
     offline: float = 0.0
@@ -152,12 +152,33 @@ class LargestError:
 
 
 @record
+class OriginalRecord:
+    """The comparison of the stream with what the model was exported from, on inputs like its example.
+
+    lengths  frames of the streams; empty if the original takes none of those that were tried, as ``refusal`` says
+    error    the largest absolute difference of the stream from the original's own run
+    """
+
+    title: str
+    lengths: tuple[int, ...]
+    error: float
+    refusal: str = ""
+
+    def __str__(self) -> str:
+        if not self.lengths:
+            return f"not compared: {self.refusal}"
+        listed = ", ".join(f"{length:,}" for length in self.lengths)
+        return f"compared on streams of {listed} frames of the example; differs by {self.error:.3g} at most"
+
+
+@record
 class ProofReport(Report):
     """What was compared, and how it ended.
 
     tried     the streams; lengths that the offline model refuses are in ``skipped``
     trials    what was to be tried
     rejected  if a file is equal in one runtime and not in another: the difference in the other
+    original  the comparison with a module of PyTorch, if the model was exported from one for this proof
     """
 
     model: PulsedNetwork
@@ -170,6 +191,7 @@ class ProofReport(Report):
     worst: LargestError
     divergence: Divergence | None = None
     rejected: Divergence | None = None
+    original: OriginalRecord | None = None
 
     @property
     def error(self) -> float:
@@ -183,8 +205,10 @@ class ProofReport(Report):
 
     @property
     def gaps(self) -> list[str]:
-        """The outputs about which equality proves nothing, and why."""
-        return [f"{output.name}: {output.gap}" for output in self.outputs if output.gap]
+        """The outputs, or the module, about which equality proves nothing, and why."""
+        gaps = [f"{output.name}: {output.gap}" for output in self.outputs if output.gap]
+        original = self.original
+        return gaps + ([f"{original.title}: {original.refusal}"] if original and not original.lengths else [])
 
     @property
     def outcome(self) -> Outcome:
@@ -211,7 +235,8 @@ class ProofReport(Report):
             return str(self.divergence)
         if self.gaps:
             return f"nothing was proved of {'; '.join(self.gaps)}"
-        return "equal: every frame of every stream"
+        same = "equal: every frame of every stream"
+        return same if self.original is None else f"{same}, and {self.original.title}"
 
     def sections(self) -> list[Section]:
         """The streams that were tried, their results, and the verdict."""
@@ -230,6 +255,8 @@ class ProofReport(Report):
         pairs += [(f"values of {output.name}", str(output)) for output in self.outputs]
         worst = f"{self.worst.error:.3g} at most, {self.worst.relative:.2g} of the largest value"
         pairs.append(("difference", f"{worst}, no more than rounding may do" if self.equal else worst))
+        if self.original is not None:
+            pairs.append((self.original.title, str(self.original)))
         if self.rejected is not None:
             text = f"computes less exactly than the types of the model: {self.rejected}"
             pairs.append((self.rejected.backend, text))
@@ -279,6 +306,7 @@ class ProofReport(Report):
             "share": self.worst.share,
             "divergence": self.divergence,
             "rejected": self.rejected,
+            "original": self.original,
         }
 
 

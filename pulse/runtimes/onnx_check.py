@@ -7,6 +7,7 @@ from onnx import ModelProto
 
 from pulse.oracle import oracle_of
 from pulse.proof import ProofReport, compare
+from pulse.proof.original import Original
 from pulse.pulsify.network import PulsedNetwork
 from pulse.runtimes.onnxruntime import EVALUATOR, Run, RuntimeProgram, evaluator
 from pulse.typed import TypedNetwork
@@ -20,11 +21,13 @@ def check(
     seed: int = 0,
     long: bool = False,
     run: Run | None = None,
+    original: Original | None = None,
 ) -> ProofReport:
     """Run streams through a file that ``to_onnx`` made of ``model``, as ``pulse.proof.prove`` does.
 
     typed    the offline model; see ``oracle_of``
     run      one call of a runtime; by default onnxruntime, or onnx's evaluator
+    original  as in ``pulse.proof.prove``
     Raises   PulsifyError: no length can be run
 
     A runtime may compute an operator less exactly than its type allows: onnxruntime's Sigmoid is off by 1.7e-7, which
@@ -34,7 +37,7 @@ def check(
     oracle = oracle_of(model, typed)
 
     def prove_in(program: RuntimeProgram) -> ProofReport:
-        return compare(model, oracle, [program], lengths, seed, long)
+        return compare(model, oracle, [program], lengths, seed, long, original)
 
     program = RuntimeProgram(model, proto, run)
     report = prove_in(program)

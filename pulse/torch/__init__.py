@@ -12,10 +12,11 @@ from pulse.loading.format import read_onnx
 from pulse.models import Model
 from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.torch.arguments import Dynamic, read_call
-from pulse.torch.axes import NO_TIME
+from pulse.torch.axes import describe_no_time
 from pulse.torch.conversion import Conversion
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import float_types, method_module
+from pulse.torch.original import ModuleOriginal
 from pulse.torch.preservation import preserve_state
 from pulse.torch.states import describe_states, keep_states
 
@@ -60,7 +61,30 @@ def from_torch(
              FactError: as in ``analyse``
     Warns    PulseWarning: the module runs at no longer input than the example, of those that were tried
     """
-    torch = _torch()
+    return convert_module(
+        module=module,
+        example=example,
+        dynamic=dynamic,
+        opset=opset,
+        compare=compare,
+        lengths=lengths,
+        method=method,
+        states=states,
+    )[0]
+
+
+def convert_module(
+    module: Any,
+    example: Any,
+    dynamic: Dynamic | None = None,
+    opset: int | None = None,
+    compare: bool = True,
+    lengths: Sequence[Mapping[str, int]] | None = None,
+    method: str = "forward",
+    states: Mapping[str, Any] | None = None,
+) -> tuple[Model, ModuleOriginal]:
+    """``from_torch``, and the module as what a proof runs beside the streams of the model."""
+    torch = import_torch()
     if not isinstance(module, torch.nn.Module):
         raise InputError(
             f"from_torch takes a torch.nn.Module, not {type(module).__name__}; give the module itself"
@@ -91,25 +115,26 @@ def from_torch(
         model = keep_states(read, conversion.state_leaves)
         _warn(title, describe_states(model))
         times = conversion.call.axes or model.variables or dynamic is not None
-        _warn(title, [] if times else [NO_TIME])
+        _warn(title, [] if times else [describe_no_time()])
         if compare:
             _warn(title, conversion.compare(model, onnx_export, compared_lengths))
     for tensor in onnx_export.tensors.values():
         let_pages_go(tensor)
     if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= LARGE:
         let_heap_go()
-    return model
+    return model, conversion.original(model)
 
 
 def _warn(title: str, notes: Sequence[str]) -> None:
     for note in notes:
-        warnings.warn(f"{title}: {note}", PulseWarning, stacklevel=3)
+        warnings.warn(f"{title}: {note}", PulseWarning, stacklevel=4)
 
 
-def _torch() -> Any:
+def import_torch() -> Any:
+    """PyTorch. Raises InputError: it is missing."""
     if find_spec("torch") is None:
         raise InputError(
-            "from_torch needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX where PyTorch is and load "
+            "a module needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX where PyTorch is and load "
             "the file with pulse.load"
         )
     return import_module("torch")

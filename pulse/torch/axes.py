@@ -8,6 +8,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.support.wording import spell
 from pulse.torch.comparison import Run
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.lengths import LEAST_LENGTH, variations
@@ -15,12 +16,6 @@ from pulse.torch.lengths import LEAST_LENGTH, variations
 SYMBOL = "T"
 MOST_TRIALS = 16
 """The most lengths of an axis that are tried."""
-
-NO_TIME = (
-    "no axis is taken for time: along none does the module run at other lengths and give outputs that become longer; "
-    "dynamic={'x': {2: 'T'}} names one, dynamic={} says that there is none"
-)
-"""The text for a module without frames."""
 
 Axes: TypeAlias = dict[str, dict[int, str]]
 
@@ -47,10 +42,10 @@ def find_time(title: str, module: Run, examples: Mapping[str, Array]) -> Axes:
     for choices in (alone, list(_together(examples, axes))):
         fitting = [choice for choice in choices if _runs(module, examples, choice, shapes)]
         if len(fitting) > 1:
-            listed = "; ".join(f"dynamic={choice}" for choice in fitting)
+            listed = "; ".join(spell("dynamic", choice) for choice in fitting)
             raise InputError(
                 f"{title} takes other lengths along several axes; say which one is time, as in {listed}, or that none "
-                "is: dynamic={}"
+                f"is: {spell('dynamic', {})}"
             )
         if fitting:
             return fitting[0]
@@ -84,4 +79,12 @@ def _runs(module: Run, examples: Mapping[str, Array], axes: Axes, shapes: list[t
 def describe_time(axes: Mapping[str, Mapping[int, str]]) -> str:
     """The text that tells the user which axes were found."""
     listed: Any = " and ".join(f"axis {axis} of {name}" for name, each in axes.items() for axis in each)
-    return f"time ({SYMBOL}) is {listed}: the module runs at other lengths; dynamic={axes} says so"
+    return f"time ({SYMBOL}) is {listed}: the module runs at other lengths; {spell('dynamic', axes)} says so"
+
+
+def describe_no_time() -> str:
+    """The text for a module without frames."""
+    return (
+        "no axis is taken for time: along none does the module run at other lengths and give outputs that become "
+        f"longer; {spell('dynamic', {'x': {2: SYMBOL}})} names one, {spell('dynamic', {})} says that there is none"
+    )

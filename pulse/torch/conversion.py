@@ -16,6 +16,7 @@ from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, ru
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
 from pulse.torch.lengths import Lengths
 from pulse.torch.module import ModuleOracle, computing_in, samples, tensors
+from pulse.torch.original import ModuleOriginal
 from pulse.torch.preservation import ModuleState
 from pulse.torch.silence import silence_exporter
 from pulse.torch.states import (
@@ -130,6 +131,18 @@ class Conversion:
             if model.variables:
                 require_equal_calls(self._title, oracle, typed, examples, model.variables)
         return notes
+
+    def original(self, model: Model) -> ModuleOriginal:
+        """The module as what a proof runs beside the streams of its model."""
+        return ModuleOriginal(
+            torch=self._torch,
+            module=self.module,
+            call=self.call,
+            name=self._title,
+            outputs=model.graph.output_names,
+            states=self.state_leaves,
+            dtype=self._dtype,
+        )
 
     def _analyse(self, model: Model, branches: Sequence[str]) -> TypedModel:
         """The typed model. Raises FactError, LoadError: with the conditions on lengths that the example has decided."""

@@ -1,7 +1,7 @@
 """The proof of a module: compare its stream, and its author's own streaming mode, with the module."""
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,13 +12,10 @@ from pulse.loading.load import load
 from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
 from pulse.tolerance import Reference
-from pulse.torch import from_torch
-from pulse.torch.arguments import Dynamic, read_call
-from pulse.torch.exporter import run_example
-from pulse.torch.inputs import SampledInputs, draw_inputs
+from pulse.torch import convert_module
+from pulse.torch.arguments import Dynamic
 from pulse.torch.module import array_of
-from pulse.torch.preservation import preserve_state
-from pulse.torch.states import find_states
+from pulse.torch.original import ModuleOriginal
 
 if TYPE_CHECKING:
     from pulse.program.compiler import Prepare
@@ -44,12 +41,12 @@ def prove_module(
     long: bool = False,
     dynamic: Dynamic | None = None,
     states: Mapping[str, Any] | None = None,
+    method: str = "forward",
 ) -> "ProofReport":
-    """Prove the model that ``from_torch`` makes of a module, which also compares both at other lengths.
+    """Prove the model that ``from_torch`` makes of a module, and compare its streams with the module.
 
-    module, example, dynamic, states  as in ``from_torch``
-    twin    its frames, joined, must be the first ones that the module gives for the whole input. Of a module that takes
-            chunks and states it is the module itself, called chunk by chunk
+    module, example, dynamic, states, method  as in ``from_torch``
+    twin    its frames, joined, must be the first ones that the module gives for the whole input
     pulse, lengths, backend, max_context, prepare, seed, long  as in ``pulse.verify``
     Raises  as ``from_torch``; DivergenceError: the twin differs
     """
@@ -57,44 +54,18 @@ def prove_module(
         raise InputError(
             f"the proof of {type(module).__name__}, a module, needs an input of it: verify(module, example=x)"
         )
-    model = from_torch(module, example, dynamic, states=states)
-    loaded = load(model).with_pulse(pulse)
+    model, original = convert_module(module, example, dynamic, method=method, states=states)
+    loaded = replace(load(model), original=original).with_pulse(pulse)
     pulsed = loaded.pulsify(pulse, False, max_context)
     if twin is not None:
-        _require_twin(module, example, twin, pulsed, seed)
-    elif model.variables:
-        _require_calls(module, example, states, pulsed, seed)
+        _require_twin(original, twin, pulsed, seed)
     return prove_loaded(loaded, pulsed, lengths, backend, seed, prepare, long)
 
 
-def _require_calls(
-    module: Any, example: Any, states: Mapping[str, Any] | None, pulsed: PulsedModel, seed: int
-) -> None:
-    """Compare with the module itself, each call with the states of the call before. Raises DivergenceError."""
-    torch, title = import_module("torch"), type(module).__name__
-    call = read_call(torch, module, title, example, {})
-    names = [port.name for port in pulsed.inputs]
-    with preserve_state(torch, module, call) as before:
-        state_leaves = find_states(torch, call, run_example(torch, module, call, title), title, states)
-        before.begin()
-        current: dict[str, Any] = {}
-
-        def twin(*chunks: Any) -> list[Any]:
-            positional, named = call.fill(torch, {**dict(zip(names, chunks)), **current})
-            result = torch.utils._pytree.tree_leaves(module(*positional, **named))
-            leaves = [leaf for leaf in result if torch.is_tensor(leaf)]
-            current.update({state.input: leaves[state.output] for state in state_leaves})
-            places = {state.output for state in state_leaves}
-            return [leaf for place, leaf in enumerate(leaves) if place not in places]
-
-        _require_twin(module, example, twin, pulsed, seed)
-
-
-def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
+def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
     """Compare the twin with the module. Raises DivergenceError."""
-    torch = import_module("torch")
-    title = type(module).__name__
-    feeds = _inputs(torch, module, example, pulsed, seed)
+    torch, title = original.torch, original.name
+    feeds = original.draw(pulsed, PULSES * pulsed.pulse, seed)
     with torch.no_grad():
         frames = [
             [
@@ -130,18 +101,6 @@ def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, se
                 f"{float(joint[first]):.6g}, not {float(expected[first]):.6g}; a twin begins with a new stream, "
                 "without frames that come before the result"
             )
-
-
-def _inputs(torch: Any, module: Any, example: Any, pulsed: PulsedModel, seed: int) -> dict[str, Array]:
-    """Frames of the example in random order, enough to fill the pulses."""
-    leaves = read_call(torch, module, type(module).__name__, example, {}).leaves(torch)
-    samples = {
-        port.name: SampledInputs(
-            array_of(torch, leaves[port.name]), {} if port.axis is None else {port.axis: pulsed.symbol.name}
-        )
-        for port in pulsed.inputs
-    }
-    return draw_inputs(samples, {pulsed.symbol.name: PULSES * pulsed.pulse}, np.random.default_rng(seed))
 
 
 def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[list[Any]]:

@@ -20,7 +20,9 @@ from pulse.program.program import Program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.builtin.program import carried_program
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
+from streaming.cli.module_import import read_module_name
 from streaming.cli.options import ModelOptions
+from streaming.cli.torch_module import load_module, refuse_module_options
 from streaming.reports.opened_model import OpenedModel
 
 if TYPE_CHECKING:
@@ -31,13 +33,21 @@ DEFAULT_RATE_HZ = 16_000
 
 
 def load_model(path: Path | None, options: ModelOptions) -> Loaded:
-    """Load a model with its options; for a program, without importing readers of models. Raises PulseError."""
+    """Load a model with its options, as every command does. Raises PulseError.
+
+    A program is loaded without importing readers of models. A PyTorch module is imported by its name.
+    """
     inputs, constant, chunks, limits = (
         parse_inputs(options.inputs),
         constants(options),
         chunking(options),
         budget(options),
     )
+    module = None if path is None else read_module_name(path)
+    if module is not None:
+        reading = {"inputs": inputs, "constants": constant, "budget": limits, "signature": options.signature}
+        return load_module(module, options, chunks, {name: value or None for name, value in reading.items()})
+    refuse_module_options(options, path)
     if path is not None and is_program_file(path):
         program = read_program(path)
         more = inputs, constant, limits, options.signature

@@ -21,7 +21,8 @@ ModelPath = Annotated[
     Path | None,
     typer.Argument(
         metavar="MODEL",
-        help="A model file, a recipe (.toml) or a program (.pulse). Default: the built-in denoiser.",
+        help="A model file, a recipe (.toml), a program (.pulse), or a PyTorch module as package.module:name or "
+        "file.py:name. Default: the built-in denoiser.",
         show_default=False,
     ),
 ]
@@ -86,7 +87,7 @@ class ReportOptions:
 
 @record
 class ModelOptions:
-    """Options that describe a model, as typed by the user; from ``constant`` on, for models of chunks and states."""
+    """Options that describe a model, as typed by the user; the last three are of a PyTorch module."""
 
     pulse: Annotated[
         int | None,
@@ -221,6 +222,35 @@ class ModelOptions:
             "--signature",
             metavar="NAME",
             help="Signature of a SavedModel or a TFLite file.",
+            show_default=False,
+        ),
+    ] = None
+    example: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--example",
+            metavar="[NAME=]SHAPE",
+            help='Input of a PyTorch module: noise of a shape such as "1,1,4800", or a .npy file. Repeat it for each '
+            "input, in their order or by name.",
+            show_default=False,
+        ),
+    ] = None
+    dynamic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dynamic",
+            metavar="NAME=AXIS[:SYMBOL]",
+            help='Axis of any length of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
+            "found by trial. May be repeated.",
+            show_default=False,
+        ),
+    ] = None
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="Method of a PyTorch module to call in place of forward.",
             show_default=False,
         ),
     ] = None

@@ -8,6 +8,7 @@ from pulse.errors import InputError
 from pulse.loading.format import Content, format_of
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
 from streaming.atomic_files import kind_of, publish, refuse_same, scratch_file, write_error
+from streaming.cli.module_import import read_module_name
 
 if TYPE_CHECKING:
     from pulse.recipes.recipe import RecipeContext
@@ -29,6 +30,10 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         if path is not None and path.exists():
             refuse_same(models, [path])
             raise InputError(f"{path}: exists already; move it away, or give another name")
+    if (named := next(filter(None, map(read_module_name, models)), None)) is not None:
+        raise InputError(
+            f"{named}: a recipe names a model file, not code; export the module with torch.onnx.export first"
+        )
     if embed is None and is_recipe_file(models[0]):
         raise InputError(
             f"{models[0]}: is a recipe already; --embed FILE writes its model with the recipe inside"

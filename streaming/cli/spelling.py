@@ -22,6 +22,9 @@ OPTIONS = {
     "threads": "--threads",
     "budget": "--budget",
     "signature": "--signature",
+    "example": "--example",
+    "dynamic": "--dynamic",
+    "method": "--method",
     "ignore_value_info": "--ignore-value-info",
     "opset": "--opset",
     "lengths": "--length",
@@ -51,6 +54,13 @@ def as_options(parameter: str, example: Any = None) -> str:
         return option
     if isinstance(example, Mapping):
         mapping = cast("Mapping[str, Any]", example)
-        pairs = [f"{name}={value}" for name, value in mapping.items()]
+        pairs = [f"{name}={_value(value)}" for name, value in mapping.items()]
         return " ".join(f"{option} {quote(pair)}" for pair in pairs or ["none"])
     return f"{option} {quote(str(example))}"
+
+
+def _value(value: Any) -> str:
+    """A value of a mapping: ``2:T`` for the axis 2 with its symbol."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ",".join(f"{axis}:{symbol}" for axis, symbol in cast("Mapping[Any, Any]", value).items())

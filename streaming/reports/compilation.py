@@ -116,9 +116,10 @@ def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> 
     model = program.unrounded
     exact = program if program.form == "f32" else NativeProgram(model)
     stored = read_program(exact.to_bytes())
-    original = opened.model.with_pulse(program.pulse).analyse()
+    oracle = oracle_of(model, opened.model.with_pulse(program.pulse).analyse())
     programs = [ReferenceProgram(model), stored]
-    return compare(model, oracle_of(model, original), programs, choice.lengths, choice.seed, choice.long)
+    streams = choice.lengths, choice.seed, choice.long
+    return compare(model, oracle, programs, *streams, opened.model.original)
 
 
 def _note(proof: ProofReport, of: str, rounding: tuple[str, ...]) -> ProofNote:

@@ -179,15 +179,31 @@ SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}
 @onnx_op(*(f"com.microsoft::{name}" for name in SUMS_AND_PRODUCTS))
 def q_linear_arithmetic(node: NodeContext) -> OutletId:
     """The sum or product of quantized numbers, each operand with a scale and a zero point, quantized again."""
-    operands: list[OutletId] = []
-    for slot, name in ((0, "a"), (3, "b")):
-        zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
-        numbers = node.cast(subtract_zero(node, node.input(slot), zero, name), F32, f"{name}_wide")
-        scale = as_one(node, node.input(slot + 1), f"{name}_scale")
-        operands.append(node.wire(Elementwise("mul"), [numbers, scale], f"{name}_scaled"))
+    operands = [_floats(node, 0, "a"), _floats(node, 3, "b")]
     y = node.wire(Elementwise(SUMS_AND_PRODUCTS[node.op_type]), operands, "value")
-    y = node.wire(Elementwise("div"), [y, as_one(node, node.input(6), "y_scale")], "scaled")
-    point = as_one(node, node.input(7), "y_zero") if node.has(7) else None
+    return _codes(node, y, 6)
+
+
+@onnx_op("com.microsoft::QLinearSigmoid", "com.microsoft::QLinearLeakyRelu")
+def q_linear_activation(node: NodeContext) -> OutletId:
+    """A function of quantized numbers, quantized again."""
+    functions = {"QLinearLeakyRelu": Elementwise("leaky_relu", (node.real("alpha", 0.01),))}
+    function = functions.get(node.op_type, Elementwise("sigmoid"))
+    return _codes(node, node.wire(function, [_floats(node, 0, "x")], "value"), 3)
+
+
+def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
+    """Quantized numbers as floats; their scale and zero point are the next two inputs."""
+    zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
+    numbers = node.cast(subtract_zero(node, node.input(slot), zero, name), F32, f"{name}_wide")
+    scale = as_one(node, node.input(slot + 1), f"{name}_scale")
+    return node.wire(Elementwise("mul"), [numbers, scale], f"{name}_scaled")
+
+
+def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
+    """The result as quantized numbers of the first input's type; their scale and zero point are at ``slot``."""
+    y = node.wire(Elementwise("div"), [y, as_one(node, node.input(slot), "y_scale")], "scaled")
+    point = as_one(node, node.input(slot + 1), "y_zero") if node.has(slot + 1) else None
     return node.name_result(quantize(node, y, point, node.fact(0).dtype))
 
 

@@ -141,4 +141,16 @@ def arithmetic() -> Iterator[Case]:
             yield from cases(f"{name}_row", [made], {"x": x}, scales | zeros | row, (17,), {"x": 1})
 
 
-ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic)
+def activations() -> Iterator[Case]:
+    """Functions of codes; onnxruntime 1.32 aborts if one of their zero points is left out."""
+    for kind in BYTES:
+        x = {"x": integers("x", kind, 2, 5, 3)}
+        scales = {"s": np.float32(0.04), "e": np.float32(1 / 128)}
+        zeros = {"p": kind(3), "r": kind(10)}
+        for op, attributes in (("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.3})):
+            name = f"com.microsoft::{op}_{kind.__name__}"
+            made = node(op, "x s p e r", domain="com.microsoft", **attributes)
+            yield from cases(name, [made], x, scales | zeros, (17,), {"x": 1})
+
+
+ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic, activations)

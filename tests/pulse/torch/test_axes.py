@@ -36,7 +36,7 @@ def test_one_axis_of_each_input() -> None:
 
 def test_several_axes_are_not_guessed() -> None:
     with pytest.raises(
-        InputError, match=r"along several axes; .*dynamic=\{'x': \{0: 'T'\}\}; .*none is: dynamic=\{\}"
+        InputError, match=r'along several axes; .*dynamic=\{"x": \{0: "T"\}\}; .*none is: dynamic=\{\}'
     ):
         find_time("M", lambda feeds: {"y": feeds["x"] * 2}, {"x": np.ones((3, 40), np.float32)})
 

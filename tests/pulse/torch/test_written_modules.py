@@ -321,7 +321,7 @@ class Codec(nn.Module):
 
 def test_a_module_and_an_example_are_enough() -> None:
     with pytest.warns(
-        pulse.PulseWarning, match=r"Codec: time \(T\) is axis 2 of x: .*dynamic=\{'x': \{2: 'T'\}\}"
+        pulse.PulseWarning, match=r'Codec: time \(T\) is axis 2 of x: .*dynamic=\{"x": \{2: "T"\}\}'
     ):
         typed = pulse.from_torch(Codec(), torch.randn(1, 1, 64)).analyse().declutter()
     pulse.verify(typed, pulse=2).require()

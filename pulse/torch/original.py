@@ -1,0 +1,109 @@
+"""A module as what its model was exported from: it runs beside the streams of a proof."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pulse.chunks.chunking import Chunks
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.interface import Interface
+from pulse.support.record import record
+from pulse.tolerance import Feeds
+from pulse.torch.arguments import ModuleCall
+from pulse.torch.inputs import SampledInputs, draw_inputs
+from pulse.torch.module import ModuleOracle, array_of
+from pulse.torch.preservation import preserve_state
+from pulse.torch.states import StateLeaf
+
+
+@record(eq=False)
+class ModuleOriginal:
+    """A module, how it is called, and what each call passes on to the next; see ``pulse.proof.original.Original``.
+
+    name     of its class, and its method
+    outputs  their names in the model
+    dtype    the type of floats to compute in; None: the module's own
+    """
+
+    torch: Any
+    module: Any
+    call: ModuleCall
+    name: str
+    outputs: Sequence[str]
+    states: Sequence[StateLeaf]
+    dtype: Any
+
+    @property
+    def title(self) -> str:
+        """Its name, for reports."""
+        return f"the module {self.name}"
+
+    def draw(self, model: Interface, frames: int, seed: int) -> dict[str, Array]:
+        """Frames of the example in random order; for a module of chunks, whole ones."""
+        leaves = self.call.leaves(self.torch)
+        unit = model.chunks.pulse if isinstance(model.chunks, Chunks) else 1
+        frames = -(-frames // unit) * unit
+        samples: dict[str, SampledInputs] = {}
+        lengths: dict[str, int] = {}
+        for port in model.inputs:
+            symbol = str(port.length)
+            samples[port.name] = SampledInputs(
+                array_of(self.torch, leaves[port.name]), {} if port.axis is None else {port.axis: symbol}
+            )
+            lengths[symbol] = port.length.eval({model.symbol: frames})
+        return draw_inputs(samples, lengths, np.random.default_rng((seed, frames)))
+
+    def run(self, model: Interface, feeds: Feeds, precise: bool = False) -> dict[str, Array]:
+        """Its outputs; those of a module of chunks joined, without the frames of their delay.
+
+        precise  in f64
+        Raises   InputError: the module raises
+        """
+        with preserve_state(self.torch, self.module, self.call) as state:
+            dtype = self.torch.float64 if precise else self.dtype
+            oracle = ModuleOracle(self.torch, self.module, self.call, state.begin, self.outputs, dtype)
+            if isinstance(model.chunks, Chunks):
+                return self._run_chunks(oracle, model.chunks, model, feeds)
+            return oracle(dict(feeds))
+
+    def _run_chunks(
+        self, oracle: ModuleOracle, chunks: Chunks, model: Interface, feeds: Feeds
+    ) -> dict[str, Array]:
+        """Call it chunk by chunk, each call with the states of the call before."""
+        carried = {state.input: state.initial for state in self.states}
+        streams: dict[str, tuple[int, int, Array]] = {}
+        for port in chunks.inputs:
+            if port.axis is not None:
+                past = chunks.context.get(port.name, 0)
+                widths = [(past if axis == port.axis else 0, 0) for axis in range(feeds[port.name].ndim)]
+                streams[port.name] = port.axis, port.frames, np.pad(feeds[port.name], widths)
+        first = next(iter(streams))
+        axis, frames, _ = streams[first]
+        results: list[dict[str, Array]] = []
+        for number in range(feeds[first].shape[axis] // frames):
+            chunk = {
+                name: whole.take(range(number * new, (number + 1) * new + chunks.context.get(name, 0)), along)
+                for name, (along, new, whole) in streams.items()
+            }
+            result = oracle({**feeds, **chunk, **carried})
+            values = list(result.values())
+            carried = {state.input: values[state.output] for state in self.states}
+            results.append(result)
+        if not results:
+            raise InputError("the stream is shorter than a chunk")
+        joined: dict[str, Array] = {}
+        for port in chunks.outputs:
+            values = [result[port.name] for result in results]
+            if port.axis is None:
+                joined[port.name] = values[-1]
+                continue
+            whole = np.concatenate(values, port.axis)
+            dropped = min(_dropped_frames(model, port.name), whole.shape[port.axis])
+            joined[port.name] = whole.take(range(dropped, whole.shape[port.axis]), port.axis)
+        return joined
+
+
+def _dropped_frames(model: Interface, output: str) -> int:
+    return next((port.delay for port in model.outputs if port.name == output), 0)

@@ -1,0 +1,94 @@
+"""A model named ``package.module:name``: what is such a name, what is imported, and the errors, without PyTorch."""
+
+import importlib.util
+import sys
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+
+import pytest
+
+import pulse.torch
+from pulse.errors import InputError
+from streaming.cli.module_import import import_named, read_module_name
+from tests.streaming.command import folder as folder
+from tests.streaming.command import refusal
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        (PurePosixPath("app:make"), ("app", "make")),
+        (PurePosixPath("my.models:Net.make"), ("my.models", "Net.make")),
+        (PurePosixPath("some-where/app.py:make"), ("some-where/app.py", "make")),
+        (PureWindowsPath(r"C:\models\app.py:make"), (r"C:\models\app.py", "make")),
+        (PurePosixPath("model.onnx"), None),
+        (PurePosixPath("http://host/model"), None),
+        (PurePosixPath("app:my-model"), None),
+        (PureWindowsPath(r"C:\models\model.onnx"), None),
+        (PureWindowsPath("C:model.onnx"), None),
+        (PureWindowsPath("C:model"), None),
+    ],
+)
+def test_names(path: PurePath, parts: tuple[str, str] | None) -> None:
+    name = read_module_name(path)
+    assert (name and (name.source, name.attribute)) == parts
+
+
+def test_a_file_of_this_name_is_a_file(tmp_path) -> None:
+    (tmp_path / "app:make").write_bytes(b"")
+    assert read_module_name(tmp_path / "app:make") is None
+    assert "not an ONNX model" in refusal("check", "app:make")
+
+
+def import_text(text):
+    name = read_module_name(PurePosixPath(text))
+    assert name is not None
+    return import_named(name)
+
+
+def test_imports(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "beside_18.py").write_text("NUMBER = 4\n")
+    code = "from dataclasses import dataclass\nfrom beside_18 import NUMBER\nprint('loud')\n"
+    code += "@dataclass\nclass Size:\n    frames: 'int' = NUMBER\nBIG = 7\n"
+    (tmp_path / "some-app.py").write_text(code)
+    assert import_text("some-app.py:Size")().frames == import_text("beside_18:NUMBER") == 4
+    assert import_text("some-app.py:Size.frames") == 4
+    assert import_text(f"{tmp_path}/some-app.py:BIG") == 7
+    captured = capsys.readouterr()
+    assert "loud" in captured.err
+    assert captured.out == ""
+
+
+def test_what_cannot_be_imported(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "app_18.py").write_text("def make():\n    return 1\n")
+    (tmp_path / "bad_18.py").write_text("x = 1\nraise ValueError('no weights\\nat all')\n")
+    (tmp_path / "needy_18.py").write_text("import missing_18\n")
+    (tmp_path / "ends_18.py").write_text("import sys\nsys.exit(3)\n")
+    for name, words in {
+        "none_18:x": "Python has no module none_18, neither in ",
+        "app_18.more:x": "Python has no module app_18.more",
+        "none_18.py:x": "no such file none_18.py",
+        "app_18:mak": "app_18 has no 'mak'; it has make",
+        "app_18:make.x": "app_18 has no 'x'; it has no public names",
+        "bad_18:x": r"import of bad_18 raises ValueError: no weights \(.*bad_18.py, line 2\)",
+        "bad_18.py:x": r"import of bad_18.py raises ValueError: no weights",
+        "needy_18:x": "raises ModuleNotFoundError: No module named 'missing_18' .*needy_18.py, line 1",
+        "ends_18:x": r"raises SystemExit: 3 \(.*ends_18.py, line 2\)",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            import_text(name)
+
+
+def test_no_torch(monkeypatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None if name == "torch" else find(name))
+    assert "a module needs PyTorch; pip install 'pulse-stream[torch]'" in refusal("check", "app:make")
+
+
+def test_options_of_a_module_for_something_else() -> None:
+    assert "--example is of a PyTorch module" in refusal("check", "--example", "1,1,8")
+    message = refusal("bench", "model.onnx", "--method", "encode")
+    assert "--method is of a PyTorch module" in message
+    assert "model.onnx is none" in message
+    assert "a recipe names a model file, not code" in refusal("recipe", "app:make")
