@@ -31,16 +31,17 @@ KEYS = 8
 """Keys whose products with sixteen queries are summed together; queries whose means are."""
 
 
-def scratch_size(batches: int, queries: int, keys: int, depth: int) -> int:
-    """Return the numbers of scratch memory: queries, scores and divisors of a block, or the scores of all batches."""
-    return max(batches * queries * keys, LANES * (depth + keys + KEYS + 1))
+def scratch_size(batches: int, queries: int, keys: int) -> int:
+    """Return the numbers of scratch memory: scores and divisors of a block, or the scores of all batches."""
+    return max(batches * queries * keys, LANES * (keys + KEYS + 1))
 
 
 class WholeAttention(Instruction):
     """``y[m] = sum_n softmax_n(scale * q[m].k[n]) v[n]``, n < N, for the M rows of each of B batches, f32.
 
-    Rows have K elements in q and k, and D contiguous ones in v and y; ``qm``, ``qk`` … are their steps. A row whose
-    largest score is infinite becomes NaN. ``scratch`` has ``scratch_size`` numbers.
+    Rows have K elements in q and k, and D in v and y. Element k of all rows of q is contiguous, and so is each row of v
+    and y; ``qk``, ``kn`` … are the other steps. A row whose largest score is infinite becomes NaN. ``scratch`` has
+    ``scratch_size`` numbers.
     """
 
     q: Operand = reads("f32")
@@ -57,7 +58,6 @@ class WholeAttention(Instruction):
     N: int
     K: int
     D: int
-    qm: int
     qk: int
     kn: int
     kk: int
@@ -73,44 +73,56 @@ class WholeAttention(Instruction):
 
     def cuts(self) -> Iterator[Cut]:
         batches = {f"batch_{name}": 1 for name in ("q", "k", "v", "y")}
-        yield Cut("B", 1, batches, scratch={"scratch": scratch_size(self.B, self.M, self.N, self.K)})
+        yield Cut("B", 1, batches, scratch={"scratch": scratch_size(self.B, self.M, self.N)})
 
     def reaches(self) -> Iterator[Reach]:
-        yield self.q, table(self.batch_q, self.B) + run(self.M, self.qm) + run(self.K, self.qk)
+        yield self.q, table(self.batch_q, self.B) + run(self.M) + run(self.K, self.qk)
         yield self.k, table(self.batch_k, self.B) + run(self.N, self.kn) + run(self.K, self.kk)
         yield self.v, table(self.batch_v, self.B) + run(self.N, self.vn) + run(self.D)
         yield self.y, table(self.batch_y, self.B) + run(self.M, self.ym) + run(self.D)
-        yield self.scratch, run(scratch_size(self.B, self.M, self.N, self.K))
-
-
-@device
-def put_queries(q: Pointer, rows: int, depth: int, qm: int, qk: int, scale: Any, lanes: Pointer) -> None:
-    """Set lane j of vector d to ``scale * q[j*qm + d*qk]``; lanes beyond the rows repeat the last row."""
-    for j in range(LANES):
-        p = q + min(j, rows - 1) * qm
-        for d in range(depth):
-            lanes[d * LANES + j] = p[d * qk] * scale
+        yield self.scratch, run(scratch_size(self.B, self.M, self.N))
 
 
 @device
 def put_scores(
-    lanes: Pointer, k: Pointer, keys: int, depth: int, kn: int, kk: int, scores: Pointer
+    q: Pointer,
+    rest: int,
+    qk: int,
+    k: Pointer,
+    keys: int,
+    depth: int,
+    kn: int,
+    kk: int,
+    scale: Any,
+    scores: Pointer,
 ) -> Vector:
-    """Set vector n of the scores to the products with key n; return the largest of each lane.
+    """Set vector n of the scores to the products of the queries, of which ``rest`` exist, with key n; return the
+    largest of each lane.
 
     Eight keys are read at a time. Past the last key it is repeated, so up to seven vectors more are written.
     """
     top = vsplat(-INFINITY)
     for n in range(0, keys, KEYS):
-        last, p, s = keys - 1 - n, k + n * kn, scores + n * LANES
+        last, left, p, s = keys - 1 - n, q, k + n * kn, scores + n * LANES
         k1, k2, k3, k4 = min(1, last) * kn, min(2, last) * kn, min(3, last) * kn, min(4, last) * kn
         k5, k6, k7 = min(5, last) * kn, min(6, last) * kn, min(7, last) * kn
-        a0, a1, a2, a3, a4, a5, a6, a7 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-        for d in range(depth):
-            x = vload(lanes, d * LANES)
+        a0, a1, a2, a3, a4, a5, a6, a7 = (
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+        )
+        for _ in range(depth):
+            x = vload_part(left, 0, rest)
             a0, a1, a2, a3 = vfma(p[0], x, a0), vfma(p[k1], x, a1), vfma(p[k2], x, a2), vfma(p[k3], x, a3)
             a4, a5, a6, a7 = vfma(p[k4], x, a4), vfma(p[k5], x, a5), vfma(p[k6], x, a6), vfma(p[k7], x, a7)
-            p = p + kk
+            left, p = left + qk, p + kk
+        a0, a1, a2, a3 = a0 * scale, a1 * scale, a2 * scale, a3 * scale
+        a4, a5, a6, a7 = a4 * scale, a5 * scale, a6 * scale, a7 * scale
         vstore(s, 0, a0)
         vstore(s, LANES, a1)
         vstore(s, 2 * LANES, a2)
@@ -138,28 +150,43 @@ def put_powers(scores: Pointer, keys: int, top: Vector) -> Vector:
 
 @device
 def put_means(
-    powers: Pointer, factors: Pointer, rows: int, v: Pointer, keys: int, width: int, vn: int, y: Pointer, ym: int
+    powers: Pointer,
+    factors: Pointer,
+    rows: int,
+    v: Pointer,
+    keys: int,
+    width: int,
+    vn: int,
+    y: Pointer,
+    ym: int,
 ) -> None:
     """Set ``y[m*ym + e] = factors[m] * sum_n powers[n*16 + m] v[n*vn + e]``, m < rows; past the last, repeat it."""
     for e in range(0, width, LANES):
         rest = width - e
         for m in range(0, rows, KEYS):
             last, p, right, f, z = rows - 1 - m, powers + m, v + e, factors + m, y + (m * ym + e)
+            m1, m2, m3, m4 = min(1, last), min(2, last), min(3, last), min(4, last)
+            m5, m6, m7 = min(5, last), min(6, last), min(7, last)
             a0, a1, a2, a3 = vzero(), vzero(), vzero(), vzero()
             a4, a5, a6, a7 = vzero(), vzero(), vzero(), vzero()
             for _ in range(keys):
                 x = vload_part(right, 0, rest)
-                a0, a1, a2, a3 = vfma(p[0], x, a0), vfma(p[1], x, a1), vfma(p[2], x, a2), vfma(p[3], x, a3)
-                a4, a5, a6, a7 = vfma(p[4], x, a4), vfma(p[5], x, a5), vfma(p[6], x, a6), vfma(p[7], x, a7)
+                a0, a1, a2, a3 = vfma(p[0], x, a0), vfma(p[m1], x, a1), vfma(p[m2], x, a2), vfma(p[m3], x, a3)
+                a4, a5, a6, a7 = (
+                    vfma(p[m4], x, a4),
+                    vfma(p[m5], x, a5),
+                    vfma(p[m6], x, a6),
+                    vfma(p[m7], x, a7),
+                )
                 p, right = p + LANES, right + vn
             vstore_part(z, 0, rest, a0 * f[0])
-            vstore_part(z, min(1, last) * ym, rest, a1 * f[min(1, last)])
-            vstore_part(z, min(2, last) * ym, rest, a2 * f[min(2, last)])
-            vstore_part(z, min(3, last) * ym, rest, a3 * f[min(3, last)])
-            vstore_part(z, min(4, last) * ym, rest, a4 * f[min(4, last)])
-            vstore_part(z, min(5, last) * ym, rest, a5 * f[min(5, last)])
-            vstore_part(z, min(6, last) * ym, rest, a6 * f[min(6, last)])
-            vstore_part(z, min(7, last) * ym, rest, a7 * f[min(7, last)])
+            vstore_part(z, m1 * ym, rest, a1 * f[m1])
+            vstore_part(z, m2 * ym, rest, a2 * f[m2])
+            vstore_part(z, m3 * ym, rest, a3 * f[m3])
+            vstore_part(z, m4 * ym, rest, a4 * f[m4])
+            vstore_part(z, m5 * ym, rest, a5 * f[m5])
+            vstore_part(z, m6 * ym, rest, a6 * f[m6])
+            vstore_part(z, m7 * ym, rest, a7 * f[m7])
 
 
 @kernel
@@ -167,17 +194,13 @@ def whole_attention(row: WholeAttention) -> None:
     """Compute sixteen queries of a batch at a time."""
     left, right, values, result = row.q, row.k, row.v, row.y
     batch_q, batch_k, batch_v, batch_y = row.batch_q, row.batch_k, row.batch_v, row.batch_y
-    M, N, K, D, qm, qk, kn, kk, vn, ym = (
-        row.M, row.N, row.K, row.D, row.qm, row.qk, row.kn, row.kk, row.vn, row.ym,
-    )  # fmt: skip
+    M, N, K, D, qk, kn, kk, vn, ym = row.M, row.N, row.K, row.D, row.qk, row.kn, row.kk, row.vn, row.ym
     scale, factors = np.float32(row.scale), row.scratch
-    lanes = factors + LANES
-    scores = lanes + K * LANES
+    scores = factors + LANES
     for b in range(row.B):
         q, k, v, y = left + batch_q[b], right + batch_k[b], values + batch_v[b], result + batch_y[b]
         for m in range(0, M, LANES):
             rows = min(LANES, M - m)
-            put_queries(q + m * qm, rows, K, qm, qk, scale, lanes)
-            top = put_scores(lanes, k, N, K, kn, kk, scores)
+            top = put_scores(q + m, rows, qk, k, N, K, kn, kk, scale, scores)
             vstore(factors, 0, 1.0 / put_powers(scores, N, top))
             put_means(scores, factors, rows, v, N, D, vn, y + m * ym, ym)

@@ -28,7 +28,7 @@ def interleave_attention(cx: InterleavedLowering, row: WholeAttention) -> Iterat
         M=row.M,
         K=row.K,
         N=row.N,
-        am=row.qm,
+        am=1,
         ak=row.qk,
         bk=row.kk,
         bn=row.kn,

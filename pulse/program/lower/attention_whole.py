@@ -21,7 +21,7 @@ FEWEST = 8
 
 
 @record
-class Attention:
+class AttentionNodes:
     """``softmax(scale * q @ k) @ v``, where each wire between has one reader.
 
     scores   the product of queries and keys
@@ -36,7 +36,7 @@ class Attention:
     product: PulsedNode
 
 
-def attention_of(cx: Lowering, scores: PulsedNode) -> Attention | None:
+def attention_of(cx: Lowering, scores: PulsedNode) -> AttentionNodes | None:
     """Return the attention that begins with a product of two tensors; None if there is none."""
     scaled, scale = OutletId(scores.id), 1.0
     reader = _only_reader(cx, scaled)
@@ -53,7 +53,7 @@ def attention_of(cx: Lowering, scores: PulsedNode) -> Attention | None:
     facts = [cx.fact(wire) for wire in (*scores.inputs, *product.inputs)]
     is_plain = reader.op.axis == rank - 1 and not reader.op.log
     return (
-        Attention(scores, scaled, scale, product)
+        AttentionNodes(scores, scaled, scale, product)
         if is_plain
         and min(fact.rank for fact in facts) >= 2
         and all(fact.dtype == np.float32 for fact in facts)
@@ -73,13 +73,13 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
 
 
 def emit_attention(cx: Lowering, q: Value, k: Value, v: Value, outlet: OutletId, scale: float) -> Value:
-    """Emit the instruction. q [B..., M, K], k [B..., K, N], v [B..., N, D]: B... broadcast; the result is ``outlet``."""
-    v = cx.innermost(v, len(v.shape) - 1)
+    """Emit the instruction. q [B..., M, K], k [B..., K, N], v [B..., N, D]: B... broadcast; the result is outlet."""
+    q, v = cx.innermost(q, len(q.shape) - 2), cx.innermost(v, len(v.shape) - 1)
     y = cx.new(outlet, _order(cx, outlet))
     batch = y.shape[:-2]
     batch_q, batch_k, batch_v, batch_y = (cx.table(batch_offsets(x, batch)) for x in (q, k, v, y))
     count, (queries, depth), keys = math.prod(batch), q.shape[-2:], k.shape[-1]
-    size = scratch_size(count, queries, keys, depth)
+    size = scratch_size(count, queries, keys)
     cx.emit(
         WholeAttention(
             q=q,
@@ -96,7 +96,6 @@ def emit_attention(cx: Lowering, q: Value, k: Value, v: Value, outlet: OutletId,
             N=keys,
             K=depth,
             D=v.shape[-1],
-            qm=q.strides[-2],
             qk=q.strides[-1],
             kn=k.strides[-1],
             kk=k.strides[-2],

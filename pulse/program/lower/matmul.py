@@ -111,7 +111,7 @@ def _matrix_product(
 
 
 def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value | None:
-    """Multiply two tensors. The scores of an attention wait for the product with the values, which computes them too."""
+    """Multiply two tensors; the scores of an attention wait for the product with the values."""
     attention = attention_of(cx, node)
     if attention is not None:
         scaled, scale = attention.scaled, attention.scale

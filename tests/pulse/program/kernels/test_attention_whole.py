@@ -17,15 +17,18 @@ def softmax(x: np.ndarray) -> np.ndarray:
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, by_column: bool) -> list[np.ndarray]:
     """The results [batches, rows, width], with a column between the rows that nothing writes."""
     (_, rows, depth), (_, keys, width) = q.shape, v.shape
-    stored = [np.ascontiguousarray(x.transpose(0, 2, 1)) if by_column else x.copy() for x in (q, k)]
+    columns = [np.ascontiguousarray(x.transpose(0, 2, 1)) for x in (q, k)]
+    stored = [columns[0], columns[1] if by_column else k.copy()]
     y = np.full((BATCHES, rows, width + 1), 7, np.float32)
-    scratch = np.zeros(scratch_size(BATCHES, rows, keys, depth), np.float32)
+    scratch = np.zeros(scratch_size(BATCHES, rows, keys), np.float32)
     starts = [np.arange(BATCHES) * x[0].size for x in (q, k, v, y)]
-    steps = [1, rows, 1, keys] if by_column else [depth, 1, depth, 1]
+    steps = [rows, 1, keys] if by_column else [rows, depth, 1]
     numbers = [rows, keys, depth, width, *steps, width, width + 1, scale]
     arrays = [*stored, v, y, scratch, *starts]
     places = [At(n) for n in range(9)]
-    results = [got[3] for got in run_both(whole_attention, arrays, *places[:5], BATCHES, *places[5:], *numbers)]
+    results = [
+        got[3] for got in run_both(whole_attention, arrays, *places[:5], BATCHES, *places[5:], *numbers)
+    ]
     assert all((got[..., width] == 7).all() for got in results)
     return [got[..., :width] for got in results]
 
