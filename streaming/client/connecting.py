@@ -128,8 +128,12 @@ class Servers:
     async def _connect(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         async with AsyncExitStack() as opened:
             socket = await opened.enter_async_context(open_socket(url, self._tls))
-            await socket.send(write_message(hello.as_message()))
-            ready = await _receive_ready(socket)
+            try:
+                await socket.send(write_message(hello.as_message()))
+                ready = await receive_ready(socket)
+            except BaseException:
+                await socket.cut()  # a closing handshake would end the stream if the server has resumed it
+                raise
             until.push_async_exit(opened.pop_all())
         return socket, ready
 
@@ -222,7 +226,8 @@ async def connect(
         raise failed
 
 
-async def _receive_ready(socket: ClientSocket) -> Message:
+async def receive_ready(socket: ClientSocket) -> Message:
+    """Receive the answer to a hello. Raises ClientError."""
     message: bytes | str | None = None
     with anyio.move_on_after(ANSWER_S):
         message = await socket.receive()

@@ -12,10 +12,10 @@ from tests.live.own_process import in_own_process
         pytest.param('exact("callback", 480, 480)', marks=pytest.mark.slow),
         'exact("worker", 512, 480)',
         'exact("callback", 160, 256)',
-        'cancelled("worker", 480)',
-        pytest.param('cancelled("callback", 160)', marks=pytest.mark.slow),
-        "resampled()",
-        "freewheeling()",
+        'cancel_echo("worker", 480)',
+        pytest.param('cancel_echo("callback", 160)', marks=pytest.mark.slow),
+        "run_resampled()",
+        "run_freewheeling()",
     ],
 )
 def test_on_jack(run: str) -> None:

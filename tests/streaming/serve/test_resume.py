@@ -190,6 +190,37 @@ async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatc
             assert np.array_equal(outputs[name], array)
 
 
+async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, monkeypatch):
+    """The server has resumed the stream by then; the client has not heard of it, and tries again."""
+    from streaming.client import connecting
+
+    receive, attempts = connecting.receive_ready, []
+
+    async def receive_late(socket):
+        attempts.append(socket)
+        ready = await receive(socket)
+        if len(attempts) == 2:
+            await anyio.sleep(30)
+        return ready
+
+    monkeypatch.setattr(connecting, "receive_ready", receive_late)
+    program = ready("filtered", PULSE)
+    (port,) = program.inputs
+    x = np.ones(
+        [9 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
+    )
+    with servers(tmp_path, 2) as (one, two):
+        async with connect([one.ws, two.ws], patience_s=20) as stream:
+            await stream.send(x)
+            await has_saved(one)
+            monkeypatch.setattr("streaming.client.connecting.ATTEMPT_S", 1.0)
+            cut_all(one)
+            outputs = await stream.flush()
+            assert stream.connections == 2 and len(attempts) >= 3
+        for name, array in session_outputs(program, {port.name: x}).items():
+            assert np.array_equal(outputs[name], array)
+
+
 async def test_no_server_goes_on(tmp_path):
     with servers(tmp_path, 1) as (one,):
         async with connect(one.ws, patience_s=0.3) as stream:
