@@ -16,7 +16,7 @@ def parameter(
 ) -> tuple[str, Array]:
     """A parameter: the given one, or uniform numbers between -1 and 1, divided by the root of ``inputs``.
 
-    inputs   how many numbers each result is a sum of
+    inputs   the number of terms in each result
     Raises   InputError: of another shape, or not numbers
     """
     if any(size < 1 for size in shape):

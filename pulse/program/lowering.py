@@ -59,6 +59,7 @@ class Lowering:
     values        outlet -> tensor
     pending       wires that are stored only if a reader needs them: outlet -> a function that stores the wire
     chained       the number of elementwise ops of a pending wire
+    places        memory of wires that is allocated before they are lowered: concatenations whose parts write into it
     done          nodes that were lowered together with an earlier one
     """
 
@@ -79,6 +80,7 @@ class Lowering:
         self.values: dict[OutletId, Value] = {}
         self.pending: dict[OutletId, Callable[[], Value]] = {}
         self.chained: dict[OutletId, int] = {}
+        self.places: dict[OutletId, Value] = {}
         self.done: set[int] = set()
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}

@@ -21,7 +21,7 @@ class FunctionLibrary:
         return name in self._protos or name in self._added
 
     def add(self, function: Function) -> FunctionName:
-        """Another function, such as the body of a loop that was written as single nodes."""
+        """Add a function, such as the body of a loop that was written as single nodes. Returns its name."""
         self._added[function.name] = function
         return FunctionName(function.name, {})
 

@@ -112,7 +112,7 @@ class Enter(ModelOp):
 
 @record(eq=False)
 class Leave(ModelOp):
-    """A wire as the file has its outputs."""
+    """An output in the form of the file: codes, and i32, in their own types."""
 
     tensor: Tensor
 

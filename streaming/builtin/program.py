@@ -1,6 +1,6 @@
 """Writes the built-in denoiser as a program, which a wheel carries: ``python -m streaming.builtin.program``.
 
-It is used only where all sources that it was compiled by are the very ones that are installed.
+It is used only if the installed sources are those that it was compiled from.
 """
 
 import json
@@ -19,7 +19,7 @@ PROGRAM, INDEX = "denoise.pulse", "denoise.json"
 
 
 def build(folder: Path = FOLDER) -> Path:
-    """Compile the denoiser in pulses of 10 ms; its file, and an index of what it was made of beside it.
+    """Compile the denoiser in pulses of 10 ms, and write an index of its sources beside it. Returns the program's path.
 
     The sources are the model and all modules of ``pulse`` that this process has imported.
     """
@@ -37,7 +37,7 @@ def build(folder: Path = FOLDER) -> Path:
 
 
 def carried_program(folder: Path = FOLDER) -> StoredProgram | None:
-    """The denoiser in pulses of 10 ms; None if there is none of these sources, or a damaged one (with a warning)."""
+    """The denoiser in pulses of 10 ms; None if it is missing, or of other sources, or damaged (with a warning)."""
     try:
         index = json.loads((folder / INDEX).read_bytes())
     except FileNotFoundError:

@@ -219,9 +219,9 @@ class RemoteStream(NotCopyable):
         while (message := await self._socket.receive()) is not None:
             self.answered_s = time.monotonic()
             if isinstance(message, bytes):
-                self._take(message)
+                self._receive_frames(message)
             else:
-                self._note(read_message(message))
+                self._handle_message(read_message(message))
             self._changed.set()
 
     def fail(self, error: Exception) -> None:
@@ -266,7 +266,7 @@ class RemoteStream(NotCopyable):
             if self._flushing and not self._ended:
                 await self._send({"type": "flush"})
 
-    def _take(self, message: bytes) -> None:
+    def _receive_frames(self, message: bytes) -> None:
         header = unpack_header(message)
         if header.epoch != self._epoch % EPOCHS:
             return
@@ -275,7 +275,7 @@ class RemoteStream(NotCopyable):
             sound = self._opus.decode(port, message[HEADER.size :])
             if sound is not None:
                 self.last = header
-                self._add(port, sound)
+                self._queue_output(port, sound)
                 return
         frames = port.decode(memoryview(message)[HEADER.size :], header.frames, self._format)
         self.last = header
@@ -294,7 +294,7 @@ class RemoteStream(NotCopyable):
             frames = frames_at(frames, port.axis or 0, repeated, header.frames)
             self._outputs.append({port.name: frames})
 
-    def _note(self, message: Message) -> None:
+    def _handle_message(self, message: Message) -> None:
         kind, current = message["type"], message.get("epoch", self._epoch) == self._epoch
         if kind == "error":
             self._error = ClientError(message["code"], message["message"], message["hint"])
@@ -311,12 +311,12 @@ class RemoteStream(NotCopyable):
             self.successors = message["urls"]
         elif kind == "flushed" and current:
             for port, sound in self._opus.ends(message["sent"], self._streaming) if self._opus else ():
-                self._add(port, sound)
+                self._queue_output(port, sound)
             self.stepped, self._ended = message["received"], True
         elif kind in ("pong", "stats", "reset") and "probe" not in message:
             self._answers.append(message)
 
-    def _add(self, port: StreamPort, sound: Array) -> None:
+    def _queue_output(self, port: StreamPort, sound: Array) -> None:
         if sound.size:
             self._outputs.append({port.name: sound})
 

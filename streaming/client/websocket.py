@@ -61,7 +61,7 @@ class ClientSocket(NotCopyable):
             self._protocol.receive_data(data)
             for event in self._protocol.events_received():
                 if isinstance(event, Frame):
-                    self._take(event)
+                    self._receive_frame(event)
             if not await self._try_to_send():
                 return self._messages.popleft() if self._messages else None
             if self._protocol.close_rcvd is not None and not self._messages:
@@ -88,7 +88,7 @@ class ClientSocket(NotCopyable):
             )
         for event in events:
             if isinstance(event, Frame):
-                self._take(event)
+                self._receive_frame(event)
 
     async def close(self) -> None:
         """Close the connection with a closing handshake."""
@@ -100,7 +100,7 @@ class ClientSocket(NotCopyable):
         """Cut the connection at once, without a closing handshake."""
         await anyio.aclose_forcefully(self._stream)
 
-    def _take(self, frame: Frame) -> None:
+    def _receive_frame(self, frame: Frame) -> None:
         if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
             self._is_text, self._parts = frame.opcode is Opcode.TEXT, []
         elif frame.opcode is not Opcode.CONT:

@@ -231,4 +231,4 @@ class FileStream(NotCopyable):
         if control.engine == IN_CALLBACK:
             return True
         empty = control.in_read == control.in_written
-        return empty and (not control.pulse or control.filled < control.pulse)
+        return empty and (not control.pulse_frames or control.filled < control.pulse_frames)

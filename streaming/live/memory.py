@@ -117,10 +117,10 @@ class PipelineMemory(NotCopyable):
         control.out_channels = config.channels_out
         control.streams = self._streams
         control.input_count = self._inputs
-        control.pulse = self._pulse
-        control.rate = config.rate_hz
-        control.in_rate = config.rate_in_hz
-        control.out_rate = config.rate_out_hz
+        control.pulse_frames = self._pulse
+        control.rate_hz = config.rate_hz
+        control.in_rate_hz = config.rate_in_hz
+        control.out_rate_hz = config.rate_out_hz
         control.pump = pump.address
         control.run_pulse = run_pulse.address
 
@@ -148,7 +148,7 @@ class PipelineMemory(NotCopyable):
     def _set_up_pace(self, pulse_out: int) -> None:
         config, headroom, control = self._config, self._schedule.headroom, self.control_block
         block = config.block_frames or pulse_out
-        control.block = block
+        control.block_frames = block
         control.block_ns = round(block / config.rate_out_hz * 1e9)
         control.deadline_ns = round((headroom or block) / config.rate_out_hz * 1e9)
         control.planned_block_frames = headroom if headroom and not config.block_frames else -1

@@ -106,7 +106,7 @@ def late_frames(control: ControlBlock) -> int:
     growth_frames = control.delay_growth_frames
     if control.policy != WAIT:
         return growth_frames
-    lost_frames = control.frames_lost * control.out_rate // control.in_rate
+    lost_frames = control.frames_lost * control.out_rate_hz // control.in_rate_hz
     return growth_frames + control.frames_silent - lost_frames
 
 

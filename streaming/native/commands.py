@@ -26,9 +26,9 @@ def restart(control: ControlBlock) -> None:
     control.output_side.last_ns = control.output_side.block_time_ns = 0
     if control.drift == 0:
         return
-    drift, rate = drift_at(control.drift), control.out_rate
-    waiting = (control.in_written - control.in_read) * rate / control.in_rate
-    waiting += control.filled * rate / control.rate
+    drift, rate = drift_at(control.drift), control.out_rate_hz
+    waiting = (control.in_written - control.in_read) * rate / control.in_rate_hz
+    waiting += control.filled * rate / control.rate_hz
     surplus = (
         control.out_written
         - control.out_read
@@ -68,7 +68,7 @@ def apply(control: ControlBlock) -> None:
             else:
                 move_bytes(bytes_at(instance.memory), bytes_at(address), instance.memory_bytes)
                 instance.ran = control.argument_number
-                instance.delay_left = max(instance.delay - control.argument_number * control.pulse, 0)
+                instance.delay_left = max(instance.delay - control.argument_number * control.pulse_frames, 0)
             address += instance.memory_bytes
         if command == cb.LOAD:
             control.loads += 1

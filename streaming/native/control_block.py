@@ -49,7 +49,7 @@ class ControlBlock(Struct):
     mark_count: int  # a power of two
     streams: int
     stream_inputs: int  # address of the inputs of the first stream
-    pulse: int  # frames of the model
+    pulse_frames: int
     largest_output: int  # the most frames that a pulse adds to the ring of output
     deadline_ns: int
     gains: int  # address
@@ -58,8 +58,8 @@ class ControlBlock(Struct):
     record_bytes: int
     piece_frames: int  # device frames that are processed at a time
     scratch: int  # address of float32 [piece_frames]
-    in_rate: int  # Hz
-    out_rate: int
+    in_rate_hz: int
+    out_rate_hz: int
     drift: int  # address of the ``drift.Drift``; 0: one clock
     total_times: int  # histograms
     waiting_times: int
@@ -67,8 +67,8 @@ class ControlBlock(Struct):
     output_bytes: int  # the bytes of one stream's outputs in a record
     pump: int  # addresses of C functions: run all complete pulses; run the pulse in the slots
     run_pulse: int
-    rate: int  # Hz, of the model
-    block: int  # frames of a played block, if all blocks have one size
+    rate_hz: int  # of the model
+    block_frames: int  # of a played block, if all blocks have one size
     block_ns: int
     # The longest block for which the delay suffices, if block sizes are not known in advance; else -1.
     planned_block_frames: int

@@ -84,8 +84,8 @@ def underrun_compensation(control: ControlBlock) -> int:
     if control.policy == WAIT:
         return 0
     lost = load(control, "frames_lost")
-    if control.out_rate != control.in_rate and control.in_rate > 0:
-        lost = lost * control.out_rate // control.in_rate
+    if control.out_rate_hz != control.in_rate_hz and control.in_rate_hz > 0:
+        lost = lost * control.out_rate_hz // control.in_rate_hz
     return max(
         load(control, "frames_silent")
         - load(control, "frames_skipped")
@@ -98,10 +98,10 @@ def underrun_compensation(control: ControlBlock) -> int:
 @device
 def start_offset(control: ControlBlock, now: int) -> int:
     """Return the frames by which an output device with its own clock started later than the input."""
-    came = position(control.input_side, now, control.in_rate)
+    came = position(control.input_side, now, control.in_rate_hz)
     if came < 0:
         return 0
-    return max(int((came - control.anchor_place) * control.out_rate / control.in_rate + 0.5), 0)
+    return max(int((came - control.anchor_place) * control.out_rate_hz / control.in_rate_hz + 0.5), 0)
 
 
 @device

@@ -16,7 +16,7 @@ from streaming.native.pulse_in import stream_at
 @device
 def run_instances(control: ControlBlock, instances: int) -> None:
     """Run one pulse of the model for every stream; the frames of the model's delay become silence."""
-    pulse, sound = control.pulse, control.out_channels > 0
+    pulse, sound = control.pulse_frames, control.out_channels > 0
     for s in range(control.streams):
         instance = instances_at(instances)[s]
         stream = stream_at(control, s)
@@ -48,7 +48,7 @@ def silence_instances(control: ControlBlock) -> None:
     for s in range(control.streams):
         instance = instances_at(control.instances)[s]
         fill_bytes(bytes_at(instance.slot_out), 0, control.output_bytes)
-        fill_bytes(bytes_at(instance.sound_out), 0, control.pulse * FLOAT)
+        fill_bytes(bytes_at(instance.sound_out), 0, control.pulse_frames * FLOAT)
 
 
 @device
@@ -61,7 +61,7 @@ def change_instances(control: ControlBlock) -> None:
         for s in range(control.streams):
             old = instances_at(control.instances)[s]
             new = instances_at(control.next_instances)[s]
-            cross(floats_at(new.sound_out), floats_at(old.sound_out), control.pulse)
+            cross(floats_at(new.sound_out), floats_at(old.sound_out), control.pulse_frames)
     control.instances = control.next_instances
     store(control, "next_instances", 0)  # after the other: Python reads this one first
 

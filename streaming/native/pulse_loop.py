@@ -30,7 +30,7 @@ def is_too_late(control: ControlBlock, start: int) -> bool:
         - load(control, "out_read")
         - underrun_compensation(control)
     )
-    at, block = load(side, "block_time_ns"), control.block
+    at, block = load(side, "block_time_ns"), control.block_frames
     if until_its_end <= 0 or at == 0:
         return until_its_end <= 0
     blocks = (until_its_end + block - 1) // block

@@ -22,7 +22,7 @@ from streaming.native.resample import feed, produce, ready, resampler_at, tune
 @device
 def mix(control: ControlBlock) -> None:
     """Mix the model's sound with the equally delayed input, by their gains."""
-    pulse, gains = control.pulse, gains_at(control.gains)
+    pulse, gains = control.pulse_frames, gains_at(control.gains)
     gains.next_model, gains.next_bypass = gains.wanted_model, gains.wanted_bypass
     for s in range(control.streams):
         stream = stream_at(control, s)
@@ -41,7 +41,7 @@ def mix(control: ControlBlock) -> None:
 def send(control: ControlBlock) -> None:
     """Write the mixed pulse to the ring of output."""
     written, capacity, channels = control.out_written, control.out_ring_frames, control.out_channels
-    streams, produced = control.streams, control.pulse
+    streams, produced = control.streams, control.pulse_frames
     ring = floats_at(control.out_ring)
     for s in range(streams):
         stream = stream_at(control, s)
@@ -51,7 +51,7 @@ def send(control: ControlBlock) -> None:
             spread(ring, capacity, written, channels, s, copies, sound, produced)
         else:
             resampler = resampler_at(stream.out_resampler)
-            feed(resampler, sound, 1, control.pulse)
+            feed(resampler, sound, 1, control.pulse_frames)
             produced = ready(resampler)
             done = 0
             while done < produced:
@@ -71,16 +71,16 @@ def follow_clocks(control: ControlBlock, produced: int) -> None:
     The positions of both devices are extrapolated to the present, so that their block boundaries do not matter.
     """
     now = now_ns(control)
-    came = position(control.input_side, now, control.in_rate)
-    went = position(control.output_side, now, control.out_rate)
+    came = position(control.input_side, now, control.in_rate_hz)
+    went = position(control.output_side, now, control.out_rate_hz)
     if came < 0 or went < 0:
         return
-    before = (came - control.in_read) * control.out_rate / control.in_rate
+    before = (came - control.in_read) * control.out_rate_hz / control.in_rate_hz
     adjust = rate_correction(
         drift_at(control.drift),
         before + control.out_written - went - control.delay_growth_frames,
         produced,
-        control.out_rate,
+        control.out_rate_hz,
     )
     for s in range(control.streams):
         stream = stream_at(control, s)

@@ -155,7 +155,7 @@ class Connection(NotCopyable):
             worker = self._admission.worker(model)
             form = model.form(hello)
             self._pace = Pace(self._limits, form.client_hz)
-            stream = model.open_stream(worker, hello, form, self._deliver, checkpoint)
+            stream = model.open_stream(worker, hello, form, self._send_answer, checkpoint)
             self.stream = OpenStream(model, stream, worker, form, self._limits, checkpoint)
             self._outbox.stream = self.stream
             self._outbox.push(self._ready(self.stream))
@@ -166,7 +166,7 @@ class Connection(NotCopyable):
                 async with anyio.create_task_group() as tasks:
                     if self._saving is not None:
                         tasks.start_soon(self._saving.run, self.stream, self._outbox.push)
-                    self._protocol.hand_over(self._take, self._outbox.send_waiting)
+                    self._protocol.hand_over(self._receive, self._outbox.send_waiting)
                     reason = await self._until_gone()
                     tasks.cancel_scope.cancel()
             finally:
@@ -217,12 +217,12 @@ class Connection(NotCopyable):
         return {"urls": list(placement.successors("" if self._saving is None else self._saving.name))}
 
     async def _until_gone(self) -> str:
-        """Wait until the client is gone; messages go to ``_take`` meanwhile."""
+        """Wait until the client is gone; messages go to ``_receive`` meanwhile."""
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
             pass
         return "left" if message.get("code") in NORMAL_CLOSES else "lost"
 
-    def _take(self, message: bytes | str) -> None:
+    def _receive(self, message: bytes | str) -> None:
         """Handle a message of the client."""
         stream = self.stream
         if stream is None or self._ending is not None or self._failure is not None:
@@ -231,9 +231,9 @@ class Connection(NotCopyable):
             now = self._last_message = time.monotonic()
             self._pace.count_message(len(message), isinstance(message, str), now)
             if isinstance(message, str):
-                self._follow(stream, read_message(message))
+                self._handle_request(stream, read_message(message))
                 return
-            frames = stream.take(message)
+            frames = stream.accept(message)
             self._counts.frames_in += frames
             hold_s = self._pace.hold_s(frames, now)
             if hold_s > 0:
@@ -262,7 +262,7 @@ class Connection(NotCopyable):
         self._is_held = False
         self._protocol.resume_reading()
 
-    def _follow(self, stream: OpenStream, message: dict[str, object]) -> None:
+    def _handle_request(self, stream: OpenStream, message: dict[str, object]) -> None:
         kind = message["type"]
         if kind == "flush":
             stream.flush()
@@ -279,7 +279,7 @@ class Connection(NotCopyable):
         else:
             raise ProtocolError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
 
-    def _deliver(self, answer: Answer) -> None:
+    def _send_answer(self, answer: Answer) -> None:
         """Send a lane's answer."""
         stream = self.stream
         if stream is None:

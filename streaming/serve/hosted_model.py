@@ -140,7 +140,7 @@ class HostedModel(NotCopyable):
         )
         worker.join(stream, group)
         if resumed is not None:
-            stream.orders.append("restore")
+            stream.commands.append("restore")
             worker.wake(stream)
         return stream
 

@@ -88,7 +88,7 @@ class OpenStream(NotCopyable):
             "events": model.event_dicts(),
         }
 
-    def take(self, message: bytes) -> int:
+    def accept(self, message: bytes) -> int:
         """Take a binary message. Returns how many new frames it has. Raises ProtocolError."""
         header = unpack_header(message)
         if header.kind != INPUT or header.port >= len(self.received):
@@ -130,12 +130,12 @@ class OpenStream(NotCopyable):
         self.received, self.pulses, self._acknowledged = [0] * len(self.received), 0, 0
         self._saved = self.received.copy()
         self._flushed = False
-        self._stream.orders.append("reset")
+        self._stream.commands.append("reset")
         self.wake()
 
     async def close(self) -> None:
         """Release the lane; returns when the worker no longer uses it."""
-        self._stream.orders.append("close")
+        self._stream.commands.append("close")
         self.wake()
         await self._closed.wait()
 

@@ -29,7 +29,7 @@ from streaming.stats.lines import (
 from streaming.stats.statistics import StatisticsSummary
 
 LONGEST_LINE = 1 << 20
-"""A longer line is refused: it is no statistics."""
+"""A longer line is refused: lines of statistics are shorter."""
 LARGEST_FILE = 1 << 29
 """The most bytes of a file: about three days at one line per second."""
 REPORTED = 1000

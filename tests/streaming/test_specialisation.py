@@ -1,6 +1,8 @@
 # pyright: reportUnknownMemberType=false
 """Special rows compiled in a process beside streams: the same bits, no waiting, and an end with the streams."""
 
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from pathlib import Path
 import anyio
 import numpy as np
 import pytest
+import soundfile
 
 from pulse.errors import InputError
 from pulse.facts import Array
@@ -18,11 +21,13 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.table.table import link
 from streaming import specialisation
 from streaming.executor.executor import Executor
+from streaming.live.virtual import VirtualHost
 from streaming.specialisation import BackgroundSpecialisation
 from tests.pulse.models import Sketch
 from tests.pulse.program.programs import block, same
 from tests.streaming import command
 from tests.streaming.command import folder as folder
+from tests.streaming.live.runs import RATE, late_by, noise, played_by, runs
 
 EVERY_GAIN = """
 import os, sys, time
@@ -177,3 +182,59 @@ def test_the_command(stub: Stub) -> None:
     assert "note: special rows: " in result.stderr
     assert "--specialise" in command.pulse("run", "--help").stdout
     assert "on one thread" in command.refusal("run", "--specialise", "--threads", "2")
+
+
+def of_sound() -> NativeProgram:
+    """A program of x [1, 1, T]: y [1, 1, T], filters and functions of the sound, in about thirty rows."""
+    s = Sketch(x="1,1,T")
+    wide = s.conv(s["x"], 16, (15, 0), out=12, name="wide")
+    for number in range(8):
+        deep = s.conv(wide, 3, (2, 0), dilation=1, name=f"deep{number}")
+        gate = s.each("sigmoid", deep, name=f"gate{number}")
+        wide = s.each("mul", s.each("tanh", deep, name=f"tanh{number}"), gate, name=f"wide{number}")
+    made = s.model(s.conv(wide, 3, (2, 0), out=1, name="y")).pulsify(None, 160).compile()
+    assert isinstance(made, NativeProgram)
+    return made
+
+
+@pytest.mark.slow
+def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
+    """The sound of a run that takes special rows is that of a session with generic ones, bit for bit."""
+    stub(EVERY_GAIN + WAIT + SERVE)
+    made = of_sound()
+    played, given = list[Array](), list[Array]()
+
+    def run(host: VirtualHost) -> None:
+        given.append(noise(RATE, 1) / 50)
+        played.append(host.run(given[-1]))
+
+    with runs(made) as (host, live), BackgroundSpecialisation(made) as special:
+        run(host)
+        Path("go").touch()
+        while not special.wait(0.1):
+            run(host)
+        run(host)
+        run(host)
+        delay = live.delay.frames
+    assert special.outcome is not None and special.outcome.used, str(special)
+    assert not np.array_equal(made.table, link(made.unlinked))
+    sound = np.concatenate(given)
+    wanted = late_by(played_by(of_sound(), sound, "y"), delay, len(sound))
+    np.testing.assert_array_equal(np.concatenate(played), wanted)
+
+
+@pytest.mark.slow
+def test_the_command_runs_live_until_the_swap(stub: Stub) -> None:
+    """A file in real time: every sample that was played is that of generic rows."""
+    stub(EVERY_GAIN + SERVE)
+    of_sound().save("model.pulse", sample_rate=str(RATE))
+    sound = noise(50 * RATE, 1) / 50
+    soundfile.write("in.wav", sound, RATE, subtype="FLOAT")
+    files = "model.pulse", "in.wav", "out.wav"
+    result = command.pulse("run", *files, "--live", "--specialise", "--json")
+    assert re.search(r"special rows: \d+ of \d+ rows, a step", result.stderr), result.stderr
+    counters = json.loads(result.stdout)["statistics"]["counters"]
+    played = soundfile.read("out.wav", dtype="float32", always_2d=True)[0]
+    delay = len(played) - len(sound)
+    wanted = late_by(played_by(of_sound(), sound, "y"), delay, len(played))
+    assert np.count_nonzero(played != wanted) <= counters["frames_silent"]

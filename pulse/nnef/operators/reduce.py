@@ -1,4 +1,4 @@
-"""Reductions, and the places of an extreme."""
+"""Reductions, and the positions of extremes."""
 
 from collections.abc import Mapping
 
@@ -62,7 +62,7 @@ def write_sum(w: OperationWriter) -> Name:
 
 
 def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
-    """The largest entry is taken out first."""
+    """The largest entry is subtracted first, so that no power overflows."""
     if not axes:
         return w.emit("copy", x)
     top = w.emit("max_reduce", x, suffix="top", axes=[*axes])

@@ -27,7 +27,7 @@ FRAMES = 1
 """The axis of time."""
 
 
-@onnx_op("LinearAttention")
+@onnx_op("LinearAttention", "com.microsoft::LinearAttention")
 def linear_attention(node: NodeContext) -> list[OutletId]:
     """The state S [B, heads, dk, dv] of each frame, and queries times it; computed in f32 at least.
 
@@ -36,6 +36,10 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     ``delta``        S = S + beta k (v - k S)
     ``gated_delta``  S = exp(g) S + beta k (v - k exp(g) S)
     """
+    if node.integer("state_window", 0):
+        raise node.error(
+            "state_window is not covered; leave it out, then present_state is that after the last frame"
+        )
     rule = node.text("update_rule", "gated_delta")
     if rule not in RULES:
         raise node.error(f"update_rule {rule!r} is not covered; use {', '.join(RULES)}")

@@ -20,6 +20,7 @@ from pulse.jit.language.simd import (
     vproduct_biased,
     vselect,
     vsplat,
+    vsqrt,
     vstore,
     vstore_part,
     vsum,
@@ -172,7 +173,7 @@ def layernorm_rows(row: LayerNormRows) -> None:
             v = vload(source, i) - mean
             squares = vfma(v, v, squares)
         spread: Any = vsum(squares)
-        factor = vsplat(ONE / np.sqrt(spread / size + eps))
+        factor = 1.0 / vsqrt(vsplat(spread / size + eps))
         for i in range(0, full, LANES):
             v = (vload(source, i) - mean) * factor
             vstore(target, i, vfma(v, vload(scale, i), vload(bias, i)))

@@ -3,11 +3,17 @@
 from collections.abc import Sequence
 
 from pulse.graph import OutletId
+from pulse.jit.language.simd import LANES
 from pulse.ops.concat import Concat
+from pulse.ops.conv import Conv
+from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Reshape, Transpose
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
+
+READ_IN_ROWS = (Conv, MatMul)
+"""The ops that read their operand by rows."""
 
 
 def allocate_like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
@@ -17,21 +23,54 @@ def allocate_like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
     return cx.new(outlet, value.order)
 
 
+def allocate_part(cx: Lowering, outlet: OutletId, order: Sequence[int]) -> Value:
+    """Allocate memory for a wire of f32, its axes in an order: its place in the concatenation that reads it, if any.
+
+    The parts are joined along the innermost axis and are whole vectors; other readers must be products, which read
+    rows with gaps as fast as others.
+    """
+    readers = [cx.graph.nodes[inlet.node] for inlet in cx.graph.outlet(outlet).successors]
+    joins = [node for node in readers if isinstance(node.op, Concat)]
+    others = [node for node in readers if not isinstance(node.op, (Concat, *READ_IN_ROWS))]
+    if len(joins) != 1 or others or cx.is_read_later(outlet):
+        return cx.new(outlet, order)
+    node = joins[0]
+    whole, op = OutletId(node.id), node.op
+    sizes = [cx.fact(part).sizes[order[-1]] for part in node.inputs]
+    assert isinstance(op, Concat)
+    if op.axis != order[-1] or any(size % LANES for size in sizes) or node.inputs.count(outlet) != 1:
+        return cx.new(outlet, order)
+    if whole not in cx.places:
+        after = [cx.graph.nodes[inlet.node].op for inlet in cx.graph.outlet(whole).successors]
+        if any(not isinstance(reader, READ_IN_ROWS) for reader in after) or cx.is_read_later(whole):
+            return cx.new(outlet, order)
+        cx.places[whole] = cx.new(whole, order)
+    target, start = cx.places[whole], sum(sizes[: node.inputs.index(outlet)])
+    return target.part(op.axis, start, start + cx.fact(outlet).sizes[op.axis])
+
+
 @lowers(Concat)
 def lower_concat(cx: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
-    """Return a view if the parts are adjacent in memory, else copy each part."""
+    """Return a view if the parts are adjacent in memory, else copy each part that is not in its place."""
     parts = [cx.value(outlet) for outlet in node.inputs]
     view = _contiguous_parts(parts, op.axis)
     if view is not None:
         return [view]
-    outlet, largest = OutletId(node.id), max(parts, key=lambda part: part.size)
-    order = _order_for_reshape(cx, outlet, largest.strides)
-    target = allocate_like(cx, outlet, largest) if order is None else cx.new(outlet, order)
-    start = 0
+    outlet, start = OutletId(node.id), 0
+    target = cx.places[outlet] if outlet in cx.places else _allocate(cx, outlet, parts)
     for part in parts:
-        cx.copy(part, target.part(op.axis, start, start + part.shape[op.axis]))
+        place = target.part(op.axis, start, start + part.shape[op.axis])
+        if part.buffer is not place.buffer or part.offset != place.offset:
+            cx.copy(part, place)
         start += part.shape[op.axis]
     return [target]
+
+
+def _allocate(cx: Lowering, outlet: OutletId, parts: Sequence[Value]) -> Value:
+    """Allocate memory for joined parts, in the order of axes that its reader or the largest part suggests."""
+    largest = max(parts, key=lambda part: part.size)
+    order = _order_for_reshape(cx, outlet, largest.strides)
+    return allocate_like(cx, outlet, largest) if order is None else cx.new(outlet, order)
 
 
 def _order_for_reshape(cx: Lowering, outlet: OutletId, strides: Sequence[int]) -> list[int] | None:

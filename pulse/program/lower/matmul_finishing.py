@@ -10,6 +10,7 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from pulse.program.kernels import matmul_finish as finish
+from pulse.program.lower.concat import allocate_part
 from pulse.program.lower.elementwise import one_number
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
@@ -49,7 +50,7 @@ class Finishing:
     def place(self, cx: Lowering, shape: Sequence[int], order: Sequence[int]) -> Value:
         """Allocate the product's own rows: the wire's memory, or scratch if a gate follows."""
         if self.gate is None:
-            return cx.new(self.outlet, order)
+            return allocate_part(cx, self.outlet, order)
         self.gated = cx.new(self.outlet, order)
         return cx.temporary(shape, self.gated.dtype, order)
 

@@ -40,7 +40,7 @@ SUM_SHIFT, INT16_SHIFT, DIFFERENCE_SHIFT = 20, 15, 7
 SUM_BITS = 21
 """The bits of the multipliers of XNNPACK's sums."""
 SUM_SCALES = 2.0**-10, 2.0**8
-"""From the least scale of a term over that of the sum to what is above the largest one, in XNNPACK's sums."""
+"""The ratios of a term's scale to that of the sum in XNNPACK's sums: from the first on, and below the second."""
 
 
 def _sum(node: TfliteNode) -> OutletId:
@@ -149,7 +149,7 @@ def floor_div(node: TfliteNode) -> OutletId:
 
 @tflite_op("ADD_N")
 def add_n(node: TfliteNode) -> OutletId:
-    """The sum of all."""
+    """The sum of all inputs."""
     return node.each("sum", *(node.values(slot) for slot in range(len(node.inputs))))
 
 

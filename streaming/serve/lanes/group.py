@@ -72,7 +72,7 @@ class LaneGroup(NotCopyable):
         streams, self.ready = sorted(self.ready, key=_waiting_pulses, reverse=True), {}
         pulses = [min(stream.waiting_pulses, self._most_pulses) for stream in streams]
         for place, (stream, count) in enumerate(zip(streams, pulses)):
-            inputs = stream.take(count)
+            inputs = stream.take_pulses(count)
             for each in self._inputs:
                 each.put(place, inputs[each.name], count)
         started_ns = time.monotonic_ns()
@@ -84,7 +84,7 @@ class LaneGroup(NotCopyable):
             stepped = failed.get(place, count)
             if stepped:
                 step = TurnTimes(stream.arrived_ns, started_ns, ended_ns, stepped)
-                answers.append((stream, stream.give(results, place, step)))
+                answers.append((stream, stream.answer_of(results, place, step)))
             if place in failed:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
         return answers

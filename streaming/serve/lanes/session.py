@@ -53,7 +53,7 @@ class LaneSession(NotCopyable, Session):
         if not self._pulses:
             self._input_blocks.keep()
 
-    def take(self, pulses: int) -> dict[str, Array]:
+    def take_pulses(self, pulses: int) -> dict[str, Array]:
         """Return the next waiting pulses, joined; valid until the next call."""
         self._pulses -= pulses
         return self._input_blocks.take(pulses)
@@ -64,7 +64,7 @@ class LaneSession(NotCopyable, Session):
             self._input_blocks.keep()
         self._output_trim.count_pulse(pulses)
 
-    def give(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
+    def outputs_of(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
         """Take the results of pulses. Returns, for every streaming output, the valid frames that are ready."""
         if not self._pulses:
             self._input_blocks.keep()

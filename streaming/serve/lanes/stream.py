@@ -18,7 +18,7 @@ from streaming.serve.sound_conversion import Coded, SoundConversion
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
 
-Order = Literal["restore", "reset", "close"]
+LaneCommand = Literal["restore", "reset", "close"]
 Message = bytes | dict[str, Any]
 
 
@@ -74,7 +74,7 @@ class Saving:
 
 
 class LaneStream(NotCopyable):
-    """A stream in a lane. The connection fills ``inbox`` and ``orders``; the worker empties them, and delivers answers.
+    """A stream in a lane. A connection fills ``inbox`` and ``commands``; the worker empties them and delivers answers.
 
     lane     its number in the group
     outputs  the ports that the client requested
@@ -98,7 +98,7 @@ class LaneStream(NotCopyable):
     ) -> None:
         self.lane = lane
         self.inbox: deque[Block | Flush] = deque()
-        self.orders: deque[Order] = deque()
+        self.commands: deque[LaneCommand] = deque()
         self.unsent_bytes = 0
         """The bytes waiting to be sent, counted by the connection. The lane stalls while they exceed a limit."""
         self.deliver = deliver
@@ -125,12 +125,12 @@ class LaneStream(NotCopyable):
     @property
     def has_orders(self) -> bool:
         """Whether there is work other than steps."""
-        return bool(self.inbox or self.orders)
+        return bool(self.inbox or self.commands)
 
     def prepare(self) -> Answer | None:
         """Read the inbox until a pulse is complete. Returns an answer that is due earlier; then call it again."""
-        if self.orders:
-            match self.orders.popleft():
+        if self.commands:
+            match self.commands.popleft():
                 case "restore":
                     return self._restore()
                 case "reset":
@@ -168,11 +168,11 @@ class LaneStream(NotCopyable):
         self._session.feed({name: frames})
         return True
 
-    def take(self, pulses: int) -> dict[str, Array]:
+    def take_pulses(self, pulses: int) -> dict[str, Array]:
         """Return the next complete pulses, joined; valid until the next call."""
-        return self._session.take(pulses)
+        return self._session.take_pulses(pulses)
 
-    def give(self, results: TurnResults, place: int, step: TurnTimes) -> Answer:
+    def answer_of(self, results: TurnResults, place: int, step: TurnTimes) -> Answer:
         """Return the answer for the pulses taken and stepped, whose results are at a place among those of the turn."""
         session, pulses = self._session, step.pulses
         self.times.queue.record_ns(step.started_ns - step.arrived_ns, pulses)
@@ -182,7 +182,7 @@ class LaneStream(NotCopyable):
             session.count(pulses)
             messages: tuple[Message, ...] = self._plain_messages(results, place, step)
         else:
-            frames = session.give(results.of_place(place, pulses))
+            frames = session.outputs_of(results.of_place(place, pulses))
             try:
                 events = self._events.push(frames)
             except InputError as error:

@@ -58,7 +58,7 @@ class LaneWorker(NotCopyable):
         self._pacing.streams += 1
 
     def wake(self, stream: LaneStream) -> None:
-        """Request work on a stream that has blocks, orders, or space for answers. Called in the event loop.
+        """Request work on a stream that has blocks, commands, or space for answers. Called in the event loop.
 
         The thread is woken once for all that the loop receives in one iteration.
         """
@@ -120,7 +120,7 @@ class LaneWorker(NotCopyable):
         group = self._of.get(stream)
         if group is None:
             return
-        stalls = stream.unsent_bytes > UNSENT_BYTES and not stream.orders
+        stalls = stream.unsent_bytes > UNSENT_BYTES and not stream.commands
         while not stalls and (answer := stream.prepare()) is not None:
             self._answers.append((stream, answer))
             if answer.closed:

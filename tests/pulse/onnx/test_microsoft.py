@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper
 
+from pulse.errors import PulseError
 from pulse.loading.format import read_onnx as load
-from tests.pulse.cases.build import Feeds, floats, model
+from pulse.program.whole import stream_whole
+from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference
 
 X, CHANNELS, SQUARE = floats("x", 2, 5, 4), floats("channels", 4), floats("square", 2, 5, 4)
@@ -55,3 +57,40 @@ def test_runs_as_onnxruntime(proto: ModelProto, feeds: Feeds) -> None:
     typed = load(proto).analyse()
     (expected,) = reference(proto, feeds)
     np.testing.assert_allclose(typed.run(feeds)["y"], expected, 1e-4, 1e-5)
+
+
+def linear_attention(feeds: Feeds, **attributes: Any) -> ModelProto:
+    """Attention with a state, of two heads; T is the axis of time."""
+    made = node(
+        "LinearAttention",
+        "q k v _ g b",
+        "y s",
+        domain="com.microsoft",
+        q_num_heads=2,
+        kv_num_heads=2,
+        **attributes,
+    )
+    return model([made], feeds, None, 17, dict.fromkeys(feeds, 1))
+
+
+def attention_feeds(frames: int) -> Feeds:
+    """Queries, keys, values, decays and rates of ``frames`` frames."""
+    feeds = {name: floats(name, 1, frames, 6) * 0.5 for name in "qkv"}
+    return feeds | {"g": -np.abs(floats("g", 1, frames, 2)), "b": np.abs(floats("b", 1, frames, 2)) * 0.3}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_linear_attention_streams_as_onnxruntime_runs_it_whole(backend: str) -> None:
+    feeds = attention_feeds(11)
+    proto = linear_attention(feeds)
+    (expected,) = reference(proto, feeds)
+    pulsed = load(proto).analyse().pulsify(pulse=3)
+    streamed = stream_whole(pulsed.compile(backend), feeds)["y"]
+    assert pulsed.outputs[0].delay == 0
+    np.testing.assert_allclose(streamed, expected, 1e-4, 1e-5)
+
+
+def test_a_window_of_states_is_refused() -> None:
+    proto = linear_attention(attention_feeds(3), state_window=2)
+    with pytest.raises(PulseError, match="state_window is not covered; leave it out"):
+        load(proto).analyse().pulsify(pulse=3)

@@ -117,7 +117,7 @@ class TestInputs:
         [
             ({"z": "1,3,T"}, "no input is called z; the inputs are x"),
             ({"x": "1,4,T"}, "axis 1 as 4, the file fixes it to 3"),
-            ({"x": "1,3"}, "has 2 dims, the file has 3"),
+            ({"x": "1,3"}, "has 2 dims; give 3"),
             ({"x": "1,3,T,i64"}, "asks for i64, the file has f32"),
             ({"x": "1,3,T T"}, "is not a shape such as"),
             ({"x": "1,,T"}, "is not a shape such as"),

@@ -172,3 +172,35 @@ def test_padded_frames_are_copied_in_runs(mode: str) -> None:
     amounts = {"p": np.array([0, 0, 4, 0, 0, 5])}
     found = kernels([node("Pad", "x p", mode=mode)], x, 0, amounts, 3)
     assert found.count("copy") == 3
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize(
+    ("channels", "order", "other", "copies"),
+    [
+        (16, "a b", node("Conv", "a v", "c"), 0),
+        (16, "b a", node("Conv", "a v", "c"), 0),
+        (12, "a b", node("Conv", "a v", "c"), 2),
+        (16, "a a", node("Conv", "a v", "c"), 2),
+        (16, "a b", node("Tanh", "a", "c"), 1),
+    ],
+    ids=["vectors", "turned", "ragged", "twice", "elementwise"],
+)
+def test_products_that_write_into_a_concatenation(
+    channels: int, order: str, other: onnx.NodeProto, copies: int, frames: int
+) -> None:
+    """The layer before a skip connection and the one after it write their rows where the next one reads both."""
+    given = {
+        "w": floats("w", channels, 4, 1, 3),
+        "v": floats("v", channels, channels, 1, 1),
+        "u": floats("u", 5, 2 * channels, 1, 1),
+    }
+    nodes = [
+        node("Conv", "x w", "a"),
+        other,
+        node("Conv", "c v", "b"),
+        node("Concat", order, "joined", axis=1),
+        node("Conv", "joined u"),
+    ]
+    found = kernels(nodes, floats("x", 1, 4, FRAMES, 9), 2, given, frames)
+    assert found.count("copy") == 1 + copies  # into the first convolution

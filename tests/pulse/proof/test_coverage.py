@@ -44,7 +44,7 @@ REASONS = {
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 @pytest.mark.parametrize("kind", REASONS)
 def test_an_output_that_shows_nothing(kind: str) -> None:
-    """It is equal, and not proved; the other one is told apart."""
+    """It is equal but not proved; the other output is proved."""
     report = pulse.verify(of(kind), pulse=4)
     good, y = report.outputs
     assert report.equal and report.outcome == "not proved"
@@ -59,7 +59,7 @@ def test_an_output_that_shows_nothing(kind: str) -> None:
 
 
 def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
-    """Positions are what they are: equal frames prove them."""
+    """Positions depend on no input: equal frames prove them."""
     s = Sketch(x="1,2,T")
     steps = s.add("steps", Range(0.0, 1.0, s.length(s["x"]), np.dtype(F)))
     report = pulse.verify(s.model(s.each("neg", s["x"]), steps), pulse=4).require()

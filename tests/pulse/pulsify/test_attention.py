@@ -95,7 +95,7 @@ def test_frames_that_see_nothing_are_nan() -> None:
 
 def test_a_finite_mask_over_a_whole_row_is_refused() -> None:
     """Offline such a frame sees every frame of the stream."""
-    with pytest.raises(PulsifyError, match="sees all, where masked scores are finite; mask with -inf"):
+    with pytest.raises(PulsifyError, match="read all frames; mask with -inf"):
         load_lean(example(window(3, -1, -1e9))[0]).pulsify()
 
 

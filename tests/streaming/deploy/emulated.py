@@ -25,7 +25,7 @@ class Processor:
                 pytest.skip(f"{tool} is not installed")
 
     def run_vector(self, folder: Path, name: str) -> str:
-        """Compile the test program of a library and run it; what it says."""
+        """Compile the test program of a library and run it. Returns its output."""
         return self._run(folder, name, f"{self.prefix}-gcc")
 
     def run_vector_of_zig(self, folder: Path, name: str) -> str:

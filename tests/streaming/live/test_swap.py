@@ -102,6 +102,8 @@ def test_misfits_are_refused():
 
 
 def test_only_compiled_programs_are_swapped():
-    refused = pytest.raises(PulseError, match="swap: sketch runs on numpy, in Python; only a program wholly")
+    refused = pytest.raises(
+        PulseError, match="swap: sketch runs on numpy, in Python; only a program that is wholly"
+    )
     with runs(ready(plain, backend="numpy")) as (_, live), refused:
         live.control.swap(ready(plain))

@@ -1,0 +1,125 @@
+"""``python -m bench.live.special_rows``: the pulses of a live run before, while and after special rows are compiled.
+
+A file plays in real time in place of a microphone. After half of the seconds, a process begins to compile beside the
+run; when its code is there, the stream takes it, and the run goes on for the other half.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import pulse
+from bench.models import PUBLISHED, catalogue
+from bench.models.entry import Entry
+from pulse.errors import InputError
+from streaming.latency import Latency
+from streaming.live import EngineConfig, Live, Plan
+from streaming.live.file_host import FileHost
+from streaming.realtime import Realtime
+from streaming.sound.files import AudioWriter
+from streaming.specialisation import BackgroundSpecialisation
+from streaming.stats.statistics import LiveStatistics
+
+KEYS = ("fastenhancer_t",)
+RATE_HZ = 16_000
+PHASES = ("before", "while it compiles", "after")
+COLUMNS = (
+    "",
+    "s",
+    "pulses",
+    "compute p50, us",
+    "p99.9",
+    "output ready after, p50, us",
+    "p99.9",
+    "silent frames",
+)
+LONGEST_WAIT_S = 60.0
+"""The most seconds that a run waits for the code."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a run: its seconds, the times of its pulses, and the frames that were silent."""
+
+    name: str
+    seconds: float
+    total: Latency
+    compute: Latency
+    frames_silent: int
+
+    @classmethod
+    def make(cls, name: str, first: LiveStatistics, last: LiveStatistics) -> "Phase":
+        """From the statistics at its begin and at its end."""
+        return cls(
+            name,
+            last.elapsed_s - first.elapsed_s,
+            last.total.since(first.total),
+            last.compute.since(first.compute),
+            last.counters.frames_silent - first.counters.frames_silent,
+        )
+
+    def line(self) -> str:
+        """A row of the table."""
+        times = [
+            f"{each.percentile_s(part) * 1e6:.1f}"
+            for each in (self.compute, self.total)
+            for part in (50, 99.9)
+        ]
+        return f"| {self.name} | {self.seconds:.1f} | {self.total.count} | {' | '.join(times)} | {self.frames_silent} |"
+
+
+def phases(entry: Entry, seconds: float, folder: Path) -> tuple[list[Phase], str]:
+    """Run a model; return the phases and the outcome. Raises InputError: the code is not there in time."""
+    program = pulse.stream(pulse.load(entry.source(), **entry.arguments), entry.pulse)
+    sound = 0.05 * np.random.default_rng(0).standard_normal((round((seconds + LONGEST_WAIT_S) * RATE_HZ), 1))
+    source = folder / "noise.wav"
+    with AudioWriter(source, RATE_HZ, 1, "FLOAT") as file:
+        file.write(sound.astype(np.float32))
+    plan = Plan(RATE_HZ, block_frames=program.pulse)
+    with Live(program, plan, EngineConfig(), Realtime(), host=FileHost(source)) as live:
+        marks = [live.statistics()]
+        time.sleep(seconds / 2)
+        marks.append(live.statistics())
+        with BackgroundSpecialisation(program) as special:
+            if not special.wait(LONGEST_WAIT_S):
+                raise InputError(
+                    f"{entry.title}: no special rows after {LONGEST_WAIT_S} s; use a quiet machine"
+                )
+            marks.append(live.statistics())
+            time.sleep(seconds / 2)
+        marks.append(live.statistics())
+    return [Phase.make(*each) for each in zip(PHASES, marks, marks[1:])], str(special)
+
+
+def lines(keys: list[str], seconds: float, models: Path) -> Iterator[str]:
+    """The table of each model in Markdown."""
+    for entry in catalogue(models):
+        if entry.key in (keys or KEYS):
+            with TemporaryDirectory() as folder:
+                found, outcome = phases(entry, seconds, Path(folder))
+            yield f"\n{entry.title}, pulse {entry.pulse}: {outcome}\n"
+            yield f"| {' | '.join(COLUMNS)} |"
+            yield "| --- |" + " ---: |" * (len(COLUMNS) - 1)
+            yield from (phase.line() for phase in found)
+
+
+def main() -> None:
+    """Print a table for each model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("keys", nargs="*", help=f"models of sound; {', '.join(KEYS)} without any")
+    parser.add_argument(
+        "--seconds", type=float, default=24.0, help="of the run, without the wait for the code"
+    )
+    parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
+    options = parser.parse_args()
+    for line in lines(options.keys, options.seconds, options.models):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Scores of an attention in a graph: from their softmax back to the product of queries and keys."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pulse.dim import Symbol
+from pulse.facts import Shape, TypedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.ops.op import Op
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
+from pulse.ops.source import Source
+from pulse.pulsify.bands.mask import MASKED, ScoreStep
+from pulse.pulsify.bands.relative_pairs import find_pairs
+from pulse.pulsify.bands.relative_shift import RelativeScores, find_shift
+from pulse.typed import TypedGraph
+
+AFFINE = ("add", "sub", "mul", "div", "where")
+REGROUPED = (Reshape, AddAxis, RemoveAxis)
+
+
+class StaticWires:
+    """The set of wires that depend on lengths and constants alone, found on demand."""
+
+    def __init__(self, graph: TypedGraph) -> None:
+        self.graph = graph
+        self._is_static: dict[int, bool] = {}
+
+    def __call__(self, outlet: OutletId) -> bool:
+        pending = [outlet.node]
+        while pending:
+            node = self.graph.nodes[pending[-1]]
+            waiting = [source.node for source in node.inputs if source.node not in self._is_static]
+            if waiting:
+                pending += waiting
+                continue
+            self._is_static[node.id] = not isinstance(node.op, Source) and all(
+                self._is_static[source.node] for source in node.inputs
+            )
+            pending.pop()
+        return self._is_static[outlet.node]
+
+
+def trace_scores(
+    graph: TypedGraph, outlet: OutletId, symbol: Symbol, static: StaticWires
+) -> tuple[int, tuple[ScoreStep, ...], float, RelativeScores | None] | None:
+    """Trace scores up to their product: its node, the steps in order, their scale, and what is added to the product."""
+    steps: list[ScoreStep] = []
+    scale = 1.0
+    while True:
+        node = graph.node(outlet)
+        if isinstance(node.op, MatMul):
+            return node.id, tuple(reversed(steps)), scale, None
+        slots = [slot for slot, source in enumerate(node.inputs) if not static(source)]
+        if len(slots) == 2 and isinstance(node.op, Elementwise) and node.op.kind == "add":
+            product, own_steps, own_scale, relative = _relative_scores(graph, node, symbol, static)
+            every = tuple(reversed([*steps, *own_steps]))
+            return None if relative is None else (product, every, scale * own_scale, relative)
+        if len(slots) != 1 or not _keeps_scores(graph, node, slots[0]):
+            return None
+        if isinstance(node.op, Elementwise):
+            factor = _factor(graph, node, slots[0])
+            if factor is None:
+                return None
+            scale *= factor
+        steps.append(ScoreStep(node.id, slots[0]))
+        outlet = node.inputs[slots[0]]
+
+
+def _relative_scores(
+    graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: StaticWires
+) -> tuple[int, list[ScoreStep], float, RelativeScores | None]:
+    """The product, how it is scaled before the sum, and the relative scores."""
+    for place, other in (node.inputs, node.inputs[::-1]):
+        product, steps, scale = _without_scale(graph, place)
+        if isinstance(graph.node(product).op, MatMul):
+            scores, _, factor = _without_scale(graph, other)
+            rows = graph.fact(product).shape[-1]
+            relative = find_shift(graph, scores, symbol, rows) or find_pairs(graph, scores, symbol, rows)
+            if relative is not None and static(graph.nodes[relative.product].inputs[1]):
+                return product.node, steps, scale, replace(relative, factor=factor / scale)
+    return 0, [], 1.0, None
+
+
+def _without_scale(graph: TypedGraph, outlet: OutletId) -> tuple[OutletId, list[ScoreStep], float]:
+    """Strip multiplications by constants from a wire: the unscaled wire, the steps removed (last first), the scale."""
+    steps, scale = list[ScoreStep](), 1.0
+    while True:
+        node = graph.node(outlet)
+        if not isinstance(node.op, Elementwise) or node.op.kind not in ("mul", "div"):
+            return outlet, steps, scale
+        slot = int(graph.fact(node.inputs[0]).value is not None)
+        factor = _factor(graph, node, slot) if _keeps_scores(graph, node, slot) else None
+        if factor is None:
+            return outlet, steps, scale
+        steps.append(ScoreStep(node.id, slot))
+        scale *= factor
+        outlet = node.inputs[slot]
+
+
+def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
+    """Whether the op leaves each score at its row and column (the last two axes)."""
+    before, after = graph.fact(node.inputs[slot]), node.outputs[0].fact
+    if before.rank < 2 or after.rank < 2 or not same_shape(before.shape[-2:], after.shape[-2:]):
+        return False
+    if isinstance(node.op, Cast):
+        return np.issubdtype(node.op.dtype, np.floating)
+    if isinstance(node.op, REGROUPED):
+        return True
+    same = same_shape(before.shape, after.shape)
+    return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and same
+
+
+def _factor(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> float | None:
+    """The factor by which an elementwise op multiplies its scores, None if it does something else."""
+    assert isinstance(node.op, Elementwise)
+    kind = node.op.kind
+    if kind == "where":
+        return 1.0 if slot > 0 else None
+    if kind in ("add", "sub"):
+        return -1.0 if (kind, slot) == ("sub", 1) else 1.0
+    value = graph.fact(node.inputs[1 - slot]).value
+    if value is None or value.size != 1 or (kind == "div" and slot == 1):
+        return None
+    number = float(value.reshape(()).item())
+    if number == 0 or not np.isfinite(number):
+        return None
+    return number if kind == "mul" else 1 / number
+
+
+def hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:
+    """The conditions that replace scores by masked numbers, each with the input slot of the scores.
+
+    The weights there are 0 already, or all weights of the row are NaN.
+    """
+    conditions: set[tuple[OutletId, int]] = set()
+    for step in steps:
+        node = graph.nodes[step.node]
+        if isinstance(node.op, Elementwise) and node.op.kind == "where":
+            value = graph.fact(node.inputs[3 - step.slot]).value
+            if value is not None and (value <= MASKED).all():
+                conditions.add((node.inputs[0], step.slot))
+    return conditions
+
+
+def same_shape(left: Shape, right: Shape) -> bool:
+    """Whether two shapes are the same for every allowed length."""
+    return len(left) == len(right) and all(a.prove_eq(b).yes for a, b in zip(left, right))
