@@ -1,6 +1,7 @@
 # pyright: basic
 """Writes to a part of a tensor's frames: PyTorch's exporter scatters them, by indices of all frames."""
 
+from importlib import import_module
 from typing import Any
 
 FAR = 1 << 62
@@ -11,8 +12,8 @@ def translations(torch: Any) -> dict[Any, Any]:
 
     Other writes, and those along axes of a constant size, remain as the exporter writes them.
     """
-    from onnxscript import opset18 as op
-    from onnxscript.function_libs.torch_lib.ops.core import aten_slice_scatter
+    op = import_module("onnxscript").opset18
+    scatter = import_module("onnxscript.function_libs.torch_lib.ops.core").aten_slice_scatter
 
     def slice_scatter(
         self: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
@@ -20,7 +21,7 @@ def translations(torch: Any) -> dict[Any, Any]:
         to_the_end = step == 1 and (end is None or (type(end) is int and end >= FAR))
         numbers = type(dim) is int and type(start) is int and start > 0
         if not (numbers and to_the_end) or self.shape is None or type(self.shape[dim]) is int:
-            return aten_slice_scatter(self, src, dim, start, end, step)
+            return scatter(self, src, dim, start, end, step)
         bounds = (op.Constant(value_ints=[each]) for each in (0, start, dim))
         return op.Concat(op.Slice(self, *bounds), src, axis=dim)
 
