@@ -1,6 +1,7 @@
 """All kernels: importing this fills the registry."""
 
 from pulse.program.kernels import attention as attention
+from pulse.program.kernels import attention_whole as attention_whole
 from pulse.program.kernels import conv_depthwise as conv_depthwise
 from pulse.program.kernels import conv_interleaved as conv_interleaved
 from pulse.program.kernels import copy as copy

@@ -9,7 +9,9 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.matmul import MatMul, packed_operand
+from pulse.ops.norm import Softmax
 from pulse.program.kernels.matmul import Matmul
+from pulse.program.lower.attention_whole import attention_of, emit_attention
 from pulse.program.lower.elementwise import scale_of
 from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
@@ -29,7 +31,8 @@ def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
     facts = [cx.fact(operand) for operand in node.inputs]
     side = packed_operand(facts)
     if side is None:
-        return [_lower_batches(cx, node, outlet)]
+        product = _lower_batches(cx, node, outlet)
+        return [] if product is None else [product]
     stored = stored_of(cx, node, side, "its matrix")
     source = unrounded_rows(cx, node.inputs[1 - side])
     x = cx.floats(cx.value(source or node.inputs[1 - side]), "a matrix product")
@@ -107,10 +110,38 @@ def _matrix_product(
     return y
 
 
-def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
+def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value | None:
+    """Multiply two tensors; the scores of an attention wait for the product with the values."""
+    attention = attention_of(cx, node)
+    if attention is not None:
+        scaled, scale = attention.scaled, attention.scale
+        cx.done.add(scaled.node)
+        cx.pending[scaled] = lambda: _multiply(cx, node, scaled, scale)
+        return None
+    softmax = cx.graph.node(node.inputs[0])
+    if isinstance(softmax.op, Softmax) and node.inputs[0] in cx.pending:
+        return _attend(cx, node, softmax)
+    outlet, scale = with_scale(cx, outlet)
+    return _multiply(cx, node, outlet, scale)
+
+
+def _attend(cx: Lowering, node: PulsedNode, softmax: PulsedNode) -> Value:
+    """Emit the scores that wait for a product, their softmax and the product as one instruction."""
+    (scaled,) = softmax.inputs
+    del cx.pending[scaled], cx.pending[OutletId(softmax.id)]
+    scores, scale = cx.graph.node(scaled), 1.0
+    factor = scale_of(cx, scores)
+    if factor is not None:
+        scores, scale = cx.graph.node(scores.inputs[factor[0]]), factor[1]
+    (left, scale_q), (right, scale_k) = (without_scale(cx, operand) for operand in scores.inputs)
+    q, k, v = (cx.floats(cx.value(operand), "attention") for operand in (left, right, node.inputs[1]))
+    return emit_attention(cx, q, k, v, OutletId(node.id), scale * scale_q * scale_k)
+
+
+def _multiply(cx: Lowering, node: PulsedNode, outlet: OutletId, scale: float) -> Value:
+    """Emit the batched product of two tensors times a scale, as the wire ``outlet``."""
     (first, scale_a), (second, scale_b) = (without_scale(cx, operand) for operand in node.inputs)
     a, b = (cx.floats(cx.value(operand), "a matrix product") for operand in (first, second))
-    outlet, scale = with_scale(cx, outlet)
     a = a.view((1, *a.shape), (0, *a.strides)) if len(a.shape) == 1 else a
     b = b.view((*b.shape, 1), (*b.strides, 0)) if len(b.shape) == 1 else b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])

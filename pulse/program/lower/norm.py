@@ -13,7 +13,14 @@ from pulse.program.table.memory import Value
 
 @lowers(Softmax)
 def lower_softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
-    """Emit one row for each position of the other axes."""
+    """Emit one row for each position of the other axes; the softmax of scores that wait for a product waits too."""
+    if node.inputs[0] in cx.pending:
+        cx.pending[OutletId(node.id)] = lambda: _softmax(cx, node, op)
+        return []
+    return [_softmax(cx, node, op)]
+
+
+def _softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> Value:
     x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a softmax"), op.axis)
     order = [*(axis for axis in x.order if axis != op.axis), op.axis]
     y = cx.new(OutletId(node.id), order)
@@ -29,7 +36,7 @@ def lower_softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
             log=op.log,
         )
     )
-    return [y]
+    return y
 
 
 @lowers(LayerNorm)

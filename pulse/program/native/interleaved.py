@@ -26,6 +26,7 @@ from pulse.program.interleaving import (
 )
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.kernels.time import Tick
+from pulse.program.lower import attention_interleaved as attention_interleaved
 from pulse.program.lower import conv_interleaved as conv_interleaved
 from pulse.program.lower import copy_interleaved as copy_interleaved
 from pulse.program.lower import elementwise_interleaved as elementwise_interleaved

@@ -1,0 +1,206 @@
+"""Attention of every row to all rows at hand: scores, softmax and means in one instruction.
+
+Sixteen queries are the lanes of a vector, so that neither the largest score nor the sum of a row crosses lanes.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pulse.jit.language.simd import (
+    LANES,
+    Vector,
+    vfma,
+    vload,
+    vload_part,
+    vsplat,
+    vstore,
+    vstore_part,
+    vzero,
+)
+from pulse.jit.registry import device, kernel
+from pulse.jit.rows.cut import Cut
+from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.pointer import Pointer
+from pulse.jit.rows.span import Reach, run, table
+from pulse.program.kernels.norm import exp_below, larger
+from pulse.program.kernels.vmath import INFINITY
+
+KEYS = 8
+"""Keys whose products with sixteen queries are summed together; queries whose means are."""
+
+
+def scratch_size(batches: int, queries: int, keys: int) -> int:
+    """Return the numbers of scratch memory: scores and divisors of a block, or the scores of all batches."""
+    return max(batches * queries * keys, LANES * (keys + KEYS + 1))
+
+
+class WholeAttention(Instruction):
+    """``y[m] = sum_n softmax_n(scale * q[m].k[n]) v[n]``, n < N, for the M rows of each of B batches, f32.
+
+    Rows have K elements in q and k, and D in v and y. Element k of all rows of q is contiguous, and so is each row of v
+    and y; ``qk``, ``kn`` … are the other steps. A row whose largest score is infinite becomes NaN. ``scratch`` has
+    ``scratch_size`` numbers.
+    """
+
+    q: Operand = reads("f32")
+    k: Operand = reads("f32")
+    v: Operand = reads("f32")
+    y: Operand = writes("f32")
+    scratch: Operand = updates("f32")
+    B: int
+    batch_q: Operand = reads("i64", "B")
+    batch_k: Operand = reads("i64", "B")
+    batch_v: Operand = reads("i64", "B")
+    batch_y: Operand = reads("i64", "B")
+    M: int
+    N: int
+    K: int
+    D: int
+    qk: int
+    kn: int
+    kk: int
+    vn: int
+    ym: int
+    scale: float
+
+    def multiply_adds(self) -> int:
+        return self.B * self.M * self.N * (self.K + self.D)
+
+    def work(self) -> int:
+        return 2 * self.multiply_adds()
+
+    def cuts(self) -> Iterator[Cut]:
+        batches = {f"batch_{name}": 1 for name in ("q", "k", "v", "y")}
+        yield Cut("B", 1, batches, scratch={"scratch": scratch_size(self.B, self.M, self.N)})
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.q, table(self.batch_q, self.B) + run(self.M) + run(self.K, self.qk)
+        yield self.k, table(self.batch_k, self.B) + run(self.N, self.kn) + run(self.K, self.kk)
+        yield self.v, table(self.batch_v, self.B) + run(self.N, self.vn) + run(self.D)
+        yield self.y, table(self.batch_y, self.B) + run(self.M, self.ym) + run(self.D)
+        yield self.scratch, run(scratch_size(self.B, self.M, self.N))
+
+
+@device
+def put_scores(
+    q: Pointer,
+    rest: int,
+    qk: int,
+    k: Pointer,
+    keys: int,
+    depth: int,
+    kn: int,
+    kk: int,
+    scale: Any,
+    scores: Pointer,
+) -> Vector:
+    """Set vector n of the scores to the products of the queries, of which ``rest`` exist, with key n; return the
+    largest of each lane.
+
+    Eight keys are read at a time. Past the last key it is repeated, so up to seven vectors more are written.
+    """
+    top = vsplat(-INFINITY)
+    for n in range(0, keys, KEYS):
+        last, left, p, s = keys - 1 - n, q, k + n * kn, scores + n * LANES
+        k1, k2, k3, k4 = min(1, last) * kn, min(2, last) * kn, min(3, last) * kn, min(4, last) * kn
+        k5, k6, k7 = min(5, last) * kn, min(6, last) * kn, min(7, last) * kn
+        a0, a1, a2, a3, a4, a5, a6, a7 = (
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+            vzero(),
+        )
+        for _ in range(depth):
+            x = vload_part(left, 0, rest)
+            a0, a1, a2, a3 = vfma(p[0], x, a0), vfma(p[k1], x, a1), vfma(p[k2], x, a2), vfma(p[k3], x, a3)
+            a4, a5, a6, a7 = vfma(p[k4], x, a4), vfma(p[k5], x, a5), vfma(p[k6], x, a6), vfma(p[k7], x, a7)
+            left, p = left + qk, p + kk
+        a0, a1, a2, a3 = a0 * scale, a1 * scale, a2 * scale, a3 * scale
+        a4, a5, a6, a7 = a4 * scale, a5 * scale, a6 * scale, a7 * scale
+        vstore(s, 0, a0)
+        vstore(s, LANES, a1)
+        vstore(s, 2 * LANES, a2)
+        vstore(s, 3 * LANES, a3)
+        vstore(s, 4 * LANES, a4)
+        vstore(s, 5 * LANES, a5)
+        vstore(s, 6 * LANES, a6)
+        vstore(s, 7 * LANES, a7)
+        low = larger(larger(a0, a1), larger(a2, a3))
+        high = larger(larger(a4, a5), larger(a6, a7))
+        top = larger(larger(low, high), top)
+    return top
+
+
+@device
+def put_powers(scores: Pointer, keys: int, top: Vector) -> Vector:
+    """Replace the scores by ``exp(score - top)``; return the sums."""
+    total = vzero()
+    for n in range(0, keys * LANES, LANES):
+        e = exp_below(vload(scores, n) - top)
+        total += e
+        vstore(scores, n, e)
+    return total
+
+
+@device
+def put_means(
+    powers: Pointer,
+    factors: Pointer,
+    rows: int,
+    v: Pointer,
+    keys: int,
+    width: int,
+    vn: int,
+    y: Pointer,
+    ym: int,
+) -> None:
+    """Set ``y[m*ym + e] = factors[m] * sum_n powers[n*16 + m] v[n*vn + e]``, m < rows; past the last, repeat it."""
+    for e in range(0, width, LANES):
+        rest = width - e
+        for m in range(0, rows, KEYS):
+            last, p, right, f, z = rows - 1 - m, powers + m, v + e, factors + m, y + (m * ym + e)
+            m1, m2, m3, m4 = min(1, last), min(2, last), min(3, last), min(4, last)
+            m5, m6, m7 = min(5, last), min(6, last), min(7, last)
+            a0, a1, a2, a3 = vzero(), vzero(), vzero(), vzero()
+            a4, a5, a6, a7 = vzero(), vzero(), vzero(), vzero()
+            for _ in range(keys):
+                x = vload_part(right, 0, rest)
+                a0, a1, a2, a3 = vfma(p[0], x, a0), vfma(p[m1], x, a1), vfma(p[m2], x, a2), vfma(p[m3], x, a3)
+                a4, a5, a6, a7 = (
+                    vfma(p[m4], x, a4),
+                    vfma(p[m5], x, a5),
+                    vfma(p[m6], x, a6),
+                    vfma(p[m7], x, a7),
+                )
+                p, right = p + LANES, right + vn
+            vstore_part(z, 0, rest, a0 * f[0])
+            vstore_part(z, m1 * ym, rest, a1 * f[m1])
+            vstore_part(z, m2 * ym, rest, a2 * f[m2])
+            vstore_part(z, m3 * ym, rest, a3 * f[m3])
+            vstore_part(z, m4 * ym, rest, a4 * f[m4])
+            vstore_part(z, m5 * ym, rest, a5 * f[m5])
+            vstore_part(z, m6 * ym, rest, a6 * f[m6])
+            vstore_part(z, m7 * ym, rest, a7 * f[m7])
+
+
+@kernel
+def whole_attention(row: WholeAttention) -> None:
+    """Compute sixteen queries of a batch at a time."""
+    left, right, values, result = row.q, row.k, row.v, row.y
+    batch_q, batch_k, batch_v, batch_y = row.batch_q, row.batch_k, row.batch_v, row.batch_y
+    M, N, K, D, qk, kn, kk, vn, ym = row.M, row.N, row.K, row.D, row.qk, row.kn, row.kk, row.vn, row.ym
+    scale, factors = np.float32(row.scale), row.scratch
+    scores = factors + LANES
+    for b in range(row.B):
+        q, k, v, y = left + batch_q[b], right + batch_k[b], values + batch_v[b], result + batch_y[b]
+        for m in range(0, M, LANES):
+            rows = min(LANES, M - m)
+            top = put_scores(q + m, rows, qk, k, N, K, kn, kk, scale, scores)
+            vstore(factors, 0, 1.0 / put_powers(scores, N, top))
+            put_means(scores, factors, rows, v, N, D, vn, y + m * ym, ym)

@@ -1,0 +1,58 @@
+"""Attention for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pulse.jit.rows.instruction import Instruction
+from pulse.program.interleaving import InterleavedLowering, interleaves
+from pulse.program.kernels.attention_whole import WholeAttention
+from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmul
+from pulse.program.kernels.norm_interleaved import InterleavedSoftmax
+
+
+@interleaves(WholeAttention)
+def interleave_attention(cx: InterleavedLowering, row: WholeAttention) -> Iterator[Instruction]:
+    """Emit the product of queries and keys, the softmax, and the product with the values; the scores are in scratch."""
+    scores, rows = cx.data(row.scratch), row.B * row.M
+    starts = cx.table(np.arange(row.B, dtype=np.int64) * (row.M * row.N))
+    of_rows = cx.table(np.arange(rows, dtype=np.int64) * row.N)
+    yield InterleavedMatmul(
+        a=cx.data(row.q),
+        b=cx.data(row.k),
+        y=scores,
+        B=row.B,
+        batch_a=cx.share(row.batch_q),
+        batch_b=cx.share(row.batch_k),
+        batch_y=starts,
+        M=row.M,
+        K=row.K,
+        N=row.N,
+        am=1,
+        ak=row.qk,
+        bk=row.kk,
+        bn=row.kn,
+        ym=row.N,
+        yn=1,
+        scale=row.scale,
+    )
+    yield InterleavedSoftmax(x=scores, y=scores, M=rows, rows_x=of_rows, rows_y=of_rows, R=row.N, log=False)
+    yield InterleavedMatmul(
+        a=scores,
+        b=cx.data(row.v),
+        y=cx.data(row.y),
+        B=row.B,
+        batch_a=starts,
+        batch_b=cx.share(row.batch_v),
+        batch_y=cx.share(row.batch_y),
+        M=row.M,
+        K=row.N,
+        N=row.D,
+        am=row.N,
+        ak=1,
+        bk=row.vn,
+        bn=1,
+        ym=row.ym,
+        yn=1,
+        scale=1.0,
+    )

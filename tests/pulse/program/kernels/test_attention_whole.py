@@ -1,0 +1,65 @@
+"""Attention to all rows at hand, as plain Python and compiled, against numpy."""
+
+import numpy as np
+import pytest
+
+from pulse.program.kernels.attention_whole import scratch_size, whole_attention
+from tests.pulse.program.kernels.rows import At, run_both
+
+BATCHES = 2
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, by_column: bool) -> list[np.ndarray]:
+    """The results [batches, rows, width], with a column between the rows that nothing writes."""
+    (_, rows, depth), (_, keys, width) = q.shape, v.shape
+    columns = [np.ascontiguousarray(x.transpose(0, 2, 1)) for x in (q, k)]
+    stored = [columns[0], columns[1] if by_column else k.copy()]
+    y = np.full((BATCHES, rows, width + 1), 7, np.float32)
+    scratch = np.zeros(scratch_size(BATCHES, rows, keys), np.float32)
+    starts = [np.arange(BATCHES) * x[0].size for x in (q, k, v, y)]
+    steps = [rows, 1, keys] if by_column else [rows, depth, 1]
+    numbers = [rows, keys, depth, width, *steps, width, width + 1, scale]
+    arrays = [*stored, v, y, scratch, *starts]
+    places = [At(n) for n in range(9)]
+    results = [
+        got[3] for got in run_both(whole_attention, arrays, *places[:5], BATCHES, *places[5:], *numbers)
+    ]
+    assert all((got[..., width] == 7).all() for got in results)
+    return [got[..., :width] for got in results]
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(shape).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 16, 24, 35])
+@pytest.mark.parametrize("keys", [1, 7, 8, 24])
+@pytest.mark.parametrize("depth", [1, 9])
+@pytest.mark.parametrize("width", [1, 9, 20])
+def test_sizes(rows: int, keys: int, depth: int, width: int) -> None:
+    q, k, v = numbers(BATCHES, rows, depth), numbers(BATCHES, keys, depth), numbers(BATCHES, keys, width)
+    wanted = softmax(0.4 * q @ k.transpose(0, 2, 1)) @ v
+    for got in attend(q, k, v, 0.4, by_column=(rows + keys) % 2 == 0):
+        np.testing.assert_allclose(got, wanted, 1e-5, 1e-6)
+
+
+def test_large_scores() -> None:
+    """The largest is taken off before the exponential."""
+    q, k, v = np.full((BATCHES, 8, 4), 100, np.float32), numbers(BATCHES, 8, 4), numbers(BATCHES, 8, 2)
+    k[:, 5] = 40
+    for got in attend(q, k, v, 1.0, by_column=False):
+        np.testing.assert_array_equal(got, np.repeat(v[:, 5:6], 8, axis=1))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_nan_stays_in_its_row() -> None:
+    q, k, v = numbers(BATCHES, 20, 3), numbers(BATCHES, 9, 3), numbers(BATCHES, 9, 4)
+    q[1, 17, 2] = np.nan
+    for got in attend(q, k, v, 1.0, by_column=False):
+        assert np.isnan(got[1, 17]).all()
+        assert np.isfinite(np.delete(got.reshape(40, 4), 37, axis=0)).all()
