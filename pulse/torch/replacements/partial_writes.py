@@ -1,4 +1,3 @@
-# pyright: basic
 """Writes to a part of a tensor's frames: PyTorch's exporter scatters them, by indices of all frames."""
 
 from importlib import import_module
