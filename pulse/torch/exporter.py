@@ -22,6 +22,7 @@ from pulse.torch.replacements.loop_scans import roll_loops
 from pulse.torch.replacements.loops import FrameLoops
 from pulse.torch.replacements.named_axes import keep_named_axes
 from pulse.torch.replacements.new_buffers import keep_no_buffers
+from pulse.torch.replacements.partial_writes import translations
 from pulse.torch.replacements.recurrent import keep_recurrent_layers
 from pulse.torch.replacements.sizes import keep_sizes
 from pulse.torch.replacements.small_constants import keep_small_constants
@@ -189,6 +190,7 @@ def _export(request: ExportRequest) -> Export:
                 dynamo=True,
                 verbose=False,
                 optimize=False,
+                custom_translation_table=translations(torch),
             )
         roll_loops(onnx_program, loops.every, request.title)
         with _failures_as_load_errors(call, request.title):

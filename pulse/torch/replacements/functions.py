@@ -103,9 +103,18 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return every_other(torch, args, named) if result is None else result
         case "cdist":
             return pairwise_distances(torch, *args, **named)
+        case "clamp" | "clip" | "clamp_" | "clip_":
+            return _clamp_by_floats(torch, function, *args, **named)
         case "max_pool1d":
             return pool_maxima(torch, *args, **named)
         case "as_strided":
             return strided_windows(torch, *args, **named)
         case _:
             return complex_result(torch, function, args, named)
+
+
+def _clamp_by_floats(torch: Any, function: Any, x: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
+    """``clamp(x, 50, 8000.0)`` with both bounds as floats, which the exporter needs; None for other bounds."""
+    if {type(min), type(max)} != {int, float} or not x.is_floating_point():
+        return None
+    return function(x, float(min), float(max), **more)

@@ -112,3 +112,24 @@ def test_a_message_of_pytorch_ends_before_its_internals() -> None:
     )
     assert plain_message(text) == "Could not guard on u0"
     assert plain_message("No sizes\nException raised from f at g.cpp:1\nframe #0: c10::Error") == "No sizes"
+
+
+def emphasis_in_place(self: Any, x: Any) -> Any:
+    """Frames after the first are written anew, in place, as torchaudio's Preemphasis does."""
+    x = x.clone()
+    x[..., 1:] -= 0.97 * x[..., :-1]
+    return self.first(x)
+
+
+def clamps_by_mixed_numbers(self: Any, x: Any) -> Any:
+    """Bounds of an integer and a float, as speechbrain's SincConv has them."""
+    return torch.clamp(self.first(x), -1, 0.5).clamp_(min=-0.75, max=1)
+
+
+@pytest.mark.parametrize("forward", [emphasis_in_place, clamps_by_mixed_numbers])
+def test_writes_to_last_frames_and_mixed_bounds(forward: Callable[[Any, Any], Any]) -> None:
+    torch.manual_seed(0)
+    options = {"dynamic": {"x": {2: "T"}}, "lengths": [4, 5, 33]}
+    report = pulse.verify(Module(forward), example=torch.randn(1, 1, 40), **options)
+    assert report.original is not None and report.original.lengths
+    report.require()

@@ -1,0 +1,206 @@
+"""``python -m bench.torch_codes.large``: large published modules beside the roofline, and the page of them.
+
+Programs are made first, which takes minutes of PyTorch's exporter, and measured later, on a quiet machine.
+"""
+
+import argparse
+import json
+import statistics
+import textwrap
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pulse
+from bench.host import Host
+from bench.roofline import Reading, measured_machine, roofline
+from bench.torch_codes.code import Given
+from bench.torch_codes.codecs import mimi_decoder, mimi_encoder
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.file.stored_program import read_program
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_large.md"
+COUNTS = "costs.json"
+THREADS = (1, 2)
+SIZES = (1 << 20, 1 << 26)
+"""Bytes of the working sets with which the machine is measured; each program adds its own."""
+STEPS_S = 1.5
+ROUNDS = 3
+HEAD = """# Large modules from PyTorch
+
+`python -m bench.torch_codes.large --prepare DIR` exports the modules of this page, with random weights, and compiles
+them; `--measure DIR --docs` measures the programs and writes the page.
+
+{host}
+
+- *us*: of a step, median, with one thread and with two, in turns. *real time*: seconds of computing for a second of
+  input, one thread.
+- *memory*: the least time to read the weights and the state once, at the speed with which one thread reads a working
+  set of this size here. *arithmetic*: that of the products, at the speed of one thread's registers.
+- *times*: the step of one thread as a multiple of the larger of both. What is above 1 is what could be gained.
+
+"""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What does not depend on the machine: of one step.
+
+    rate_hz  frames of the input in a second
+    bytes    of weights and state, each instruction's once
+    """
+
+    parameters: int
+    rate_hz: float
+    pulse: int
+    bytes: int
+    working_set: int
+    multiply_adds: int
+
+
+def large_hifigan() -> Given:
+    """The generator in the sizes of its paper, V1."""
+    torch, kinds = import_module("torch"), import_module("speechbrain.lobes.models.HifiGAN")
+    sizes = [[1, 3, 5], [1, 3, 5], [1, 3, 5]], [3, 7, 11], [16, 16, 4, 4], 512, [8, 8, 2, 2]
+    return Given(kinds.HifiganGenerator(80, 1, "1", *sizes), torch.randn(1, 80, 20), 22050 / 256)
+
+
+def large_mistral() -> Given:
+    """Fourteen layers of width 768, each frame sees 100."""
+    torch, kinds = import_module("torch"), import_module("transformers")
+    config = kinds.MistralConfig(
+        vocab_size=64,
+        hidden_size=768,
+        intermediate_size=2048,
+        num_hidden_layers=14,
+        num_attention_heads=12,
+        num_key_value_heads=12,
+        sliding_window=100,
+        use_cache=False,
+    )
+    example = {"inputs_embeds": torch.randn(1, 120, 768)}
+    options = {"dynamic": {"inputs_embeds": {1: "T"}}}
+    return Given(kinds.MistralModel(config), example, 50, options=options)
+
+
+MODULES: Mapping[str, Callable[[], Given]] = {
+    "Mimi decoder (moshi)": mimi_decoder,
+    "Mimi encoder (moshi)": mimi_encoder,
+    "HiFi-GAN V1 (speechbrain)": large_hifigan,
+    "Mistral, 14 layers, window of 100 (transformers)": large_mistral,
+}
+
+
+def main() -> None:
+    """Prepare the programs, or measure them."""
+    parser = argparse.ArgumentParser(prog="python -m bench.torch_codes.large", description=main.__doc__)
+    parser.add_argument("names", nargs="*", help="modules to prepare; all by default")
+    parser.add_argument(
+        "--prepare", type=Path, metavar="DIR", help="export and compile; writes to this folder"
+    )
+    parser.add_argument("--measure", type=Path, metavar="DIR", help="measure what --prepare wrote there")
+    parser.add_argument("--docs", action="store_true", help=f"write {PAGE.name}; otherwise print it")
+    options = parser.parse_args()
+    if unknown := [name for name in options.names if name not in MODULES]:
+        parser.error(f"no module is called {', '.join(unknown)}; there are {', '.join(MODULES)}")
+    if options.prepare is not None:
+        prepare(options.names or list(MODULES), options.prepare)
+    if options.measure is not None:
+        text = page(options.measure)
+        if options.docs:
+            PAGE.write_text(text)
+        else:
+            print(text)
+
+
+def prepare(names: Sequence[str], folder: Path) -> None:
+    """Write the programs of modules, and their costs."""
+    folder.mkdir(exist_ok=True, parents=True)
+    path = folder / COUNTS
+    costs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    for name in names:
+        given = MODULES[name]()
+        parameters = sum(each.numel() for each in given.module.parameters())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pulse.PulseWarning)
+            program = pulse.stream(
+                pulse.from_torch(given.module, given.example, **given.options), pulse=given.pulse
+            )
+        assert isinstance(program, NativeProgram)
+        (folder / f"{name}.pulse").write_bytes(program.to_bytes())
+        least = roofline(program, 1.0, 1.0)
+        costs[name] = asdict(
+            Costs(
+                parameters=parameters,
+                rate_hz=given.rate_hz,
+                pulse=program.pulse,
+                bytes=least.bytes,
+                working_set=least.working_set,
+                multiply_adds=least.multiply_adds,
+            )
+        )
+        path.write_text(json.dumps(costs, indent=1))
+
+
+def page(folder: Path) -> str:
+    """The page: each prepared module measured."""
+    host = textwrap.fill(f"{Host.here()}. Every time is of this machine in this state.", 120)
+    multiply_adds_per_s = measured_machine(SIZES).multiply_adds_per_s
+    costs = json.loads((folder / COUNTS).read_text())
+    columns = "module", "parameters", "pulse", "us, 1 thread", "us, 2 threads", "real time", "memory us"
+    rows = [[*columns, "arithmetic us", "times"], ["---"] * 9]
+    for name in MODULES:
+        if name in costs:
+            rows.append([name, *measure(folder / f"{name}.pulse", Costs(**costs[name]), multiply_adds_per_s)])
+    return HEAD.format(host=host) + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def measure(path: Path, costs: Costs, multiply_adds_per_s: float) -> list[str]:
+    """The cells of a program."""
+    reading = Reading(costs.working_set)
+    memory_us = costs.bytes / (reading.bytes / reading.seconds()) * 1e6
+    arithmetic_us = costs.multiply_adds / multiply_adds_per_s * 1e6
+    own_us, two_us = step_us(path)
+    return [
+        f"{costs.parameters / 1e6:.1f} M",
+        str(costs.pulse),
+        f"{own_us:,.0f}",
+        f"{two_us:,.0f}",
+        f"{own_us * 1e-6 * costs.rate_hz / costs.pulse:.3f}",
+        f"{memory_us:,.0f}",
+        f"{arithmetic_us:,.0f}",
+        f"{own_us / max(memory_us, arithmetic_us):.2f}",
+    ]
+
+
+def step_us(path: Path) -> list[float]:
+    """The median of a step for each number of threads, measured in turns."""
+    programs = [read_program(path).with_threads(threads) for threads in THREADS]
+    rng = np.random.default_rng(0)
+    feeds = {
+        port.name: rng.standard_normal(port.shape).astype(port.dtype)
+        if np.dtype(port.dtype).kind == "f"
+        else np.zeros(port.shape, port.dtype)
+        for port in programs[0].inputs
+    }
+    states = [program.spawn() for program in programs]
+    times: list[list[float]] = [[] for _ in programs]
+    for _ in range(ROUNDS):
+        for state, own in zip(states, times):
+            state.step(feeds)
+            until = time.perf_counter() + STEPS_S / ROUNDS
+            while time.perf_counter() < until:
+                begin = time.perf_counter()
+                state.step(feeds)
+                own.append(time.perf_counter() - begin)
+    return [statistics.median(own) * 1e6 for own in times]
+
+
+if __name__ == "__main__":
+    main()
