@@ -9,6 +9,7 @@ import pulse
 from pulse.errors import FactError, InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
 from pulse.models import PulsedModel, TypedModel
+from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.pulsify.driver import pulsify
@@ -62,6 +63,13 @@ def compare_programs(
     for program in programs:
         expected.require(stream_whole(program, feeds), (what, program.backend))
     return True
+
+
+def takes_softplus(model: PulsedModel) -> bool:
+    """Whether a recurrent layer does: onnxruntime's is log(1 + exp(x)), which has lost all digits at x = -17."""
+    ops = [node.op.op if isinstance(node.op, RecurrentStream) else node.op for node in model.graph.nodes]
+    cells = [op.cell for op in ops if isinstance(op, Recurrent)]
+    return any(activation.name == "softplus" for cell in cells for activation in cell.activations)
 
 
 def attempt(case: Case, runners: Runners, rng: np.random.Generator) -> str:

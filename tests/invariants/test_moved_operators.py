@@ -8,7 +8,6 @@ import pytest
 
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
-from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.runtimes.onnxruntime import RuntimeProgram
@@ -16,7 +15,7 @@ from tests.invariants.backends import backends
 from tests.invariants.fronts import FRONTS, Front
 from tests.invariants.moved_cases import Streaming, assignments, attempt, movable_cases, streaming_case
 from tests.invariants.moved_kinds import every_kind
-from tests.invariants.operator_cases import Runners
+from tests.invariants.operator_cases import Runners, takes_softplus
 
 REFUSED = "the padding before the first frame depends on the length"
 """The one honest refusal: SAME padding, whose place depends on the remainder of a length that a front has changed."""
@@ -39,13 +38,6 @@ def programs_of(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
         *backends(model, rng),
         *([] if takes_softplus(model) else [RuntimeProgram(model, to_onnx(model))]),
     ]
-
-
-def takes_softplus(model: PulsedModel) -> bool:
-    """Whether a recurrent layer does: onnxruntime's is log(1 + exp(x)), which has lost all digits at x = -17."""
-    ops = [node.op.op if isinstance(node.op, RecurrentStream) else node.op for node in model.graph.nodes]
-    cells = [op.cell for op in ops if isinstance(op, Recurrent)]
-    return any(activation.name == "softplus" for cell in cells for activation in cell.activations)
 
 
 def every_case() -> Iterator[Streaming]:
