@@ -150,12 +150,12 @@ class Roofline:
 
     @property
     def least_us(self) -> float:
-        """The larger of both."""
+        """The larger of the two times."""
         return max(self.memory_us, self.arithmetic_us)
 
     @property
     def bound(self) -> str:
-        """Which of both it is."""
+        """Which of the two limits the step."""
         return "memory" if self.memory_us >= self.arithmetic_us else "arithmetic"
 
 

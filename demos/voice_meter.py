@@ -21,7 +21,7 @@ BAR = 40
 
 
 async def show(microphone: Microphone, channel: str) -> None:
-    """Print a line whenever the frames of one have come; at the end how much was voice."""
+    """Print a line for every ten frames, and at the end the share of voice."""
     program = pulse.stream(voice_path(), pulse=160, prepare=compile_in_parallel(*EXECUTOR, *MICROPHONE))
     heard, segments = np.zeros(0, np.float32), []
     async with Executor(program, rate_hz=SAMPLE_RATE_HZ) as executor:

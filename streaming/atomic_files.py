@@ -76,7 +76,9 @@ def write_error(path: Path, reason: str | None) -> InputError:
 
 def publish(part: Path, path: Path) -> None:
     """Rename a complete file to its final name, with the permissions of a new file. Raises InputError."""
-    mask = os.umask(0)
+    mask = os.umask(
+        0o077
+    )  # of the whole process: what another thread creates meanwhile is for this user alone
     os.umask(mask)
     try:
         part.chmod(0o666 & ~mask)

@@ -18,7 +18,7 @@ class Route:
     """The source of one input, as requested.
 
     name     the name of the input
-    place    a file or a device; empty for the one that the other inputs share
+    source   a file or a device; empty for the one that the other inputs share
     channel  the channel, counted from 0; None if not given
     """
 
@@ -29,12 +29,12 @@ class Route:
     @classmethod
     def parse(cls, text: str) -> "Route":
         """Parse ``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError."""
-        name, source, place = text.partition("=")
-        if not (name and source and place):
+        name, equals, source = text.partition("=")
+        if not (name and equals and source):
             raise InputError(
                 f"{spell('routes')} {text}: give NAME=SOURCE or NAME=SOURCE:CHANNEL, such as mic=in.wav:0"
             )
-        return cls(name, *split_channel(place))
+        return cls(name, *split_channel(source))
 
     @property
     def channels(self) -> Channels:

@@ -100,7 +100,7 @@ def reduced_relation(what: str, axis: int | None, axes: Sequence[int], keepdims:
 
 
 SELF_OF_ONE = frozenset({"sum", "mean", "max", "min", "prod"})
-"""Reductions that return a single value."""
+"""Reductions that return a single element unchanged."""
 
 
 @record
@@ -145,6 +145,8 @@ class Reduce(Op):
         return [y.astype(x.dtype, copy=False)]
 
     def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
+        if not self.keepdims:
+            return None
         of_ones = all(inputs[0].shape[axis] == 1 for axis in self.axes)
         return 0 if of_ones and self.kind in SELF_OF_ONE else None
 

@@ -181,7 +181,7 @@ class Commands(TyperGroup):
             raise typer.Exit(CHECK_FAILED if isinstance(error, DivergenceError) else BAD_USE) from None
 
     def _exit_interrupted(self) -> NoReturn:
-        fail(KeyboardInterrupt(), "interrupted; no half-written file is left")
+        fail(KeyboardInterrupt(), "interrupted; only complete results are written")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -216,6 +216,8 @@ def pulse(
       ffmpeg … | pulse run model.onnx - - | aplay   sound through pipes, without waiting for the end
       pulse compile model.onnx -o model.pulse       a program file, which starts at once
       pulse bench model.onnx --pulse 160            times of a step and its parts
+      pulse build model.onnx -o out                 a library for C and C++, a plug-in, a web page
+      pulse dump model.onnx                         its nodes at any stage
       pulse run --live                              from the microphone to the loudspeaker
       pulse serve                                   a server of streams and its web page
       pulse fleet deploy fleet.toml                 servers on several machines, with Ray

@@ -73,7 +73,8 @@ def convert(
     if output is not None and model_options.pulse is None and is_nnef(output):
         whole = export_offline(opened, output, proof.choice() if check else None)
         shown.print(whole)
-        require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
+        if not whole.skipped:
+            require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
         return
     pulsed = opened.pulsify(model_options.pulse)
     report = None

@@ -54,13 +54,13 @@ def import_named(name: ModuleName) -> Any:
 
     Raises InputError: there is no such module, file or attribute, or the import raises
     """
-    found: Any = _import_file(name) if name.is_file else _import_module(name)
+    value: Any = _import_file(name) if name.is_file else _import_module(name)
     for part in name.attribute.split("."):
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError:
-            raise InputError(f"{name}: {name.source} has no {part!r}; {_alternatives(found, part)}") from None
-    return found
+            raise InputError(f"{name}: {name.source} has no {part!r}; {_alternatives(value, part)}") from None
+    return value
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def _find_first(folder: Path) -> None:
         sys.path.insert(0, str(folder))
 
 
-def _alternatives(found: Any, part: str) -> str:
-    public = [each for each in dir(found) if not each.startswith("_") and hasattr(found, each)]
-    names = get_close_matches(part, public) or [each for each in public if callable(getattr(found, each))]
+def _alternatives(value: Any, part: str) -> str:
+    public = [each for each in dir(value) if not each.startswith("_") and hasattr(value, each)]
+    names = get_close_matches(part, public) or [each for each in public if callable(getattr(value, each))]
     return f"it has {', '.join(names[:SHOWN_NAMES])}" if names else "it has no public names"

@@ -80,16 +80,16 @@ def refuse_module_options(options: ModelOptions, path: Path | None) -> None:
             )
 
 
-def _read_module(torch: Any, name: ModuleName, found: Any) -> NamedModule:
+def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
     """A module, or what a class or function without required arguments gives. Raises InputError."""
-    made = not isinstance(found, torch.nn.Module) and callable(found)
+    made = not isinstance(value, torch.nn.Module) and callable(value)
     if made:
-        found = _call(name, found)
-    parts = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+        value = _call(name, value)
+    parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
     if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
         kinds = ", ".join(type(each).__name__ for each in parts)
         raise InputError(
-            f"{name}: {'gives' if made else 'is'} {f'({kinds})' if isinstance(found, tuple) else kinds}; it must be a "
+            f"{name}: {'gives' if made else 'is'} {f'({kinds})' if isinstance(value, tuple) else kinds}; it must be a "
             "torch.nn.Module, or (module, example), or (module, example, arguments of pulse.from_torch)"
         )
     module, example, keywords = (*parts, None, None)[:3]

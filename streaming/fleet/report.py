@@ -48,7 +48,7 @@ class FleetReport(Report):
             Pairs([("nodes", str(len(status.nodes))), ("workers lost so far", str(status.lost))]),
             Table(
                 "versions",
-                ["version", "live", "may be", "of new streams", "models"],
+                ["version", "live", "workers allowed", "of new streams", "models"],
                 versions,
                 right=[1, 2, 3],
             ),

@@ -65,7 +65,7 @@ def run_pulse(address):
 @device
 def may_run(control: ControlBlock) -> bool:
     """Whether the run goes on and the ring has space for the next pulse."""
-    if control.policy == cb.ABORT and load(control, "frames_silent") > 0:
+    if control.status == cb.RUNNING and control.policy == cb.ABORT and load(control, "frames_silent") > 0:
         store(control, "status", cb.WAS_LATE)
     backlog = control.out_written - load(control, "out_read")
     has_space = control.out_channels == 0 or backlog + control.largest_output <= control.out_ring_frames

@@ -17,9 +17,10 @@ from streaming.reports.timed_proof import ProofChoice
 class ExportedOffline(Report):
     """An archive of an offline model that was written.
 
-    path     the path of the file; None if it differs from the model and was not written
+    path     the path of the file; None if it was not written: it differs from the model, or the proof failed
     proof    None if there is none
     reason   why there is no proof
+    skipped  whether no proof was tried
     """
 
     title: str
@@ -28,12 +29,11 @@ class ExportedOffline(Report):
     nbytes: int
     proof: OfflineProof | None
     reason: str = ""
+    skipped: bool = False
 
     @property
     def outcome(self) -> str:
         """The outcome, in the terms of a proof of a stream."""
-        if self.reason.startswith("none"):
-            return "equal"
         return "not proved" if self.proof is None else "diverged" if self.proof.divergence else "equal"
 
     @property
@@ -46,7 +46,7 @@ class ExportedOffline(Report):
     def sections(self) -> list[Section]:
         """Names and texts."""
         form = f"NNEF of the offline model, {self.nodes} nodes, {byte_size(self.nbytes)}"
-        written = f"{self.path}: {form}" if self.path else f"nothing: the file of {form} is wrong"
+        written = f"{self.path}: {form}" if self.path else f"nothing: {form}, {self.outcome}"
         return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
 
     def values(self) -> dict[str, Any]:
@@ -70,18 +70,20 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
     Raises   WriteError; InputError: a folder of this name exists, or cannot be written
     """
     archive = opened.typed_model.to_nnef()
-    proof, reason = None, ""
+    proof, reason, skipped = None, "", choice is None or not has_tract()
     if choice is None:
         reason = "none (--no-check)"
-    elif not has_tract():
+    elif skipped:
         reason = "none (pip install tract)"
     else:
         try:
             proof = check_offline(archive, opened.typed_model, choice.lengths, choice.seed)
         except NotProvedError as error:
             reason = str(error)
-    good = proof is None or proof.divergence is None
+    good = skipped or (proof is not None and proof.divergence is None)
     if good:
         save_nnef(archive, path)
     nbytes = sum(map(len, archive.files().values()))
-    return ExportedOffline(opened.title, path if good else None, archive.assignments, nbytes, proof, reason)
+    return ExportedOffline(
+        opened.title, path if good else None, archive.assignments, nbytes, proof, reason, skipped
+    )

@@ -99,7 +99,7 @@ class SoundReader(NotCopyable, ABC):
         if bad.any():
             sample = start + int(np.argmax(bad))
             raise InputError(
-                f"{self.name}: NaN at sample {sample} ({sample / self.rate_hz:.3f} s); write it again without"
+                f"{self.name}: NaN at sample {sample} ({sample / self.rate_hz:.3f} s); write the file again without NaN"
             )
 
     def __enter__(self) -> Self:

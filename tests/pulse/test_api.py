@@ -85,7 +85,7 @@ def test_verify_takes_every_stage() -> None:
     assert pulse.verify(model, pulse=3, lengths=[7], prepare=seen.extend).equal and seen
 
 
-def test_a_thing_that_is_no_program() -> None:
+def test_a_pulsed_model_in_place_of_a_program_is_refused() -> None:
     """The error says how to get one."""
     with pytest.raises(
         PulseError, match=r"expected a Program, got PulsedModel; use model.pulsify\(…\).compile"

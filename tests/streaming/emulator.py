@@ -76,7 +76,7 @@ class Emulator:
 
     @contextmanager
     def run_here(self, program: NativeExecutable) -> Generator[None]:
-        """Streams of the program that begin in here run on it."""
+        """Streams of the program that begin and step in here run on it; those that began before step natively."""
 
         def run(table: int, rows: int, bases: int) -> None:
             own = np.array([*_words(bases, COUNT), 1])

@@ -93,12 +93,12 @@ def lanes_equal_streams_here(
     states = [made.spawn() for _ in fed]
     with emulator.run_here(made):
         lanes, single = made.spawn_many(LANES), made.spawn()
-    for number in range(3):
-        together = lanes.step(np.stack([each[number] for each in fed]))
-        wanted = [state.step(each[number]) for state, each in zip(states, fed)]
-        for i in range(LANES):
-            close(lane(together, i), wanted[i])
-        close(single.step(fed[0][number]), wanted[0])
+        for number in range(3):
+            together = lanes.step(np.stack([each[number] for each in fed]))
+            wanted = [state.step(each[number]) for state, each in zip(states, fed)]
+            for i in range(LANES):
+                close(lane(together, i), wanted[i])
+            close(single.step(fed[0][number]), wanted[0])
 
 
 def denoiser_equals_itself_here(emulator: Emulator) -> None:
@@ -108,5 +108,5 @@ def denoiser_equals_itself_here(emulator: Emulator) -> None:
     here = made.spawn()
     with emulator.run_here(made):
         there = made.spawn()
-    for samples in pulses(made, 0, 5):
-        close(there.step(samples), here.step(samples))
+        for samples in pulses(made, 0, 5):
+            close(there.step(samples), here.step(samples))

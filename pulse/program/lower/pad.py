@@ -66,11 +66,11 @@ def _frames_of(view: Value, axis: int, first: int, count: int, stride: int, step
 
 def runs(numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Return the runs of equally spaced numbers in order, each with the index of its first one."""
-    found: list[tuple[int, list[int]]] = []
+    result: list[tuple[int, list[int]]] = []
     for index, number in enumerate(numbers):
-        last = found[-1][1] if found else []
+        last = result[-1][1] if result else []
         if len(last) == 1 or (len(last) > 1 and number - last[-1] == last[1] - last[0]):
             last.append(number)
         else:
-            found.append((index, [number]))
-    return found
+            result.append((index, [number]))
+    return result

@@ -47,7 +47,10 @@ class _Vector:
 
 @tensorflow_op("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3")
 def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
-    """Inputs are x [time, batch, features], h, c, weights; of V3 lengths, which must be those of x."""
+    """Inputs are x [time, batch, features], h and c [layers, batch, cells], weights; of V3 lengths, those of x.
+
+    Without time_major, x, h, c and the results have the batch first.
+    """
     kind, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
     if (
         kind not in ORDERS
@@ -60,11 +63,14 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         x.rank != 3
         or h.rank != 3
         or not x.shape[2].is_const
-        or not all(h.shape[axis].is_const for axis in (0, 2))
+        or not all(h.shape[axis].is_const for axis in (0 if major else 1, 2))
     ):
-        raise node.error(f"x must be [time, batch, features] and h [layers, batch, cells], got {x} and {h}")
+        shapes = "[time, batch, features] and h [layers, batch, cells]"
+        if not major:
+            shapes = "[batch, time, features] and h [batch, layers, cells]"
+        raise node.error(f"x must be {shapes}, got {x} and {h}")
     ways = 2 if node.text("direction", "unidirectional") == "bidirectional" else 1
-    layers, size = divmod(int(h.shape[0]), ways)[0], int(h.shape[2])
+    layers, size = int(h.shape[0 if major else 1]) // ways, int(h.shape[2])
     if node.has(LENGTHS):
         _require_whole(node, x.shape[0 if major else 1])
     if layers > node.numbers(PARAMS, "weights").size:
@@ -78,15 +84,23 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     ]
     biases = [[(vector.take(gates, size), vector.take(gates, size)) for _ in range(ways)] for _ in wide]
     vector.check_end()
-    y = node.input(0) if major else node.wire(Transpose((1, 0, 2)), [node.input(0)], "time_first")
+    slots = (H, C) if kind == "lstm" else (H,)
+    y, *begin = (node.input(slot) for slot in (0, *slots))
+    if not major:
+        y, *begin = (_exchange(node, each, f"turned{slot}") for slot, each in enumerate((y, *begin)))
     last: list[list[OutletId]] = []
     for layer in range(layers):
-        y, ends = _layer(node, y, layer, matrices[layer], biases[layer])
+        y, ends = _layer(node, y, begin, layer, matrices[layer], biases[layer])
         last.append(ends)
-    if not major:
-        y = node.wire(Transpose((1, 0, 2)), [y], "batch_first")
     states = [_join(node, list(each), f"last{place}") for place, each in enumerate(zip(*last))]
+    if not major:
+        y, *states = (_exchange(node, each, f"back{place}") for place, each in enumerate((y, *states)))
     return [node.name_result(y), *states, *([node.input(C)] if kind != "lstm" else [])]
+
+
+def _exchange(node: TensorflowNode, x: OutletId, name: str) -> OutletId:
+    """The first two axes exchanged."""
+    return node.wire(Transpose((1, 0, 2)), [x], name)
 
 
 def _require_whole(node: TensorflowNode, time: TDim) -> None:
@@ -102,11 +116,15 @@ def _join(node: TensorflowNode, parts: list[OutletId], name: str) -> OutletId:
 def _layer(
     node: TensorflowNode,
     x: OutletId,
+    begin: list[OutletId],
     layer: int,
     matrices: list[tuple[Array, Array]],
     biases: list[tuple[Array, Array]],
 ) -> tuple[OutletId, list[OutletId]]:
-    """One layer: its frames [time, batch, cells of both ways], and its last states."""
+    """One layer: its frames [time, batch, cells of both ways], and its last states.
+
+    begin  the first states of all layers, [layers, batch, cells]
+    """
     kind, order = ORDERS[node.text("rnn_mode", "lstm")]
     ways, size = len(matrices), matrices[0][1].shape[1]
 
@@ -119,10 +137,7 @@ def _layer(
     )
     b = stack("b", [np.concatenate([part[list(order)].ravel() for part in pair]) for pair in biases])
     mine = Slice(0, TDim.of(ways * layer), TDim.of(ways * (layer + 1)))
-    first = [
-        node.wire(mine, [node.input(slot)], f"first{slot}_{layer}")
-        for slot in ((H, C) if kind == "LSTM" else (H,))
-    ]
+    first = [node.wire(mine, [each], f"first{slot}_{layer}") for slot, each in enumerate(begin, H)]
     attributes: dict[str, object] = {
         "hidden_size": size,
         "direction": "forward" if ways == 1 else "bidirectional",

@@ -99,6 +99,8 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
             "its begin is computed while running (through floats, or from data); only constants, integer arithmetic on "
             "shapes, and one index of one axis are covered"
         )
+    if any(step != 1 for step in node.integers(3, "strides")):
+        raise node.error("its begin is computed while running, and its strides are not 1; slice in two steps")
     (axis,) = single
     index, rank = graph.node(rows[axis]), node.fact(0).rank
     if axis >= rank or not isinstance(index.op, AddAxis):

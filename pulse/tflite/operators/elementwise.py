@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
+from pulse.ops.shape import Reshape
 from pulse.tflite.codes import NONE, activate, clamp_wide, fused_activation, requantize, rescale_codes, target
 from pulse.tflite.file import TENSOR_TYPES
 from pulse.tflite.multipliers import times
@@ -155,11 +157,15 @@ def add_n(node: TfliteNode) -> OutletId:
 
 @tflite_op("SELECT", "SELECT_V2")
 def select(node: TfliteNode) -> OutletId:
-    """One of two tensors, element by element."""
+    """One of two tensors, element by element; a condition of one axis chooses rows (SELECT)."""
+    condition = node.input(0)
+    shape, rank = node.graph.fact(condition).shape, node.graph.fact(node.input(1)).rank
+    if node.op_type == "SELECT" and len(shape) == 1 and rank > 1:
+        condition = node.wire(Reshape((*shape, *(TDim.of(1),) * (rank - 1))), [condition], "rows")
     if node.has_codes:
-        y = node.each("where", node.input(0), requantize(node, 1, "yes"), requantize(node, 2, "no"))
+        y = node.each("where", condition, requantize(node, 1, "yes"), requantize(node, 2, "no"))
         return node.name_result(y)
-    return node.each("where", node.input(0), node.values(1), node.values(2))
+    return node.each("where", condition, node.values(1), node.values(2))
 
 
 @tflite_op("CAST")

@@ -56,13 +56,13 @@ def asserted_value(frame: FrameType | None) -> bool | None:
         return None
     steps = [step for step in dis.get_instructions(frame.f_code) if step.opname not in _BETWEEN]
     place = next((n for n, step in enumerate(steps) if step.offset >= frame.f_lasti), len(steps))
-    found = next((n for n in (place, place + 1) if n < len(steps) and steps[n].opname in _JUMPS), None)
-    if found is None:
+    jump = next((n for n in (place, place + 1) if n < len(steps) and steps[n].opname in _JUMPS), None)
+    if jump is None:
         return None
-    value = _JUMPS[steps[found].opname]
-    if _fails(steps[found + 1]):
+    value = _JUMPS[steps[jump].opname]
+    if _fails(steps[jump + 1]):
         return value
-    target = next((step for step in steps if step.offset >= steps[found].argval), None)
+    target = next((step for step in steps if step.offset >= steps[jump].argval), None)
     return None if target is None or not _fails(target) else not value
 
 

@@ -43,16 +43,16 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
     for number in sorted(left):
         raise LoadError(
             f"{title}: the loop over frames in {loops[number].origin} cannot be exported for every length: what its "
-            f"last step leaves is used behind it; {LOOP_HELP}"
+            f"last step gives is used after the loop; {LOOP_HELP}"
         )
 
 
 def _roll(graph: Any, loop: FrameLoop) -> None:
-    stores = _number(graph, loop, "Store")
+    stores = _marked_nodes(graph, loop, "Store")
     for node in stores:
         _skip_copies(graph, node)
-    stacks = [*_number(graph, loop, "Stack"), *_join_stores(stores)]
-    if not stacks and not _number(graph, loop, "Frame"):
+    stacks = [*_marked_nodes(graph, loop, "Stack"), *_last_stores(stores)]
+    if not stacks and not _marked_nodes(graph, loop, "Frame"):
         raise _NoScanError(NO_FRAME)
     if not stacks:
         raise _NoScanError("no frames of it are joined")
@@ -61,7 +61,7 @@ def _roll(graph: Any, loop: FrameLoop) -> None:
     body.finish(stacks, scanned)
 
 
-def _number(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
+def _marked_nodes(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
     return [
         node
         for node in graph
@@ -92,7 +92,7 @@ def _skip_copies(graph: Any, node: Any) -> None:
             _use_instead(graph, user.outputs[0], node.outputs[0])
 
 
-def _join_stores(stores: Sequence[Any]) -> list[Any]:
+def _last_stores(stores: Sequence[Any]) -> list[Any]:
     """The last Store of each chain."""
     return [node for node in stores if node.attributes["step"].value == EXPORTED_STEPS - 1]
 

@@ -105,10 +105,10 @@ class FrameLoops:
     def _frame_at(self, x: Any, index: Any) -> Any:
         """``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        found = [place for place, entry in enumerate(entries) if _step(entry) is not None]
-        if len(found) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
+        places = [place for place, entry in enumerate(entries) if _step(entry) is not None]
+        if len(places) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
             return None
-        place = found[0]
+        place = places[0]
         axis = self._axis(x, entries, place)
         step: Any = _step(entries[place])
         if axis is None or not self._known_true(x.shape[axis] == step.loop.frames):
@@ -159,11 +159,11 @@ class FrameLoops:
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        found = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
+        places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
         whole = all(each in (slice(None), ...) for each in entries if not isinstance(each, LoopStep))
-        if len(found) != 1 or not whole or not self._torch.is_tensor(value):
+        if len(places) != 1 or not whole or not self._torch.is_tensor(value):
             return None
-        axis, step = self._axis(y, entries, found[0]), entries[found[0]]
+        axis, step = self._axis(y, entries, places[0]), entries[places[0]]
         if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):
             return None
         frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]

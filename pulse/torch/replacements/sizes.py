@@ -68,9 +68,9 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
     }
     packages = {name.split(".")[0] for name in files}
     return [
-        vars(found)
-        for name, found in list(sys.modules.items())
-        if found is not None and (name in files or (name.split(".")[0] in packages and _is_near(name, files)))
+        vars(loaded)
+        for name, loaded in list(sys.modules.items())
+        if loaded is not None and (name in files or (name.split(".")[0] in packages and _is_near(name, files)))
     ]
 
 

@@ -148,8 +148,8 @@ def branches() -> Sketch:
     return sketch
 
 
-def slicing_loop(last: bool) -> Sketch:
-    """A loop that takes ``x[:, i]``; its list has all sums, or the last one only."""
+def slicing_loop(last: bool, stride: int = 1) -> Sketch:
+    """A loop that takes ``x[::stride, i]``; its list has all sums, or the last one only."""
     sketch = Sketch()
     sketch.place("x", 1, -1, 3)
     for name, value in {"none": 0, "one": [1], "two": [2], "single": 1, "element": [1, 3]}.items():
@@ -170,7 +170,7 @@ def slicing_loop(last: bool) -> Sketch:
         [
             zero,
             ("one", "Const", (), {"dtype": I32, "value": np.array(1, np.int32)}),
-            ("ones", "Const", (), {"dtype": I32, "value": np.array([1, 1], np.int32)}),
+            ("ones", "Const", (), {"dtype": I32, "value": np.array([stride, 1], np.int32)}),
             ("next", "AddV2", ("i", "one:output:0"), {"T": I32}),
             ("begin", "Pack", ("zero:output:0", "i"), pack),
             ("end", "Pack", ("zero:output:0", "next:z:0"), pack),

@@ -77,6 +77,26 @@ def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None
         pulse.verify(typed, pulse=16).require()
 
 
+@pytest.mark.parametrize("kind", GATES)
+def test_the_batch_may_come_first(kind: str) -> None:
+    """Of x, the states and the results; two of a batch that begin differently, two layers."""
+    x, h = noise_array(2, 5, WIDTH, seed=99), noise_array(2, 2, SIZE, seed=98)
+    found: list[Array] = []
+    for major in (True, False):
+        sketch = Sketch()
+        sketch.place("x", *((-1, 2) if major else (2, -1)), WIDTH)
+        sketch.const("h", h.transpose(1, 0, 2) if major else h)
+        sketch.const("params", np.concatenate([each.ravel() for each in weights(kind, 2, 1)]))
+        sketch.node("rnn", "CudnnRNNV2", "x", "h", "h", "params", T=F32, rnn_mode=kind, time_major=major)
+        sketch.node("y", "Identity", "rnn", T=F32)
+        sketch.node("last", "Identity", "rnn:1", T=F32)
+        typed = pulse.load(sketch.data).model.analyse()
+        results = typed.run(x.transpose(1, 0, 2) if major else x)
+        found += [results[name].transpose(1, 0, 2) if major else results[name] for name in ("y", "last")]
+    for one, other in zip(found[:2], found[2:]):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_weights_that_do_not_fit_are_refused() -> None:
     with pytest.raises(LoadError, match=r"rnn \(CudnnRNN\): its \d+ weights are too few"):
         pulse.load(graph("lstm", 1, 1, cut=1).data).model.analyse()

@@ -95,6 +95,11 @@ def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
         pulse.load(sketch.data).model.analyse()
 
 
+def test_strides_beside_an_index_that_is_computed_are_refused() -> None:
+    with pytest.raises(LoadError, match="its strides are not 1"):
+        pulse.load(slicing_loop(False, stride=2).data).model.analyse()
+
+
 @pytest.mark.parametrize("last", [False, True])
 def test_a_loop_may_slice_what_it_runs_over_and_keep_the_last_result_only(last: bool) -> None:
     typed = pulse.load(slicing_loop(last).data).model.analyse()

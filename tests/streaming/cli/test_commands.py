@@ -240,7 +240,7 @@ def test_interrupted_it_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("streaming.session.Session.flush", interrupt)
     result = pulse("run", "--backend", "numpy", code=130)
-    assert result.stderr == "error: interrupted; no half-written file is left\n"
+    assert result.stderr == "error: interrupted; only complete results are written\n"
     assert not list(tmp_path.iterdir())
 
 

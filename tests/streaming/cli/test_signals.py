@@ -51,7 +51,10 @@ main()
 
 @pytest.mark.parametrize(
     ("number", "code", "said"),
-    [(signal.SIGINT, 130, "error: interrupted; no half-written file is left\n"), (signal.SIGTERM, 143, "")],
+    [
+        (signal.SIGINT, 130, "error: interrupted; only complete results are written\n"),
+        (signal.SIGTERM, 143, ""),
+    ],
 )
 def test_inside_of_the_compiler(number, code, said):
     """It calls Python back where an exception would be lost, or end the process by a crash."""

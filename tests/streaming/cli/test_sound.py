@@ -268,7 +268,7 @@ def test_ctrl_c_while_nothing_comes():
     process.send_signal(signal.SIGINT)
     assert process.wait(LIMIT_S) == 130
     _, told = process.communicate(timeout=LIMIT_S)
-    assert told == b"error: interrupted; no half-written file is left\n"
+    assert told == b"error: interrupted; only complete results are written\n"
 
 
 def test_named_pipes():

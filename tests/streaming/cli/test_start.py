@@ -50,7 +50,7 @@ def test_an_interrupt_that_a_compiler_lost():
         "from streaming.cli import main; main()"
     )
     assert result.returncode == 130
-    assert result.stderr == "error: interrupted; no half-written file is left\n"
+    assert result.stderr == "error: interrupted; only complete results are written\n"
 
 
 def test_terminated_it_leaves_nothing(tmp_path):
