@@ -70,7 +70,8 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
     return [
         vars(loaded)
         for name, loaded in list(sys.modules.items())
-        if loaded is not None and (name in files or (name.split(".")[0] in packages and _is_near(name, files)))
+        if loaded is not None
+        and (name in files or (name.split(".")[0] in packages and _is_near(name, files)))
     ]
 
 
