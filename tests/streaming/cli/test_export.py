@@ -10,9 +10,11 @@ import pytest
 import soundfile
 from onnx import helper, numpy_helper
 
+from pulse.errors import NotProvedError
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from pulse.runtimes.tract import has_tract
 from streaming.builtin import model_path, noisy_path
+from streaming.reports import exporting_offline
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 
@@ -128,7 +130,17 @@ def test_nnef_offline(tmp_path):
     assert "NNEF of the offline model, 3 nodes" in result.stdout
     assert ("equal in tract, at 9 lengths" in result.stdout) == has_tract()
     assert report("check", "conv.nnef.tgz", "--pulse", "4", "--length", "9")["proof"]["outcome"] == "equal"
-    assert (
-        json.loads(pulse("convert", "conv.onnx", "-o", "conv.nnef", "--no-check", "--json").stdout)["nodes"]
-        == 3
-    )
+    unproved = json.loads(pulse("convert", "conv.onnx", "-o", "conv.nnef", "--no-check", "--json").stdout)
+    assert unproved["nodes"] == 3 and unproved["outcome"] == "not proved"
+
+
+def test_an_offline_model_whose_proof_fails_is_not_written(tmp_path, monkeypatch):
+    def fail(*_):
+        raise NotProvedError("tract refuses every length")
+
+    monkeypatch.setattr(exporting_offline, "has_tract", lambda: True)
+    monkeypatch.setattr(exporting_offline, "check_offline", fail)
+    result = pulse("convert", "-o", "whole.nnef.tgz", code=3)
+    assert "nothing: NNEF of the offline model" in result.stdout
+    assert result.stderr == "error: tract refuses every length\n"
+    assert not (tmp_path / "whole.nnef.tgz").exists()
