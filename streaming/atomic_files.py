@@ -1,7 +1,6 @@
 """Files that appear only when they are complete."""
 
-import os
-import tempfile
+import secrets
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -32,18 +31,18 @@ def kind_of(path: Path) -> str:
 
 
 def temporary_file(path: Path) -> Path:
-    """Create an empty file in the folder of ``path`` to write to first.
+    """Create an empty file in the folder of ``path`` to write to first, with the permissions of any new file.
 
     Raises InputError if the folder cannot be written to, or ``path`` is a folder, a device or a pipe.
     """
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
+    part = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
     try:
-        handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}-", path.parent)
+        part.touch(exist_ok=False)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
-    os.close(handle)
-    return Path(name)
+    return part
 
 
 @contextmanager
@@ -75,13 +74,8 @@ def write_error(path: Path, reason: str | None) -> InputError:
 
 
 def publish(part: Path, path: Path) -> None:
-    """Rename a complete file to its final name, with the permissions of a new file. Raises InputError."""
-    mask = os.umask(
-        0o077
-    )  # of the whole process: what another thread creates meanwhile is for this user alone
-    os.umask(mask)
+    """Rename a complete file to its final name. Raises InputError."""
     try:
-        part.chmod(0o666 & ~mask)
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
