@@ -33,6 +33,7 @@ def rounding_errors(
     model: PulsedNetwork,
     weights: str,
     frames: int | None = None,
+    *,
     backend: str = "numba",
     seed: int = 0,
     prepare: Prepare | None = None,

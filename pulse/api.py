@@ -21,6 +21,7 @@ __all__ = ["load", "stream", "verify"]
 def stream(
     source: "Loadable",
     pulse: int | None = None,
+    *,
     align: bool = False,
     max_context: int | None = None,
     backend: str = "numba",
@@ -52,7 +53,15 @@ def stream(
     Raises       PulseError
     """
     with fewer_collections():
-        program = load(source).compile(pulse, align, max_context, backend, weights, prepare, activations)
+        program = load(source).compile(
+            pulse,
+            align=align,
+            max_context=max_context,
+            backend=backend,
+            weights=weights,
+            prepare=prepare,
+            activations=activations,
+        )
     if specialise:
         program.specialise()
     return program.with_threads(threads)
@@ -61,6 +70,7 @@ def stream(
 def verify(
     source: "Loadable",
     pulse: int | None = None,
+    *,
     lengths: Sequence[int] | None = None,
     backend: str = "numba",
     max_context: int | None = None,
@@ -117,5 +127,5 @@ def verify(
         )
     model = load(source).with_pulse(pulse)
     return prove_loaded(
-        model, model.pulsify(pulse, False, max_context), lengths, backend, seed, prepare, long
+        model, model.pulsify(pulse, max_context=max_context), lengths, backend, seed, prepare, long
     )

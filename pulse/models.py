@@ -118,6 +118,7 @@ class TypedModel(TypedNetwork):
         self,
         symbol: str | Symbol | None = None,
         pulse: int | None = None,
+        *,
         align: bool = False,
         max_context: int | None = None,
     ) -> "PulsedModel":
@@ -131,6 +132,7 @@ class TypedModel(TypedNetwork):
         self,
         chunking: Chunking | None = None,
         pulse: int | None = None,
+        *,
         symbol: str | None = None,
         outputs: Sequence[str] | None = None,
     ) -> "PulsedModel":
@@ -156,6 +158,7 @@ class PulsedModel(PulsedNetwork):
     def compile(
         self,
         backend: str = "numba",
+        *,
         weights: str = "f32",
         prepare: Prepare | None = None,
         activations: str = "f32",

@@ -38,7 +38,7 @@ def pulsify_or_reopen(
     with count_spending(typed.spending):
         if is_exported(typed.metadata):
             return reopen_stream(typed, pulse, symbol)
-        return pulsify(typed, symbol, pulse, align, max_context)
+        return pulsify(typed, symbol, pulse, align=align, max_context=max_context)
 
 
 def reopen_stream(

@@ -91,7 +91,7 @@ def pulsify_chunks(
     from pulse.pulsify.driver import pulsify
 
     with count_spending(typed.spending):
-        return replace(pulsify(typed, None, pulse or frames, align), chunks=chunks)
+        return replace(pulsify(typed, None, pulse or frames, align=align), chunks=chunks)
 
 
 class _Scanning:

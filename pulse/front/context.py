@@ -14,7 +14,7 @@ ENDS: dict[str, PadMode] = {"edge": "edge", "zeros": "constant"}
 FEATURES = "1,frames,80"
 
 
-def stack(m: int = 7, n: int = 6, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
+def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
     """Each ``m`` frames as one, every ``n`` frames: a low frame rate, as FunASR's ``apply_lfr``.
 
     Input    x [B, frames, bins]
@@ -39,7 +39,7 @@ def stack(m: int = 7, n: int = 6, ends: str = "edge", shape: str = FEATURES) -> 
     return draft.model(features=draft.join_axes(draft.frame(x, 1, m, n), 2))
 
 
-def splice(left: int = 4, right: int = 4, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
+def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
     """Each frame with its neighbours, as Kaldi's ``splice-feats``.
 
     Input    x [B, frames, bins]
@@ -59,7 +59,7 @@ def splice(left: int = 4, right: int = 4, ends: str = "edge", shape: str = FEATU
 
 
 def deltas(
-    order: int = 2, window: int = 2, nested: bool = False, keep: bool = True, shape: str = FEATURES
+    order: int = 2, window: int = 2, *, nested: bool = False, keep: bool = True, shape: str = FEATURES
 ) -> TypedModel:
     """Slopes of features over time, as Kaldi's ``add-deltas`` and ``torchaudio.functional.compute_deltas``.
 

@@ -24,6 +24,7 @@ EPSILON = float(np.finfo(np.float32).eps)
 def kaldi_fbank(
     num_mel_bins: int = 80,
     sample_rate: int = 16000,
+    *,
     frame_length: float = 25.0,
     frame_shift: float = 10.0,
     low_freq: float = 20.0,
@@ -109,6 +110,7 @@ def kaldi_fbank(
 def kaldi_mfcc(
     num_ceps: int = 13,
     num_mel_bins: int = 23,
+    *,
     sample_rate: int = 16000,
     frame_length: float = 25.0,
     frame_shift: float = 10.0,

@@ -89,6 +89,7 @@ def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
 def limiter(
     threshold: float = 0.98,
     lookahead_ms: float = 5.0,
+    *,
     hold_ms: float = 10.0,
     sample_rate: int = 16000,
     shape: str = SOUND,

@@ -14,7 +14,7 @@ FEATURES = "1,frames,80"
 
 
 def log(
-    base: str = "natural", floor: float = 1e-10, offset: float = 0.0, shape: str = FEATURES
+    base: str = "natural", floor: float = 1e-10, *, offset: float = 0.0, shape: str = FEATURES
 ) -> TypedModel:
     """``log(max(x + offset, floor))``.
 
@@ -36,6 +36,7 @@ def log(
 def db(
     of: str = "power",
     reference: float = 1.0,
+    *,
     floor: float | None = None,
     top_db: float | None = None,
     maximum: float | None = None,

@@ -22,6 +22,7 @@ LOGS = ("none", "natural", "log10", "db")
 def mel(
     n_mels: int = 80,
     sample_rate: int = 16000,
+    *,
     f_min: float = 0.0,
     f_max: float | None = None,
     mel_scale: str = "htk",
@@ -63,6 +64,7 @@ def mel(
 def mel_spectrogram(
     sample_rate: int = 16000,
     n_fft: int = 400,
+    *,
     win_length: int | None = None,
     hop: int | None = None,
     f_min: float = 0.0,
@@ -125,6 +127,7 @@ def mel_spectrogram(
 def mfcc(
     n_mfcc: int = 40,
     sample_rate: int = 16000,
+    *,
     n_fft: int = 400,
     win_length: int | None = None,
     hop: int | None = None,
@@ -192,6 +195,7 @@ def mfcc(
 def dct(
     n_mfcc: int = 13,
     norm: str = "ortho",
+    *,
     lifter: float = 0.0,
     layout: str = "T,F",
     output_layout: str = "T,F",

@@ -37,6 +37,7 @@ LOG_FACTOR = 45426
 def micro_frontend(
     sample_rate: int = 16000,
     window_ms: int = 30,
+    *,
     step_ms: int = 10,
     num_channels: int = 40,
     lower_band_limit: float = 125.0,

@@ -27,6 +27,7 @@ SMALLEST_VARIANCE = 1e-10
 def cmvn(
     path: "str | PathLike[str] | None" = None,
     form: str = "auto",
+    *,
     mean: Sequence[float] | float | None = None,
     std: Sequence[float] | float | None = None,
     norm_vars: bool = True,
@@ -79,6 +80,7 @@ def cmvn(
 def sliding_cmvn(
     window: int = 600,
     min_window: int = 100,
+    *,
     center: bool = False,
     norm_vars: bool = False,
     shape: str = FEATURES,

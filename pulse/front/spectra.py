@@ -23,7 +23,7 @@ def magnitude(epsilon: float = 0.0, axis: int = -1, shape: str = DEFAULT) -> Typ
     return _of_parts("magnitude", "magnitude", 0.5, epsilon, axis, shape)
 
 
-def power(exponent: float = 2.0, epsilon: float = 0.0, axis: int = -1, shape: str = DEFAULT) -> TypedModel:
+def power(exponent: float = 2.0, epsilon: float = 0.0, *, axis: int = -1, shape: str = DEFAULT) -> TypedModel:
     """A power of the magnitude of complex numbers: ``(re² + im² + epsilon)^(exponent/2)``.
 
     Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
@@ -66,7 +66,7 @@ def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
 
 
 def mask(
-    kind: str = "real", axis: int = -1, shape: str = DEFAULT, mask_shape: str | None = None
+    kind: str = "real", axis: int = -1, *, shape: str = DEFAULT, mask_shape: str | None = None
 ) -> TypedModel:
     """A spectrum times a mask.
 
@@ -112,6 +112,7 @@ def mask(
 def compress(
     exponent: float = 0.3,
     of: str = "complex",
+    *,
     epsilon: float = 0.0,
     axis: int = -1,
     shape: str = DEFAULT,

@@ -22,7 +22,7 @@ FLOOR = 1e-12
 
 
 def tf_spectrogram(
-    window_size: int = 640, stride: int = 320, magnitude_squared: bool = False, shape: str = "1,T"
+    window_size: int = 640, stride: int = 320, *, magnitude_squared: bool = False, shape: str = "1,T"
 ) -> TypedModel:
     """TensorFlow's ``AudioSpectrogram``.
 
@@ -64,6 +64,7 @@ def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
 def tf_mfcc(
     sample_rate: int = 16000,
     upper_frequency_limit: float = 4000.0,
+    *,
     lower_frequency_limit: float = 20.0,
     filterbank_channel_count: int = 40,
     dct_coefficient_count: int = 13,

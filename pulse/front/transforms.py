@@ -45,6 +45,7 @@ def inverse_matrix(n: int, onesided: bool, scale: float = 1.0) -> Array:
 def rfft(
     n: int = 512,
     norm: str = "backward",
+    *,
     window: WindowLike = None,
     periodic: bool = True,
     beta: float = 12.0,
@@ -81,6 +82,7 @@ def rfft(
 def irfft(
     n: int = 512,
     norm: str = "backward",
+    *,
     window: WindowLike = None,
     periodic: bool = True,
     beta: float = 12.0,
@@ -114,6 +116,7 @@ def irfft(
 def stft(
     n_fft: int = 512,
     hop: int | None = None,
+    *,
     win_length: int | None = None,
     window: WindowLike = "hann",
     periodic: bool = True,
@@ -198,6 +201,7 @@ def draft_spectrum(
 def istft(
     n_fft: int = 512,
     hop: int | None = None,
+    *,
     win_length: int | None = None,
     window: WindowLike = "hann",
     periodic: bool = True,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def load(
     source: "Loadable",
     inputs: Mapping[str, str] | None = None,
+    *,
     constants: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,
     symbol: str | None = None,

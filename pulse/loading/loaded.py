@@ -129,14 +129,14 @@ class Loaded:
         return self.read if isinstance(self.read, PulsedModel) else None
 
     def pulsify(
-        self, pulse: int | None = None, align: bool = False, max_context: int | None = None
+        self, pulse: int | None = None, *, align: bool = False, max_context: int | None = None
     ) -> "PulsedModel":
         """The model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
         if self.program is not None:
             raise self._program_error()
         model = self._pulsed_model
         if model is None:
-            return self.with_pulse(pulse).resolution.pulsify(pulse, align, max_context)
+            return self.with_pulse(pulse).resolution.pulsify(pulse, align=align, max_context=max_context)
         if pulse not in (None, model.pulse):
             raise PulsifyError(
                 f"pulse {pulse}: {self.title} is in pulses of {model.pulse} frames; give the model before it "
@@ -147,6 +147,7 @@ class Loaded:
     def compile(
         self,
         pulse: int | None = None,
+        *,
         align: bool = False,
         max_context: int | None = None,
         backend: str = "numba",
@@ -160,8 +161,10 @@ class Loaded:
         """
         program = self.program
         if program is None:
-            model = self.pulsify(pulse, align, max_context)
-            return model.compile(backend, weights or "f32", prepare, activations or "f32")
+            model = self.pulsify(pulse, align=align, max_context=max_context)
+            return model.compile(
+                backend, weights=weights or "f32", prepare=prepare, activations=activations or "f32"
+            )
         other = {
             spell("pulse", pulse): pulse not in (None, program.pulse),
             "align": align,

@@ -39,12 +39,12 @@ class ResolvedModel:
         """The original, decluttered."""
         return self.original.declutter()
 
-    def pulsify(self, pulse: int | None, align: bool, max_context: int | None) -> PulsedModel:
+    def pulsify(self, pulse: int | None, *, align: bool, max_context: int | None) -> PulsedModel:
         """In pulses; of whole chunks, one by default, if it takes chunks. Raises PulsifyError."""
         if self.chunks is not None:
             model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
         else:
-            model = self.typed_model.pulsify(self.symbol, pulse, align, max_context)
+            model = self.typed_model.pulsify(self.symbol, pulse, align=align, max_context=max_context)
         return replace(model, sizes=self.sizes)
 
 

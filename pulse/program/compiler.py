@@ -25,6 +25,7 @@ Prepare = Callable[[Sequence[str]], None]
 def compile_model(
     model: PulsedNetwork,
     backend: str = "numba",
+    *,
     fetches: Sequence[OutletId] | None = None,
     weights: str = "f32",
     prepare: Prepare | None = None,

@@ -70,7 +70,7 @@ def _wrong_among(
 ) -> Iterator[Divergence]:
     model = program.network
     graph = model.typed.graph
-    traced = compile_model(model, program.backend, [where.outlet for where in wires.values()])
+    traced = compile_model(model, program.backend, fetches=[where.outlet for where in wires.values()])
     _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
     reference = Reference(offline(model.typed, list(wires)), feeds)
     for slot, (outlet, where) in enumerate(wires.items()):

@@ -23,6 +23,7 @@ def pulsify(
     model: TypedNetwork,
     symbol: str | Symbol | None = None,
     pulse: int | None = None,
+    *,
     align: bool = False,
     max_context: int | None = None,
 ) -> PulsedNetwork:

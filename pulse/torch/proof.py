@@ -56,7 +56,7 @@ def prove_module(
         )
     model, original = convert_module(module, example, dynamic, method=method, states=states)
     loaded = replace(load(model), original=original).with_pulse(pulse)
-    pulsed = loaded.pulsify(pulse, False, max_context)
+    pulsed = loaded.pulsify(pulse, max_context=max_context)
     if twin is not None:
         _require_twin(original, twin, pulsed, seed)
     return prove_loaded(loaded, pulsed, lengths, backend, seed, prepare, long)

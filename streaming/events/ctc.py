@@ -62,6 +62,7 @@ class Ctc(Detector[_State]):
         clock: FrameClock | float,
         tokens: str | Path | Sequence[str],
         unit: str = "word",
+        *,
         pause_s: float | None = None,
         blank: int | None = None,
         values: str = "logits",

@@ -36,6 +36,7 @@ class Triggers(ClassDetector[_State]):
         self,
         clock: FrameClock | float,
         threshold: float = 0.5,
+        *,
         smooth_s: float = 0.0,
         refractory_s: float = 1.0,
         labels: Sequence[str] = (),

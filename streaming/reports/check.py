@@ -79,5 +79,13 @@ def check_model(
     proof = time_proof(lambda: prove_loaded(opened.model, pulsed, lengths, backend, seed, prepare, long))
     errors: list[RoundingError] = []
     if form != "f32":
-        errors = rounding_errors(pulsed, form, proof.proof.lengths[-1], backend, seed, prepare, activations)
+        errors = rounding_errors(
+            pulsed,
+            form,
+            proof.proof.lengths[-1],
+            backend=backend,
+            seed=seed,
+            prepare=prepare,
+            activations=activations,
+        )
     return CheckReport(opened, pulsed, proof, form, activations, errors)

@@ -75,8 +75,17 @@ class OpenedModel:
     ) -> Program:
         """A program of it in such pulses; one of a file is itself. Raises PulseError."""
         if self.model.program is not None:
-            return self.model.compile(pulse, False, self.max_context, backend, weights, prepare, activations)
-        return self.pulsify(pulse).compile(backend, weights or "f32", prepare, activations or "f32")
+            return self.model.compile(
+                pulse,
+                max_context=self.max_context,
+                backend=backend,
+                weights=weights,
+                prepare=prepare,
+                activations=activations,
+            )
+        return self.pulsify(pulse).compile(
+            backend, weights=weights or "f32", prepare=prepare, activations=activations or "f32"
+        )
 
     def deadline_s(self, pulse: int) -> float | None:
         """The duration of a pulse in seconds; None if the rate is unknown."""

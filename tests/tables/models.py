@@ -113,7 +113,9 @@ def row(model: SharedModel, folder: Path) -> Sequence[object]:
     path = folder / model.file
     try:
         chunking = Chunking(context=model.context)
-        loaded = load(path, model.inputs, model.constants, chunking=chunking).with_pulse(model.pulse)
+        loaded = load(path, model.inputs, constants=model.constants, chunking=chunking).with_pulse(
+            model.pulse
+        )
         same = "yes" if equal(path, loaded.resolution.call or loaded.typed_model, model) else "no"
     except PulseError as error:
         return model.file, model.options, f"no: {error}", "", "", "", ""

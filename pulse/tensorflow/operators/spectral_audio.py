@@ -35,8 +35,8 @@ def spectrogram(node: TensorflowNode) -> OutletId:
         model = tf_spectrogram(
             node.integer("window_size"),
             node.integer("stride"),
-            node.flag("magnitude_squared"),
-            f"{int(x.shape[1])},T",
+            magnitude_squared=node.flag("magnitude_squared"),
+            shape=f"{int(x.shape[1])},T",
         )
     except InputError as error:
         raise node.error(str(error)) from error
@@ -60,10 +60,10 @@ def mfcc(node: TensorflowNode) -> OutletId:
         model = tf_mfcc(
             node.whole(1, "sample rate"),
             node.real("upper_frequency_limit", 4000.0),
-            node.real("lower_frequency_limit", 20.0),
-            node.integer("filterbank_channel_count", 40),
-            node.integer("dct_coefficient_count", 13),
-            f"{int(x.shape[0])},frames,{int(x.shape[2])}",
+            lower_frequency_limit=node.real("lower_frequency_limit", 20.0),
+            filterbank_channel_count=node.integer("filterbank_channel_count", 40),
+            dct_coefficient_count=node.integer("dct_coefficient_count", 13),
+            shape=f"{int(x.shape[0])},frames,{int(x.shape[2])}",
         )
     except InputError as error:
         raise node.error(str(error)) from error

@@ -32,7 +32,9 @@ def stream(
     **chunking: Any,
 ) -> Program:
     """``pulse.stream`` of a model and all that is said of it."""
-    loaded = load(model, inputs, constants, outputs, symbol, Chunking(**chunking))
+    loaded = load(
+        model, inputs, constants=constants, outputs=outputs, symbol=symbol, chunking=Chunking(**chunking)
+    )
     return pulse_stream(loaded, pulse, backend=backend)
 
 

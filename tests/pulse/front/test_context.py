@@ -51,7 +51,7 @@ def test_splice_joins_neighbours(left: int, right: int, ends: str) -> None:
     x = features(23)
     padded = np.pad(x[0], ((left, right), (0, 0)), mode="edge" if ends == "edge" else "constant")
     wanted = np.array([padded[at : at + left + 1 + right].ravel() for at in range(23)])[None]
-    model = splice(left, right, ends, "1,frames,5")
+    model = splice(left, right, ends=ends, shape="1,frames,5")
     near(offline(model, x), wanted)
     assert streams(model, x)["features"] == right
 
@@ -85,7 +85,7 @@ def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
 def test_deltas_equal_their_formula(nested: bool, order: int, window: int) -> None:
     several = [features(frames) for frames in (1, 3, 30)]
     for keep in (True, False):
-        model = deltas(order, window, nested, keep, "1,frames,5")
+        model = deltas(order, window, nested=nested, keep=keep, shape="1,frames,5")
         for x in several:
             made = slopes(x[0], order, window, nested)
             near(offline(model, x), np.concatenate(made if keep else made[1:], 1)[None])

@@ -78,7 +78,7 @@ def limit_sound(x: Array, threshold: float, ahead: int, held: int) -> Array:
 @pytest.mark.parametrize(("ahead", "held"), [(5, 10), (0, 0), (12, 0), (0, 7), (30, 211)])
 def test_the_limiter_equals_its_formula(ahead: int, held: int) -> None:
     x = sound(700) * 3
-    model = limiter(0.5, float(ahead), float(held), sample_rate=1000)
+    model = limiter(0.5, float(ahead), hold_ms=float(held), sample_rate=1000)
     y = offline(model, x)
     near(y, limit_sound(x, 0.5, ahead, held))
     assert np.abs(y).max() <= 0.5 * (1 + 1e-6)

@@ -22,7 +22,7 @@ def positive() -> Array:
 @pytest.mark.parametrize(("floor", "offset"), [(1e-10, 0.0), (0.0, 1e-6), (1e-3, 1e-4)])
 def test_log_equals_numpy(base: str, function: Any, floor: float, offset: float) -> None:
     x = positive()
-    model = log(base, floor, offset, shape="1,frames,8")
+    model = log(base, floor, offset=offset, shape="1,frames,8")
     near(offline(model, x), function(np.maximum(x.astype(np.float64) + offset, floor)))
     streams(model, x)
 

@@ -148,7 +148,7 @@ def test_mfcc_equals_its_formula(dct_norm: str, lifter: float) -> None:
     model = mfcc(13, **how, dct_norm=dct_norm, lifter=lifter)
     near(offline(model, x), wanted)
     streams(model, x, (2,))
-    alone = dct(13, dct_norm, lifter, shape="1,frames,40")
+    alone = dct(13, dct_norm, lifter=lifter, shape="1,frames,40")
     near(offline(alone, spectrogram(x, how)[None].astype(np.float32)), wanted)
     streams(alone, spectrogram(x, how)[None].astype(np.float32))
 

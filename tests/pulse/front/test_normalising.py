@@ -124,7 +124,7 @@ def test_sliding_statistics(center: bool, norm_vars: bool, window: int, least: i
     several = [features(frames) for frames in (60, 131)]
     if least == 1 and norm_vars:
         least = 2  # a variance of one frame is rounding
-    model = sliding_cmvn(window, least, center, norm_vars, shape="1,frames,5")
+    model = sliding_cmvn(window, least, center=center, norm_vars=norm_vars, shape="1,frames,5")
     for x in several:
         near(offline(model, x), sliding_norm(x[0], window, least, center, norm_vars)[None])
     delay = streams(model, several)["features"]
@@ -133,7 +133,7 @@ def test_sliding_statistics(center: bool, norm_vars: bool, window: int, least: i
 
 def test_a_stream_shorter_than_the_window_is_refused() -> None:
     for center, frames in ((True, 29), (False, 9)):
-        model = sliding_cmvn(30, 10, center, shape="1,frames,5")
+        model = sliding_cmvn(30, 10, center=center, shape="1,frames,5")
         with pytest.raises(InputError, match="frames"):
             model.run(features(frames))
 

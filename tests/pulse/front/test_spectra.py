@@ -134,7 +134,7 @@ def test_compress_keeps_phases_and_signs(exponent: float, epsilon: float) -> Non
     factor = np.where(size > 0, np.maximum(size, 1e-30) ** (exponent - 1), 0)
     near(offline(model, split_parts(z)), np.stack([z.real, z.imag], -1) * factor[..., None])
     streams(model, split_parts(z))
-    model = compress(exponent, "real", epsilon, shape="1,9,frames")
+    model = compress(exponent, "real", epsilon=epsilon, shape="1,9,frames")
     real = z.real.astype(np.float32)
     near(offline(model, real), np.sign(real) * (np.abs(real) + epsilon) ** exponent)
     streams(model, real)

@@ -16,7 +16,7 @@ from tests.shared import shared_path
 @pytest.mark.parametrize("squared", [True, False])
 def test_the_spectrogram_equals_its_formula(size: int, stride: int, squared: bool) -> None:
     x = sound(2000)
-    model = tf_spectrogram(size, stride, squared)
+    model = tf_spectrogram(size, stride, magnitude_squared=squared)
     wanted = powers(x, size, stride)
     near(offline(model, x), (wanted if squared else np.sqrt(wanted))[None])
     streams(model, x, (1, 2))
@@ -33,7 +33,14 @@ def test_the_spectrogram_equals_its_formula(size: int, stride: int, squared: boo
 )
 def test_mfcc_equals_its_formula(rate: int, count: int, coefficients: int, low: float, high: float) -> None:
     x = powers(sound(4000), 400, 160)[None].astype(np.float32)
-    model = tf_mfcc(rate, high, low, count, coefficients, shape="1,frames,257")
+    model = tf_mfcc(
+        rate,
+        high,
+        lower_frequency_limit=low,
+        filterbank_channel_count=count,
+        dct_coefficient_count=coefficients,
+        shape="1,frames,257",
+    )
     near(offline(model, x), cepstrum(x[0], rate, count, coefficients, low, high)[None])
     streams(model, x)
 
@@ -44,8 +51,15 @@ def test_a_level_leaves_nothing_in_bins_where_its_spectrum_is_zero(size: int, no
     """A logarithm of a level's rest would be one of rounding errors: 14 in place of 27.6 for frames of 64 samples."""
     x = (0.7 + noise * sound(1000)).astype(np.float32)
     model = pulse.chain(
-        tf_spectrogram(size, 32, True),
-        tf_mfcc(16000, 7000.0, 20.0, 12, 8, f"1,frames,{(1 << (size - 1).bit_length()) // 2 + 1}"),
+        tf_spectrogram(size, 32, magnitude_squared=True),
+        tf_mfcc(
+            16000,
+            7000.0,
+            lower_frequency_limit=20.0,
+            filterbank_channel_count=12,
+            dct_coefficient_count=8,
+            shape=f"1,frames,{(1 << (size - 1).bit_length()) // 2 + 1}",
+        ),
     )
     near(offline(model, x), cepstrum(powers(x, size, 32), 16000, 12, 8, 20.0, 7000.0)[None], 1e-5)
     streams(model, x)
@@ -55,7 +69,7 @@ def test_a_level_leaves_nothing_in_bins_where_its_spectrum_is_zero(size: int, no
 def test_equals_tensorflow(number: int) -> None:
     case = np.load(shared_path("tensorflow/audiospectrogram_mfcc.npz"))
     model = pulse.chain(
-        tf_spectrogram(80, 40, True),
+        tf_spectrogram(80, 40, magnitude_squared=True),
         tf_mfcc(8000, filterbank_channel_count=20, dct_coefficient_count=10, shape="1,frames,65"),
     )
     x = case[f"{number}/in0/x:0"]
@@ -66,7 +80,7 @@ def test_equals_tensorflow(number: int) -> None:
 def test_the_front_of_a_published_model() -> None:
     case = np.load(shared_path("tensorflow/kws_GRU_S.npz"))
     x = case["in/decoded_sample_data"].T.copy()
-    spectrogram = tf_spectrogram(640, 640, True)
+    spectrogram = tf_spectrogram(640, 640, magnitude_squared=True)
     near(offline(spectrogram, x), case["out/AudioSpectrogram"])
     model = pulse.chain(spectrogram, tf_mfcc(dct_coefficient_count=10))
     near(offline(model, x), case["out/Mfcc"])

@@ -271,7 +271,7 @@ def test_the_kernel() -> None:
     [
         (lambda: stft(1), "stft: n_fft=1 must be a whole number from 2 to 8192"),
         (lambda: stft(512, 0), "hop=0 must be a whole number from 1"),
-        (lambda: stft(512, 256, 600), "win_length=600 must be a whole number from 1 to 512"),
+        (lambda: stft(512, 256, win_length=600), "win_length=600 must be a whole number from 1 to 512"),
         (lambda: stft(512, layout="F,2"), "layout='F,2' must be one of 'F,T,2'"),
         (
             lambda: stft(512, parts="polar", layout="T,F,2"),

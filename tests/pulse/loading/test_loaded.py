@@ -45,7 +45,7 @@ def test_every_source_of_one_model(tmp_path: Path) -> None:
         program = pulse.stream(source, 4, backend="numpy")
         x = noise(1, 9)
         np.testing.assert_array_equal(stream_whole(program, {"x": x})["y"], -x)
-        assert pulse.verify(source, 4, [5], "numpy").equal
+        assert pulse.verify(source, 4, lengths=[5], backend="numpy").equal
         np.testing.assert_array_equal(pulse.chain(source).run(x)["y"], -x)
     with pytest.raises(
         pulse.PulsifyError, match="pulse 3: neg is in pulses of 4 frames; give the model before"
@@ -121,7 +121,7 @@ def test_a_model_of_chunks_says_so_and_leads_on() -> None:
     np.testing.assert_allclose(loaded.analyse().run(x)["y"], wanted, 1e-5, 1e-6)
     program = loaded.analyse().declutter().pulsify(pulse=2).compile("numpy")
     np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], wanted, 1e-5, 1e-6)
-    assert pulse.verify(loaded, 3, [7], "numpy").require().equal
+    assert pulse.verify(loaded, 3, lengths=[7], backend="numpy").require().equal
     length = pulse.load(models.gru("time"))
     with pytest.raises(pulse.PulsifyError, match=r"takes chunks of any length .* with pulse="):
         length.analyse()
@@ -155,7 +155,7 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
         assert loaded.sizes == {counted: 1} and loaded.pulsify(4).sizes == {counted: 1}
         (line,) = loaded.detections()
         assert line[1].startswith(f"{counted} = 1")
-        assert pulse.verify(source, 3, [7], "numpy").require().equal
+        assert pulse.verify(source, 3, lengths=[7], backend="numpy").require().equal
         assert counted not in {symbol.name for symbol in loaded.analyse().symbols}
 
 

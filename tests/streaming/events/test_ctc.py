@@ -60,7 +60,7 @@ def test_as_defined_in_any_blocks(seed, unit):
     best[rng.random(len(best)) < 0.3] = 0
     pause = int(rng.integers(1, 9)) if unit == "phrase" or rng.integers(2) else None
     values = logits(rng, best)
-    detector = Ctc(HZ, TOKENS, unit, pause and pause / HZ)
+    detector = Ctc(HZ, TOKENS, unit, pause_s=pause and pause / HZ)
     events = whole(detector, values)
     assert [(event.label, event.start_s, event.end_s) for event in events] == texts_by_definition(
         best, unit, pause

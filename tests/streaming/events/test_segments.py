@@ -56,15 +56,15 @@ def test_as_defined_in_any_blocks(seed):
     detector = Segments(
         HZ,
         threshold,
-        off,
-        least / HZ,
-        silence / HZ,
-        "run" if run else "length",
-        before / HZ,
-        after / HZ,
-        most and most / HZ,
-        split and split / HZ,
-        smooth / HZ,
+        off_threshold=off,
+        min_speech_s=least / HZ,
+        min_silence_s=silence / HZ,
+        onset="run" if run else "length",
+        pad_before_s=before / HZ,
+        pad_after_s=after / HZ,
+        max_s=most and most / HZ,
+        split_silence_s=split and split / HZ,
+        smooth_s=smooth / HZ,
     )
     events = whole(detector, p)
     wanted = segments_by_definition(
@@ -87,12 +87,12 @@ def test_starts_are_reported_once_and_kept(seed):
         "pad_before_s": 0.03,
         "max_s": 0.3,
     }
-    detector = Segments(HZ, 0.6, 0.5, **settings, starts=True)
+    detector = Segments(HZ, 0.6, off_threshold=0.5, **settings, starts=True)
     events = whole(detector, p)
     assert blocks(detector, p, seed) == events
     starts = [event for event in events if event.end_s is None]
     segments = [event for event in events if event.end_s is not None]
-    assert segments == whole(Segments(HZ, 0.6, 0.5, **settings), p)
+    assert segments == whole(Segments(HZ, 0.6, off_threshold=0.5, **settings), p)
     assert [start.start_s for start in starts] == [segment.start_s for segment in segments]
     assert all(start.known_s <= segment.known_s for start, segment in zip(starts, segments))
 

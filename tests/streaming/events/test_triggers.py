@@ -26,7 +26,9 @@ def test_as_defined_in_any_blocks(seed):
         if max(means) >= 0.6 and j - last >= rest:
             last = j
             wanted.append((max(j + 1 - smooth, 0) / HZ, (j + 1) / HZ, labels[int(np.argmax(means))]))
-    detector = Triggers(HZ, 0.6, smooth / HZ, rest / HZ, labels, background)
+    detector = Triggers(
+        HZ, 0.6, smooth_s=smooth / HZ, refractory_s=rest / HZ, labels=labels, background=background
+    )
     events = whole(detector, p)
     assert [(event.start_s, event.end_s, event.label) for event in events] == wanted
     assert all(event.known_s == event.end_s and event.score >= 0.6 for event in events)
