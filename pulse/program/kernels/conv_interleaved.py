@@ -68,4 +68,4 @@ def interleaved_depthwise(row: InterleavedDepthwise) -> None:
                 p + x0, p + x1, p + x2, p + x3, taps, T, weights + c, C, bias + c,
                 q + y0, q + y1, q + y2, q + y3, min(1, C - 1 - c),
             )  # fmt: skip
-    finish_rows(row.finish, y, rows_y, M, C)
+    finish_rows(row.finish, y, rows_y, 0, M, C)
