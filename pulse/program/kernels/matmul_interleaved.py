@@ -131,8 +131,19 @@ def first_sums(
 
 
 @device
-def store_columns(y: Pointer, rest: int, a: Vector, b: Vector, c: Vector, d: Vector) -> None:
-    """Store four columns, of which ``rest`` exist."""
+def bend(v: Vector, slope: float) -> Vector:
+    """Multiply what is less than 0 by a slope."""
+    return vselect(vlt(v, 0.0), v * vsplat(slope), v)
+
+
+@device
+def store_columns(
+    y: Pointer, rest: int, bends: int, slopes: Pointer, a: Vector, b: Vector, c: Vector, d: Vector
+) -> None:
+    """Store four columns, of which ``rest`` exist; if ``bends``, after the PReLU with their slopes."""
+    if bends:
+        a, b = bend(a, slopes[0]), bend(b, slopes[min(1, rest - 1)])
+        c, d = bend(c, slopes[min(2, rest - 1)]), bend(d, slopes[min(3, rest - 1)])
     vstore(y, 0, a)
     if rest >= COLUMNS:
         vstore(y, LANES, b)
@@ -148,7 +159,7 @@ def store_columns(y: Pointer, rest: int, a: Vector, b: Vector, c: Vector, d: Vec
 @device
 def four_rows(
     x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int,
+    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int, bends: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute four rows of four columns."""
     a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
@@ -170,16 +181,16 @@ def four_rows(
             v = vsplat(w[3])
             d0, d1, d2, d3 = vfma(q, v, d0), vfma(r, v, d1), vfma(s, v, d2), vfma(u, v, d3)
             w = w + COLUMNS
-    store_columns(y0, rest, a0, b0, c0, d0)
-    store_columns(y1, rest, a1, b1, c1, d1)
-    store_columns(y2, rest, a2, b2, c2, d2)
-    store_columns(y3, rest, a3, b3, c3, d3)
+    store_columns(y0, rest, bends, slopes, a0, b0, c0, d0)
+    store_columns(y1, rest, bends, slopes, a1, b1, c1, d1)
+    store_columns(y2, rest, bends, slopes, a2, b2, c2, d2)
+    store_columns(y3, rest, bends, slopes, a3, b3, c3, d3)
 
 
 @device
 def two_rows(
     x0: Pointer, x1: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, rest: int, accumulate: int,
+    y0: Pointer, y1: Pointer, rest: int, accumulate: int, bends: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute two rows of four columns."""
     a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
@@ -193,14 +204,14 @@ def two_rows(
             a0, b0, c0, d0 = vfma(q, e, a0), vfma(q, f, b0), vfma(q, g, c0), vfma(q, h, d0)
             a1, b1, c1, d1 = vfma(r, e, a1), vfma(r, f, b1), vfma(r, g, c1), vfma(r, h, d1)
             w = w + COLUMNS
-    store_columns(y0, rest, a0, b0, c0, d0)
-    store_columns(y1, rest, a1, b1, c1, d1)
+    store_columns(y0, rest, bends, slopes, a0, b0, c0, d0)
+    store_columns(y1, rest, bends, slopes, a1, b1, c1, d1)
 
 
 @device
 def one_row(
     x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, far: int, bias: Pointer, y: Pointer, rest: int,
-    accumulate: int,
+    accumulate: int, bends: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute one row of two tiles of columns; the weights of the second are ``far`` further on."""
     a0, b0, c0, d0 = first_sums(bias, y, rest, accumulate)
@@ -213,8 +224,8 @@ def one_row(
             a0, b0, c0, d0 = vfma(q, w[0], a0), vfma(q, w[1], b0), vfma(q, w[2], c0), vfma(q, w[3], d0)
             a1, b1, c1, d1 = vfma(q, z[0], a1), vfma(q, z[1], b1), vfma(q, z[2], c1), vfma(q, z[3], d1)
             w, z = w + COLUMNS, z + COLUMNS
-    store_columns(y, rest, a0, b0, c0, d0)
-    store_columns(y + COLUMNS * LANES, rest - COLUMNS, a1, b1, c1, d1)
+    store_columns(y, rest, bends, slopes, a0, b0, c0, d0)
+    store_columns(y + COLUMNS * LANES, rest - COLUMNS, bends, slopes + COLUMNS, a1, b1, c1, d1)
 
 
 @device
@@ -271,13 +282,22 @@ def gate_vectors(gate: GateFinish, y: Pointer, rows_y: Pointer, first: int, last
 
 
 @device
-def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
-    """Run the gate or the steps in order, on the rows from ``first`` up to ``last``."""
+def begins_with_prelu(row: Finish) -> int:
+    """Return 1 if the first step is a PReLU, which the kernels apply before they store; else 0."""
+    steps: Any = row.steps
+    if row.gate_count > 0 or row.step_count == 0:
+        return 0
+    return 1 if steps[0].code == PRELU else 0
+
+
+@device
+def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, first: int, last: int, N: int, done: int) -> None:
+    """Run the gate or the steps in order, on the rows from ``first`` up to ``last``; the first ``done`` have run."""
     gates: Any = row.gates
     steps: Any = row.steps
     if row.gate_count > 0:
         gate_vectors(gates[0], y, rows_y, first, last, N)
-    for i in range(row.step_count):
+    for i in range(done, row.step_count):
         step_rows(steps[i], y, rows_y, first, last, N)
 
 
@@ -286,7 +306,8 @@ def interleaved_product(row: InterleavedProduct) -> None:
     """Compute four rows at a time, four columns of each; at the end two rows, and eight columns of a single row."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, x, y, accumulate = row.W, row.bias, row.x, row.y, row.accumulate
-    far, m = COLUMNS * T * K, 0
+    bends, steps, far, m = begins_with_prelu(row.finish), row.finish.steps, COLUMNS * T * K, 0
+    all_slopes = steps[0].operand if bends else bias
     while m < M:
         count = 4 if M - m >= 4 else 2 if M - m >= 2 else 1
         m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)
@@ -294,17 +315,18 @@ def interleaved_product(row: InterleavedProduct) -> None:
         y0, y1, y2, y3 = rows_y[m] * LANES, rows_y[m1] * LANES, rows_y[m2] * LANES, rows_y[m3] * LANES
         n = 0
         while n < N:
-            w, b, rest, q = weights + n * T * K, bias + n, N - n, y + n * LANES
+            w, b, rest, q, slopes = weights + n * T * K, bias + n, N - n, y + n * LANES, all_slopes + n
             if count == 4:
                 four_rows(
-                    x + x0, x + x1, x + x2, x + x3, taps, T, K, w, b, q + y0, q + y1, q + y2, q + y3, rest, accumulate
+                    x + x0, x + x1, x + x2, x + x3, taps, T, K, w, b, q + y0, q + y1, q + y2, q + y3, rest, accumulate,
+                    bends, slopes,
                 )  # fmt: skip
                 n += COLUMNS
             elif count == 1 and rest > COLUMNS:
-                one_row(x + x0, taps, T, K, w, far, b, q + y0, rest, accumulate)
+                one_row(x + x0, taps, T, K, w, far, b, q + y0, rest, accumulate, bends, slopes)
                 n += 2 * COLUMNS
             else:  # a single row is computed twice
-                two_rows(x + x0, x + x1, taps, T, K, w, b, q + y0, q + y1, rest, accumulate)
+                two_rows(x + x0, x + x1, taps, T, K, w, b, q + y0, q + y1, rest, accumulate, bends, slopes)
                 n += COLUMNS
-        finish_rows(row.finish, y, rows_y, m, m + count, N)
+        finish_rows(row.finish, y, rows_y, m, m + count, N, bends)
         m += count
