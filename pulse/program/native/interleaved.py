@@ -83,7 +83,7 @@ class Exchange:
         if place.region is Region.WEIGHTS or place.dtype.itemsize != WORD:
             raise NotInterleavedError("an input or output of another size than a word, or constant")
         size = prod(place.shape)
-        at, self.end = self.end, self.end + align(size * WORD * LANES)
+        at = self._allocate(size)
         outside = _words(Region.ARENA, at, size * LANES)
         inner = _words(place.region, place.offset * LANES, size * LANES)
         steps = tuple(step // WORD * LANES for step in place.strides)
@@ -91,8 +91,20 @@ class Exchange:
         if incoming:
             loops = Loops((*place.shape, LANES), ((*alone, size), (*steps, 1)))
             return at, list(self._cx.copy_words(outside, inner, loops))
+        copies: list[Instruction] = []
+        beside = tuple(step * LANES for step in alone)
+        if len(Loops(place.shape, (steps, beside)).merge().sizes) > 1:  # first in the order of the tensor
+            ordered = _words(Region.ARENA, self._allocate(size), size * LANES)
+            loops = Loops((*place.shape, LANES), ((*steps, 1), (*beside, 1)))
+            copies += self._cx.copy_words(inner, ordered, loops)
+            inner, steps = ordered, beside
         loops = Loops((LANES, *place.shape), ((1, *steps), (size, *alone)))
-        return at, list(self._cx.copy_words(inner, outside, loops))
+        return at, [*copies, *self._cx.copy_words(inner, outside, loops)]
+
+    def _allocate(self, size: int) -> int:
+        """Return the offset of new memory for a tensor of ``size`` words."""
+        at, self.end = self.end, self.end + align(size * WORD * LANES)
+        return at
 
 
 def _words(region: Region, at: int, count: int) -> Value:
