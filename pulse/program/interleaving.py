@@ -29,13 +29,19 @@ def byte_of(value: Value) -> int:
 
 
 class InterleavedLowering:
-    """The conversion of a program's instructions: the weights and tables that they share."""
+    """The conversion of a program's instructions: the weights and tables that they share.
 
-    def __init__(self, weights: Array, clock: Value) -> None:
+    memory_of  the buffer of sixteen streams for one of a stream's state, if it is outside of their interleaved states
+    """
+
+    def __init__(
+        self, weights: Array, clock: Value, memory_of: Callable[[Buffer], Buffer | None] = lambda _: None
+    ) -> None:
         self.image = Image(Region.WEIGHTS)
         self.steady_from = 1
         self._weights = weights
         self._clock = clock
+        self._memory_of = memory_of
         self._expanded: dict[int, Buffer] = {}
 
     def convert(self, instruction: Instruction) -> Iterable[Instruction]:
@@ -65,7 +71,9 @@ class InterleavedLowering:
         if buffer.region is Region.WEIGHTS:
             target = self._repeat(buffer)
         else:
-            target = Buffer(buffer.region, buffer.size * LANES, buffer.offset * LANES)
+            target = self._memory_of(buffer) or Buffer(
+                buffer.region, buffer.size * LANES, buffer.offset * LANES
+            )
         words = target.size // WORD
         if inside % WORD:
             raise NotInterleavedError("elements of less than a word")

@@ -108,7 +108,7 @@ class Emulator:
             for region in (Region.STATE, Region.ARENA)
         ]
         table = self.numbered_table(program, single)
-        head = np.array([*(sizes[region] for region in Region), len(table), len(segments) // 2, len(lanes)])
+        head = np.array([*sizes.values(), len(table), len(segments) // 2, len(lanes)])
         given, taken = self._process.stdin, self._process.stdout
         assert given and taken
         for part in (head, table, segments, program.weights, *own):

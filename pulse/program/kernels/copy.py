@@ -70,6 +70,10 @@ def copy_rows(src: Pointer, dst: Pointer, size: int, rows: int, columns: int, a:
             move_bytes(dst + i * b * size, src + i * a * size, count)
         return
     words, wide = count // 4, size // 4
+    if words == LANES:  # one element of sixteen interleaved streams
+        for i in range(rows):
+            vstore(as_f32(dst), i * b * wide, vload(as_f32(src), i * a * wide))
+        return
     for i in range(rows):
         source, target = as_f32(src) + i * a * wide, as_f32(dst) + i * b * wide
         j = 0

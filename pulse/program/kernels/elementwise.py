@@ -196,6 +196,10 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
     step2, step3 = part.step2, part.step3
     if step2 == step3 * columns:  # the rows form one row, or all elements are the same
         load_row(part, start, step3, rows * columns, d)
+    elif step3 == 1 and columns == LANES and part.dtype == F32:  # an element of sixteen interleaved streams
+        p = as_f32(part.tensor) + start
+        for r in range(rows):
+            vstore(d, r * LANES, vload(p, r * step2))
     elif step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
         for r in range(rows):
@@ -218,6 +222,10 @@ def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Point
     step2, step3 = part.step2, part.step3
     if step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
+        if columns == LANES:
+            for i in range(rows):
+                vstore(p, i * step2, vload(r, i * LANES))
+            return
         for i in range(rows):
             for j in range(0, columns, LANES):
                 vstore_part(p, i * step2 + j, columns - j, vload(r, i * columns + j))

@@ -113,11 +113,9 @@ def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: 
 
 
 @device
-def load_sum(y: Pointer, n: int, rest: int, accumulate: int) -> Vector:
-    """Load column n of a row if it accumulates; else 0."""
-    if accumulate and n < rest:
-        return vload(y, n * LANES)
-    return vzero()
+def load_column(y: Pointer, n: int, rest: int) -> Vector:
+    """Load column n of a row of which ``rest`` exist; else 0."""
+    return vload(y, n * LANES) if n < rest else vzero()
 
 
 @device
@@ -125,30 +123,43 @@ def first_sums(
     bias: Pointer, y: Pointer, rest: int, accumulate: int
 ) -> tuple[Vector, Vector, Vector, Vector]:
     """Return the initial sums of four columns of a row, of which ``rest`` exist."""
-    return (
-        vsplat(bias[0]) + load_sum(y, 0, rest, accumulate),
-        vsplat(bias[1]) + load_sum(y, 1, rest, accumulate),
-        vsplat(bias[2]) + load_sum(y, 2, rest, accumulate),
-        vsplat(bias[3]) + load_sum(y, 3, rest, accumulate),
-    )
+    a, b, c, d = vsplat(bias[0]), vsplat(bias[1]), vsplat(bias[2]), vsplat(bias[3])
+    if accumulate:
+        a, b = a + load_column(y, 0, rest), b + load_column(y, 1, rest)
+        c, d = c + load_column(y, 2, rest), d + load_column(y, 3, rest)
+    return a, b, c, d
 
 
 @device
-def store_columns(y: Pointer, rest: int, a: Vector, b: Vector, c: Vector, d: Vector) -> None:
-    """Store four columns, of which ``rest`` exist."""
+def bend(v: Vector, slope: float) -> Vector:
+    """Multiply what is less than 0 by a slope."""
+    return vselect(vlt(v, 0.0), v * vsplat(slope), v)
+
+
+@device
+def store_columns(
+    y: Pointer, rest: int, bends: int, slopes: Pointer, a: Vector, b: Vector, c: Vector, d: Vector
+) -> None:
+    """Store four columns, of which ``rest`` exist; if ``bends``, after the PReLU with their slopes."""
+    if bends:
+        a, b = bend(a, slopes[0]), bend(b, slopes[min(1, rest - 1)])
+        c, d = bend(c, slopes[min(2, rest - 1)]), bend(d, slopes[min(3, rest - 1)])
     vstore(y, 0, a)
+    if rest >= COLUMNS:
+        vstore(y, LANES, b)
+        vstore(y, 2 * LANES, c)
+        vstore(y, 3 * LANES, d)
+        return
     if rest > 1:
         vstore(y, LANES, b)
     if rest > 2:
         vstore(y, 2 * LANES, c)
-    if rest > 3:
-        vstore(y, 3 * LANES, d)
 
 
 @device
 def four_rows(
     x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int,
+    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int, bends: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute four rows of four columns."""
     a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
@@ -170,16 +181,16 @@ def four_rows(
             v = vsplat(w[3])
             d0, d1, d2, d3 = vfma(q, v, d0), vfma(r, v, d1), vfma(s, v, d2), vfma(u, v, d3)
             w = w + COLUMNS
-    store_columns(y0, rest, a0, b0, c0, d0)
-    store_columns(y1, rest, a1, b1, c1, d1)
-    store_columns(y2, rest, a2, b2, c2, d2)
-    store_columns(y3, rest, a3, b3, c3, d3)
+    store_columns(y0, rest, bends, slopes, a0, b0, c0, d0)
+    store_columns(y1, rest, bends, slopes, a1, b1, c1, d1)
+    store_columns(y2, rest, bends, slopes, a2, b2, c2, d2)
+    store_columns(y3, rest, bends, slopes, a3, b3, c3, d3)
 
 
 @device
 def two_rows(
     x0: Pointer, x1: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, rest: int, accumulate: int,
+    y0: Pointer, y1: Pointer, rest: int, accumulate: int, bends: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute two rows of four columns."""
     a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
@@ -193,14 +204,14 @@ def two_rows(
             a0, b0, c0, d0 = vfma(q, e, a0), vfma(q, f, b0), vfma(q, g, c0), vfma(q, h, d0)
             a1, b1, c1, d1 = vfma(r, e, a1), vfma(r, f, b1), vfma(r, g, c1), vfma(r, h, d1)
             w = w + COLUMNS
-    store_columns(y0, rest, a0, b0, c0, d0)
-    store_columns(y1, rest, a1, b1, c1, d1)
+    store_columns(y0, rest, bends, slopes, a0, b0, c0, d0)
+    store_columns(y1, rest, bends, slopes, a1, b1, c1, d1)
 
 
 @device
 def one_row(
     x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, far: int, bias: Pointer, y: Pointer, rest: int,
-    accumulate: int,
+    accumulate: int, bends: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute one row of two tiles of columns; the weights of the second are ``far`` further on."""
     a0, b0, c0, d0 = first_sums(bias, y, rest, accumulate)
@@ -213,8 +224,8 @@ def one_row(
             a0, b0, c0, d0 = vfma(q, w[0], a0), vfma(q, w[1], b0), vfma(q, w[2], c0), vfma(q, w[3], d0)
             a1, b1, c1, d1 = vfma(q, z[0], a1), vfma(q, z[1], b1), vfma(q, z[2], c1), vfma(q, z[3], d1)
             w, z = w + COLUMNS, z + COLUMNS
-    store_columns(y, rest, a0, b0, c0, d0)
-    store_columns(y + COLUMNS * LANES, rest - COLUMNS, a1, b1, c1, d1)
+    store_columns(y, rest, bends, slopes, a0, b0, c0, d0)
+    store_columns(y + COLUMNS * LANES, rest - COLUMNS, bends, slopes + COLUMNS, a1, b1, c1, d1)
 
 
 @device
@@ -237,10 +248,10 @@ def apply_step(v: Vector, code: int, p: float) -> Vector:
 
 
 @device
-def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
-    """Apply one step to all rows."""
+def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
+    """Apply one step to the rows from ``first`` up to ``last``."""
     code, p = step.code, step.parameter
-    for m in range(M):
+    for m in range(first, last):
         q = y + rows_y[m] * LANES
         if code == PRELU:
             slopes = step.operand
@@ -261,52 +272,61 @@ def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> 
 
 
 @device
-def gate_vectors(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def gate_vectors(gate: GateFinish, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
     """Combine the two halves of each row to a row of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2 * LANES
-    for m in range(M):
+    for m in range(first, last):
         v, target = y + rows_y[m] * LANES, z + rows_z[m] * LANES
         for n in range(0, half, LANES):
             vstore(target, n, gate_half(vload(v, n), left) * gate_half(vload(v, half + n), right))
 
 
 @device
-def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
-    """Run the gate or the steps in order."""
+def begins_with_prelu(row: Finish) -> int:
+    """Return 1 if the first step is a PReLU, which the kernels apply before they store; else 0."""
+    steps: Any = row.steps
+    if row.gate_count > 0 or row.step_count == 0:
+        return 0
+    return 1 if steps[0].code == PRELU else 0
+
+
+@device
+def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, first: int, last: int, N: int, done: int) -> None:
+    """Run the gate or the steps in order, on the rows from ``first`` up to ``last``; the first ``done`` have run."""
     gates: Any = row.gates
     steps: Any = row.steps
     if row.gate_count > 0:
-        gate_vectors(gates[0], y, rows_y, M, N)
-    for i in range(row.step_count):
-        step_rows(steps[i], y, rows_y, M, N)
+        gate_vectors(gates[0], y, rows_y, first, last, N)
+    for i in range(done, row.step_count):
+        step_rows(steps[i], y, rows_y, first, last, N)
 
 
 @kernel
 def interleaved_product(row: InterleavedProduct) -> None:
-    """Compute four columns at a time, four rows of each; eight columns of a single row."""
+    """Compute four rows at a time, four columns of each; at the end two rows, and eight columns of a single row."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, x, y, accumulate = row.W, row.bias, row.x, row.y, row.accumulate
-    far, n = COLUMNS * T * K, 0
-    while n < N:
-        w, b, rest, m = weights + n * T * K, bias + n, N - n, 0
-        q = y + n * LANES
-        if M == 1 and rest > COLUMNS:
-            one_row(
-                x + rows_x[0] * LANES, taps, T, K, w, far, b, q + rows_y[0] * LANES, rest, accumulate
-            )  # fmt: skip
-            n += 2 * COLUMNS
-            continue
-        while m < M:
-            m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
-            x0, x1 = x + rows_x[m] * LANES, x + rows_x[m1] * LANES
-            y0, y1 = q + rows_y[m] * LANES, q + rows_y[m1] * LANES
-            if M - m <= 2:
-                two_rows(x0, x1, taps, T, K, w, b, y0, y1, rest, accumulate)
-                m += 2
-            else:
-                x2, x3 = x + rows_x[m2] * LANES, x + rows_x[m3] * LANES
-                y2, y3 = q + rows_y[m2] * LANES, q + rows_y[m3] * LANES
-                four_rows(x0, x1, x2, x3, taps, T, K, w, b, y0, y1, y2, y3, rest, accumulate)
-                m += 4
-        n += COLUMNS
-    finish_rows(row.finish, y, rows_y, M, N)
+    bends, steps, far, m = begins_with_prelu(row.finish), row.finish.steps, COLUMNS * T * K, 0
+    all_slopes = steps[0].operand if bends else bias
+    while m < M:
+        count = 4 if M - m >= 4 else 2 if M - m >= 2 else 1
+        m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)
+        x0, x1, x2, x3 = rows_x[m] * LANES, rows_x[m1] * LANES, rows_x[m2] * LANES, rows_x[m3] * LANES
+        y0, y1, y2, y3 = rows_y[m] * LANES, rows_y[m1] * LANES, rows_y[m2] * LANES, rows_y[m3] * LANES
+        n = 0
+        while n < N:
+            w, b, rest, q, slopes = weights + n * T * K, bias + n, N - n, y + n * LANES, all_slopes + n
+            if count == 4:
+                four_rows(
+                    x + x0, x + x1, x + x2, x + x3, taps, T, K, w, b, q + y0, q + y1, q + y2, q + y3, rest, accumulate,
+                    bends, slopes,
+                )  # fmt: skip
+                n += COLUMNS
+            elif count == 1 and rest > COLUMNS:
+                one_row(x + x0, taps, T, K, w, far, b, q + y0, rest, accumulate, bends, slopes)
+                n += 2 * COLUMNS
+            else:  # a single row is computed twice
+                two_rows(x + x0, x + x1, taps, T, K, w, b, q + y0, q + y1, rest, accumulate, bends, slopes)
+                n += COLUMNS
+        finish_rows(row.finish, y, rows_y, m, m + count, N, bends)
+        m += count

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.language.simd import LANES, vfma, vload, vsplat, vstore
+from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
 from pulse.program.kernels.recurrent import ActivationWords, load_activation
-from pulse.program.kernels.recurrent_gates import Function, activate
+from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, Function, activate
+from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 GATES = GATE_COUNTS["gru"]
 
@@ -75,12 +76,10 @@ class InterleavedGru(Instruction):
 
 
 @device
-def two_units(
-    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
-    f: Function, g: Function, clip: float,
-) -> None:  # fmt: skip
-    """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
-    other = min(u + 1, units - 1)
+def gate_sums(
+    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, u: int, other: int, units: int
+) -> tuple[Vector, Vector, Vector, Vector, Vector, Vector]:
+    """Return the sums of the gates z, r and of the candidate without x, of the units u and ``other`` of one GRU."""
     p, q = w + u * units * GATES, w + other * units * GATES
     z0, r0, c0 = vload(x, u * LANES), vload(x, (units + u) * LANES), vsplat(bias[u])
     z1, r1, c1 = vload(x, other * LANES), vload(x, (units + other) * LANES), vsplat(bias[other])
@@ -89,12 +88,34 @@ def two_units(
         z0, r0, c0 = vfma(h, p[0], z0), vfma(h, p[1], r0), vfma(h, p[2], c0)
         z1, r1, c1 = vfma(h, q[0], z1), vfma(h, q[1], r1), vfma(h, q[2], c1)
         p, q = p + GATES, q + GATES
-    fresh = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
-    v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - fresh, fresh)
-    fresh = activate(vfma(activate(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)
-    v1 = vfma(activate(z1, f, clip), vload(old, other * LANES) - fresh, fresh)
-    vstore(new, u * LANES, v0)
-    vstore(new, other * LANES, v1)
+    return z0, r0, c0, z1, r1, c1
+
+
+@device
+def finish_usual(x: Vector, old: Vector, z: Vector, r: Vector, own: Vector) -> Vector:
+    """Return a unit from the sums of its gates, with sigmoid and tanh."""
+    fresh = vtanh(vfma(vsigmoid(r), own, x))
+    return vfma(vsigmoid(z), old - fresh, fresh)
+
+
+@device
+def two_units(
+    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
+    usual: bool, f: Function, g: Function, clip: float,
+) -> None:  # fmt: skip
+    """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
+    other = min(u + 1, units - 1)
+    z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, other, units)
+    x0, x1 = vload(x, (2 * units + u) * LANES), vload(x, (2 * units + other) * LANES)
+    h0, h1 = vload(old, u * LANES), vload(old, other * LANES)
+    if usual:
+        vstore(new, u * LANES, finish_usual(x0, h0, z0, r0, c0))
+        vstore(new, other * LANES, finish_usual(x1, h1, z1, r1, c1))
+        return
+    fresh = activate(vfma(activate(r0, f, clip), c0, x0), g, clip)
+    vstore(new, u * LANES, vfma(activate(z0, f, clip), h0 - fresh, fresh))
+    fresh = activate(vfma(activate(r1, f, clip), c1, x1), g, clip)
+    vstore(new, other * LANES, vfma(activate(z1, f, clip), h1 - fresh, fresh))
 
 
 @kernel
@@ -104,6 +125,7 @@ def interleaved_gru(row: InterleavedGru) -> None:
     f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
     frame, step, clip = row.frame, row.step, row.clip
+    usual = f[0] == SIGMOID and g[0] == TANH and clip <= 0
     for b in range(B):
         old, new = h + b * H * LANES, y + b * step * LANES
         for t in range(T):
@@ -113,7 +135,7 @@ def interleaved_gru(row: InterleavedGru) -> None:
                 for u in range(0, units, 2):
                     two_units(
                         begin, old + at * LANES, w + at * units * GATES, bias + at, new + at * LANES, u, units,
-                        f, g, clip,
+                        usual, f, g, clip,
                     )  # fmt: skip
             old, new = new, new + frame * LANES
         last = h + b * H * LANES

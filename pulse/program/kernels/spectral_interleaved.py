@@ -224,4 +224,4 @@ def interleaved_fourier(row: InterleavedFourier) -> None:
         scatter_vectors(y + rows_y[m] * LANES, x_re, to_re, factors, K)
         if wants_im:
             scatter_vectors(y + rows_y[m] * LANES, x_im, to_im, factors + K, K)
-    finish_rows(row.finish, y, rows_y, M, row.columns)
+    finish_rows(row.finish, y, rows_y, 0, M, row.columns, 0)

@@ -164,7 +164,7 @@ class NativeState(State):
         self.arena = arena
         """Scratch, as bytes."""
         regions = {Region.WEIGHTS: program.weights, Region.STATE: self._memory, Region.ARENA: self.arena}
-        self.bases = np.array([regions[region].ctypes.data for region in Region], np.int64)
+        self.bases = np.array([memory.ctypes.data for memory in regions.values()], np.int64)
         """Addresses of weights, state and arena."""
         self._inputs = [(name, place.view(regions[place.region])) for name, place in program.received]
         self._outputs = [(name, place.view(regions[place.region])) for name, place in program.sent]

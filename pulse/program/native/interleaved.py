@@ -39,6 +39,7 @@ from pulse.program.lower import scan_interleaved as scan_interleaved
 from pulse.program.lower import spectral_interleaved as spectral_interleaved
 from pulse.program.lower import time_interleaved as time_interleaved
 from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.sliding_windows import SlidingWindows, slide
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Region, Value, align
@@ -57,6 +58,7 @@ class Interleaved:
     clock_at     the byte offset of the pulse counter in a stream's state, which the instructions do not change
     inputs       for each input the byte offset in the arena of the sixteen streams' tensors, one after another
     outputs      the same for the outputs
+    sliding      the delays that are not in the interleaved state while the streams step
     """
 
     rows: tuple[Emitted, ...]
@@ -66,6 +68,7 @@ class Interleaved:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     arena_bytes: int
+    sliding: SlidingWindows
 
 
 class Exchange:
@@ -80,7 +83,7 @@ class Exchange:
         if place.region is Region.WEIGHTS or place.dtype.itemsize != WORD:
             raise NotInterleavedError("an input or output of another size than a word, or constant")
         size = prod(place.shape)
-        at, self.end = self.end, self.end + align(size * WORD * LANES)
+        at = self._allocate(size)
         outside = _words(Region.ARENA, at, size * LANES)
         inner = _words(place.region, place.offset * LANES, size * LANES)
         steps = tuple(step // WORD * LANES for step in place.strides)
@@ -88,8 +91,20 @@ class Exchange:
         if incoming:
             loops = Loops((*place.shape, LANES), ((*alone, size), (*steps, 1)))
             return at, list(self._cx.copy_words(outside, inner, loops))
+        copies: list[Instruction] = []
+        beside = tuple(step * LANES for step in alone)
+        if len(Loops(place.shape, (steps, beside)).merge().sizes) > 1:  # first in the order of the tensor
+            ordered = _words(Region.ARENA, self._allocate(size), size * LANES)
+            loops = Loops((*place.shape, LANES), ((*steps, 1), (*beside, 1)))
+            copies += self._cx.copy_words(inner, ordered, loops)
+            inner, steps = ordered, beside
         loops = Loops((LANES, *place.shape), ((1, *steps), (size, *alone)))
-        return at, list(self._cx.copy_words(inner, outside, loops))
+        return at, [*copies, *self._cx.copy_words(inner, outside, loops)]
+
+    def _allocate(self, size: int) -> int:
+        """Return the offset of new memory for a tensor of ``size`` words."""
+        at, self.end = self.end, self.end + align(size * WORD * LANES)
+        return at
 
 
 def _words(region: Region, at: int, count: int) -> Value:
@@ -105,14 +120,15 @@ def interleave(program: NativeExecutable) -> Interleaved | None:
         return None
     (tick,) = ticks
     clock: Any = tick.clock
-    cx = InterleavedLowering(program.weights, clock)
+    sliding = slide(rows, [place for _, place in (*program.received, *program.sent)])
+    cx = InterleavedLowering(program.weights, clock, sliding.place_of)
     exchange = Exchange(cx, program.arena_bytes)
     try:
         entries = [exchange.add(place, True) for _, place in program.received]
         middle = [
             Emitted(instruction, row.node, row.op)
             for row in with_gaps_only(rows)
-            if row.instruction is not tick
+            if row.instruction is not tick and row.instruction not in sliding.moves
             for instruction in cx.convert(row.instruction)
         ]
         exits = [exchange.add(place, False) for _, place in program.sent]
@@ -121,13 +137,14 @@ def interleave(program: NativeExecutable) -> Interleaved | None:
     begin = [Emitted(copy, "", "input") for _, copies in entries for copy in copies]
     end = [Emitted(copy, "", "output") for _, copies in exits for copy in copies]
     return Interleaved(
-        (*begin, *middle, *end),
-        cx.image.image(),
-        cx.steady_from,
-        byte_of(clock),
-        tuple(at for at, _ in entries),
-        tuple(at for at, _ in exits),
-        exchange.end,
+        rows=(*begin, *middle, *end),
+        weights=cx.image.image(),
+        steady_from=cx.steady_from,
+        clock_at=byte_of(clock),
+        inputs=tuple(at for at, _ in entries),
+        outputs=tuple(at for at, _ in exits),
+        arena_bytes=exchange.end,
+        sliding=sliding,
     )
 
 

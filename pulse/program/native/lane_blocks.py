@@ -11,6 +11,7 @@ from pulse.jit.language.simd import LANES
 from pulse.program.machine import machine
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.interleaved import Interleaved
+from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import LaneSelection
 from pulse.program.table.emitted import table_of
@@ -60,19 +61,23 @@ class LaneBlocks:
     ) -> None:
         self.steady_from = interleaved.steady_from
         self._clock_at = interleaved.clock_at
-        self._memory = memory[:, : program.initial.size]
+        self._memory = memory = memory[:, : program.initial.size]
         count = len(memory) // LANES
         self._inside: list[bool] = [False] * count
         """For each block, whether its streams are in the interleaved memory."""
         self._excluded: set[int] = set()
         self._steps = [0] * count
         """For each block, the steps since its streams were interleaved."""
+        self._sliding = interleaved.sliding
+        self._state_bytes = memory.shape[1] * LANES
+        self._positions = [0] * count
+        """For each block, how often its windows have advanced since their histories were at the front."""
         self._blocks: list[Array | None] = [None] * count
         self._addresses = [0] * count
         self._arena = aligned_bytes(interleaved.arena_bytes)
         self._weights = interleaved.weights
         self._table = link(table_of(interleaved.rows))
-        self._bases = np.array([interleaved.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
+        self._bases = np.array([interleaved.weights.ctypes.data, 0, self._arena.ctypes.data, 0], np.int64)
         self._call = (self._table.ctypes.data, len(interleaved.rows), self._bases.ctypes.data)
         self._run = machine.runner()
         self._inputs = self._ports_of_block(program.received, interleaved.inputs)
@@ -110,11 +115,21 @@ class LaneBlocks:
         for name, array in self._inputs:
             values = feed.get(name)
             array[...] = self._constants[name] if values is None else values[part.at]
-        self._bases[Region.STATE] = self._addresses[part.block]
-        self._run(*self._call)
-        self._steps[part.block] += 1
+        self._run_block(part.block)
         for name, array in self._outputs:
             outputs[name][part.at] = array
+
+    def _run_block(self, number: int) -> None:
+        """Run the instructions on a block's memory, and let its windows advance."""
+        state, sliding = self._addresses[number], self._sliding
+        windows, position = state + self._state_bytes, self._positions[number]
+        self._bases[Region.STATE] = state
+        self._bases[Region.WINDOWS] = windows + position * sliding.shift
+        self._run(*self._call)
+        self._steps[number] += 1
+        self._positions[number] = position = (position + 1) % POSITIONS
+        if position == 0:
+            sliding.return_to_front(windows)
 
     def _ports_of_block(
         self, ports: Sequence[tuple[str, Place]], at: Sequence[int]
@@ -135,10 +150,12 @@ class LaneBlocks:
             return
         block = self._blocks[number]
         if block is None:
-            block = self._blocks[number] = aligned_bytes(self._memory.shape[1] * LANES)
+            block = self._blocks[number] = aligned_bytes(self._state_bytes + self._sliding.bytes)
             self._addresses[number] = block.ctypes.data
-        block.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(number).T
-        self._steps[number] = 0
+        state, windows = block[: self._state_bytes], block[self._state_bytes :]
+        state.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(number).T
+        self._sliding.enter(state, windows)
+        self._steps[number] = self._positions[number] = 0
         self._inside[number] = True
 
     def separate(self, lane: int) -> None:
@@ -148,7 +165,9 @@ class LaneBlocks:
             return
         block = self._blocks[number]
         assert block is not None, "an interleaved block has memory"
-        self._lanes_of(number)[...] = block.view(np.int32).reshape(-1, LANES).T
+        state, windows = block[: self._state_bytes], block[self._state_bytes :]
+        self._sliding.leave(state, windows, self._positions[number])
+        self._lanes_of(number)[...] = state.view(np.int32).reshape(-1, LANES).T
         rows = self._memory[number * LANES : (number + 1) * LANES]
         rows[:, self._clock_at : self._clock_at + 8].view(np.int64)[...] += self._steps[number]
         self._inside[number] = False

@@ -64,4 +64,5 @@ def cost_of(row: Emitted) -> Cost:
         assert isinstance(value, Value), f"{name} is not an operand"
         totals[value.buffer.region] += spec.touched * parts.get(name, touched_bytes(value))
     adds = row.instruction.multiply_adds()
-    return Cost(totals[Region.WEIGHTS], totals[Region.STATE], totals[Region.ARENA], adds)
+    state = totals[Region.STATE] + totals[Region.WINDOWS]
+    return Cost(totals[Region.WEIGHTS], state, totals[Region.ARENA], adds)

@@ -1,4 +1,4 @@
-"""The three memories: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
+"""The memories: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
 
 import mmap
 from collections.abc import Sequence
@@ -19,11 +19,12 @@ LARGE_RUN = 1 << 18
 
 
 class Region(IntEnum):
-    """The memories that a row's operands point into."""
+    """The memories that a row's operands point into. A single stream has the first three."""
 
     WEIGHTS = 0
     STATE = 1
     ARENA = 2
+    WINDOWS = 3
 
 
 @record(eq=False, frozen=False)

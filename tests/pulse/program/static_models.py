@@ -70,7 +70,7 @@ def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, 
     }
     for name, place in program.received:
         place.view(regions[place.region])[...] = feeds[name]
-    run_python(program.unlinked, [regions[region] for region in Region])
+    run_python(program.unlinked, list(regions.values()))
     return {name: place.view(regions[place.region]).copy() for name, place in program.sent}
 
 

@@ -124,7 +124,7 @@ class Rows:
             Region.ARENA: aligned_bytes(self.scratch_at + (1 << 20)),
         }
         self.memories[Region.STATE][:] = program.initial
-        self.bases = np.array([self.memories[region].ctypes.data for region in Region], np.int64)
+        self.bases = np.array([memory.ctypes.data for memory in self.memories.values()], np.int64)
         for name, place in program.received:
             place.view(self.memories[place.region])[...] = feed[name]
 

@@ -21,6 +21,7 @@ from pulse.program.native import interleaved, lane_blocks
 from pulse.program.native import lanes as native_lanes
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.interleaved import Interleaved, gaps_of, interleave
+from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
 from pulse.program.table.emitted import table_of
@@ -289,14 +290,47 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     found = interleave(made)
     assert found is not None and found.steady_from <= 3
     memories = np.stack([memory_of(state) for state in lanes])
-    regions = [found.weights.copy(), aligned_bytes(memories.nbytes), aligned_bytes(found.arena_bytes)]
+    sizes = memories.nbytes, found.arena_bytes, found.sliding.bytes
+    regions = [found.weights.copy(), *map(aligned_bytes, sizes)]
     regions[1].view(np.int32).reshape(-1, LANES)[...] = memories.T
+    found.sliding.enter(regions[1], regions[3])
     (begin,), (end,) = found.inputs, found.outputs
     regions[2][begin : begin + x[3].nbytes] = x[3].reshape(-1).view(np.uint8)
     run_python(table_of(found.rows), regions)
     for name, wanted in lanes.step(x[3]).items():
         got = regions[2][end : end + wanted.nbytes].view(np.float32).reshape(wanted.shape)
         same({name: got}, {name: wanted})
+
+
+def delays(length: int, pulse: int) -> NativeProgram:
+    """Two dilated convolutions by channel, of as many channels, between products."""
+    by_channel, square = floats("by channel", CHANNELS, 1, 3), floats("square", CHANNELS, CHANNELS, 1)
+    nodes = [
+        node("Conv", "x square", "a"),
+        node("Conv", "a by_channel", "b", pads=[2 * length, 0], dilations=[length], group=CHANNELS),
+        node("Conv", "b square", "c"),
+        node("Conv", "c by_channel", "d", pads=[4 * length, 0], dilations=[2 * length], group=CHANNELS),
+        node("Conv", "d square", "y"),
+    ]
+    constants = {"by_channel": by_channel, "square": square}
+    return program(
+        pulse, lambda: model(nodes, {"x": floats("x", 1, CHANNELS, 9)}, constants, stream={"x": 2})
+    )
+
+
+@pytest.mark.parametrize(("length", "pulse", "slides"), [(3, 1, 2), (3, 3, 2), (1, 2, 1), (1, 3, 0)])
+def test_windows_of_long_histories_slide(length: int, pulse: int, slides: int) -> None:
+    """Those of at least two pulses; each lane has its history at any of their positions."""
+    made = delays(length, pulse)
+    found = interleave(made)
+    assert found is not None and len(found.sliding.windows) == slides
+    assert kernels(made).count("move") == 2 - slides
+    for steps in range(1, 2 * POSITIONS + 2):
+        pair = Pair(made, 16, seed=steps)
+        for _ in range(found.steady_from + steps):
+            pair.step()
+        pair.step([5, 9])
+        pair.step()
 
 
 def memory_of(state: State) -> Array:
