@@ -14,6 +14,8 @@ from pulse.jit.language.simd import (
     vload_eights,
     vload_fours,
     vstore,
+    vstore_eights,
+    vstore_fours,
     vturn_eights,
     vturn_fours,
     vzero,
@@ -52,7 +54,8 @@ class SmallGrus(RecurrentFrames):
 
     x are the frames times the input weights of each GRU, with the biases outside of gate products: [T, B, 3 * width],
     dense, those of the next GRU ``step_x`` further on. Their state is one vector, H is 16, and W is from
-    ``pack_small``. Lanes after the last GRU are undefined.
+    ``pack_small``. GRU i runs backwards if bit i of ``backwards`` is set: its x begins with the last frame. Lanes of y
+    after the last GRU are undefined.
     """
 
     width: ClassVar[int]
@@ -60,6 +63,7 @@ class SmallGrus(RecurrentFrames):
     count: int
     x: Operand = reads("f32")
     step_x: int
+    backwards: int
     W: Operand = reads("f32")
     bias: Operand = reads("f32", LANES)
     f: ActivationWords
@@ -127,17 +131,28 @@ def next_state(
 def gru_fours(row: GruFours) -> None:
     """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
-    B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
+    T, B, frame, count, step, mask, clip = (
+        row.T,
+        row.B,
+        row.frame,
+        row.count,
+        row.step_x,
+        row.backwards,
+        row.clip,
+    )
     bias = vload(row.bias, 0)
     start, stop = valid_frames(row)
     for b in range(B):
-        v, p, q = vload(h, b * LANES), x + (start * B + b) * 12, y + (start * frame + b * LANES)
-        for _ in range(start, stop):
+        v, p, q = vload(h, b * LANES), x + (start * B + b) * 12, y + b * row.step
+        for t in range(start, stop):
             z, r = vload_fours(p, 0, step, count), vload_fours(p, 4, step, count)
             z, r, c = two_turns_of_four(v, w, z, r, bias)
             v = next_state(v, z, r, c, vload_fours(p, 8, step, count), f, g, clip)
-            vstore(q, 0, v)
-            p, q = p + B * 12, q + frame
+            if mask == 0:
+                vstore(q, t * frame, v)
+            else:
+                vstore_fours(q, t * frame, (T - 1 - t) * frame, count, v, mask)
+            p = p + B * 12
         vstore(h, b * LANES, v)
 
 
@@ -145,15 +160,26 @@ def gru_fours(row: GruFours) -> None:
 def gru_eights(row: GruEights) -> None:
     """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
-    B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
+    T, B, frame, count, step, mask, clip = (
+        row.T,
+        row.B,
+        row.frame,
+        row.count,
+        row.step_x,
+        row.backwards,
+        row.clip,
+    )
     bias = vload(row.bias, 0)
     start, stop = valid_frames(row)
     for b in range(B):
-        v, p, q = vload(h, b * LANES), x + (start * B + b) * 24, y + (start * frame + b * LANES)
-        for _ in range(start, stop):
+        v, p, q = vload(h, b * LANES), x + (start * B + b) * 24, y + b * row.step
+        for t in range(start, stop):
             z, r = vload_eights(p, 0, step, count), vload_eights(p, 8, step, count)
             z, r, c = two_turns_of_eight(v, w, z, r, bias)
             v = next_state(v, z, r, c, vload_eights(p, 16, step, count), f, g, clip)
-            vstore(q, 0, v)
-            p, q = p + B * 24, q + frame
+            if mask == 0:
+                vstore(q, t * frame, v)
+            else:
+                vstore_eights(q, t * frame, (T - 1 - t) * frame, count, v, mask)
+            p = p + B * 24
         vstore(h, b * LANES, v)

@@ -30,6 +30,7 @@ def check(
     reload: bool = True,
     clip: float = 0.0,
     names: tuple[str, str] = ("sigmoid", "tanh"),
+    backwards: int = 0,
 ) -> None:
     """One row of ``count`` GRUs; their lanes behind H hold anything."""
     width = WIDTHS[kernel]
@@ -53,6 +54,7 @@ def check(
         count,
         At(5),
         T * B * 3 * width,
+        backwards,
     ]
     args += [At(6), At(7), *(word for name in names for word in (ACTIVATIONS[name], 0.3, 0.2))]
     for after in run_both(kernel, arrays, *args):
@@ -67,7 +69,8 @@ def check(
                     x = projected[number, t, :, :, :H].reshape(B, 3 * H).astype(np.float64)
                     state = cell.step(x, state, r.astype(np.float64), bias, None)
                 wanted = state[0] if inside else np.zeros((B, H))
-                np.testing.assert_allclose(after[0][t][:, own], wanted, rtol=1e-4, atol=1e-5)
+                place = T - 1 - t if backwards >> number & 1 else t
+                np.testing.assert_allclose(after[0][place][:, own], wanted, rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(after[1][:, own], state[0], rtol=1e-4, atol=1e-5)
 
 
@@ -78,6 +81,15 @@ def test_whole_sequences(kernel: Kernel, T: int, B: int) -> None:
     for H in (1, width - 1, width):
         for count in range(2, 16 // width + 1):
             check(kernel, T, B, H, count)
+
+
+@pytest.mark.parametrize("kernel", WIDTHS)
+@pytest.mark.parametrize(("T", "B"), [(1, 1), (5, 1), (4, 3)])
+def test_frames_of_layers_that_run_backwards(kernel: Kernel, T: int, B: int) -> None:
+    width = WIDTHS[kernel]
+    for count in range(2, 16 // width + 1):
+        for backwards in range(1, 1 << count):
+            check(kernel, T, B, width, count, backwards=backwards)
 
 
 @pytest.mark.parametrize("kernel", WIDTHS)
@@ -114,7 +126,7 @@ def test_layers_do_not_affect_each_other(kernel: Kernel) -> None:
         projected,
         weights,
     ]
-    args = [*map(At, range(5)), 0, 2, 1, 16, 0, 16, 16, 1, 0.0, 2, At(5), 2 * 3 * width, At(6), At(7)]
+    args = [*map(At, range(5)), 0, 2, 1, 16, 0, 16, 16, 1, 0.0, 2, At(5), 2 * 3 * width, 0, At(6), At(7)]
     for after in run_both(kernel, [*arrays, floats(16)], *args, 0, 0.0, 0.0, 1, 0.0, 0.0):
         lanes = after[0].reshape(2, 16)
         assert np.isfinite(lanes[:, :width]).all() and np.isnan(lanes[:, width : 2 * width]).all()
