@@ -8,7 +8,7 @@ from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)
 WIDTHS: dict[Kernel, int] = {gru_fours: 4, gru_eights: 8}
@@ -108,6 +108,35 @@ def test_frames_outside_of_the_stream_leave_the_state_alone(
 def test_activations_and_limits(kernel: Kernel, name: str) -> None:
     check(kernel, 3, 2, WIDTHS[kernel], 2, names=(name, name))
     check(kernel, 3, 2, WIDTHS[kernel], 2, clip=0.3)
+
+
+def states(kernel: Kernel, z: np.ndarray, r: np.ndarray, c: np.ndarray, own_bias: float) -> np.ndarray:
+    """The states after one frame of sequences that begin with 1, without recurrent weights; one gate input each."""
+    width, B = WIDTHS[kernel], len(z)
+    projected = np.broadcast_to(np.stack([z, r, c], 1).astype(np.float32)[..., None], (1, B, 3, width))
+    constants = [np.zeros(16, np.float32), np.array([3]), np.array([FAR])]
+    weights = np.zeros(3 * 16 * width, np.float32)
+    arrays = [np.zeros((B, 16), np.float32), np.ones((B, 16), np.float32), *constants, projected.copy()]
+    args = [*map(At, range(5)), 0, 1, B, 16, 0, B * 16, 16, 0, 0.0, 1, At(5), 3 * B * width, 0, At(6), At(7)]
+    words = [word for name in ("sigmoid", "tanh") for word in (ACTIVATIONS[name], 0.0, 0.0)]
+    made = run_row(kernel, [*arrays, weights, np.full(16, own_bias, np.float32)], *args, *words, python=False)
+    return made[0][:, 0].astype(np.float64)
+
+
+@pytest.mark.parametrize("kernel", WIDTHS)
+def test_errors_of_the_usual_activations(kernel: Kernel) -> None:
+    """Of each gate by itself: 5 ulp of 1 for tanh, 3 for the sigmoids."""
+    x, large = np.linspace(-30, 30, 60001), np.full(60001, 200.0)
+    ulp = float(np.finfo(np.float32).eps) / 2
+    x = x.astype(np.float32).astype(np.float64)
+    assert np.abs(states(kernel, -large, x, x, 0.0) - np.tanh(x)).max() < 6 * ulp
+    kept = 1 / (1 + np.exp(-x))
+    assert np.abs(states(kernel, x, x, -large, 0.0) - (2 * kept - 1)).max() < 8 * ulp
+    assert np.abs(states(kernel, -large, x, 0 * x, 1.0) - np.tanh(kept)).max() < 6 * ulp
+    limits = np.array([np.inf, -np.inf, np.nan])
+    one = np.full(3, -200.0)
+    np.testing.assert_allclose(states(kernel, one, 0 * one, limits, 0.0), [1, -1, np.nan], rtol=2e-7)
+    np.testing.assert_allclose(states(kernel, limits, one, one, 0.0), [1, -1, np.nan], atol=2e-7)
 
 
 @pytest.mark.parametrize("kernel", WIDTHS)
