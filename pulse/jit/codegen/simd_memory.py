@@ -144,6 +144,24 @@ for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
     )
 
 
+def store_chunks(builder, p, i, j, n, v, mask, width: int):
+    """Store the first n groups of ``width`` lanes, each in its place from i or, by its bit of the mask, from j."""
+    for number in range(LANES // width):
+        lanes = list(range(number * width, (number + 1) * width))
+        bit = builder.and_(mask, ir.Constant(INT64, 1 << number))
+        at = builder.select(builder.icmp_signed("!=", bit, ir.Constant(INT64, 0)), j, i)
+        at = builder.add(at, ir.Constant(INT64, number * width))
+        with builder.if_then(builder.icmp_signed("<", ir.Constant(INT64, number), n)):
+            own = builder.shuffle_vector(v, v, ir.Constant(ir.VectorType(INT32, width), lanes))
+            builder.store(own, vector_pointer(builder, p, at, ir.VectorType(FLOAT32, width)), align=4)
+
+
+for _function, _width in ((simd.vstore_fours, 4), (simd.vstore_eights, 8)):
+    lowers(_function, types.none, FLOAT_POINTER, types.int64, types.int64, types.int64, FLOATS, types.int64)(
+        lambda builder, p, i, j, n, v, mask, width=_width: store_chunks(builder, p, i, j, n, v, mask, width)
+    )
+
+
 for _function, _width in ((simd.vspread_twos, 2), (simd.vspread_fours, 4)):
     lowers(_function, FLOATS, FLOAT_POINTER, types.int64)(
         lambda builder, p, i, width=_width: spread(builder, p, i, width)

@@ -173,6 +173,23 @@ def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
     return _chunks(p, i, step, n, 8)
 
 
+def vstore_fours(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int) -> None:
+    """Write the first n groups of 4 lanes, group k from ``p[4*k]`` plus i, or plus j if bit k of the mask is set."""
+    _store_chunks(p, i, j, n, v, mask, 4)
+
+
+def vstore_eights(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int) -> None:
+    """As ``vstore_fours`` with groups of 8 lanes."""
+    _store_chunks(p, i, j, n, v, mask, 8)
+
+
+def _store_chunks(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int, width: int) -> None:
+    for number in range(min(n, LANES // width)):
+        first = number * width
+        place = (j if mask >> number & 1 else i) + first
+        p.elements[p.span(place, width)] = _lanes(v)[first : first + width]
+
+
 def vspread_twos(p: Pointer, i: int) -> Vector:
     """Each of 2 float32 elements from ``p[i]`` eight times."""
     return Vector(np.repeat(p.elements[p.span(i, 2)], LANES // 2))

@@ -16,6 +16,7 @@ from pulse.jit.language.raw import (
 from pulse.jit.language.simd import (
     LANES,
     vload,
+    vload_eights,
     vload_part,
     vmix_first,
     vmix_second,
@@ -284,3 +285,48 @@ class Move(Instruction):
 def move(row: Move) -> None:
     """Copy contiguous bytes at once."""
     move_bytes(row.dst, row.src, row.bytes)
+
+
+class Pairs(Instruction):
+    """``dst[r*step + 2*c + i] = src_i[r*step_i + c]``, i < 2, r < rows, c < columns: two tensors joined by elements."""
+
+    dst: Operand = writes("f32")
+    src0: Operand = reads("f32")
+    src1: Operand = reads("f32")
+    rows: int
+    columns: int
+    step: int
+    step0: int
+    step1: int
+
+    def work(self) -> int:
+        return 16 * self.rows * self.columns
+
+    def cuts(self) -> Iterator[Cut]:
+        yield Cut("rows", 1, {"dst": self.step, "src0": self.step0, "src1": self.step1})
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.dst, run(self.rows, self.step) + run(2 * self.columns)
+        yield self.src0, run(self.rows, self.step0) + run(self.columns)
+        yield self.src1, run(self.rows, self.step1) + run(self.columns)
+
+
+@kernel
+def pairs(row: Pairs) -> None:
+    """Join row by row."""
+    dst, src0, src1, rows, columns = row.dst, row.src0, row.src1, row.rows, row.columns
+    step, step0, step1 = row.step, row.step0, row.step1
+    first = 0
+    while columns == LANES // 2 and first + 2 <= rows:  # both rows in one vector
+        a, b = vload_eights(src0, first * step0, step0, 2), vload_eights(src1, first * step1, step1, 2)
+        vstore(dst, first * step, vmix_first(a, b))
+        vstore(dst, first * step + step, vmix_second(a, b))
+        first += 2
+    for r in range(first, rows):
+        target, left, right = dst + r * step, src0 + r * step0, src1 + r * step1
+        for c in range(0, columns, LANES):
+            rest = columns - c
+            a, b = vload_part(left, c, rest), vload_part(right, c, rest)
+            vstore_part(target, 2 * c, 2 * rest, vmix_first(a, b))
+            if 2 * rest > LANES:
+                vstore_part(target, 2 * c + LANES, 2 * rest - LANES, vmix_second(a, b))

@@ -13,7 +13,12 @@ from pulse.jit.language.simd import (
     vload,
     vload_eights,
     vload_fours,
+    vmax,
+    vmin,
+    vsplat,
     vstore,
+    vstore_eights,
+    vstore_fours,
     vturn_eights,
     vturn_fours,
     vzero,
@@ -24,7 +29,7 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
 from pulse.program.kernels.recurrent import ActivationWords, RecurrentFrames, load_activation, valid_frames
-from pulse.program.kernels.recurrent_gates import Function, activate
+from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, Function, activate
 
 GATES = GATE_COUNTS["gru"]
 STRIDE = GATES * LANES
@@ -52,7 +57,8 @@ class SmallGrus(RecurrentFrames):
 
     x are the frames times the input weights of each GRU, with the biases outside of gate products: [T, B, 3 * width],
     dense, those of the next GRU ``step_x`` further on. Their state is one vector, H is 16, and W is from
-    ``pack_small``. Lanes after the last GRU are undefined.
+    ``pack_small``. GRU i runs backwards if bit i of ``backwards`` is set: its x begins with the last frame. Lanes of y
+    after the last GRU are undefined.
     """
 
     width: ClassVar[int]
@@ -60,6 +66,7 @@ class SmallGrus(RecurrentFrames):
     count: int
     x: Operand = reads("f32")
     step_x: int
+    backwards: int
     W: Operand = reads("f32")
     bias: Operand = reads("f32", LANES)
     f: ActivationWords
@@ -115,10 +122,40 @@ def two_turns_of_eight(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -
 
 
 @device
+def tanh_fraction(x: Vector, limit: float, square: float, scale: float) -> tuple[Vector, Vector]:
+    """Two numbers whose product is ``scale * x * tanh(u) / u``, u = sqrt(square) * x, |x| <= limit; 5 ulp.
+
+    The second one is a quotient, which takes longest: what follows is multiplied by the first one meanwhile. ``limit``
+    is 8.5 / sqrt(square); beyond it, it is x. It may be beyond 1 by 1.2e-7.
+    """
+    x = vmin(vmax(x, -limit), limit)
+    a, s, s2 = x * x, square, square * square
+    a2 = a * a
+    low = vfma(a, scale * s * 0.131062731, vsplat(scale))
+    middle = vfma(a, scale * s * s2 * 1.14193299e-05, vsplat(scale * s2 * 0.00312892324))
+    high = vfma(a, scale * s * s2 * s2 * 5.83409293e-11, vsplat(scale * s2 * s2 * -2.13322746e-08))
+    high = vfma(a2, scale * s2 * s2 * s2 * -9.99319849e-14, high)
+    low = vfma(middle, a2, low)
+    below = vfma(a, s * 0.46439603, vsplat(1.0))
+    below = vfma(vfma(a, s * s2 * 0.000258270913, vsplat(s2 * 0.0245943144)), a2, below)
+    return vfma(high, a2 * a2, low), x / below
+
+
+@device
 def next_state(
     v: Vector, z: Vector, r: Vector, c: Vector, x: Vector, f: Function, g: Function, clip: float
 ) -> Vector:
-    """Return the state of the next frame."""
+    """Return the state of the next frame.
+
+    Frames wait for each other, so for the usual functions the fewest operations follow one another.
+    """
+    if f[0] == SIGMOID and g[0] == TANH and clip == 0.0:
+        r_factor, r_quotient = tanh_fraction(r, 17.0, 0.25, 0.25)
+        z_factor, z_quotient = tanh_fraction(z, 17.0, 0.25, 0.25)
+        inner = vfma(r_factor * c, r_quotient, vfma(c, 0.5, x))
+        factor, quotient = tanh_fraction(inner, 8.5, 1.0, 1.0)
+        z = vfma(z_factor, z_quotient, vsplat(0.5))
+        return vfma((1.0 - z) * factor, quotient, z * v)
     fresh = activate(vfma(activate(r, f, clip), c, x), g, clip)
     return vfma(activate(z, f, clip), v - fresh, fresh)
 
@@ -127,17 +164,28 @@ def next_state(
 def gru_fours(row: GruFours) -> None:
     """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
-    B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
+    T, B, frame, count, step, mask, clip = (
+        row.T,
+        row.B,
+        row.frame,
+        row.count,
+        row.step_x,
+        row.backwards,
+        row.clip,
+    )
     bias = vload(row.bias, 0)
     start, stop = valid_frames(row)
     for b in range(B):
-        v, p, q = vload(h, b * LANES), x + (start * B + b) * 12, y + (start * frame + b * LANES)
-        for _ in range(start, stop):
+        v, p, q = vload(h, b * LANES), x + (start * B + b) * 12, y + b * row.step
+        for t in range(start, stop):
             z, r = vload_fours(p, 0, step, count), vload_fours(p, 4, step, count)
             z, r, c = two_turns_of_four(v, w, z, r, bias)
             v = next_state(v, z, r, c, vload_fours(p, 8, step, count), f, g, clip)
-            vstore(q, 0, v)
-            p, q = p + B * 12, q + frame
+            if mask == 0:
+                vstore(q, t * frame, v)
+            else:
+                vstore_fours(q, t * frame, (T - 1 - t) * frame, count, v, mask)
+            p = p + B * 12
         vstore(h, b * LANES, v)
 
 
@@ -145,15 +193,26 @@ def gru_fours(row: GruFours) -> None:
 def gru_eights(row: GruEights) -> None:
     """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
-    B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
+    T, B, frame, count, step, mask, clip = (
+        row.T,
+        row.B,
+        row.frame,
+        row.count,
+        row.step_x,
+        row.backwards,
+        row.clip,
+    )
     bias = vload(row.bias, 0)
     start, stop = valid_frames(row)
     for b in range(B):
-        v, p, q = vload(h, b * LANES), x + (start * B + b) * 24, y + (start * frame + b * LANES)
-        for _ in range(start, stop):
+        v, p, q = vload(h, b * LANES), x + (start * B + b) * 24, y + b * row.step
+        for t in range(start, stop):
             z, r = vload_eights(p, 0, step, count), vload_eights(p, 8, step, count)
             z, r, c = two_turns_of_eight(v, w, z, r, bias)
             v = next_state(v, z, r, c, vload_eights(p, 16, step, count), f, g, clip)
-            vstore(q, 0, v)
-            p, q = p + B * 24, q + frame
+            if mask == 0:
+                vstore(q, t * frame, v)
+            else:
+                vstore_eights(q, t * frame, (T - 1 - t) * frame, count, v, mask)
+            p = p + B * 24
         vstore(h, b * LANES, v)

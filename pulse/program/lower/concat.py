@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Reshape, Transpose
+from pulse.program.kernels.copy import Pairs
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
 
 READ_IN_ROWS = (Conv, MatMul)
@@ -57,6 +61,9 @@ def lower_concat(cx: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
     if view is not None:
         return [view]
     outlet, start = OutletId(node.id), 0
+    joined = None if outlet in cx.places else _emit_pairs(cx, outlet, parts, op.axis)
+    if joined is not None:
+        return [joined]
     target = cx.places[outlet] if outlet in cx.places else _allocate(cx, outlet, parts)
     for part in parts:
         place = target.part(op.axis, start, start + part.shape[op.axis])
@@ -70,7 +77,42 @@ def _allocate(cx: Lowering, outlet: OutletId, parts: Sequence[Value]) -> Value:
     """Allocate memory for joined parts, in the order of axes that its reader or the largest part suggests."""
     largest = max(parts, key=lambda part: part.size)
     order = _order_for_reshape(cx, outlet, largest.strides)
-    return allocate_like(cx, outlet, largest) if order is None else cx.new(outlet, order)
+    if order is None or any(largest.strides[axis] != 1 for axis in _innermost(cx, outlet, order)):
+        return allocate_like(cx, outlet, largest)
+    return cx.new(outlet, order)
+
+
+def _innermost(cx: Lowering, outlet: OutletId, order: Sequence[int]) -> list[int]:
+    """Return the innermost axis that is longer than one, if there is one."""
+    return [axis for axis in order if cx.fact(outlet).sizes[axis] > 1][-1:]
+
+
+def _emit_pairs(cx: Lowering, outlet: OutletId, parts: Sequence[Value], axis: int) -> Value | None:
+    """Join two parts element by element if the reshape that reads the wire is then a view, as in a channel shuffle."""
+    if len(parts) != 2 or any(part.dtype != np.float32 or part.shape[axis] != 1 for part in parts):
+        return None
+    order = _order_for_reshape(cx, outlet, parts[0].strides)
+    if order is None or _innermost(cx, outlet, order) != [axis]:
+        return None
+    target = cx.new(outlet, order)
+    tensors = [target.part(axis, 0, 1), *parts]
+    loops = Loops.over(parts[0].shape, [tensor.strides for tensor in tensors], order).pad(2)
+    steps = [each[0] for each in loops.strides]
+    if len(loops.sizes) != 2 or [each[1] for each in loops.strides] != [2, 1, 1]:
+        return None
+    cx.emit(
+        Pairs(
+            dst=target,
+            src0=parts[0],
+            src1=parts[1],
+            rows=loops.sizes[0],
+            columns=loops.sizes[1],
+            step=steps[0],
+            step0=steps[1],
+            step1=steps[2],
+        )
+    )
+    return target
 
 
 def _order_for_reshape(cx: Lowering, outlet: OutletId, strides: Sequence[int]) -> list[int] | None:
@@ -101,9 +143,7 @@ def _order_for_reshape(cx: Lowering, outlet: OutletId, strides: Sequence[int]) -
         steps = [abs(strides[axis]) for axis in group if fact.sizes[axis] > 1 and strides[axis]]
         return stream not in group, -min(steps, default=0)
 
-    order = [axis for group in sorted(groups, key=nearness) for axis in group]
-    innermost = [axis for axis in order if fact.sizes[axis] > 1][-1:]
-    return order if all(strides[axis] == 1 for axis in innermost) else None
+    return [axis for group in sorted(groups, key=nearness) for axis in group]
 
 
 def _contiguous_parts(parts: Sequence[Value], axis: int) -> Value | None:

@@ -39,11 +39,13 @@ def lower_side_by_side(cx: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]
             count=len(nodes),
             x=x,
             step_x=x.strides[0],
+            backwards=sum(1 << number for number, node in enumerate(nodes) if _layer(node).reverse),
             W=cx.constant(pack_small(matrices, width)),
             bias=cx.constant(bias.ravel()),
         )
     )
-    results = [_results(node, y, h, number * width, hidden) for number, node in enumerate(nodes)]
+    starts = [number * width for number in range(len(nodes))]
+    results = [[y.part(2, lane, lane + hidden), h.part(1, lane, lane + hidden)] for lane in starts]
     for node, values in zip(nodes[1:], results[1:]):
         for slot, value in enumerate(values):
             cx.set_value(OutletId(node.id, slot), value)
@@ -55,14 +57,6 @@ def _layer(node: PulsedNode) -> Recurrent:
     """Return the layer of a node, streaming or restarted in every pulse."""
     assert isinstance(node.op, Recurrent | RecurrentStream)
     return node.op if isinstance(node.op, Recurrent) else node.op.op
-
-
-def _results(node: PulsedNode, y: Value, h: Value, lane: int, hidden: int) -> list[Value]:
-    """Return the outputs of one layer, from its lanes; the first frame of a reverse layer is its last one."""
-    own = y.part(2, lane, lane + hidden)
-    if _layer(node).reverse:
-        own = own.part(0, own.shape[0] - 1, -1, -1)
-    return [own, h.part(1, lane, lane + hidden)]
 
 
 def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:

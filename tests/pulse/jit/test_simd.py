@@ -53,6 +53,8 @@ from pulse.jit.language.simd import (
     vspread_twos,
     vsqrt,
     vstore,
+    vstore_eights,
+    vstore_fours,
     vstore_part,
     vsub,
     vsum,
@@ -185,6 +187,13 @@ def infra_chunks(row: Part):
     vstore_part(z, 208, 8, vfma_half(vload(x, 1), vload(x, 2), vload(x, 3)))
 
 
+@kernel
+def infra_store_chunks(row: Part):
+    x, z, n = row.x, row.z, row.n
+    vstore_fours(z, 20, 1, n, vload(x, 0), 5)
+    vstore_eights(z, 60, 41, n, vload(x, 0), 2)
+
+
 def _halves(row: Halves):
     x, z, n = row.x, row.z, row.n
     for i in range(0, n, 16):
@@ -312,6 +321,20 @@ def test_chunks_and_turns(n):
             np.testing.assert_array_equal(z[at : at + 16], [(i + by) % 16 for i in range(16)])
         np.testing.assert_array_equal(z[176:208], np.stack([x[1:17], x[4:20]], 1).ravel())
         np.testing.assert_array_equal(z[208:216], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
+def test_chunks_in_two_places(n):
+    x = np.arange(16, dtype=F)
+    for z in outputs(infra_store_chunks, x, 80, n):
+        wanted = np.full(80, 9, F)
+        for number in range(n):
+            place = 4 * number + (1 if number in (0, 2) else 20)
+            wanted[place : place + 4] = x[4 * number :][:4]
+        for number in range(min(n, 2)):
+            place = 8 * number + (41 if number == 1 else 60)
+            wanted[place : place + 8] = x[8 * number :][:8]
+        np.testing.assert_array_equal(z, wanted)
 
 
 def test_part_load_reads_nothing_past_the_end_of_a_page():

@@ -88,7 +88,7 @@ def test_slices_that_are_joined_again(frames: int) -> None:
 
 @pytest.mark.parametrize("frames", [1, 4])
 def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
-    """Written so that the reshape is a view; the channels of two groups in turns need a copy."""
+    """Written so that the reshape is a view; one row puts the channels of two groups in turns."""
     given = {
         "w": floats("w", 4, 6),
         "v": floats("v", 4, 6),
@@ -98,14 +98,15 @@ def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
     parts = [node("MatMul", "x w", "a"), node("MatMul", "x v", "b")]
     wide = [node("Unsqueeze", f"{name} one", f"{name}_wide") for name in "ab"]
     x = floats("x", 1, FRAMES, 4)
-    for perm, copies in (((0, 2, 1, 3), 2), ((0, 2, 3, 1), 3)):
+    for perm, copies, pairs in (((0, 2, 1, 3), 2, 0), ((0, 2, 3, 1), 0, 1)):
         nodes = [*parts, *wide, node("Concat", "a_wide b_wide", "stack", axis=1)]
         nodes += [
             node("Transpose", "stack", "turned", perm=perm),
             node("Reshape", "turned flat", "r"),
             node("Tanh", "r"),
         ]
-        assert kernels(nodes, x, 1, given, frames).count("copy") == copies
+        found = kernels(nodes, x, 1, given, frames)
+        assert (found.count("copy"), found.count("pairs")) == (copies, pairs)
 
 
 @pytest.mark.parametrize(("depth", "copies"), [(5, 1), (16, 0)])
@@ -203,4 +204,34 @@ def test_products_that_write_into_a_concatenation(
         node("Conv", "joined u"),
     ]
     found = kernels(nodes, floats("x", 1, 4, FRAMES, 9), 2, given, frames)
+    assert found.count("copy") == 1 + copies  # into the first convolution
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize(
+    ("groups", "perm", "copies"),
+    [(2, [0, 2, 1, 3, 4], 0), (2, [0, 1, 2, 3, 4], 2), (3, [0, 2, 1, 3, 4], 3)],
+    ids=["shuffled", "one behind the other", "three groups"],
+)
+def test_channels_of_two_groups_are_shuffled_by_one_row(
+    groups: int, perm: list[int], copies: int, frames: int
+) -> None:
+    """Without a copy of either group, and the next layer reads the shuffled channels where they are."""
+    given = {
+        "w": floats("w", 8, 4, 1, 1),
+        "u": floats("u", 5, 8 * groups, 1, 1),
+        "one": np.array([1]),
+        "shape": np.array([0, 8 * groups, -1, 6]),
+    }
+    nodes = [
+        *(node("Conv", "x w" if not k else f"c{k - 1} w2", f"c{k}") for k in range(groups)),
+        *(node("Unsqueeze", f"c{k} one", f"g{k}") for k in range(groups)),
+        node("Concat", " ".join(f"g{k}" for k in range(groups)), "stack", axis=1),
+        node("Transpose", "stack", "shuffled", perm=perm),
+        node("Reshape", "shuffled shape", "channels"),
+        node("Conv", "channels u"),
+    ]
+    given["w2"] = floats("w2", 8, 8, 1, 1)
+    found = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, given, frames)
+    assert found.count("pairs") == (not copies)
     assert found.count("copy") == 1 + copies  # into the first convolution

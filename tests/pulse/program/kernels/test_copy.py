@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
-from pulse.program.kernels.copy import copy, fill, move
+from pulse.program.kernels.copy import copy, fill, move, pairs
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 SIZES = (1, 2, 4, 8)
@@ -110,3 +110,21 @@ def test_move_overlaps(start: int, count: int) -> None:
     want[:count] = memory[start : start + count]
     for got in run_both(move, [memory], At(0), At(0, start), count):
         np.testing.assert_array_equal(got[0], want)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 5])
+@pytest.mark.parametrize("columns", [1, 7, 8, 9, 16, 20, 37])
+def test_pairs_join_two_tensors(rows: int, columns: int) -> None:
+    steps = [2 * columns + 3, columns + 2, columns]
+    arrays = [numbers(4, rows * step + 1, seed).view(np.float32) for seed, step in enumerate(steps)]
+    want, left, right = (
+        strided_view(array, 0, [rows, width], [step, 1])
+        for array, step, width in zip([arrays[0].copy(), *arrays[1:]], steps, [2 * columns, columns, columns])
+    )
+    want[:, ::2], want[:, 1::2] = left, right
+    for got in run_both(pairs, arrays, At(0), At(1), At(2), rows, columns, *steps):
+        after = strided_view(got[0], 0, [rows, 2 * columns], [steps[0], 1])
+        np.testing.assert_array_equal(after.view(np.int32), want.view(np.int32))
+        outside = strided_view(got[0], 2 * columns, [max(rows - 1, 0), 3], [steps[0], 1])
+        kept = strided_view(arrays[0], 2 * columns, [max(rows - 1, 0), 3], [steps[0], 1])
+        np.testing.assert_array_equal(outside.view(np.int32), kept.view(np.int32))

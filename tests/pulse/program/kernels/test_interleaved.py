@@ -140,7 +140,7 @@ def test_small_layers_side_by_side(kernel: Kernel, width: int, count: int, T: in
     own[5] = floats(LANES, count * step_x)
     end = count * width
     frames = [At(0), At(1), At(2), At(3), At(4), 0, T, B, LANES, 0, B * LANES, LANES, 0, real_bits(0.0)]
-    args = [*frames, count, At(5), step_x, At(6), At(7), *WORDS]
+    args = [*frames, count, At(5), step_x, 0, At(6), At(7), *WORDS]
     other = [At(0), At(1), At(5), At(6), At(7), count, step_x, width, T, B, LANES, B * LANES, LANES]
     arrays = {**{n: each[1] for n, each in shared.items()}, **{n: each.T.copy() for n, each in own.items()}}
     ordered = [arrays[n] for n in range(len(arrays))]

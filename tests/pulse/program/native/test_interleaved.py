@@ -37,11 +37,11 @@ CHANNELS, BINS = 4, 6
 
 
 def layers_of_all_kinds() -> onnx.ModelProto:
-    """Convolutions in time and frequency, dilated, by channel, transposed; small GRUs; a normalisation; gates."""
+    """Convolutions in time and frequency, dilated, by channel, transposed, shuffled; small GRUs; a norm; gates."""
     constants = {
         "k1": floats("k1", CHANNELS, 2, 2, 3),
         "k2": floats("k2", CHANNELS, 1, 3, 3),
-        "k3": floats("k3", CHANNELS, CHANNELS, 1, 1) * np.float32(0.5),
+        "k3": floats("k3", CHANNELS, 2 * CHANNELS, 1, 1) * np.float32(0.5),
         "k4": floats("k4", CHANNELS, 1, 2, 3),
         "slope": floats("slope", CHANNELS, 1, 1),
         "w": floats("w", 2, 12, CHANNELS),
@@ -54,7 +54,11 @@ def layers_of_all_kinds() -> onnx.ModelProto:
         node("Conv", "x k1", "wide", pads=[1, 1, 0, 1]),
         node("PRelu", "wide slope", "bent"),
         node("Conv", "bent k2", "deep", pads=[4, 1, 0, 1], dilations=[2, 1], group=CHANNELS),
-        node("Conv", "deep k3", "mixed"),
+        *(node("Unsqueeze", f"{group} one", f"wide_{group}") for group in ("deep", "bent")),
+        node("Concat", "wide_deep wide_bent", "stack", axis=1),
+        node("Transpose", "stack", "turned", perm=[0, 2, 1, 3, 4]),
+        node("Reshape", "turned channels", "shuffled"),
+        node("Conv", "shuffled k3", "mixed"),
         node("Add", "mixed bent", "sum"),
         node("ConvTranspose", "sum k4", "back", pads=[0, 1, 1, 1], group=CHANNELS),
         node("Squeeze", "back zero", "planes"),
@@ -68,7 +72,8 @@ def layers_of_all_kinds() -> onnx.ModelProto:
         node("Sigmoid", "normal", "gate"),
         node("Mul", "gate rows", "y"),
     ]
-    constants |= {"zero": np.array([0]), "shape": np.array([0, BINS, 8])}
+    constants |= {"zero": np.array([0]), "one": np.array([1]), "shape": np.array([0, BINS, 8])}
+    constants["channels"] = np.array([0, 2 * CHANNELS, -1, BINS])
     return model(nodes, {"x": floats("x", 1, 2, 9, BINS)}, constants, stream={"x": 2})
 
 
