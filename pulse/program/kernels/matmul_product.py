@@ -21,6 +21,7 @@ from pulse.program.kernels.matmul_product_blocks import (
     PANEL,
     eight_rows_narrow,
     eight_rows_of_8,
+    eight_rows_of_24,
     eight_rows_wide,
     four_rows_narrow,
     four_rows_wide,
@@ -157,6 +158,10 @@ def product(row: Product) -> None:
                 eight_rows_narrow(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
             else:
                 eight_rows_of_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
+            m += 8
+        while EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
+            own_x, own_y = rows_x + m, rows_y + m
+            eight_rows_of_24(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate, M)
             m += 8
         while EIGHT and m + 8 <= M and width > LANES:
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
