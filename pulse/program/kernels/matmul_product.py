@@ -5,6 +5,7 @@ The sums are f32 in every form. Each kernel has one form of weights; their code 
 
 from collections.abc import Iterator
 
+from pulse.jit.lanes import EIGHT
 from pulse.jit.language.dots import has_byte_dots
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
@@ -20,6 +21,8 @@ from pulse.program.kernels.matmul_product_blocks import (
     PANEL,
     eight_rows_narrow,
     eight_rows_of_8,
+    eight_rows_of_24,
+    eight_rows_wide,
     four_rows_narrow,
     four_rows_wide,
     initial_sum,
@@ -155,6 +158,21 @@ def product(row: Product) -> None:
                 eight_rows_narrow(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
             else:
                 eight_rows_of_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
+            m += 8
+        while EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
+            own_x, own_y = rows_x + m, rows_y + m
+            eight_rows_of_24(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate, M)
+            m += 8
+        while EIGHT and m + 8 <= M and width > LANES:
+            x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
+            x4, x5, x6, x7 = x + rows_x[m + 4], x + rows_x[m + 5], x + rows_x[m + 6], x + rows_x[m + 7]
+            own_y, z = rows_y + m, y + n
+            y0, y1, y2, y3 = z + own_y[0], z + own_y[1], z + own_y[2], z + own_y[3]
+            y4, y5, y6, y7 = z + own_y[4], z + own_y[5], z + own_y[6], z + own_y[7]
+            eight_rows_wide(
+                x0, x1, x2, x3, x4, x5, x6, x7, taps, T, K, w, bias + n, s,
+                y0, y1, y2, y3, y4, y5, y6, y7, rest, accumulate,
+            )  # fmt: skip
             m += 8
         while m + 3 <= M:
             last = min(m + 3, M - 1)  # the last block of three computes its third row twice

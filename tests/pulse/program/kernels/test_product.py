@@ -78,7 +78,7 @@ SHAPES = [
     (1, 1, 48, 32), (1, 1, 7, 16), (2, 3, 5, 33), (3, 2, 4, 17), (4, 1, 9, 64), (5, 9, 1, 1), (8, 3, 16, 31),
     (17, 2, 3, 130), (6, 1, 300, 20), (1, 4, 6, 130), (7, 5, 2, 48), (0, 1, 4, 8), (3, 1, 4, 0), (2, 0, 4, 5),
     (2, 3, 0, 5), (8, 3, 16, 8), (17, 1, 5, 7), (9, 2, 1, 1), (13, 2, 7, 24), (1, 1, 8, 17), (16, 3, 4, 56),
-    (3, 2, 4, 25),
+    (3, 2, 4, 25), (8, 2, 5, 24), (19, 1, 7, 20), (10, 2, 3, 49),
 ]  # fmt: skip
 
 
@@ -156,8 +156,19 @@ def test_packing_is_panels_of_rows(columns):
     packed = pack_product(w)
     assert packed.dtype == np.float32
     assert packed.size == 5 * -(-columns // 16) * 16
-    first = min(columns, 16 if columns <= 24 else PANEL)
+    first = min(columns, PANEL)
     np.testing.assert_array_equal(packed[:first], w[0, :first])
+
+
+@pytest.mark.parametrize("columns", [17, 24, 25, 49, 56])
+def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns):
+    w = floats(5, columns)
+    panels = pack_product(w).reshape(-1, 5, PANEL)
+    rest = columns - (len(panels) - 1) * PANEL
+    repeated = w[:, -rest:][:, :8] if rest <= 24 else np.zeros((5, 8), np.float32)
+    if rest > 24:
+        repeated[:, : max(0, rest - 24)] = w[:, columns - rest + 24 :]
+    np.testing.assert_array_equal(panels[-1][:, -8:], repeated)
 
 
 def test_product_keeps_infinities_and_nan():
