@@ -1,11 +1,13 @@
-"""Nodes that return one of their inputs."""
+"""Nodes that return one of their inputs, that are known before running, or that spread what their reader spreads."""
 
 from pulse.declutter.conditions import uniform_value
 from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
+from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Expand
+from pulse.ops.source import Const
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph
 
@@ -70,6 +72,47 @@ NOOPS = (
         "decided_where",
         "a condition that is everywhere the same picks one branch whole",
         _decide_where,
+        (Elementwise,),
+    ),
+)
+
+
+def _fold(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    if not node.inputs or any(fact.value is None for fact in graph.input_facts(node)):
+        return None
+    patch = Patch(graph)
+    outlets = patch.wire(node.name, node.op, [patch.tap(outlet) for outlet in node.inputs])
+    if not all(isinstance(patch.graph.node(outlet).op, Const) for outlet in outlets):
+        return None
+    for slot, outlet in enumerate(outlets):
+        patch.shunt(OutletId(node.id, slot), outlet)
+    return patch
+
+
+CONSTANTS = (
+    Rewrite("fold", "an op is a function of its inputs: of known inputs it is a known tensor", _fold),
+)
+
+
+def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    if not isinstance(node.op, Elementwise):
+        return None
+    for slot, outlet in enumerate(node.inputs):
+        expand = graph.node(outlet)
+        if not isinstance(expand.op, Expand):
+            continue
+        inputs = [*node.inputs[:slot], expand.inputs[0], *node.inputs[slot + 1 :]]
+        facts = node.op.facts([graph.fact(source) for source in inputs])
+        if facts[0].agrees(graph.fact(result(node))):
+            return replace_op(graph, result(node), node.name, node.op, inputs)
+    return None
+
+
+BROADCASTS = (
+    Rewrite(
+        "expand_into",
+        "an elementwise op broadcasts its inputs itself, if another one has the size",
+        _expand_into,
         (Elementwise,),
     ),
 )

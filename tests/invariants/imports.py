@@ -15,7 +15,7 @@ LAYERS: Mapping[str, str] = {
     "jit": "pulse: jit",
     "dims": "pulse: dim",
     "graphs": "pulse: facts interface graph picture dump matching",
-    "operators": "pulse: ops typed wiring wiring_sizes patch substitution tolerance",
+    "operators": "pulse: ops typed wiring patch substitution tolerance",
     "formats": "pulse: translators infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
