@@ -11,8 +11,8 @@ from pulse.declutter.affine import AFFINE
 from pulse.declutter.caches import CACHES
 from pulse.declutter.common import COMMON
 from pulse.declutter.conditions import CONDITIONS
-from pulse.declutter.movement import MOVEMENT
-from pulse.declutter.noops import BROADCASTS, CONSTANTS, NOOPS
+from pulse.declutter.movement import BROADCASTS, MOVEMENT
+from pulse.declutter.noops import CONSTANTS, NOOPS
 from pulse.declutter.pads import PADS
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.errors import PulseError

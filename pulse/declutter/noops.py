@@ -1,4 +1,4 @@
-"""Nodes that return one of their inputs, that are known before running, or that spread what their reader spreads."""
+"""Nodes that return one of their inputs, and nodes that are known before running."""
 
 from pulse.declutter.conditions import uniform_value
 from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
@@ -91,28 +91,4 @@ def _fold(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 CONSTANTS = (
     Rewrite("fold", "an op is a function of its inputs: of known inputs it is a known tensor", _fold),
-)
-
-
-def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Elementwise):
-        return None
-    for slot, outlet in enumerate(node.inputs):
-        expand = graph.node(outlet)
-        if not isinstance(expand.op, Expand):
-            continue
-        inputs = [*node.inputs[:slot], expand.inputs[0], *node.inputs[slot + 1 :]]
-        facts = node.op.facts([graph.fact(source) for source in inputs])
-        if facts[0].agrees(graph.fact(result(node))):
-            return replace_op(graph, result(node), node.name, node.op, inputs)
-    return None
-
-
-BROADCASTS = (
-    Rewrite(
-        "expand_into",
-        "an elementwise op broadcasts its inputs itself, if another one has the size",
-        _expand_into,
-        (Elementwise,),
-    ),
 )

@@ -9,8 +9,8 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Interface, Port
 from pulse.ops.arithmetic import NATIVE, is_floating
+from pulse.proof.tolerance import Oracle
 from pulse.pulsify.network import PulsedNetwork
-from pulse.tolerance import Oracle
 
 Signal: TypeAlias = Literal["noise", "quiet", "loud", "steps", "gaps", "silence", "mixed"]
 """Noise of standard deviation 1; of ``QUIET``; of ``LOUD``; levels that are held and jump; noise between long zeros;

@@ -26,7 +26,7 @@ PIPE_COLUMNS = 240
 
 def stdout() -> "Console":
     """Return the console of standard output, for reports."""
-    from streaming.terminal import terminal
+    from streaming.terminal.output import terminal
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
     return terminal(width=width)
@@ -34,7 +34,7 @@ def stdout() -> "Console":
 
 def stderr() -> "Console":
     """Return the console of standard error, for errors and messages."""
-    from streaming.terminal import terminal
+    from streaming.terminal.output import terminal
 
     return terminal(stderr=True)
 
@@ -111,7 +111,7 @@ def print_report(report: "Report", json: bool = False, markdown: bool = False) -
     if json:
         print_json(report.values())
         return
-    from streaming.terminal import show_sections, write_text
+    from streaming.terminal.output import show_sections, write_text
 
     if markdown:
         write_text(report.to_markdown())

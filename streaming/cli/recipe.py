@@ -63,7 +63,7 @@ def recipe(
       pulse recipe model.toml --embed whole.onnx         the model of a recipe, with the recipe inside
     """
     from streaming.cli.recipe_files import describe_models, embed_in, refuse_bad_use, write_recipe
-    from streaming.terminal import write_text
+    from streaming.terminal.output import write_text
 
     refuse_bad_use(models, output, embed)
     target = output or embed

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.options import ReportOptions, takes_groups
-from streaming.progress import progress
+from streaming.terminal.progress import progress
 
 
 @takes_groups
@@ -34,7 +34,7 @@ def report(
       pulse report out.jsonl                  as text
       pulse report out.jsonl -o latency.png   also as a picture
     """
-    from streaming.atomic_files import refuse_same
+    from streaming.files.atomic import refuse_same
     from streaming.stats.reader import read_stats
     from streaming.stats.report import StatsReport
 

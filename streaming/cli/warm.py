@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.options import ReportOptions, takes_groups
-from streaming.progress import progress
+from streaming.terminal.progress import progress
 
 
 @takes_groups

@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.events.event import Event
 from streaming.events.formats import EventFormat, event_format
-from streaming.partial_file import PartialFile, write_all
+from streaming.files.partial import PartialFile, write_all
 
 
 class EventsFile(NotCopyable):

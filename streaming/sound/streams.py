@@ -11,7 +11,7 @@ from types import TracebackType
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
-from streaming.partial_file import write_all
+from streaming.files.partial import write_all
 from streaming.sound.channels import Samples
 from streaming.sound.formats import UNLIMITED
 from streaming.sound.frame_formats import TableFormat

@@ -9,9 +9,9 @@ import pytest
 import soundfile
 
 from pulse.facts import Array
-from pulse.oracle import oracle_of
 from pulse.program.whole import stream_whole
-from pulse.tolerance import Reference
+from pulse.proof.oracle import oracle_of
+from pulse.proof.tolerance import Reference
 from streaming.session import Session
 from tests.pulse.chunks import models
 from tests.shared import shared_path

@@ -34,7 +34,7 @@ class LiveView:
     ) -> None:
         from rich.live import Live
 
-        from streaming.terminal import terminal
+        from streaming.terminal.output import terminal
 
         self.setup = setup
         self.controls = tuple(controls)
