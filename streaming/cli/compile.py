@@ -22,7 +22,6 @@ def compile(
             "-o",
             metavar="FILE",
             help="File to write, which must end in .pulse. Default: the name of the model, in the current folder.",
-            show_default=False,
         ),
     ] = None,
     weights: options.Weights = None,

@@ -13,15 +13,11 @@ from streaming.terminal.progress import progress
 def report(
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="STATS", help="Statistics that pulse run --live --stats FILE wrote.", show_default=False
-        ),
+        typer.Argument(metavar="STATS", help="Statistics that pulse run --live --stats FILE wrote."),
     ],
     target: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write a picture: .png, .svg or .pdf.", show_default=False
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Write a picture: .png, .svg or .pdf."),
     ] = None,
     *,
     shown: ReportOptions,

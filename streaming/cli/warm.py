@@ -16,9 +16,7 @@ def warm(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only", metavar="KERNEL", help="Compile only this kernel. May be repeated.", show_default=False
-        ),
+        typer.Option("--only", metavar="KERNEL", help="Compile only this kernel. May be repeated."),
     ] = None,
     *,
     shown: ReportOptions,
