@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, TypeGuard
 
 import numpy as np
@@ -120,9 +119,7 @@ class Live(NotCopyable):
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
         if kind is None and self.watchdog.error is not None and not self._raised:
             raise self.watchdog.error

@@ -2,7 +2,6 @@
 
 import zipfile
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -94,9 +93,7 @@ class FramesFile(NotCopyable):
     def __enter__(self) -> "FramesFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None or self._form is None:
             self._part.discard()
             return
