@@ -264,5 +264,4 @@ class VirtualClockHost(Host, Protocol):
 
 
 def has_virtual_clock(host: Host) -> TypeGuard[VirtualClockHost]:
-    """Whether a host has a virtual clock."""
     return host.virtual_clock

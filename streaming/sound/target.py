@@ -130,7 +130,6 @@ class Target:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the target is a terminal."""
         return self.descriptor is not None and os.isatty(self.descriptor)
 
     @property

@@ -76,7 +76,6 @@ class HistogramLine:
 
     @classmethod
     def of(cls, latency: Latency) -> "HistogramLine":
-        """The histogram of a latency."""
         return cls(tuple(latency.classes()), latency.total_ns, latency.max_ns, latency.missed)
 
     def latency(self, deadline_s: float | None) -> Latency:

@@ -301,7 +301,6 @@ def mutate(model: PulsedModel, mutant: GraphMutant) -> PulsedModel:
 
 
 def program_of(model: PulsedModel, mutant: GraphMutant) -> ReferenceProgram | NativeProgram:
-    """The program of a graph with a mutant in it."""
     wrong = mutate(model, mutant)
     return ReferenceProgram(wrong) if mutant.slow else NativeProgram(wrong)
 

@@ -157,7 +157,6 @@ Reference = Callable[[], tuple[Array, Array]]
 
 
 def of_speech(chain: Callable[[Array], Array]) -> Reference:
-    """A chain on ``speech``."""
     return lambda: (speech(), chain(speech()))
 
 

@@ -21,7 +21,6 @@ HERE = next((level.name for level in LEVELS.values() if not level.missing_featur
 
 
 def compile_program(model: TypedModel, pulse: int | None = None, weights: str = "f32") -> NativeProgram:
-    """The program of a model."""
     program = compile_model(pulsify(model.declutter(), pulse=pulse), "numba", weights=weights)
     assert isinstance(program, NativeProgram)
     return program
