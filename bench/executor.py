@@ -68,7 +68,6 @@ class Row:
 
 
 async def pulses_on_request(x: Array, count: int) -> AsyncGenerator[Array]:
-    """A pulse on request."""
     for _ in range(count):
         yield x
 

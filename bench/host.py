@@ -40,7 +40,7 @@ class Host:
             cores=os.cpu_count() or 1,
             vectors=next((name for name in FEATURES if f"+{name}" in features), "unknown"),
             system=f"{platform.system()} {platform.machine()}",
-            load=_load(),
+            load=os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0,
             python=platform.python_version(),
             versions={name: number for name in PACKAGES if (number := _version(name))},
         )
@@ -58,10 +58,6 @@ def _processor() -> str:
     lines = info.read_text().splitlines() if info.exists() else []
     named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return named[0] if named else platform.processor() or platform.machine()
-
-
-def _load() -> float:
-    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def _version(package: str) -> str:

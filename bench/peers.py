@@ -83,22 +83,9 @@ class OnnxRuntimePeer:
         arrays |= {name: np.array(result, order="C") for name, result in zip(names, results)}
         self._outputs = {ours: arrays[name] for name, ours in explicit.outputs.items()}
         # The bindings use the memory of these values without owning it.
-        share = onnxruntime.OrtValue.ortvalue_from_numpy
-        self._arrays, self._values = arrays, {name: share(array) for name, array in arrays.items()}
-        self._bindings = itertools.cycle([self._bind(explicit, swap) for swap in (False, True)])
-
-    def _bind(self, explicit: Explicit, swap: bool) -> onnxruntime.IOBinding:
-        """Read one set of states and write the other, or the reverse."""
-        binding = self._session.io_binding()
-        for name in (*explicit.inputs, *explicit.fixed):
-            binding.bind_ortvalue_input(name, self._values[name])
-        for name in explicit.outputs:
-            binding.bind_ortvalue_output(name, self._values[name])
-        for past, following in explicit.states:
-            source, target = (following, past) if swap else (past, following)
-            binding.bind_ortvalue_input(past, self._values[source])
-            binding.bind_ortvalue_output(following, self._values[target])
-        return binding
+        self._arrays, self._values = arrays, shared_values(arrays)
+        bindings = [bind_states(self._session, explicit, self._values, swap) for swap in (False, True)]
+        self._bindings = itertools.cycle(bindings)
 
     def step(self, feed: Feed) -> Outputs:
         """Run one pulse."""
@@ -110,6 +97,25 @@ class OnnxRuntimePeer:
     def delay(self, output: str) -> int | None:
         """The delay of the model."""
         return None
+
+
+def shared_values(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Values of onnxruntime in the memory of arrays."""
+    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
+
+
+def bind_states(opened: Any, explicit: Explicit, values: Mapping[str, Any], swap: bool) -> Any:
+    """A binding that reads one set of states and writes the other, or the reverse."""
+    binding = opened.io_binding()
+    for name in (*explicit.inputs, *explicit.fixed):
+        binding.bind_ortvalue_input(name, values[name])
+    for name in explicit.outputs:
+        binding.bind_ortvalue_output(name, values[name])
+    for past, following in explicit.states:
+        source, target = (following, past) if swap else (past, following)
+        binding.bind_ortvalue_input(past, values[source])
+        binding.bind_ortvalue_output(following, values[target])
+    return binding
 
 
 def session(model: bytes) -> onnxruntime.InferenceSession:

@@ -74,7 +74,6 @@ def _cells(row: Row) -> Iterator[str]:
 
 
 def missed_targets(results: Results) -> Iterator[str]:
-    """Each missed target."""
     for row in results.timed_rows:
         for what, target, measured, reached in row.target_results():
             if not reached:

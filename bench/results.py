@@ -123,7 +123,6 @@ class Results:
 
     @property
     def timed_rows(self) -> list[Row]:
-        """The rows that have times."""
         return [row for row in self.rows if not row.error]
 
     def mean(self, peer: str) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.language.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
+from pulse.jit.language.simd import LANES, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import operand
@@ -49,10 +49,10 @@ def _read(row: Read) -> None:
     for _ in range(row.times):
         x, i = start, 0
         while i < size:
-            a, b = vadd(a, vload(x, 0)), vadd(b, vload(x, LANES))
-            c, d = vadd(c, vload(x, 2 * LANES)), vadd(d, vload(x, 3 * LANES))
-            e, f = vadd(e, vload(x, 4 * LANES)), vadd(f, vload(x, 5 * LANES))
-            g, h = vadd(g, vload(x, 6 * LANES)), vadd(h, vload(x, 7 * LANES))
+            a, b = a + vload(x, 0), b + vload(x, LANES)
+            c, d = c + vload(x, 2 * LANES), d + vload(x, 3 * LANES)
+            e, f = e + vload(x, 4 * LANES), f + vload(x, 5 * LANES)
+            g, h = g + vload(x, 6 * LANES), h + vload(x, 7 * LANES)
             x, i = x + 8 * LANES, i + 8 * LANES
         vstore(y, 0, ((a + b) + (c + d)) + ((e + f) + (g + h)))
 

@@ -12,7 +12,7 @@ from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.stats.summary import LiveReport
-from streaming.terminal_keys import key_presses
+from streaming.terminal.keys import key_presses
 from streaming.warming import LIVE, compile_in_parallel
 
 

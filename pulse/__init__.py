@@ -94,7 +94,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'pulse' has no attribute {name!r}")
     with fewer_collections():
         if name != "Program":
-            import_module("pulse.formats")  # registers them; a program of a file needs no reader of models
+            import_module(
+                "pulse.loading.formats"
+            )  # registers them; a program of a file needs no reader of models
         if name in _HOMES:
             value = globals()[name] = getattr(import_module(_HOMES[name]), name)
             return value

@@ -13,7 +13,6 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.chunks.exported import pulsify_or_reopen
 from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
 from pulse.dim import Symbol
-from pulse.dump import dot
 from pulse.infer.network import FileNetwork
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
@@ -21,6 +20,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.runtimes import onnx_backend as onnx_backend
 from pulse.substitution import with_sizes
 from pulse.support.budget import count_spending
+from pulse.text.dump import dot
 from pulse.typed import TypedNetwork
 
 if TYPE_CHECKING:

@@ -105,7 +105,7 @@ class TypedNetwork:
                 raise InputError(f"{name}: expected rank {fact.rank} ({shape_text(fact.shape)}), got {shape}")
             for dim, size in zip(fact.shape, shape):
                 _solve(dim, size, env)
-            if shape != tuple(_value(dim, env) for dim in fact.shape):
+            if shape != tuple(dim.eval(env) if dim.symbols <= env.keys() else -1 for dim in fact.shape):
                 raise InputError(f"{name}: shape {shape} does not fit {shape_text(fact.shape)}")
         for assumption in self.scope.assumptions:
             if assumption.symbols <= env.keys() and not assumption.eval(env):
@@ -256,10 +256,6 @@ def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmet
             faults,
         )
     return fixed
-
-
-def _value(dim: TDim, env: Env) -> int:
-    return dim.eval(env) if dim.symbols <= env.keys() else -1
 
 
 def _solve(dim: TDim, size: int, env: dict[Symbol, int]) -> None:

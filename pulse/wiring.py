@@ -1,19 +1,24 @@
-"""Add nodes to a typed graph: their ops derive the facts, and constants are computed within the budget of the file."""
+"""Add nodes to a typed graph: ops derive the facts; constants, and sizes in floats, are computed within the budget."""
 
 from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
 
+import numpy as np
+
+from pulse.dim import Ratio
 from pulse.errors import DimError, FactError
 from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.control_iterations import counting_iterations
-from pulse.ops.elementwise import Cast
-from pulse.ops.op import Op, known_inputs, symbolic_eval
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
+from pulse.ops.op import Op, known_inputs, numbers_if_constant, symbolic_eval
 from pulse.ops.source import Const
 from pulse.ops.work import CALL_S
 from pulse.support.budget import Spending, current_spending
 from pulse.support.record import record
 from pulse.typed import TypedGraph
-from pulse.wiring_sizes import integer_sizes
 
 SMALL = 1 << 12
 """The number of elements that are computed in about the time of one call of numpy."""
@@ -126,3 +131,66 @@ def _seconds(
     if not op.iterates and elements + sum(_elements(fact) for fact in inputs) <= SMALL:
         return CALL_S
     return op.eval_seconds(inputs, outputs, int)
+
+
+MOST_SIZES = 64
+"""The most elements of a tensor of sizes."""
+
+
+def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """A wire of floats computed only from sizes, truncated towards 0 to numbers or dims; None for others.
+
+    None if it is not, or if floats may round it to another integer.
+    """
+    ratios = size_ratios(graph, outlet)
+    try:
+        return None if ratios is None else numbers_if_constant(_each(Ratio.truncate, ratios))
+    except DimError:
+        return None
+
+
+def size_ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """The elements of a wire as quotients of dims, if all of it is constant or computed of sizes, else None."""
+    try:
+        return _ratios(graph, outlet)
+    except DimError:
+        return None
+
+
+def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """The elements of a wire as quotients of dims. Raises DimError: floats may round them."""
+    fact = graph.fact(outlet)
+    if not _is_small(fact):
+        return None
+    if fact.value is not None:
+        return _each(Ratio.of, fact.value)
+    if fact.dtype.kind != "f":
+        return None
+    node = graph.node(outlet)
+    inputs: list[Array] = []
+    for place in node.inputs:
+        ratios = _ratios(graph, place)
+        if ratios is None:
+            return None
+        inputs.append(ratios)
+    return _compute(node.op, inputs)
+
+
+def _compute(op: Op, inputs: Sequence[Array]) -> Array | None:
+    """The value of an op with float outputs. Raises DimError."""
+    if isinstance(op, Elementwise):
+        on_ratios = ELEMENTWISE[op.kind].ratio
+        return None if on_ratios is None else _each(on_ratios, *inputs)
+    if len(inputs) != 1 or not (isinstance(op, Cast) or op.symbolic):
+        return None
+    return inputs[0] if isinstance(op, Cast) else op.eval(inputs, {})[0]
+
+
+def _is_small(fact: TypedFact) -> bool:
+    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MOST_SIZES
+
+
+def _each(function: Callable[..., Any], *operands: Array) -> Array:
+    return np.asarray(
+        np.frompyfunc(function, len(operands), 1)(*(operand.astype(object) for operand in operands))
+    )

@@ -8,8 +8,8 @@ from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.program.streams.state import State, StateMark
 from pulse.support.record import record
-from streaming.input_blocks import InputBlocks
-from streaming.output_trim import OutputTrim, TrimMark
+from streaming.blocks.input_blocks import InputBlocks
+from streaming.blocks.output_trim import OutputTrim, TrimMark
 from streaming.snapshot import pack, unpack
 
 _OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changing", "_is_direct"})

@@ -9,7 +9,6 @@ import sys
 import threading
 import warnings
 from dataclasses import asdict
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pulse.errors import InputError, PulseError
@@ -83,9 +82,7 @@ class BackgroundSpecialisation(NotCopyable):
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._leaving = True
             self._process.kill()

@@ -34,7 +34,7 @@ from streaming.native import gate as gate
 from streaming.native import positions as positions
 from streaming.native import pulse_loop as pulse_loop
 from streaming.native import slots as slots
-from streaming.progress import Progress, progress
+from streaming.terminal.progress import Progress, progress
 
 DEAREST = 5
 """How many of the slowest compilations the report lists."""

@@ -1,4 +1,4 @@
-"""Assertions by the project's rule of tolerance (``pulse.tolerance``)."""
+"""Assertions by the project's rule of tolerance (``pulse.proof.tolerance``)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.models import TypedModel
-from pulse.tolerance import Reference, offline
+from pulse.proof.tolerance import Reference, offline
 
 NEAR = 1e-5
 

@@ -77,7 +77,6 @@ class UnitCosts:
 
 
 def measure() -> UnitCosts:
-    """Measure all costs."""
     program = compiled(model_path(), pulse=PULSE)
     session = Session(program)
     sound = (0.1 * np.random.default_rng(0).standard_normal((1, PULSE))).astype(np.float32)

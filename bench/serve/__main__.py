@@ -67,7 +67,6 @@ def server(
 
 
 def run(name: str, source: str | None, behind: str, streams: int, options: argparse.Namespace) -> Row:
-    """One run."""
     places = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in places]

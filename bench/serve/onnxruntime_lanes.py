@@ -4,16 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 from bench.models.explicit import Explicit
+from bench.peers import bind_states, session, shared_values
 from pulse.facts import Array
 from pulse.models import PulsedModel
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import Lanes, LaneSelection
-
-ERRORS = 3
 
 
 class OnnxRuntimeProgram:
@@ -25,13 +23,7 @@ class OnnxRuntimeProgram:
     def __init__(self, pulsed: PulsedModel, program: Program) -> None:
         self._program = program
         self._explicit = Explicit.of(pulsed)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = ERRORS
-        options.add_session_config_entry("session.set_denormal_as_zero", "1")
-        self._session = onnxruntime.InferenceSession(
-            self._explicit.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = session(self._explicit.model.SerializeToString())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._program, name)
@@ -71,11 +63,8 @@ class BoundLane:
             name: np.zeros(value.shape, _dtype(value.type)) for name, value in shapes.items()
         }
         arrays |= {name: np.array(value) for name, value in explicit.fixed.items()}
-        self._arrays = arrays
-        self._values = {
-            name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()
-        }
-        self._bindings = [self._bind(swap) for swap in (False, True)]
+        self._arrays, self._values = arrays, shared_values(arrays)
+        self._bindings = [bind_states(session, explicit, self._values, swap) for swap in (False, True)]
         self._turn = 0
         self.reset()
 
@@ -92,18 +81,6 @@ class BoundLane:
         self._session.run_with_iobinding(self._bindings[self._turn])
         self._turn = 1 - self._turn
         return {ours: self._arrays[name] for name, ours in self._explicit.outputs.items()}
-
-    def _bind(self, swap: bool) -> Any:
-        binding, explicit = self._session.io_binding(), self._explicit
-        for name in (*explicit.inputs, *explicit.fixed):
-            binding.bind_ortvalue_input(name, self._values[name])
-        for name in explicit.outputs:
-            binding.bind_ortvalue_output(name, self._values[name])
-        for past, following in explicit.states:
-            source, target = (following, past) if swap else (past, following)
-            binding.bind_ortvalue_input(past, self._values[source])
-            binding.bind_ortvalue_output(following, self._values[target])
-        return binding
 
 
 def _dtype(kind: str) -> Any:

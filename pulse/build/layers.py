@@ -1,7 +1,7 @@
 """Elementwise functions, normalisations, dense and recurrent layers, and operators that move elements."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,17 +12,30 @@ from pulse.build.weights import constant_parameter, parameter
 from pulse.errors import InputError
 from pulse.ops.recurrent_cells import GATE_COUNTS, CellKind
 
+
+class OperatorFunction(Protocol):
+    """A function that makes a node without parameters."""
+
+    def __call__(self, name: str = "") -> Node: ...
+
+
+def _operator(title: str, kind: str, places: Sequence[Place], about: str) -> OperatorFunction:
+    def make(name: str = "") -> Node:
+        return make_node(kind, places, name)
+
+    make.__name__ = make.__qualname__ = title
+    make.__doc__ = about
+    return make
+
+
 # elementwise
 
-
-def Sigmoid(name: str = "") -> Node:
-    """1 / (1 + exp(-x))."""
-    return make_node("Sigmoid", ["x"], name)
-
-
-def ReLU(name: str = "") -> Node:
-    """max(x, 0)."""
-    return make_node("Relu", ["x"], name)
+Sigmoid = _operator("Sigmoid", "Sigmoid", ["x"], "1 / (1 + exp(-x)).")
+ReLU = _operator("ReLU", "Relu", ["x"], "max(x, 0).")
+HardSwish = _operator("HardSwish", "HardSwish", ["x"], "``x min(max(x/6 + 1/2, 0), 1)``.")
+Softplus = _operator("Softplus", "Softplus", ["x"], "log(1 + exp(x)).")
+Tanh = _operator("Tanh", "Tanh", ["x"], "The hyperbolic tangent.")
+Identity = _operator("Identity", "Identity", ["x"], "The input itself.")
 
 
 def ELU(alpha: float = 1.0, name: str = "") -> Node:
@@ -30,24 +43,9 @@ def ELU(alpha: float = 1.0, name: str = "") -> Node:
     return make_node("Elu", ["x"], name, alpha=alpha)
 
 
-def HardSwish(name: str = "") -> Node:
-    """``x min(max(x/6 + 1/2, 0), 1)``."""
-    return make_node("HardSwish", ["x"], name)
-
-
 def GELU(approximate: str = "none", name: str = "") -> Node:
     """``x Φ(x)``; ``approximate="tanh"`` takes the usual approximation of Φ."""
     return make_node("Gelu", ["x"], name, approximate=approximate)
-
-
-def Softplus(name: str = "") -> Node:
-    """log(1 + exp(x))."""
-    return make_node("Softplus", ["x"], name)
-
-
-def Tanh(name: str = "") -> Node:
-    """The hyperbolic tangent."""
-    return make_node("Tanh", ["x"], name)
 
 
 def LeakyReLU(negative_slope: float = 0.01, name: str = "") -> Node:
@@ -60,11 +58,6 @@ def PReLU(nb_channels: int, rank: int, name: str = "", *, slope: Any = None) -> 
     where = f"{name or 'prelu'} (PRelu)"
     label, array = constant_parameter("slope", slope, nb_channels, 0.25, where)
     return make_node("PRelu", ["x", (label, array.reshape(-1, *[1] * (rank - 2)))], name)
-
-
-def Identity(name: str = "") -> Node:
-    """The input itself."""
-    return make_node("Identity", ["x"], name)
 
 
 def Dropout(probability: float = 0.5, name: str = "", *, training: bool = False) -> Node:
@@ -80,35 +73,12 @@ def Dropout(probability: float = 0.5, name: str = "", *, training: bool = False)
 
 # two inputs
 
-
-def Add(name: str = "") -> Node:
-    """``a + b``, sizes of 1 repeated."""
-    return make_node("Add", ["a", "b"], name)
-
-
-def Sub(name: str = "") -> Node:
-    """``a - b``, sizes of 1 repeated."""
-    return make_node("Sub", ["a", "b"], name)
-
-
-def Mul(name: str = "") -> Node:
-    """``a b``, sizes of 1 repeated."""
-    return make_node("Mul", ["a", "b"], name)
-
-
-def Div(name: str = "") -> Node:
-    """``a / b``, sizes of 1 repeated."""
-    return make_node("Div", ["a", "b"], name)
-
-
-def Pow(name: str = "") -> Node:
-    """``a ** b``, sizes of 1 repeated."""
-    return make_node("Pow", ["a", "b"], name)
-
-
-def MatMul(name: str = "") -> Node:
-    """The product of matrices a [..., M, K] and b [..., K, N]."""
-    return make_node("MatMul", ["a", "b"], name)
+Add = _operator("Add", "Add", ["a", "b"], "``a + b``, sizes of 1 repeated.")
+Sub = _operator("Sub", "Sub", ["a", "b"], "``a - b``, sizes of 1 repeated.")
+Mul = _operator("Mul", "Mul", ["a", "b"], "``a b``, sizes of 1 repeated.")
+Div = _operator("Div", "Div", ["a", "b"], "``a / b``, sizes of 1 repeated.")
+Pow = _operator("Pow", "Pow", ["a", "b"], "``a ** b``, sizes of 1 repeated.")
+MatMul = _operator("MatMul", "MatMul", ["a", "b"], "The product of matrices a [..., M, K] and b [..., K, N].")
 
 
 def FC(
@@ -140,17 +110,6 @@ def FC(
 # normalisations
 
 
-def _batch_norm(
-    nb_features: int, epsilon: float, name: str, scale: Any, shift: Any, mean: Any, variance: Any
-) -> Node:
-    where = f"{name or 'batchnormalization'} (BatchNormalization)"
-    tensors = {"scale": (scale, 1.0), "shift": (shift, 0.0), "mean": (mean, 0.0), "variance": (variance, 1.0)}
-    parameters = [
-        constant_parameter(label, value, nb_features, fill, where) for label, (value, fill) in tensors.items()
-    ]
-    return make_node("BatchNormalization", ["x", *parameters], name, epsilon=epsilon)
-
-
 def BatchNorm1D(
     nb_features: int,
     epsilon: float = 1e-5,
@@ -161,39 +120,19 @@ def BatchNorm1D(
     mean: Any = None,
     variance: Any = None,
 ) -> Node:
-    """``scale (x - mean) / sqrt(variance + epsilon) + shift`` of x [N, C] or [N, C, X], a number for each channel.
+    """``scale (x - mean) / sqrt(variance + epsilon) + shift`` of x [N, C, ...], a number for each channel.
 
     By default the scales and variances are 1, the shifts and means 0. Raises InputError: arrays that are not [C]
     """
-    return _batch_norm(nb_features, epsilon, name, scale, shift, mean, variance)
+    where = f"{name or 'batchnormalization'} (BatchNormalization)"
+    tensors = {"scale": (scale, 1.0), "shift": (shift, 0.0), "mean": (mean, 0.0), "variance": (variance, 1.0)}
+    parameters = [
+        constant_parameter(label, value, nb_features, fill, where) for label, (value, fill) in tensors.items()
+    ]
+    return make_node("BatchNormalization", ["x", *parameters], name, epsilon=epsilon)
 
 
-def BatchNorm2D(
-    nb_features: int,
-    epsilon: float = 1e-5,
-    name: str = "",
-    *,
-    scale: Any = None,
-    shift: Any = None,
-    mean: Any = None,
-    variance: Any = None,
-) -> Node:
-    """``BatchNorm1D`` of x [N, C, Y, X]."""
-    return _batch_norm(nb_features, epsilon, name, scale, shift, mean, variance)
-
-
-def BatchNorm3D(
-    nb_features: int,
-    epsilon: float = 1e-5,
-    name: str = "",
-    *,
-    scale: Any = None,
-    shift: Any = None,
-    mean: Any = None,
-    variance: Any = None,
-) -> Node:
-    """``BatchNorm1D`` of x [N, C, Z, Y, X]."""
-    return _batch_norm(nb_features, epsilon, name, scale, shift, mean, variance)
+BatchNorm2D = BatchNorm3D = BatchNorm1D
 
 
 def LayerNorm(

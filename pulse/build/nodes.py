@@ -15,9 +15,9 @@ from pulse.errors import InputError
 from pulse.graph import OutletId
 from pulse.infer.network import Constant
 from pulse.infer.op import ModelOp
-from pulse.matching import find_matches
 from pulse.models import Model, Sketch
 from pulse.onnx.read.node import OnnxOp
+from pulse.text.matching import find_matches
 
 
 class Node(Handle, Sketch):

@@ -8,13 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from pulse.declutter.affine import AFFINE
-from pulse.declutter.broadcasts import BROADCASTS
 from pulse.declutter.caches import CACHES
 from pulse.declutter.common import COMMON
 from pulse.declutter.conditions import CONDITIONS
-from pulse.declutter.constants import CONSTANTS
-from pulse.declutter.movement import MOVEMENT
-from pulse.declutter.noops import NOOPS
+from pulse.declutter.movement import BROADCASTS, MOVEMENT
+from pulse.declutter.noops import CONSTANTS, NOOPS
 from pulse.declutter.pads import PADS
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.errors import PulseError

@@ -1,10 +1,10 @@
-"""Elements that move and move again."""
+"""Elements that move and move again, or are broadcast twice."""
 
 from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, reads_alone, result
 from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph, known_value
@@ -133,5 +133,29 @@ MOVEMENT = (
         "frame j of x[a::m][b::k] is frame a + b*m + j*k*m of x; both must be as long",
         _two_slices,
         (Slice,),
+    ),
+)
+
+
+def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    if not isinstance(node.op, Elementwise):
+        return None
+    for slot, outlet in enumerate(node.inputs):
+        expand = graph.node(outlet)
+        if not isinstance(expand.op, Expand):
+            continue
+        inputs = [*node.inputs[:slot], expand.inputs[0], *node.inputs[slot + 1 :]]
+        facts = node.op.facts([graph.fact(source) for source in inputs])
+        if facts[0].agrees(graph.fact(result(node))):
+            return replace_op(graph, result(node), node.name, node.op, inputs)
+    return None
+
+
+BROADCASTS = (
+    Rewrite(
+        "expand_into",
+        "an elementwise op broadcasts its inputs itself, if another one has the size",
+        _expand_into,
+        (Elementwise,),
     ),
 )

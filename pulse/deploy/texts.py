@@ -32,7 +32,6 @@ def fill(template: str, model: Deployed, more: Mapping[str, str] | None = None) 
 
 
 def header(model: Deployed) -> str:
-    """The header."""
     return fill(
         "header.h", model, {"WEIGHTS": fill("weights/external.h", model) if model.external_weights else ""}
     )

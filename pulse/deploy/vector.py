@@ -17,11 +17,11 @@ from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of, integer_ranges
+from pulse.proof.tolerance import Oracle, Reference
 from pulse.pulsify.lengths import least_value_for
 from pulse.pulsify.limit import nearest_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
-from pulse.tolerance import Oracle, Reference
 
 PULSES = 5
 """The number of pulses after the first frame of every output."""

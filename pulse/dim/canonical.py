@@ -291,7 +291,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
         const, k = dim.const % k // shared, k // shared
         rest = {m: c // shared for m, c in rest.items()}
         terms = sorted(rest.items(), key=_term_key)
-        inner = next((m for m, c in terms if _is_absorbable(m, c, k)), None)
+        inner = next((m for m, c in terms if len(m) == 1 and m[0].rank == 2 and c in (1, k - 1)), None)
         if inner is None:
             dim = build(dict(rest), const, scope)
             if dict(dim.terms) == rest:
@@ -306,10 +306,6 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
             dim = dim - atom.num + (atom.k - 1)
             whole = whole + _single(atom, scope)
         k *= atom.k
-
-
-def _is_absorbable(monomial: Monomial, coefficient: int, k: int) -> bool:
-    return len(monomial) == 1 and monomial[0].rank == 2 and coefficient in (1, k - 1)
 
 
 def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:

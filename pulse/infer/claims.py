@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from pulse.errors import PulseError, PulseWarning
-from pulse.facts import DType, TypedFact
+from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.support.wording import spell
@@ -53,14 +53,11 @@ def _warn(message: str) -> None:
 
 
 def _is_refuted(claim: InferenceFact, fact: TypedFact) -> bool:
-    if claim.dtype is not None and not _same_type(claim.dtype, fact.dtype):
+    if claim.dtype is not None and not (
+        claim.dtype == fact.dtype or (claim.dtype.kind in "iu" and fact.dtype.kind in "iu")
+    ):
         return True
     if claim.rank is not None and claim.rank != fact.rank:
         return True
     sizes = zip(claim.dims, fact.shape)
     return any(size is not None and size != dim and not size.prove_eq(dim).yes for size, dim in sizes)
-
-
-def _same_type(claimed: DType, dtype: DType) -> bool:
-    """Whether types agree; dims are i64 here, and other integers in the file agree with them."""
-    return claimed == dtype or (claimed.kind in "iu" and dtype.kind in "iu")

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel
-from pulse.oracle import oracle_of
 from pulse.program.compiler import Prepare
 from pulse.proof import ProofReport, prove
+from pulse.proof.oracle import oracle_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto

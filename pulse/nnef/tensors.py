@@ -47,7 +47,7 @@ def dump_tensor(value: Array, name: str) -> bytes:
         raise WriteError(f"{name}: a .dat file holds up to {RANK} axes, not the {value.ndim} of this tensor")
     bits = 1 if kind == BOOL else value.dtype.itemsize * 8
     data = (
-        _pack_bits(value)
+        np.packbits(np.ascontiguousarray(value).ravel()).tobytes()
         if kind == BOOL
         else np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
     )
@@ -92,8 +92,3 @@ def load_tensor(data: bytes, name: str) -> Array:
         return np.unpackbits(np.frombuffer(content, np.uint8), count=count).astype(np.bool_).reshape(shape)
     values = np.frombuffer(content, np.dtype(dtype).newbyteorder("<"))
     return (values != 0 if dtype is np.bool_ else values).reshape(shape)
-
-
-def _pack_bits(value: Array) -> bytes:
-    """One bit for each entry, the first one in the highest bit."""
-    return np.packbits(np.ascontiguousarray(value).ravel()).tobytes()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pulse.errors import LoadError
 from pulse.graph import OutletId
+from pulse.infer.translators import Translators
 from pulse.support.plugins import load_plugins
-from pulse.translators import Translators
 
 if TYPE_CHECKING:
     from pulse.onnx.context import NodeContext

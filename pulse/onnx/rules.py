@@ -27,7 +27,6 @@ class Rule:
 
 
 def no_relations(clues: "Clues") -> Iterable[Relation]:
-    """No relation."""
     return ()
 
 

@@ -111,7 +111,6 @@ class Tally:
     path: list[str] = field(default_factory=list[str])
 
     def add(self, node: str, op: str, check: Check, count: int) -> None:
-        """Add to the count of a check."""
         self.counts["/".join([*self.path, node]), op, check] += count
 
 

@@ -8,7 +8,7 @@ from pulse.support.bounds import MOST_FRAMES
 class Effort:
     """The seconds of one core that a run of a model's offline form takes, by the frames of the symbol.
 
-    A file that was written in pulses has no offline form: it runs pulse by pulse, op by op (``pulse.oracle``).
+    A file that was written in pulses has no offline form: it runs pulse by pulse, op by op (``pulse.proof.oracle``).
     """
 
     def __init__(self, model: PulsedNetwork) -> None:

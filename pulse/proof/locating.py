@@ -14,9 +14,9 @@ from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.program.whole import run_whole, spawn_with_inputs, stream_whole
 from pulse.proof.report import Divergence
+from pulse.proof.tolerance import Feeds, Reference, offline
 from pulse.proof.trials import Trial
 from pulse.pulsify.network import ScheduledWire
-from pulse.tolerance import Feeds, Reference, offline
 
 TOGETHER = 1 << 23
 """The number of elements of the wires traced at once: all their frames are in memory."""

@@ -12,7 +12,7 @@ from pulse.ops.arithmetic import is_floating
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.proof.report import Divergence, OriginalRecord
-from pulse.tolerance import Feeds, Oracle, Reference
+from pulse.proof.tolerance import Feeds, Oracle, Reference
 
 LENGTHS = 3
 """The number of lengths at which an original runs."""

@@ -23,10 +23,10 @@ from pulse.proof.report import (
     TrialRecord,
 )
 from pulse.proof.signals import feeds_of, integer_ranges
+from pulse.proof.tolerance import Feeds, Oracle, Reference
 from pulse.proof.trials import LONG_S, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
-from pulse.tolerance import Feeds, Oracle, Reference
 
 
 def prove(

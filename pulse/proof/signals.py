@@ -9,8 +9,8 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Interface, Port
 from pulse.ops.arithmetic import NATIVE, is_floating
+from pulse.proof.tolerance import Oracle
 from pulse.pulsify.network import PulsedNetwork
-from pulse.tolerance import Oracle
 
 Signal: TypeAlias = Literal["noise", "quiet", "loud", "steps", "gaps", "silence", "mixed"]
 """Noise of standard deviation 1; of ``QUIET``; of ``LOUD``; levels that are held and jump; noise between long zeros;
@@ -118,13 +118,8 @@ _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Arr
 def _integers(values: Array, low: int, high: int, port: Port) -> Array:
     """Normal values spread evenly over a range; 0, or the value next to it, does not move."""
     rest = min(max(0, low), high)
-    spread = low + np.floor((high - low + 1) * _uniform(values)).astype(np.int64)
+    spread = low + np.floor((high - low + 1) * np.modf(np.abs(values) * 4099.0)[0]).astype(np.int64)
     return np.where(values == 0, rest, np.clip(spread, low, high)).astype(port.dtype)
-
-
-def _uniform(values: Array) -> Array:
-    """Map each element to 0 … 1 by the digits of its value that do not depend on its magnitude."""
-    return np.modf(np.abs(values) * 4099.0)[0]
 
 
 def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, Range]:

@@ -126,7 +126,6 @@ def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
 
 
 def _rename_wires(stage: str, suffix: str) -> str:
-    """The stage with its wires renamed."""
     for name in ("spectrum", "mask", "features"):
         stage = stage.replace(f'"{name}"', f'"{name}{suffix}"')
     return stage

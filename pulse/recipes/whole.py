@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pulse.chains import Stage, chain
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
+from pulse.loading.format import Content, Reading
 from pulse.models import TypedModel
 from pulse.onnx.metadata import RECIPE, TITLE
 from pulse.recipes import functions, models
@@ -19,7 +20,7 @@ from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
 from pulse.recipes.recognition import is_recipe_file, path_of
 from pulse.recipes.spelling import recipe_spelling
-from pulse.support.wording import current_spelling, use_spelling
+from pulse.support.wording import current_spelling, spell, use_spelling
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -107,3 +108,22 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
         return model
 
     return Stage(open, stage.reads, stage.gives)
+
+
+def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
+    """The whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
+    values = {
+        "inputs": reading.inputs,
+        "constants": reading.constants,
+        "signature": reading.signature,
+        **reading.chunking.given_options,
+    }
+    for option, value in values.items():
+        if option != "pulse" and (value or option == "states"):
+            raise LoadError(
+                f"{content.path or 'the model'}: a recipe itself describes how its models are called; omit "
+                f"{spell(option)}, and write {option} in the stage that it is for"
+            )
+    return recipe_model(
+        content.source, {"ignore_value_info": reading.ignore_value_info, "budget": reading.budget}
+    )

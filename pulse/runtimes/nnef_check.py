@@ -7,12 +7,12 @@ import numpy as np
 from pulse.errors import InputError, NotProvedError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
-from pulse.oracle import oracle_of
 from pulse.proof import ProofReport, compare
+from pulse.proof.oracle import oracle_of
+from pulse.proof.tolerance import Reference, offline
 from pulse.pulsify.network import PulsedNetwork
 from pulse.runtimes.tract import TractProcess, TractProgram
 from pulse.support.record import record
-from pulse.tolerance import Reference, offline
 from pulse.typed import TypedNetwork
 
 LENGTHS = (1, 2, 3, 5, 8, 16, 31, 64, 257)

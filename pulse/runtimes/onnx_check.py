@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
-from pulse.oracle import oracle_of
 from pulse.proof import ProofReport, compare
+from pulse.proof.oracle import oracle_of
 from pulse.proof.original import Original
 from pulse.pulsify.network import PulsedNetwork
 from pulse.runtimes.onnxruntime import EVALUATOR, Run, RuntimeProgram, evaluator

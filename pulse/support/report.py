@@ -68,7 +68,6 @@ class Report:
     """A report. A dataclass that derives from it gives its ``sections``, and ``values`` that are not its fields."""
 
     def sections(self) -> Iterable[Section]:
-        """The sections of the report."""
         raise NotImplementedError
 
     def values(self) -> Mapping[str, Any]:

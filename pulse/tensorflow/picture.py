@@ -4,11 +4,11 @@ from typing import cast
 
 from pulse.errors import PulseError
 from pulse.infer.network import FileNetwork
-from pulse.picture import Picture
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import FunctionName, TensorType
+from pulse.text.picture import Picture
 
 _LONGEST = 60
 """The most characters of an attribute."""

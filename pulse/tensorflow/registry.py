@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pulse.translators import Translators
+from pulse.infer.translators import Translators
 
 if TYPE_CHECKING:
     from pulse.tensorflow.context import TensorflowNode

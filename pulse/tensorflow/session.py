@@ -100,7 +100,7 @@ class Session:
         watch_ends = {name: self._endpoint(name, "watch") for name in watch}
         pairs = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
         self._require_allowed([*endpoints.values()], [*pairs])
-        aims = sorted({self._target(name) for name in (*targets, *silent)})
+        aims = sorted({self._endpoint(name, "target").node for name in (*targets, *silent)})
         fed = {end: self._convert_feed(end, *pair) for end, pair in pairs.items()}
         results = self._compute([*endpoints.values(), *watch_ends.values()], fed, aims)
         self.watched = {name: results[str(end)] for name, end in watch_ends.items()}
@@ -285,9 +285,6 @@ class Session:
     def _is_silent(self, name: str) -> bool:
         node = self._nodes.get(name)
         return node is not None and (node.op in SILENT or node.op in _GIVING_NOTHING)
-
-    def _target(self, name: str) -> str:
-        return self._endpoint(name, "target").node
 
     def _convert_feed(self, endpoint: NodeOutput, name: str, value: Any) -> Array:
         node = self._nodes[endpoint.node]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from pulse.translators import Outlets, Translators
+from pulse.infer.translators import Outlets, Translators
 
 if TYPE_CHECKING:
     from pulse.tflite.node import TfliteNode

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array
-from pulse.tolerance import RUNS, Oracle, Reference
+from pulse.proof.tolerance import RUNS, Oracle, Reference
 from pulse.torch.advice import BAKED_HELP, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from pulse.errors import FactError, LoadError
 from pulse.models import Model, TypedModel
-from pulse.tolerance import offline
+from pulse.proof.tolerance import offline
 from pulse.torch.advice import describe_branches
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import Axes, describe_time, find_time

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pulse.facts import Array
-from pulse.tolerance import RUNS, Reference
+from pulse.proof.tolerance import RUNS, Reference
 
 
 def first_difference(

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.loading.load import load
 from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
-from pulse.tolerance import Reference
+from pulse.proof.tolerance import Reference
 from pulse.torch import convert_module
 from pulse.torch.arguments import Dynamic
 from pulse.torch.module import array_of

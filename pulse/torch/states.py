@@ -11,7 +11,7 @@ from pulse.chunks.names import says_state
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.models import Model, TypedModel
-from pulse.tolerance import Reference, offline
+from pulse.proof.tolerance import Reference, offline
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs

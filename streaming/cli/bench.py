@@ -6,7 +6,7 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
-from streaming.progress import progress
+from streaming.terminal.progress import progress
 
 
 @takes_groups

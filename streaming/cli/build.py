@@ -21,7 +21,6 @@ def build(
             metavar="LEVEL",
             help="Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, aarch64, armv7 or "
             "wasm32. Default: the best level of this machine.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -31,7 +30,6 @@ def build(
             "-o",
             metavar="FOLDER",
             help="Folder to write. Default: the name of the model, in the current folder.",
-            show_default=False,
         ),
     ] = None,
     name: Annotated[
@@ -40,7 +38,6 @@ def build(
             "--name",
             metavar="NAME",
             help="Prefix of the functions and files. Default: the model's name.",
-            show_default=False,
         ),
     ] = None,
     plugin: Annotated[
@@ -49,7 +46,6 @@ def build(
             "--plugin",
             metavar="KIND",
             help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
-            show_default=False,
         ),
     ] = None,
     weights: options.Weights = None,

@@ -34,8 +34,7 @@ def check(
       pulse check model.onnx --long --seed 7
     """
     from streaming.cli.model import kernel_preparation, open_model
-    from streaming.reports.check import check_model
-    from streaming.reports.stored_proof import StoredProof
+    from streaming.reports.check import StoredProof, check_model
 
     opened = open_model(model, model_options)
     if opened.model.program is not None:

@@ -10,8 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings
-from streaming.cli.failure import errors_as_json, fail
+from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, errors_as_json, fail, plain_warnings
 from streaming.cli.help import laid_out
 from streaming.cli.signals import watch_interrupts
 from streaming.cli.standard_output import lend_stdout

@@ -22,7 +22,6 @@ def compile(
             "-o",
             metavar="FILE",
             help="File to write, which must end in .pulse. Default: the name of the model, in the current folder.",
-            show_default=False,
         ),
     ] = None,
     weights: options.Weights = None,
@@ -63,8 +62,8 @@ def compile(
       pulse compile model.onnx --specialise -o fast.pulse   code for these shapes, on this machine
     """
     from pulse.errors import InputError
-    from streaming.atomic_files import refuse_same
     from streaming.cli.model import kernel_preparation, open_model
+    from streaming.files.atomic import refuse_same
     from streaming.reports.compilation import compile_to_file
 
     opened = open_model(model, model_options)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ PIPE_COLUMNS = 240
 
 def stdout() -> "Console":
     """Return the console of standard output, for reports."""
-    from streaming.terminal import terminal
+    from streaming.terminal.output import terminal
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
     return terminal(width=width)
@@ -33,7 +34,7 @@ def stdout() -> "Console":
 
 def stderr() -> "Console":
     """Return the console of standard error, for errors and messages."""
-    from streaming.terminal import terminal
+    from streaming.terminal.output import terminal
 
     return terminal(stderr=True)
 
@@ -110,9 +111,35 @@ def print_report(report: "Report", json: bool = False, markdown: bool = False) -
     if json:
         print_json(report.values())
         return
-    from streaming.terminal import show_sections, write_text
+    from streaming.terminal.output import show_sections, write_text
 
     if markdown:
         write_text(report.to_markdown())
     else:
         show_sections(stdout(), report.sections())
+
+
+_as_json: ContextVar[bool] = ContextVar("errors_as_json", default=False)
+
+
+@contextmanager
+def errors_as_json() -> Generator[None]:
+    """Print errors inside as JSON, too."""
+    token = _as_json.set(True)
+    try:
+        with counting_documents():
+            yield
+    finally:
+        _as_json.reset(token)
+
+
+def fail(error: BaseException, message: str) -> None:
+    """Print an error; in JSON as ``{"error": {"type", "message", "refusals"}}``, unless a report was printed."""
+    print_error(message)
+    if not _as_json.get() or documents():
+        return
+    from pulse.errors import PulsifyError
+
+    refusals = [asdict(refusal) for refusal in error.refusals] if isinstance(error, PulsifyError) else []
+    kind = type(error).__name__
+    print_json({"error": {"type": kind, "message": message, "refusals": refusals}})

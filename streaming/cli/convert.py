@@ -23,7 +23,6 @@ def convert(
             metavar="FILE",
             help="Write the pulsed model: .onnx with its states as inputs and outputs; .nnef (a folder) or .nnef.tgz "
             "for tract, without --pulse the offline model.",
-            show_default=False,
         ),
     ] = None,
     triton: Annotated[
@@ -33,7 +32,6 @@ def convert(
             metavar="FOLDER",
             help="Write the pulsed model into a model repository of Triton: FOLDER/NAME/config.pbtxt and "
             "FOLDER/NAME/1/model.onnx, for its sequence batcher.",
-            show_default=False,
         ),
     ] = None,
     opset: Annotated[int, typer.Option("--opset", metavar="N", help="ONNX opset of the written file.")] = 17,

@@ -67,7 +67,7 @@ def dump(
     """
     from pulse.errors import InputError
     from streaming.cli.model import load_model, open_model
-    from streaming.terminal import write_text
+    from streaming.terminal.output import write_text
 
     if shown != ReportOptions() and stage is not DumpStage.COSTS:
         raise InputError("--json and --markdown go with --stage costs; the other stages are text")
@@ -126,8 +126,8 @@ def _matches(
     query: str, stage: DumpStage, opened: "OpenedModel | None", loaded: "Loaded | None", pulse: int | None
 ) -> str:
     """List the parts of a stage's graph that match a query, one per line."""
-    from pulse.matching import matches_text
     from pulse.models import Model
+    from pulse.text.matching import matches_text
 
     if opened is not None:
         if stage is DumpStage.DECLUTTERED:
@@ -142,8 +142,8 @@ def _matches(
 
 def _read(stage: DumpStage, loaded: "Loaded", dot: bool) -> str:
     """Show a model as read: its own nodes, or its typed ones; for a model of chunks, one call."""
-    from pulse import dump as dumps
     from pulse.models import Model
+    from pulse.text import dump as dumps
 
     if stage is DumpStage.LOAD:
         model = loaded.model
@@ -164,9 +164,9 @@ def _text(
     activations: str | None,
 ) -> str:
     """Show a model at one of the stages towards a program."""
-    from pulse import dump as dumps
     from pulse.errors import InputError
     from pulse.support.printable import printable
+    from pulse.text import dump as dumps
     from streaming.cli.model import compile_model
 
     show = dumps.dot if dot else dumps.text

@@ -23,7 +23,6 @@ class EventOptions:
             metavar="KIND",
             help="Write events in place of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
             "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
-            show_default=False,
             rich_help_panel=PANEL,
         ),
     ] = None
@@ -34,7 +33,6 @@ class EventOptions:
             metavar="NAME=VALUE",
             help="Parameter of the events: threshold=0.6, min_silence_s=0.3, labels=no,yes, tokens=tokens.txt … May be "
             "repeated.",
-            show_default=False,
             rich_help_panel=PANEL,
         ),
     ] = None

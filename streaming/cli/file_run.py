@@ -7,12 +7,11 @@ from pathlib import Path
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
-from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.run_request import RunRequest, find_output
 from streaming.cli.sounds import open_sounds
 from streaming.cli.standard_output import take_stdout
-from streaming.progress import progress
+from streaming.files.atomic import refuse_same
 from streaming.reports.file_report import FileReport, builtin_snr_db
 from streaming.reports.opened_model import OpenedModel
 from streaming.routing import is_playable, sound_inputs
@@ -22,6 +21,7 @@ from streaming.sound.sound_stream import stream_arrays, stream_sound
 from streaming.sound.source import is_stream
 from streaming.sound.target import OUTPUT_NAMES, Target
 from streaming.sound.wav_stream import StreamFormat
+from streaming.terminal.progress import progress
 
 
 def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:

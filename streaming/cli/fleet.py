@@ -16,14 +16,13 @@ ACTIONS = ("deploy", "status", "drain", "weigh", "end")
 
 @takes_groups
 def fleet(
-    action: Annotated[str, typer.Argument(metavar="|".join(ACTIONS), help="The action.", show_default=False)],
+    action: Annotated[str, typer.Argument(metavar="|".join(ACTIONS), help="The action.")],
     what: Annotated[
         str | None,
         typer.Argument(
             metavar="FILE|WORKER|NODE|VERSION",
             help="deploy: settings (.toml), by default of the built-in denoiser; drain: a worker or a node; "
             "weigh: a version.",
-            show_default=False,
         ),
     ] = None,
     *,
@@ -33,7 +32,6 @@ def fleet(
             "--address",
             metavar="HOST:PORT",
             help="Ray's head. Default: the cluster of this machine.",
-            show_default=False,
         ),
     ] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="The fleet's name.")] = "pulse",
@@ -44,7 +42,6 @@ def fleet(
             metavar="NUMBER",
             min=0,
             help="weigh: the share of new streams relative to the other versions; 0 lets a version end.",
-            show_default=False,
         ),
     ] = None,
     wait: Annotated[

@@ -23,7 +23,6 @@ ModelPath = Annotated[
         metavar="MODEL",
         help="A model file, a recipe (.toml), a program (.pulse), or a PyTorch module as package.module:name or "
         "file.py:name. Default: the built-in denoiser.",
-        show_default=False,
     ),
 ]
 Backend = Annotated[
@@ -40,7 +39,6 @@ Weights = Annotated[
         "--weights",
         metavar="f32|bf16|int8",
         help="Storage of large weights: f32 (default), or rounded to bf16 or int8 (a half or a quarter of the memory).",
-        show_default=False,
     ),
 ]
 Activations = Annotated[
@@ -50,7 +48,6 @@ Activations = Annotated[
         metavar="f32|bf16|int8",
         help="f32 (default), or the same as --weights: what is multiplied by the weights is rounded too, for int8 each "
         "row with its own scale.",
-        show_default=False,
     ),
 ]
 Specialise = Annotated[
@@ -96,7 +93,6 @@ class ModelOptions:
             "-p",
             metavar="FRAMES",
             help="Frames per step. Default: about 10 ms of sound, or the smallest possible.",
-            show_default=False,
         ),
     ] = None
     symbol: Annotated[
@@ -105,18 +101,11 @@ class ModelOptions:
             "--symbol",
             metavar="NAME",
             help="The dim of the time axis, if the model has several symbols.",
-            show_default=False,
         ),
     ] = None
     rate: Annotated[
         int | None,
-        typer.Option(
-            "--rate",
-            metavar="HZ",
-            min=1,
-            help="Sample rate (or frame rate) of the model in Hz.",
-            show_default=False,
-        ),
+        typer.Option("--rate", metavar="HZ", min=1, help="Sample rate (or frame rate) of the model in Hz."),
     ] = None
     inputs: Annotated[
         list[str] | None,
@@ -124,7 +113,6 @@ class ModelOptions:
             "--input",
             metavar="NAME=SHAPE",
             help='Shape of an input, such as "x=1,80,T,f32". May be repeated.',
-            show_default=False,
         ),
     ] = None
     max_context: Annotated[
@@ -134,7 +122,6 @@ class ModelOptions:
             metavar="FRAMES",
             min=1,
             help="Longest stream in frames, for attention to all past frames.",
-            show_default=False,
         ),
     ] = None
 
@@ -144,7 +131,6 @@ class ModelOptions:
             "--constant",
             metavar="NAME=VALUE",
             help="Constant value of an input: sr=16000, a list or a .npy file. May be repeated.",
-            show_default=False,
         ),
     ] = None
     state: Annotated[
@@ -154,7 +140,6 @@ class ModelOptions:
             metavar="IN=OUT",
             help="A state: its input, and the output that is its next value. Give all states or none; "
             "without this option they are detected.",
-            show_default=False,
         ),
     ] = None
     initial: Annotated[
@@ -163,7 +148,6 @@ class ModelOptions:
             "--initial",
             metavar="IN=VALUE",
             help="First value of a state: a number, a list or a .npy file. Default: zeros.",
-            show_default=False,
         ),
     ] = None
     context: Annotated[
@@ -172,17 +156,11 @@ class ModelOptions:
             "--context",
             metavar="IN=FRAMES",
             help="Number of past frames with which each chunk of an input begins.",
-            show_default=False,
         ),
     ] = None
     axis: Annotated[
         list[str] | None,
-        typer.Option(
-            "--axis",
-            metavar="NAME=AXIS",
-            help="Time axis of an input or output, counted from 0.",
-            show_default=False,
-        ),
+        typer.Option("--axis", metavar="NAME=AXIS", help="Time axis of an input or output, counted from 0."),
     ] = None
     delay: Annotated[
         list[str] | None,
@@ -190,17 +168,11 @@ class ModelOptions:
             "--delay",
             metavar="OUT=FRAMES",
             help="Leading frames of an output that are not part of the result.",
-            show_default=False,
         ),
     ] = None
     keep: Annotated[
         list[str] | None,
-        typer.Option(
-            "--keep",
-            metavar="OUT",
-            help="Output to keep. Default: all. May be repeated.",
-            show_default=False,
-        ),
+        typer.Option("--keep", metavar="OUT", help="Output to keep. Default: all. May be repeated."),
     ] = None
     ignore_value_info: Annotated[
         bool,
@@ -213,17 +185,11 @@ class ModelOptions:
             metavar="LIMIT=NUMBER",
             help="Limit of the work of reading the file: nodes that its loops unfold to, elements of constants, "
             "or seconds for these. May be repeated.",
-            show_default=False,
         ),
     ] = None
     signature: Annotated[
         str | None,
-        typer.Option(
-            "--signature",
-            metavar="NAME",
-            help="Signature of a SavedModel or a TFLite file.",
-            show_default=False,
-        ),
+        typer.Option("--signature", metavar="NAME", help="Signature of a SavedModel or a TFLite file."),
     ] = None
     example: Annotated[
         list[str] | None,
@@ -232,7 +198,6 @@ class ModelOptions:
             metavar="[NAME=]SHAPE",
             help='Input of a PyTorch module: noise of a shape such as "1,1,4800", or a .npy file. Repeat it for each '
             "input, in their order or by name.",
-            show_default=False,
         ),
     ] = None
     dynamic: Annotated[
@@ -242,7 +207,6 @@ class ModelOptions:
             metavar="NAME=AXIS[:SYMBOL]",
             help='Axis of any length of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
             "found by trial. May be repeated.",
-            show_default=False,
         ),
     ] = None
     method: Annotated[
@@ -251,7 +215,6 @@ class ModelOptions:
             "--method",
             metavar="NAME",
             help="Method of a PyTorch module to call in place of forward.",
-            show_default=False,
         ),
     ] = None
 

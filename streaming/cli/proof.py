@@ -22,7 +22,6 @@ class ProofOptions:
             metavar="FRAMES",
             min=0,
             help="Length of a stream to try, in frames. Default: a choice of lengths. May be repeated.",
-            show_default=False,
         ),
     ] = None
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")] = 0

@@ -14,14 +14,11 @@ def recipe(
         typer.Argument(
             metavar="MODEL [SECOND]",
             help="A model file, or two if the second takes the output of the first; with --embed also a recipe.",
-            show_default=False,
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the recipe to this .toml file.", show_default=False
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Write the recipe to this .toml file."),
     ] = None,
     hop: Annotated[
         int | None,
@@ -33,7 +30,6 @@ def recipe(
                 "Samples from one frame to the next, if you know it; calls with equally many samples in and out are "
                 "then frames."
             ),
-            show_default=False,
         ),
     ] = None,
     embed: Annotated[
@@ -42,7 +38,6 @@ def recipe(
             "--embed",
             metavar="FILE",
             help="Write the model to this .onnx file, with the recipe in its metadata.",
-            show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the recipe and its notes as JSON.")] = False,
@@ -63,7 +58,7 @@ def recipe(
       pulse recipe model.toml --embed whole.onnx         the model of a recipe, with the recipe inside
     """
     from streaming.cli.recipe_files import describe_models, embed_in, refuse_bad_use, write_recipe
-    from streaming.terminal import write_text
+    from streaming.terminal.output import write_text
 
     refuse_bad_use(models, output, embed)
     target = output or embed

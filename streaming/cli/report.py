@@ -6,22 +6,18 @@ from typing import Annotated
 import typer
 
 from streaming.cli.options import ReportOptions, takes_groups
-from streaming.progress import progress
+from streaming.terminal.progress import progress
 
 
 @takes_groups
 def report(
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="STATS", help="Statistics that pulse run --live --stats FILE wrote.", show_default=False
-        ),
+        typer.Argument(metavar="STATS", help="Statistics that pulse run --live --stats FILE wrote."),
     ],
     target: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write a picture: .png, .svg or .pdf.", show_default=False
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Write a picture: .png, .svg or .pdf."),
     ] = None,
     *,
     shown: ReportOptions,
@@ -34,7 +30,7 @@ def report(
       pulse report out.jsonl                  as text
       pulse report out.jsonl -o latency.png   also as a picture
     """
-    from streaming.atomic_files import refuse_same
+    from streaming.files.atomic import refuse_same
     from streaming.stats.reader import read_stats
     from streaming.stats.report import StatsReport
 

@@ -22,7 +22,6 @@ SourcePath: TypeAlias = Annotated[
     typer.Argument(
         metavar="IN",
         help="Sound, or .npy/.npz; - for standard input. Default: the built-in noisy sound.",
-        show_default=False,
     ),
 ]
 TargetPath: TypeAlias = Annotated[
@@ -30,7 +29,6 @@ TargetPath: TypeAlias = Annotated[
     typer.Argument(
         metavar="OUT",
         help="Sound, or .npy/.csv for other frames; - for standard output. Default: a file in the current folder.",
-        show_default=False,
     ),
 ]
 

@@ -7,10 +7,10 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.record import record
-from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.sound_options import SoundOptions
+from streaming.files.atomic import refuse_same
 from streaming.sound.frames import READABLE
 from streaming.sound.source import is_sound_source, is_stream
 

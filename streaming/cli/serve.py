@@ -21,9 +21,7 @@ class ServerOptions:
 
     host: Annotated[
         str | None,
-        typer.Option(
-            "--host", metavar="ADDRESS", help="Address to listen at. Default: 127.0.0.1.", show_default=False
-        ),
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen at. Default: 127.0.0.1."),
     ] = None
     port: Annotated[
         int | None,
@@ -33,27 +31,15 @@ class ServerOptions:
             min=0,
             max=65535,
             help="Port. Default: 8080; 0: any free one.",
-            show_default=False,
         ),
     ] = None
     streams: Annotated[
         int | None,
-        typer.Option(
-            "--streams",
-            metavar="N",
-            min=1,
-            help="Streams of each model at once. Default: 64.",
-            show_default=False,
-        ),
+        typer.Option("--streams", metavar="N", min=1, help="Streams of each model at once. Default: 64."),
     ] = None
     tokens: Annotated[
         Path | None,
-        typer.Option(
-            "--tokens",
-            metavar="FILE",
-            help="A file with one token a line; clients need one.",
-            show_default=False,
-        ),
+        typer.Option("--tokens", metavar="FILE", help="A file with one token a line; clients need one."),
     ] = None
     origin: Annotated[
         list[str] | None,
@@ -61,27 +47,16 @@ class ServerOptions:
             "--origin",
             metavar="ORIGIN",
             help="Origin of a page that may use the server. May be repeated.",
-            show_default=False,
         ),
     ] = None
     certificate: Annotated[
         Path | None,
-        typer.Option(
-            "--certificate", metavar="FILE", help="Certificate for TLS, with --key.", show_default=False
-        ),
+        typer.Option("--certificate", metavar="FILE", help="Certificate for TLS, with --key."),
     ] = None
-    key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="Key of the certificate.", show_default=False)
-    ] = None
+    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Key of the certificate.")] = None
     threads: Annotated[
         int | None,
-        typer.Option(
-            "--threads",
-            metavar="N",
-            min=1,
-            help="Threads that step streams. Default: all cores.",
-            show_default=False,
-        ),
+        typer.Option("--threads", metavar="N", min=1, help="Threads that step streams. Default: all cores."),
     ] = None
     drain: Annotated[
         float | None,
@@ -90,7 +65,6 @@ class ServerOptions:
             metavar="SECONDS",
             min=0,
             help="How long open streams may continue after the first Ctrl-C or SIGTERM. Default: 0.",
-            show_default=False,
         ),
     ] = None
     checkpoints: Annotated[
@@ -99,7 +73,6 @@ class ServerOptions:
             "--checkpoints",
             metavar="DIR",
             help="Folder of checkpoints, shared by servers: clients continue at another one if this one is lost.",
-            show_default=False,
         ),
     ] = None
 
@@ -136,13 +109,12 @@ def serve(
         typer.Argument(
             metavar="MODEL",
             help="Model files, recipes or programs. Default: those of --config, else the built-in denoiser.",
-            show_default=False,
         ),
     ] = None,
     *,
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="Settings of the server (.toml).", show_default=False),
+        typer.Option("--config", metavar="FILE", help="Settings of the server (.toml)."),
     ] = None,
     server: ServerOptions,
     log_level: Annotated[

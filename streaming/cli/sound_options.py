@@ -21,9 +21,7 @@ class SoundOptions:
     ] = "mix"
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", metavar="NAME", help="Output to write, if the model has several.", show_default=False
-        ),
+        typer.Option("--output", metavar="NAME", help="Output to write, if the model has several."),
     ] = None
     in_routes: Annotated[
         list[str] | None,
@@ -34,7 +32,6 @@ class SoundOptions:
                 "Source of an input, if the model has several: a file, or with --live a device; channels count from 0. "
                 "Use .npy for an input that is not sound. May be repeated."
             ),
-            show_default=False,
         ),
     ] = None
     written: Annotated[
@@ -44,7 +41,6 @@ class SoundOptions:
             metavar="NAME=FILE",
             help="File of an output, in place of OUT; outputs with the same sound file become its channels, in order. "
             "May be repeated.",
-            show_default=False,
         ),
     ] = None
     raw: Annotated[
@@ -54,7 +50,6 @@ class SoundOptions:
             metavar="ENCODING[,HZ[,CHANNELS]]",
             help="Read samples without a header: s16,48000,2. Encodings: u8, s16, s24, s32, f32, f64. Default: the "
             "model's rate, 1 channel.",
-            show_default=False,
         ),
     ] = None
     form: Annotated[
@@ -63,7 +58,6 @@ class SoundOptions:
             "--format",
             metavar="FORMAT",
             help="Format of OUT, if its name does not determine it: wav, flac …; raw or csv for a pipe.",
-            show_default=False,
         ),
     ] = None
     subtype: Annotated[
@@ -72,6 +66,5 @@ class SoundOptions:
             "--subtype",
             metavar="ENCODING",
             help="Encoding of the written samples: pcm_16, pcm_24, float … Default: that of IN.",
-            show_default=False,
         ),
     ] = None

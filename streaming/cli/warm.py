@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.options import ReportOptions, takes_groups
-from streaming.progress import progress
+from streaming.terminal.progress import progress
 
 
 @takes_groups
@@ -16,9 +16,7 @@ def warm(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only", metavar="KERNEL", help="Compile only this kernel. May be repeated.", show_default=False
-        ),
+        typer.Option("--only", metavar="KERNEL", help="Compile only this kernel. May be repeated."),
     ] = None,
     *,
     shown: ReportOptions,

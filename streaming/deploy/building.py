@@ -6,10 +6,10 @@ from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
-from pulse.oracle import oracle_of
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.rounding import round_offline
 from pulse.program.program import Program
+from pulse.proof.oracle import oracle_of
 from streaming.deploy.library import BuiltLibrary, build_library
 from streaming.reports.opened_model import OpenedModel
 

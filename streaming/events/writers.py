@@ -3,13 +3,12 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.events.event import Event
 from streaming.events.formats import EventFormat, event_format
-from streaming.partial_file import PartialFile, write_all
+from streaming.files.partial import PartialFile, write_all
 
 
 class EventsFile(NotCopyable):
@@ -41,9 +40,7 @@ class EventsFile(NotCopyable):
     def __enter__(self) -> "EventsFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._part.publish()
         else:
@@ -84,7 +81,5 @@ class EventsStream(NotCopyable):
     def __enter__(self) -> "EventsStream":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)

@@ -15,7 +15,6 @@ from pulse.program.program import Program, require_program
 from pulse.support.not_copyable import NotCopyable
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Engine
-from streaming.executor.engines import engine_for
 from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import CLOSED, Flow
 from streaming.executor.sinks import sink_of
@@ -23,6 +22,7 @@ from streaming.executor.sources import SoundSource, blocks_of, source_of
 from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import Block, StreamSteps
+from streaming.executor.thread_engine import ThreadEngine
 from streaming.policies import Policy
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
@@ -212,3 +212,12 @@ def _specialisation_of(program: Program) -> "BackgroundSpecialisation":
     from streaming.specialisation import BackgroundSpecialisation
 
     return BackgroundSpecialisation(program)
+
+
+def engine_for(program: Program, realtime: Realtime | None) -> Engine:
+    """Create the engine for a program's backend."""
+    if program.backend == "numba":
+        from streaming.executor.native_engine import NativeEngine
+
+        return NativeEngine(realtime)
+    return ThreadEngine(realtime)

@@ -210,7 +210,6 @@ class Waiting:
         self._pieces: list[Array] = []
 
     def add(self, piece: Array, size: int) -> None:
-        """Add an array of this size."""
         self._pieces.append(piece)
         self.size += size
 

@@ -7,12 +7,12 @@ from math import inf
 
 from pulse.facts import Array
 from pulse.program.streams.state import State
+from streaming.blocks.input_blocks import InputBlocks
+from streaming.blocks.output_trim import OutputTrim
 from streaming.errors import ExecutorError
 from streaming.executor.engine import Slots
 from streaming.executor.in_flight import Arrival, InFlight
 from streaming.executor.statistics import StreamCounters
-from streaming.input_blocks import InputBlocks
-from streaming.output_trim import OutputTrim
 from streaming.policies import Policy
 
 Block = Array | Mapping[str, Array]

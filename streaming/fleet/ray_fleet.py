@@ -44,7 +44,6 @@ class ControlActor:
         threading.Thread(target=self._watch, name="pulse fleet control", daemon=True).start()
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the control."""
         with self._lock:
             return getattr(self._control, method)(*arguments)
 

@@ -13,8 +13,8 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
-from streaming.atomic_files import refuse_same
 from streaming.errors import DeviceError
+from streaming.files.atomic import refuse_same
 from streaming.hosts.devices import Kind
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.device_call import DeviceCall

@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.pipeline_statistics import PipelineStatistics, delay_of, measured_latency_s
 from streaming.live.plan import Plan, PlannedDevices
 from streaming.live.recorder import Recorder
-from streaming.live.virtual_clock import has_virtual_clock
 from streaming.live.watchdog import PERIOD_S, TEARDOWN_S, Watchdog
 from streaming.live.worker import Worker
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, prefault
@@ -120,9 +119,7 @@ class Live(NotCopyable):
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
         if kind is None and self.watchdog.error is not None and not self._raised:
             raise self.watchdog.error
@@ -248,3 +245,23 @@ class Live(NotCopyable):
 
 abandoned_pipelines: list[Pipeline] = []
 """Pipelines whose memory a stopping thread may still use; kept here so that it is not freed."""
+
+
+class VirtualClockHost(Host, Protocol):
+    """A host with a virtual clock; it does the work that threads do for other hosts."""
+
+    def now_ns(self) -> int:
+        """The time in ns."""
+        ...
+
+    def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
+        """Compute each pulse of a pipeline, and call ``look`` at the interval of a supervisor."""
+        ...
+
+    def detach(self, pipeline: Pipeline) -> None:
+        """Stop computing the pulses of a pipeline."""
+        ...
+
+
+def has_virtual_clock(host: Host) -> TypeGuard[VirtualClockHost]:
+    return host.virtual_clock

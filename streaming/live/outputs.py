@@ -6,8 +6,8 @@ from itertools import groupby
 import numpy as np
 
 from pulse.facts import Array
+from streaming.blocks.output_trim import OutputTrim
 from streaming.live.pipeline import Pipeline, PulseRecord
-from streaming.output_trim import OutputTrim
 
 
 class Outputs:

@@ -2,11 +2,11 @@
 
 import time
 
-from streaming.latency import Latency
 from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
 from streaming.native.control_block import WAIT, ControlBlock
 from streaming.native.histogram import Histogram, latency_of
+from streaming.stats.latency import Latency
 from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
 
 

@@ -19,9 +19,7 @@ class VirtualClock(Protocol):
         """The time in ns."""
         ...
 
-    def set_ns(self, ns: int) -> None:
-        """Set the clock."""
-        ...
+    def set_ns(self, ns: int) -> None: ...
 
 
 class VirtualWorker(NotCopyable):

@@ -102,7 +102,7 @@ def design(rate_in_hz: int, rate_out_hz: int, quality: str) -> Filter:
     phases = int(np.ceil(wanted.phases / frames))
     behind = np.arange(half - taps + 1, half + 1) - np.arange(phases + 1)[:, None] / phases
     rows = _kaiser(behind / half, wanted.stop_db) * np.sinc(
-        _cutoff(2 * half / frames, wanted.stop_db) / frames * behind
+        (1 - (wanted.stop_db - 7.95) / (14.36 * (2 * half / frames))) / frames * behind
     )
     table = aligned_bytes(4 * rows.size).view(np.float32).reshape(rows.shape)
     table[:] = rows / rows.sum(axis=1, keepdims=True)
@@ -114,8 +114,3 @@ def _kaiser(x: NDArray[np.float64], stop_db: float) -> NDArray[np.float64]:
     """Return the window from -1 to 1, 0 outside."""
     beta = 0.1102 * (stop_db - 8.7)
     return np.where(np.abs(x) <= 1, np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta), 0)
-
-
-def _cutoff(length: float, stop_db: float) -> float:
-    """Return the half-way frequency of a filter of this length that ends at Nyquist, as a fraction of Nyquist."""
-    return 1 - (stop_db - 7.95) / (14.36 * length)

@@ -6,7 +6,6 @@ from typing import Any
 
 from pulse.accuracy import rounding_errors
 from pulse.errors import InputError
-from pulse.oracle import oracle_of
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.compiler import Prepare
@@ -16,11 +15,12 @@ from pulse.program.file.stored_program import read_program
 from pulse.program.native.special_rows import Specialisation
 from pulse.program.program import Program
 from pulse.proof import ProofReport
+from pulse.proof.oracle import oracle_of
 from pulse.proof.prover import compare
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.version import __version__
-from streaming.atomic_files import kind_of
+from streaming.files.atomic import kind_of
 from streaming.reports.opened_model import OpenedModel, backend_text
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 

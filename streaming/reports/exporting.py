@@ -14,7 +14,7 @@ from pulse.runtimes.nnef_check import check
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
-from streaming.atomic_files import kind_of, publish, scratch_file
+from streaming.files.atomic import kind_of, publish, scratch_file
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 

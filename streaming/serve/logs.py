@@ -12,7 +12,6 @@ class JsonLines(logging.Formatter):
     """Formats each record as a line of JSON: time, level, logger, message, and the fields of ``extra``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record as one line."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

@@ -28,7 +28,7 @@ def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], leve
     server = Server(service, listening)
     names = [model.name for model in service.models]
     url = url_of(listening, settings.certificate is not None)
-    if not settings.tokens and not _is_local(listening.getsockname()[0]):
+    if not settings.tokens and not ip_address(listening.getsockname()[0]).is_loopback:
         logger.warning("everybody who reaches %s may use it: give tokens, see docs/serve.md", url)
     logger.info("serving %s at %s", ", ".join(names), url, extra={"models": names, "url": url})
     anyio.run(server.serve_streams, backend_options=loop_options())
@@ -37,7 +37,3 @@ def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], leve
 def loop_options() -> dict[str, bool]:
     """The options of anyio for a server: the event loop of uvloop, if it is installed."""
     return {"use_uvloop": find_spec("uvloop") is not None}
-
-
-def _is_local(address: str) -> bool:
-    return ip_address(address).is_loopback

@@ -13,8 +13,8 @@ import soundfile
 
 from pulse.errors import InputError, PulseWarning
 from pulse.support.wording import spell
-from streaming.atomic_files import publish, temporary_file, write_error
-from streaming.partial_file import write_all
+from streaming.files.atomic import publish, temporary_file, write_error
+from streaming.files.partial import write_all
 from streaming.sound.channels import Samples
 from streaming.sound.formats import BITS, UNLIMITED, SoundFormat, common_suffixes, open_file, sound_format
 from streaming.sound.rf64 import lengthen

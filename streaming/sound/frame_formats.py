@@ -10,8 +10,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.atomic_files import unused_name
-from streaming.partial_file import PartialFile
+from streaming.files.atomic import unused_name
+from streaming.files.partial import PartialFile
 
 MOST = np.iinfo(np.int64).max
 ALIGN = 64

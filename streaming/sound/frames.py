@@ -2,7 +2,6 @@
 
 import zipfile
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
-from streaming.atomic_files import kind_of
-from streaming.partial_file import PartialFile
+from streaming.files.atomic import kind_of
+from streaming.files.partial import PartialFile
 from streaming.sound.frame_formats import FrameFormat, NpyFormat, TableFormat
 
 READABLE = (".npy", ".npz")
@@ -94,9 +93,7 @@ class FramesFile(NotCopyable):
     def __enter__(self) -> "FramesFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None or self._form is None:
             self._part.discard()
             return

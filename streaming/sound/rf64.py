@@ -7,7 +7,7 @@ from io import FileIO
 from pathlib import Path
 from struct import pack, unpack
 
-from streaming.partial_file import write_all
+from streaming.files.partial import write_all
 
 LARGEST = 0xFFFF_FFFF
 """The largest size in 32 bits."""

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from io import FileIO
-from types import TracebackType
 
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
-from streaming.partial_file import write_all
+from streaming.files.partial import write_all
 from streaming.sound.channels import Samples
 from streaming.sound.formats import UNLIMITED
 from streaming.sound.frame_formats import TableFormat
@@ -160,9 +159,7 @@ class TableStream(NotCopyable):
     def __enter__(self) -> "TableStream":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 

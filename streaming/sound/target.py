@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.support.record import record
 from pulse.support.wording import spell
-from streaming.atomic_files import kind_of
+from streaming.files.atomic import kind_of
 from streaming.sound.encodings import ENCODINGS, Encoding
 from streaming.sound.files import AudioWriter
 from streaming.sound.formats import SoundFormat, common_suffixes, find_format
@@ -130,7 +130,6 @@ class Target:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the target is a terminal."""
         return self.descriptor is not None and os.isatty(self.descriptor)
 
     @property

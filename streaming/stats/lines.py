@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from pulse.support.record import record
 from pulse.version import __version__
-from streaming.latency import Latency, LatencySummary
+from streaming.stats.latency import Latency, LatencySummary
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, StatisticsSummary
 
@@ -76,7 +76,6 @@ class HistogramLine:
 
     @classmethod
     def of(cls, latency: Latency) -> "HistogramLine":
-        """The histogram of a latency."""
         return cls(tuple(latency.classes()), latency.total_ns, latency.max_ns, latency.missed)
 
     def latency(self, deadline_s: float | None) -> Latency:

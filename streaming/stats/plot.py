@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from streaming.atomic_files import kind_of, publish, scratch_file
+from streaming.files.atomic import kind_of, publish, scratch_file
 from streaming.stats.columns import Columns
 from streaming.stats.problems import GROUPS
 from streaming.stats.reader import Stats

@@ -21,7 +21,6 @@ class LiveReport(Report):
     statistics: StatisticsSummary
 
     def sections(self) -> list[Section]:
-        """The sections of the report."""
         return [Pairs(self.pairs())]
 
     def pairs(self) -> list[tuple[str, str]]:

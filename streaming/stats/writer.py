@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
-from streaming.atomic_files import write_error
-from streaming.latency import Latency
+from streaming.files.atomic import write_error
+from streaming.stats.latency import Latency
 from streaming.stats.lines import (
     HEADER,
     INTERVAL,

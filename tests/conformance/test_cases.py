@@ -15,6 +15,7 @@ from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
+from tests.sessions import open_session
 from tests.shared import ROOT, shared_path
 
 
@@ -48,11 +49,7 @@ def offline(path: Path, case: dict[str, Any]) -> Any:
 
         evaluator = ReferenceEvaluator(model)
         return lambda feeds: dict(zip(names, evaluator.run(None, feeds)))
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(path), options)
+    session = open_session(path)
     return lambda feeds: dict(zip(names, session.run(None, feeds)))
 
 

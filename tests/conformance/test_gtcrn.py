@@ -11,6 +11,7 @@ from pulse.models import PulsedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
 from tests.agreement import Expected
+from tests.sessions import open_session
 from tests.shared import shared_path
 
 FRAMES = 45
@@ -18,11 +19,7 @@ CLOSE = 1e-5
 
 
 def session(name: str) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(shared_path("models") / name), options)
+    return open_session(shared_path("models") / name)
 
 
 @cache

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 import soundfile
 
@@ -13,15 +12,13 @@ from pulse.facts import Array
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
+from tests.sessions import open_session
 from tests.shared import shared_path
 
 
 def offline(name: str) -> Any:
     """A function from feeds to the reference outputs, by name."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(shared_path("models") / name), options)
+    session = open_session(shared_path("models") / name)
     names = [output.name for output in session.get_outputs()]
     return lambda feeds: dict(zip(names, session.run(None, feeds)))
 

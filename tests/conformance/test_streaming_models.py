@@ -9,11 +9,12 @@ import pytest
 import soundfile
 
 from pulse.facts import Array
-from pulse.oracle import oracle_of
 from pulse.program.whole import stream_whole
-from pulse.tolerance import Reference
+from pulse.proof.oracle import oracle_of
+from pulse.proof.tolerance import Reference
 from streaming.session import Session
 from tests.pulse.chunks import models
+from tests.sessions import open_session
 from tests.shared import shared_path
 
 CHUNKS = 200
@@ -88,10 +89,7 @@ def author(
     file: str, x: Array, name: str, axis: int, frames: int, context: int, states: Mapping[str, str], more: Any
 ) -> dict[str, Array]:
     """The author's loop in onnxruntime, states zero at first."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(shared_path("models") / f"{file}.onnx"), options)
+    session = open_session(shared_path("models") / f"{file}.onnx")
     names = [output.name for output in session.get_outputs()]
     shapes = {entry.name: entry.shape for entry in session.get_inputs()}
     held = {

@@ -21,7 +21,6 @@ class Page:
 
     @cached_property
     def text(self) -> str:
-        """All of it."""
         return (ROOT / self.name).read_text("utf-8")
 
     @cached_property

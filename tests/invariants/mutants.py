@@ -37,8 +37,8 @@ from pulse.program.machine.machine import run_python
 from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import link, row_starts
 from pulse.program.whole import stream_whole
+from pulse.proof.tolerance import Feeds
 from pulse.pulsify.driver import pulsify
-from pulse.tolerance import Feeds
 from tests.pulse.models import Sketch
 
 F = np.float32
@@ -301,7 +301,6 @@ def mutate(model: PulsedModel, mutant: GraphMutant) -> PulsedModel:
 
 
 def program_of(model: PulsedModel, mutant: GraphMutant) -> ReferenceProgram | NativeProgram:
-    """The program of a graph with a mutant in it."""
     wrong = mutate(model, mutant)
     return ReferenceProgram(wrong) if mutant.slow else NativeProgram(wrong)
 

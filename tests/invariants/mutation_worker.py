@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 import pulse
-from pulse import dump
 from pulse.errors import PulseError, PulseWarning
 from pulse.program.file.stored_program import StoredProgram
 from pulse.support.budget import Budget
 from pulse.support.plugins import load_plugins
+from pulse.text import dump
 from streaming import Session
 from tests.invariants.mutations import models_in, mutated_file, small_models
 from tests.invariants.nnef_mutations import mutated_archive

@@ -111,7 +111,6 @@ def rewritten(data: bytes, rng: Random, kind: Any = ModelProto) -> bytes:
 
 
 def _inside(message: Message) -> list[Message]:
-    """A message and all in it."""
     found = [message]
     for field, value in message.ListFields():
         if field.type == FieldDescriptor.TYPE_MESSAGE:

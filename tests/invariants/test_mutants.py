@@ -10,14 +10,14 @@ import pytest
 
 from pulse.facts import Array
 from pulse.models import PulsedModel
-from pulse.oracle import oracle_of
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.whole import stream_whole
 from pulse.proof import compare
+from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import feeds_of
+from pulse.proof.tolerance import Feeds
 from pulse.proof.trials import plan_trials, short_lengths
-from pulse.tolerance import Feeds
 from tests.invariants.mutants import (
     MODELS,
     adopt,

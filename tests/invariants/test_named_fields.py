@@ -33,7 +33,6 @@ def numbered_names(tree: ast.AST) -> set[str]:
 
 
 def names_used(index: ast.expr) -> set[str]:
-    """The names in an index."""
     inside = [node for node in ast.walk(index) if not isinstance(node, ast.Subscript)]
     names = {node.id for node in inside if isinstance(node, ast.Name)}
     return names | {node.attr for node in inside if isinstance(node, ast.Attribute)}

@@ -56,7 +56,6 @@ def offline() -> Any:
 
 @cache
 def cancelling_program(pulse_frames: int = 160, backend: str = "numba") -> Any:
-    """A program of it."""
     return pulse.stream(canceller(), pulse=pulse_frames, backend=backend)
 
 

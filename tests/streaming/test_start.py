@@ -39,7 +39,7 @@ KEPT = ("pulse.jit.storage.cache", "pulse.jit.storage.kernel_file", "pulse.jit.s
 """What looks for compiled kernels on the disk."""
 MODELS = (
     "pulse.api",
-    "pulse.formats",
+    "pulse.loading.formats",
     "pulse.graph",
     "pulse.models",
     "pulse.typed",

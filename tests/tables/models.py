@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 from pulse.chunks.chunking import Chunking
 from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.loading.load import load
 from pulse.models import PulsedModel, TypedModel
+from tests.sessions import open_session
 from tests.shared import ROOT
 from tests.tables.markdown import table
 
@@ -80,9 +80,7 @@ def feeds(typed: TypedModel, frames: int) -> dict[str, Array]:
 
 def by_onnxruntime(path: Path, given: Mapping[str, Array], constants: Mapping[str, Any]) -> dict[str, Array]:
     """The outputs, by name."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(path), options)
+    session = open_session(path)
     stored = {name: np.array(value, np.int64) for name, value in constants.items()}
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(None, {**given, **stored})))

@@ -18,7 +18,6 @@ KINDS = {
 
 
 def numba_signature(signature: CSignature):
-    """Return the signature for numba."""
     return KINDS[signature.gives](*(KINDS[kind] for kind in signature.takes))
 
 

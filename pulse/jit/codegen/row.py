@@ -58,7 +58,6 @@ class RowType(types.Type):
 
 
 def kernel_signature(group: type[RowFields], form: Form):
-    """Return the signature of a kernel."""
     return types.void(RowType(group, form))
 
 

@@ -127,13 +127,12 @@ def _vindex(builder):
 
 Builder = ir.IRBuilder
 
-for _function, _operator, _in_place, _build in (
-    (simd.vadd, operator.add, operator.iadd, Builder.fadd),
-    (simd.vsub, operator.sub, operator.isub, Builder.fsub),
-    (simd.vmul, operator.mul, operator.imul, Builder.fmul),
-    (simd.vdiv, operator.truediv, operator.itruediv, Builder.fdiv),
+for _operator, _in_place, _build in (
+    (operator.add, operator.iadd, Builder.fadd),
+    (operator.sub, operator.isub, Builder.fsub),
+    (operator.mul, operator.imul, Builder.fmul),
+    (operator.truediv, operator.itruediv, Builder.fdiv),
 ):
-    lowers(_function, FLOATS, FLOATS, FLOATS)(_build)
     lowers(_operator, FLOATS, FLOATS, FLOATS, lanes_needed=True)(_build)
     lowers(_in_place, FLOATS, FLOATS, FLOATS, lanes_needed=True)(_build)
 
@@ -153,7 +152,6 @@ lowers(operator.and_, MASK, MASK, MASK)(Builder.and_)
 lowers(operator.or_, MASK, MASK, MASK)(Builder.or_)
 lowers(operator.invert, MASK, MASK)(Builder.not_)
 lowers(operator.neg, FLOATS, FLOATS, lanes_needed=True)(Builder.fneg)
-lowers(simd.vneg, FLOATS, FLOATS)(Builder.fneg)
 
 for _function, _name in ((simd.vabs, "fabs"), (simd.vsqrt, "sqrt")):
     lowers(_function, FLOATS, FLOATS)(

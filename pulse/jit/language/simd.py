@@ -18,6 +18,19 @@ LANES = 16
 Floats = NDArray[np.float32]
 
 
+def _operator(
+    operation: Callable[[Any, Any], Any], swap: bool = False
+) -> "Callable[[Vector, Value], Vector]":
+    def method(lanes: "Vector", other: "Value") -> "Vector":
+        right = other.values if isinstance(other, Vector) else np.asarray(other, lanes.values.dtype)
+        result = operation(right, lanes.values) if swap else operation(lanes.values, right)
+        if not lanes.values.dtype == right.dtype == result.dtype:
+            raise TypeError(f"no {operation} of lanes of {lanes.values.dtype} and {right.dtype}")
+        return Vector(result)
+
+    return method
+
+
 class Vector:
     """Sixteen immutable values of float32, int32 or bool."""
 
@@ -33,51 +46,12 @@ class Vector:
     def __repr__(self) -> str:
         return f"Vector({self.values.tolist()})"
 
-    def _combine(self, operation: Callable[[Any, Any], Any], other: "Value", swap: bool = False) -> "Vector":
-        right = other.values if isinstance(other, Vector) else np.asarray(other, self.values.dtype)
-        result = operation(right, self.values) if swap else operation(self.values, right)
-        if not self.values.dtype == right.dtype == result.dtype:
-            raise TypeError(f"no {operation} of lanes of {self.values.dtype} and {right.dtype}")
-        return Vector(result)
-
-    def __add__(self, other: "Value") -> "Vector":
-        return self._combine(np.add, other)
-
-    def __sub__(self, other: "Value") -> "Vector":
-        return self._combine(np.subtract, other)
-
-    def __mul__(self, other: "Value") -> "Vector":
-        return self._combine(np.multiply, other)
-
-    def __truediv__(self, other: "Value") -> "Vector":
-        return self._combine(np.true_divide, other)
-
-    def __radd__(self, other: float) -> "Vector":
-        return self._combine(np.add, other, swap=True)
-
-    def __rsub__(self, other: float) -> "Vector":
-        return self._combine(np.subtract, other, swap=True)
-
-    def __rmul__(self, other: float) -> "Vector":
-        return self._combine(np.multiply, other, swap=True)
-
-    def __rtruediv__(self, other: float) -> "Vector":
-        return self._combine(np.true_divide, other, swap=True)
-
-    def __and__(self, other: "Value") -> "Vector":
-        return self._combine(np.bitwise_and, other)
-
-    def __or__(self, other: "Value") -> "Vector":
-        return self._combine(np.bitwise_or, other)
-
-    def __xor__(self, other: "Value") -> "Vector":
-        return self._combine(np.bitwise_xor, other)
-
-    def __lshift__(self, other: "Value") -> "Vector":
-        return self._combine(np.left_shift, other)
-
-    def __rshift__(self, other: "Value") -> "Vector":
-        return self._combine(np.right_shift, other)
+    __add__, __radd__ = _operator(np.add), _operator(np.add, swap=True)
+    __sub__, __rsub__ = _operator(np.subtract), _operator(np.subtract, swap=True)
+    __mul__, __rmul__ = _operator(np.multiply), _operator(np.multiply, swap=True)
+    __truediv__, __rtruediv__ = _operator(np.true_divide), _operator(np.true_divide, swap=True)
+    __and__, __or__, __xor__ = _operator(np.bitwise_and), _operator(np.bitwise_or), _operator(np.bitwise_xor)
+    __lshift__, __rshift__ = _operator(np.left_shift), _operator(np.right_shift)
 
     def __neg__(self) -> "Vector":
         return Vector(-self.values)
@@ -265,26 +239,6 @@ def vindex() -> Vector:
     return Vector(np.arange(LANES, dtype=np.float32))
 
 
-def vadd(a: Value, b: Value) -> Vector:
-    """``a + b``."""
-    return Vector(_lanes(a) + _lanes(b))
-
-
-def vsub(a: Value, b: Value) -> Vector:
-    """``a - b``."""
-    return Vector(_lanes(a) - _lanes(b))
-
-
-def vmul(a: Value, b: Value) -> Vector:
-    """``a * b``."""
-    return Vector(_lanes(a) * _lanes(b))
-
-
-def vdiv(a: Value, b: Value) -> Vector:
-    """``a / b``."""
-    return Vector(_lanes(a) / _lanes(b))
-
-
 def vfma(a: Value, b: Value, c: Value) -> Vector:
     """``a * b + c``, rounded once."""
     wide = _lanes(a).astype(np.float64) * _lanes(b) + _lanes(c)
@@ -306,11 +260,6 @@ def vmin(a: Value, b: Value) -> Vector:
 def vmax(a: Value, b: Value) -> Vector:
     """The larger; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
     return Vector(np.maximum(_lanes(a), _lanes(b)))
-
-
-def vneg(v: Value) -> Vector:
-    """-v."""
-    return Vector(-_lanes(v))
 
 
 def vabs(v: Value) -> Vector:

@@ -65,7 +65,6 @@ class Field:
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of the field."""
         return self.spec.kind
 
 

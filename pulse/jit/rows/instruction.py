@@ -342,6 +342,5 @@ def lanes_on(row: P, words: int) -> P:
 
 
 def word_of_bases(row: RowFields, i: int) -> int:
-    """Return a word of the bases of a row."""
     bases: Any = row.__dict__["source"][2]
     return bases[i]

@@ -80,7 +80,6 @@ class GraphReader:
         return cls(names, Lengths(opset, names, nodes), nodes, trims=trims)
 
     def body(self) -> "GraphReader":
-        """The graph of a body."""
         return GraphReader(self.names, self.lengths, [], self.stored)
 
     def crop_ends(self, wires: "Sequence[Wire]") -> "list[Wire]":

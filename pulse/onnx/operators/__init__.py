@@ -12,7 +12,6 @@ from pulse.onnx.operators import conv_columns as conv_columns
 from pulse.onnx.operators import cumulative as cumulative
 from pulse.onnx.operators import elementwise as elementwise
 from pulse.onnx.operators import elementwise_activation as elementwise_activation
-from pulse.onnx.operators import elementwise_bits as elementwise_bits
 from pulse.onnx.operators import elementwise_cast as elementwise_cast
 from pulse.onnx.operators import elementwise_where as elementwise_where
 from pulse.onnx.operators import gather as gather

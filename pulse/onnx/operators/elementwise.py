@@ -13,9 +13,10 @@ from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
+from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise import BitCast, Cast, Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
 
 OPERATORS = {row.names.onnx: kind for kind, row in ELEMENTWISE.items() if row.names.onnx}
@@ -219,3 +220,22 @@ COMPOSED: dict[str, Callable[[NodeWriter, Elementwise], str]] = {
     "shift_left": _shift,
     "shift_right": _shift,
 }
+
+
+SHIFTS = {"LEFT": "shift_left", "RIGHT": "shift_right"}
+
+
+@onnx_op("BitShift")
+def bit_shift(node: NodeContext) -> OutletId:
+    """Bits moved to higher or lower places."""
+    direction = node.text("direction")
+    if direction not in SHIFTS:
+        raise node.error(f"direction {direction!r} is not covered; use LEFT or RIGHT")
+    return node.wire(Elementwise(SHIFTS[direction]), [node.input(0), node.input(1)])
+
+
+@onnx_op("BitCast")
+def bit_cast(node: NodeContext) -> OutletId:
+    """The same bits read as another type."""
+    dtype = onnx_dtype(node.integer("to"), f"{node.wire_name} (BitCast)")
+    return node.input(0) if node.fact(0).dtype == dtype else node.wire(BitCast(dtype), [node.input(0)])

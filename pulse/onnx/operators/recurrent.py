@@ -133,7 +133,6 @@ def _direction(node: NodeContext, slot: int, number: int, axis: int) -> OutletId
 
 
 def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
-    """The cell of each direction."""
     names = node.text_list("activations", USUAL_ACTIVATIONS[kind] * directions)
     per = len(USUAL_ACTIVATIONS[kind])
     if len(names) != per * directions:

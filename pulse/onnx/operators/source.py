@@ -19,7 +19,7 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, Expand
 from pulse.ops.time_position import Range
-from pulse.wiring_sizes import size_ratios
+from pulse.wiring import size_ratios
 
 
 @onnx_op("Constant")

@@ -2,25 +2,27 @@
 
 import os
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import LoadError
-from pulse.facts import Array
+from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import Relation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
-from pulse.onnx.proto import ValueInfoProto
-from pulse.onnx.read.stated import is_stated, stated_facts
+from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
+from pulse.onnx.read.inputs import named_dim
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
 from pulse.onnx.rules import DEFAULT, RULES, Rule
+from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.generic import Generic
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
@@ -142,3 +144,32 @@ def _short(value: object) -> str:
         return f"<tensor {list(cast(Array, value).shape)}>"
     text = str(cast(object, value)) if isinstance(value, int | float | str | list) else "<graph>"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def is_stated(value: ValueInfoProto | None) -> bool:
+    """Whether the file has type and shape, with a size or a name for every axis."""
+    if value is None or not value.type.HasField("tensor_type"):
+        return False
+    tensor = value.type.tensor_type
+    has_sizes = all(dim.dim_param or dim.dim_value > 0 for dim in tensor.shape.dim)
+    return bool(tensor.elem_type) and tensor.HasField("shape") and has_sizes
+
+
+def stated_facts(
+    values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], what: str
+) -> list[TypedFact] | None:
+    """The facts of wires; None if one is not stated in terms of the inputs' symbols. Raises LoadError."""
+    facts: list[TypedFact] = []
+    for value in values:
+        if value is None or not is_stated(value):
+            return None
+        tensor = value.type.tensor_type
+        shape = tuple(_size(dim, scope) for dim in tensor.shape.dim)
+        if any(symbol not in symbols for size in shape for symbol in size.symbols):
+            return None
+        facts.append(TypedFact(onnx_dtype(tensor.elem_type, what), shape))
+    return facts
+
+
+def _size(dim: TensorShapeProto.Dimension, scope: SymbolScope) -> TDim:
+    return named_dim(dim.dim_param, scope) if dim.dim_param else TDim.of(dim.dim_value)

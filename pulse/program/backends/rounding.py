@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from pulse.facts import Array, PulsedFact, TypedFact
+from pulse.facts import Array, PulsedFact
 from pulse.graph import InletId
 from pulse.ops.bodies import with_bodies
 from pulse.ops.op import Op
@@ -59,11 +59,7 @@ def _round_weights(prefix: str, form: str, graph: TypedGraph) -> None:
     for node in list(graph.nodes):
         name = f"{prefix}/{node.name}" if prefix else node.name
         node.op = with_rounded_bodies(name, node.op, form)
-        inputs = [_pulsed_fact(fact) for fact in graph.input_facts(node)]
+        inputs = [PulsedFact(fact.dtype, fact.shape, fact.value) for fact in graph.input_facts(node)]
         for slot, value in rounded_operands(name, node.op, inputs, form):
             weight = constant(graph, graph.unique(f"{node.name}.weight{slot}"), value)
             graph.connect(weight, InletId(node.id, slot))
-
-
-def _pulsed_fact(fact: TypedFact) -> PulsedFact:
-    return PulsedFact(fact.dtype, fact.shape, fact.value)

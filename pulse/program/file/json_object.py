@@ -59,7 +59,6 @@ class JsonObject:
         return value
 
     def record(self, key: str) -> "JsonObject":
-        """An object."""
         return self._record(key, self.values.get(key))
 
     def optional_record(self, key: str) -> "JsonObject | None":

@@ -1,18 +1,17 @@
 """Pools: windows of rows reduced to one row by sums, products or extremes, element by element."""
 
 from collections.abc import Callable, Iterator
+from operator import add, mul
 from typing import Any
 
 import numpy as np
 
 from pulse.jit.language.simd import (
     LANES,
-    vadd,
     vload,
     vload_part,
     vmax,
     vmin,
-    vmul,
     vsplat,
     vstore,
     vstore_part,
@@ -67,10 +66,10 @@ def pooling_loops(combine: Combine, neutral: Any) -> Callable[..., None]:
     return loops
 
 
-pool_sum = pooling_loops(vadd, np.float32(0))
+pool_sum = pooling_loops(add, np.float32(0))
 pool_max = pooling_loops(vmax, -INFINITY)
 pool_min = pooling_loops(vmin, INFINITY)
-pool_prod = pooling_loops(vmul, np.float32(1))
+pool_prod = pooling_loops(mul, np.float32(1))
 
 
 class PoolRow(WindowRows):

@@ -7,7 +7,6 @@ import numpy as np
 
 from pulse.jit.language.simd import (
     LANES,
-    vadd,
     vindex,
     vload,
     vload_part,
@@ -84,7 +83,7 @@ def reduction(
     return reduce
 
 
-reduced_sum = reduction(add, vadd, vsum, np.float32(0))
+reduced_sum = reduction(add, add, vsum, np.float32(0))
 reduced_max = reduction(larger, vmax, vmax_across, -INFINITY)
 reduced_min = reduction(smaller, vmin, vmin_across, INFINITY)
 

@@ -8,7 +8,6 @@ from pulse.jit.language.simd import (
     vfrombits,
     vgt,
     vlt,
-    vmul,
     vselect,
     vsplat,
     vsqrt,
@@ -58,7 +57,7 @@ def asin_part(x: Vector) -> Vector:
     p = vfma(square, 0.0421663262, 0.0241795052)
     p = vfma(p, square, 0.0454703793)
     p = vfma(p, square, 0.0749529749)
-    return vmul(vfma(p, square, 0.166667521), square)
+    return vfma(p, square, 0.166667521) * square
 
 
 @exact

@@ -77,7 +77,7 @@ def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]
             run=run,
             step_x=_frame_step(x, op.axis, run),
             step_y=_frame_step(y, op.axis, run),
-            bits=_bits(op.fill, x),
+            bits=int(np.array([op.fill]).astype(x.dtype).view(f"i{x.dtype.itemsize}")[0]),
             head=head,
             head_frames=head_frames,
             tail=tail,
@@ -91,10 +91,6 @@ def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]
 
 def _frame_step(value: Value, axis: int, run: int) -> int:
     return value.strides[axis] if value.shape[axis] > 1 else run
-
-
-def _bits(fill: float, value: Value) -> int:
-    return int(np.array([fill]).astype(value.dtype).view(f"i{value.dtype.itemsize}")[0])
 
 
 def _frames(cx: Lowering, table: Array | None, axis: int, order: list[int]) -> tuple[Value, int]:

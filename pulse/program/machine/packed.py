@@ -214,7 +214,6 @@ def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
 
 @device
 def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
-    """Copy ``count`` boxes."""
     for number in range(count):
         copy_box(boxes[number], bytes_at(packed), inward)
 

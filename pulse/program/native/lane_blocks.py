@@ -38,7 +38,6 @@ class CallBlocks:
 
     @classmethod
     def of(cls, blocks: Iterable[BlockLanes], count: int) -> "CallBlocks":
-        """The blocks of a call of ``count`` lanes."""
         found_blocks, without_block = tuple(blocks), np.ones(count, np.bool_)
         for part in found_blocks:
             without_block[part.at] = False

@@ -62,8 +62,4 @@ class Loops:
         outer = max(0, len(self.sizes) - most)
         inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).pad(most)
         for place in product(*map(range, self.sizes[:outer])):
-            yield tuple(_dot(place, each) for each in self.strides), inner
-
-
-def _dot(place: Sequence[int], strides: Sequence[int]) -> int:
-    return sum(i * step for i, step in zip(place, strides))
+            yield tuple(sum(i * step for i, step in zip(place, each)) for each in self.strides), inner

@@ -11,7 +11,6 @@ from pulse.pulsify.bands.pattern import (
     ONE,
     ZERO,
     Bounds,
-    Exact,
     Interval,
     Pattern,
     PatternExtent,
@@ -98,7 +97,7 @@ def _by_number(
     x, number = inputs[0], inputs[1].number
     if kind == "mul" and number is None:
         x, number = inputs[1], inputs[0].number
-    if number is None or _is_infinite(number):
+    if number is None or np.isinf(np.asarray(number, np.float64)).any():
         return None
     distance, period = extent.distance, extent.period
     if kind == "mul":
@@ -156,10 +155,6 @@ def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
             rest = union(one.rest, NEVER if hidden else other.rest)
             return Pattern(one.slopes, rest, pattern.near, pattern.behind, pattern.ahead)
     return pattern
-
-
-def _is_infinite(number: Exact) -> bool:
-    return bool(np.isinf(np.asarray(number, np.float64)).any())
 
 
 def _settle(pattern: Pattern) -> Pattern:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from pulse import nhwc
 from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
 from pulse.onnx.operators.conv import split_total
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import Reshape
+from pulse.tensorflow import nhwc
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 

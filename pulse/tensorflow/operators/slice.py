@@ -66,7 +66,7 @@ def strided_slice(node: TensorflowNode) -> OutletId:
         else:
             size = shape[axis]
             if has("shrink_axis", place):
-                first = _from_front(begins[place], size)
+                first = begins[place] + size if begins[place].prove_ge(0).no else begins[place]
                 ops.append(Slice(axis, first, first + 1))
                 shrunk.append(axis)
             else:
@@ -112,10 +112,6 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
 def _open(first: bool) -> TDim:
     """A bound beyond the first or the last frame."""
     return TDim.of(-FAR_END if first else FAR_END)
-
-
-def _from_front(bound: TDim, size: TDim) -> TDim:
-    return bound + size if bound.prove_ge(0).no else bound
 
 
 @tensorflow_op("Split")

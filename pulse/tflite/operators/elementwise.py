@@ -120,7 +120,6 @@ def not_equal(node: TfliteNode) -> OutletId:
 
 @tflite_op("SQUARED_DIFFERENCE")
 def squared_difference(node: TfliteNode) -> OutletId:
-    """The square of a difference."""
     if node.has_codes and target(node)[0].dtype != np.int16:
         return _squared_difference_of_codes(node)
     difference = node.each("sub", node.values(0), node.values(1), suffix="difference")

@@ -24,7 +24,6 @@ class LoopStep(WholeNumber):
 
     @classmethod
     def of(cls, loop: "FrameLoop", number: int) -> "LoopStep":
-        """A step."""
         step = cls(number)
         step.loop = loop
         return step

@@ -18,7 +18,9 @@ def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
     from onnx_ir import ExternalTensor
 
     initializers = program.model.graph.initializers
-    for name in [name for name, value in initializers.items() if not _is_read(value)]:
+    for name in [
+        name for name, value in initializers.items() if not (value.uses() or value.is_graph_output())
+    ]:
         del initializers[name]  # such as tensors created in the export, which have no numbers
     arrays: dict[str, Array] = {}
     for name, value in initializers.items():
@@ -32,8 +34,3 @@ def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
             name, 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name
         )
     return arrays
-
-
-def _is_read(value: Any) -> bool:
-    """Whether a node or an output of the program needs a weight."""
-    return bool(value.uses()) or value.is_graph_output()

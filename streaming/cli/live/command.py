@@ -31,7 +31,7 @@ from streaming.reports.opened_model import OpenedModel
 from streaming.stats.statistics import LiveStatistics
 from streaming.stats.summary import LiveReport
 from streaming.stats.writer import StatsWriter
-from streaming.terminal_keys import key_presses
+from streaming.terminal.keys import key_presses
 
 LOOK_S = 0.1
 """The seconds between two looks at keys, signals and the state of the run."""

@@ -1,7 +1,6 @@
 """LiveView: the display of a live run; one line per interval if stderr is not a terminal."""
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from streaming.cli.live.display import ASCII, BLOCK_SIGNS, ROWS, KeyCommand, clock, decibels_text, render
@@ -34,7 +33,7 @@ class LiveView:
     ) -> None:
         from rich.live import Live
 
-        from streaming.terminal import terminal
+        from streaming.terminal.output import terminal
 
         self.setup = setup
         self.controls = tuple(controls)
@@ -49,9 +48,7 @@ class LiveView:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from pulse import Chunking, load
 from pulse import stream as pulse_stream
 from pulse.program.program import Program
+from tests.sessions import open_session
 
 Array = np.ndarray
 F = np.float32
@@ -165,10 +165,7 @@ def loop(
     states: Mapping[str, tuple[str, Array]],
 ) -> list[dict[str, Array]]:
     """The author's loop in onnxruntime: states by input, each with its output and its first value."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    session = open_session(model)
     names = [output.name for output in session.get_outputs()]
     held = {name: first for name, (_, first) in states.items()}
     made: list[dict[str, Array]] = []

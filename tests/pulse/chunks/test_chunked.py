@@ -8,11 +8,11 @@ from onnx import ModelProto, numpy_helper
 
 import pulse
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
-from pulse.oracle import oracle_of
 from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
 from pulse.program.whole import run_whole
 from pulse.proof import prove
+from pulse.proof.oracle import oracle_of
 from streaming.session import Session
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import Array, loop, noise, pieces

@@ -9,11 +9,9 @@ from pulse.jit.codegen import simd_memory
 from pulse.jit.language import simd
 from pulse.jit.language.simd import (
     vabs,
-    vadd,
     vadd_pairs,
     vbits,
     vceil,
-    vdiv,
     veq,
     vevens,
     vexp2_biased,
@@ -41,9 +39,7 @@ from pulse.jit.language.simd import (
     vmin_across,
     vmix_first,
     vmix_second,
-    vmul,
     vne,
-    vneg,
     vnonzero,
     vproduct_biased,
     vround,
@@ -56,7 +52,6 @@ from pulse.jit.language.simd import (
     vstore_eights,
     vstore_fours,
     vstore_part,
-    vsub,
     vsum,
     vtofloat,
     vtoint,
@@ -106,12 +101,12 @@ class Bytes(Instruction):
 def infra_arithmetic(row: Floats):
     x, z = row.x, row.z
     a, b, c = vload(x, 0), vload(x, 16), vload(x, 32)
-    vstore(z, 0, vadd(a, b))
+    vstore(z, 0, a + b)
     vstore(z, 16, a - b)
-    vstore(z, 32, vmul(a, 0.5) * b)
-    vstore(z, 48, vdiv(a, b))
+    vstore(z, 32, a * 0.5 * b)
+    vstore(z, 48, a / b)
     vstore(z, 64, vfma(a, b, c))
-    vstore(z, 80, -vneg(vabs(a)))
+    vstore(z, 80, -vabs(a))
     vstore(z, 96, 2 / vsqrt(vabs(a)))
     vstore(z, 112, vfloor(a))
     vstore(z, 128, vceil(a))
@@ -122,7 +117,7 @@ def infra_arithmetic(row: Floats):
     total -= 1
     total /= 3
     vstore(z, 160, total)
-    vstore(z, 176, 1.5 - vsub(0.25, a))
+    vstore(z, 176, 1.5 - (0.25 - a))
 
 
 @kernel
@@ -388,7 +383,7 @@ def test_python_lanes_refuse_mixed_kinds_and_are_values():
     with pytest.raises(TypeError):
         floats + simd.vtoint(floats)
     with pytest.raises(TypeError):
-        simd.vadd(simd.vtoint(floats), 1.0)
+        simd.vtoint(floats) + vsplat(1.0)
     with pytest.raises(TypeError):
         simd.vtofloat(floats)
     before = floats

@@ -2,12 +2,12 @@
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import ModelProto, defs
 from onnx.reference import ReferenceEvaluator
 
 from tests.pulse.cases.build import Feeds
+from tests.sessions import open_session
 
 NEWEST = 26
 """The last opset that onnxruntime runs; of later ones onnx has a reference of its own."""
@@ -20,10 +20,4 @@ def reference(model: ModelProto, feeds: Feeds) -> list[np.ndarray]:
         if opset > defs.onnx_opset_version():
             pytest.skip(f"onnx {onnx.__version__} has no reference of opset {opset}")
         return ReferenceEvaluator(model).run(None, feeds)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return session.run(None, feeds)
+    return open_session(model).run(None, feeds)

@@ -81,7 +81,6 @@ MAKERS = {
 
 @cache
 def pulsed_model(name: str) -> PulsedModel:
-    """A model by its name, in pulses."""
     return MAKERS[name]().pulsify(None, PULSE)
 
 

@@ -18,7 +18,7 @@ from pulse.program.backends.rounding import round_offline
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
-from pulse.tolerance import Reference
+from pulse.proof.tolerance import Reference
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.weight_models import STACKS, recurrence, stack
 

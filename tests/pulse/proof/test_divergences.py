@@ -16,17 +16,17 @@ from pulse.ops.clock import Clock
 from pulse.ops.time import Delay
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Range
-from pulse.oracle import oracle_of
 from pulse.program import lowering
 from pulse.program.lower import time as time_lowering
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.proof.locating import first_divergence
+from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import feeds_of
+from pulse.proof.tolerance import Reference
 from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.wiring import StreamWire, Wiring
-from pulse.tolerance import Reference
 from tests.pulse.models import Sketch
 
 

@@ -7,7 +7,7 @@ import pulse
 from pulse.models import PulsedModel, TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.gather import Gather
-from pulse.oracle import oracle_of
+from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import PURE, SIGNALS, feeds_of, integer_ranges
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch

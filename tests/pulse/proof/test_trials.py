@@ -11,9 +11,9 @@ from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.ops.cumulative import CumSum
 from pulse.ops.matmul import MatMul
-from pulse.oracle import oracle_of
 from pulse.proof import compare
 from pulse.proof.effort import Effort
+from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import PURE
 from pulse.proof.trials import LONG_S, TOTAL_S, plan_trials, receptive_frames, short_lengths
 from pulse.pulsify.driver import pulsify

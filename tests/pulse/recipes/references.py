@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 import pulse
 from pulse import front
 from tests.pulse.chunks.models import Array
 from tests.pulse.front.tensorflow_spectra import cepstrum, powers
 from tests.pulse.tflite.litert import calls, scales
+from tests.sessions import open_session
 from tests.shared import shared_path
 
 SIZE, HOP = 512, 256
@@ -33,10 +33,7 @@ def speech() -> Array:
 
 def session(file: str) -> Any:
     """A shared model in onnxruntime, on one thread."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(shared_path("models") / file), options)
+    return open_session(shared_path("models") / file)
 
 
 def call_chunks(
@@ -157,7 +154,6 @@ Reference = Callable[[], tuple[Array, Array]]
 
 
 def of_speech(chain: Callable[[Array], Array]) -> Reference:
-    """A chain on ``speech``."""
     return lambda: (speech(), chain(speech()))
 
 

@@ -61,7 +61,6 @@ def put_tensor(proto: Any, value: Array) -> None:
 
 
 def put(attribute: Any, value: Any) -> None:
-    """One attribute."""
     match value:
         case bool():
             attribute.b = value

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pulse
-from pulse.dump import dot
+from pulse.text.dump import dot
 from tests.pulse.tensorflow.loops import lowered_loop
 from tests.pulse.tensorflow.saved import stateful
 

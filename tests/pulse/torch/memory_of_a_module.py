@@ -22,7 +22,6 @@ def layers(width: int, count: int) -> Any:
 
 
 def program_of(module: Any, width: int) -> Any:
-    """From the module to its program."""
     model = pulse.from_torch(module, torch.randn(1, width, 80), dynamic={0: {2: "T"}})
     return model.analyse().declutter().pulsify(pulse=1).compile()
 

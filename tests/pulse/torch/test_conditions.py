@@ -7,11 +7,8 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
-
-from tests.pulse.torch.asserting import Codebook, Truth, ask  # noqa: E402
+from tests.pulse.torch.asserting import Codebook, Truth, ask
+from tests.pulse.torch.exporter import torch
 
 
 def test_flags_in_buffers_and_assertions_are_known() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.ops.matmul import MatMul
-from pulse.tolerance import Reference
+from pulse.proof.tolerance import Reference
 from pulse.torch.difference import first_difference
 from tests.pulse.models import Sketch
 

@@ -9,9 +9,8 @@ import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.program.whole import stream_whole
+from tests.pulse.torch.exporter import torch
 
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
 emformer: Any = pytest.importorskip("torchaudio.models.emformer", reason="pip install torchaudio")
 
 SEGMENT, CHUNKS = 4, 12

@@ -1,6 +1,5 @@
 """Functions of PyTorch that its exporter fixes to the example's length, or writes as something that cannot stream."""
 
-import importlib.util
 import math
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +8,7 @@ import pytest
 
 import pulse
 from pulse.torch.advice import plain_message
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
-nn, F = torch.nn, torch.nn.functional
+from tests.pulse.torch.exporter import F, nn, torch
 
 
 class Module(nn.Module):

@@ -1,6 +1,5 @@
 """Exported pipelines have the least delay, by the oracle over the model that the exporter gives."""
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +8,7 @@ import pytest
 
 import pulse
 from tests.pulse.pulsify.delay_oracle import least_delay
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
-nn, F = torch.nn, torch.nn.functional
+from tests.pulse.torch.exporter import F, nn, torch
 
 
 class Pipeline(nn.Module):

@@ -1,6 +1,5 @@
 """Inputs that are the length of the others: a model computes them, and a mask of padding disappears."""
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +8,7 @@ import pytest
 import pulse
 from pulse.errors import PulseWarning
 from pulse.ops.time_position import Range
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
-nn, F = torch.nn, torch.nn.functional
+from tests.pulse.torch.exporter import F, nn, torch
 
 
 class Padded(nn.Module):

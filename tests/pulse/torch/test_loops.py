@@ -7,10 +7,7 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError, PulsifyError
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
-nn = torch.nn
+from tests.pulse.torch.exporter import nn, torch
 
 
 class Looping(nn.Module):

@@ -1,17 +1,12 @@
 """Attention as packages write it that keep tables of positions, or biases, from call to call."""
 
-import importlib.util
 from typing import Any
 
 import pytest
 
 import pulse
+from tests.pulse.torch.exporter import nn, torch
 
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
-nn, F = torch.nn, torch.nn.functional
 WIDTH, BACK = 8, 6
 
 

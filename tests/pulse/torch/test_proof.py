@@ -1,18 +1,12 @@
 """A module is proved as it is, with its author's own streaming beside it."""
 
-import importlib.util
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pulse
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
-nn = torch.nn
+from tests.pulse.torch.exporter import nn, torch
 
 
 class Causal(nn.Module):

@@ -1,18 +1,12 @@
 """Recurrent layers of PyTorch: however many, whatever is around them, they are exported for every length."""
 
-import importlib.util
 from typing import Any
 
 import pytest
 
 import pulse
 from pulse.ops.recurrent import Recurrent
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
-nn = torch.nn
+from tests.pulse.torch.exporter import nn, torch
 
 
 class Layers(nn.Module):

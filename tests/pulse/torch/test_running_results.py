@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 import pulse
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
-nn, F = torch.nn, torch.nn.functional
+from tests.pulse.torch.exporter import F, nn, torch
 
 
 class MinGRU(nn.Module):

@@ -10,10 +10,7 @@ import pulse
 from pulse.errors import DivergenceError, InputError, LoadError, PulseWarning
 from pulse.facts import Array
 from pulse.program.whole import stream_whole
-
-torch: Any = pytest.importorskip("torch")
-pytest.importorskip("onnxscript")
-nn = torch.nn
+from tests.pulse.torch.exporter import nn, torch
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(time \\(T\\)|one chunk in each call)")
 

@@ -1,6 +1,5 @@
 """Attention, quantisers and chunks as published packages write them: each form once, as small as it can be."""
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +9,8 @@ import pytest
 import pulse
 from pulse.program.whole import stream_whole
 from pulse.proof.trials import plan_trials
+from tests.pulse.torch.exporter import F, nn, torch
 
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
-nn, F = torch.nn, torch.nn.functional
 WIDTH = 4
 
 

@@ -13,9 +13,7 @@ import pytest
 
 import pulse
 from pulse.torch.silence import silence_exporter
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
+from tests.pulse.torch.exporter import torch
 
 
 def in_thread(function: Callable[[], Any]) -> Any:

@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 import pulse
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytest.importorskip("onnxscript", reason="the exporter needs onnxscript")
-F = torch.nn.functional
+from tests.pulse.torch.exporter import F, torch
 
 
 class Padded(torch.nn.Module):

@@ -1,6 +1,5 @@
 """Modules as their authors write them: each is exported for every length, and streams."""
 
-import importlib.util
 import math
 import warnings
 from collections.abc import Callable
@@ -14,12 +13,7 @@ from pulse.errors import PulseWarning
 from pulse.models import TypedModel
 from pulse.torch.replacements import small_constants
 from tests.pulse.pulsify.delay_oracle import least_delay
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
-nn, F = torch.nn, torch.nn.functional
+from tests.pulse.torch.exporter import F, nn, torch
 
 
 class Written(nn.Module):

@@ -23,11 +23,11 @@ from streaming.cli import signals
 from streaming.cli.live import command
 from streaming.cli.live.frames import FramesWriter
 from streaming.errors import DeviceError
+from streaming.files.partial import PartialFile
 from streaming.live import live as live_module
 from streaming.live.outputs import Outputs
 from streaming.live.recorder import Recorder
 from streaming.live.worker import Worker
-from streaming.partial_file import PartialFile
 from streaming.sound.frame_formats import NpyFormat
 from streaming.sound.target import Target
 from streaming.stats.writer import StatsWriter

@@ -8,9 +8,9 @@ from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.vector import make_vector
 from pulse.jit.levels import LEVELS, TARGETS
 from pulse.models import TypedModel
-from pulse.oracle import oracle_of
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
+from pulse.proof.oracle import oracle_of
 from pulse.pulsify.driver import pulsify
 from streaming.deploy.library import BuiltLibrary, build_library
 from tests.streaming.models import filter_model
@@ -21,7 +21,6 @@ HERE = next((level.name for level in LEVELS.values() if not level.missing_featur
 
 
 def compile_program(model: TypedModel, pulse: int | None = None, weights: str = "f32") -> NativeProgram:
-    """The program of a model."""
     program = compile_model(pulsify(model.declutter(), pulse=pulse), "numba", weights=weights)
     assert isinstance(program, NativeProgram)
     return program

@@ -33,5 +33,4 @@ def delay_and_output(program: Program, sound: Sound, host_hz: int, block: int) -
 
 
 def noise(frames: int, seed: int = 0) -> Sound:
-    """Sound."""
     return (0.1 * np.random.default_rng(seed).standard_normal(frames)).astype(np.float32)

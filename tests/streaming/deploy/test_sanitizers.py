@@ -11,7 +11,7 @@ from pulse.deploy.deployed import Deployed, prepare_deployment
 from pulse.deploy.texts import fill, header, source
 from pulse.deploy.vector import make_vector
 from pulse.jit.levels import TARGETS
-from pulse.oracle import oracle_of
+from pulse.proof.oracle import oracle_of
 from streaming.deploy.objects import Compiled, compile_objects
 from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.models import filter_model

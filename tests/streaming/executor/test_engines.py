@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streaming.executor import Executor
-from streaming.executor.engines import engine_for
+from streaming.executor.executor import engine_for
 from streaming.executor.native_engine import NativeEngine
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.realtime import Realtime

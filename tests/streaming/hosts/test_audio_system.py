@@ -18,11 +18,9 @@ class AnsweringLibrary:
         self.code = code
 
     def StopStream(self, handle: c_void_p) -> int:
-        """Stop a stream."""
         return self.code
 
     def CloseStream(self, handle: c_void_p) -> int:
-        """Close a stream."""
         return self.code
 
 

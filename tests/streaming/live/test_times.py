@@ -8,7 +8,6 @@ from numba import njit
 
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import words_at
-from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.callback_signature import (
     INPUT_OVERFLOW,
@@ -17,6 +16,7 @@ from streaming.native.callback_signature import (
     OUTPUT_UNDERFLOW,
 )
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
+from streaming.stats.latency import Latency
 from tests.streaming.live.runs import RATE, noise, ready, runs
 
 register_with_numba()  # of what the functions below call
@@ -34,7 +34,7 @@ def record_all(histogram_address, times_address, count):
 
 
 def histogram_of(times_ns, deadline_s=None):
-    """The histogram of ``streaming.latency``."""
+    """The histogram of ``streaming.stats.latency``."""
     latency = Latency(deadline_s)
     for ns in times_ns:
         latency.record_ns(int(ns))

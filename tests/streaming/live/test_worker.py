@@ -49,7 +49,6 @@ def call_of(pipeline):
 
 @contextmanager
 def pipeline_with_worker(made, **behaviour):
-    """A pipeline and its worker."""
     pipeline = Pipeline(made, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig(**behaviour))
     worker = Worker(pipeline, UNCHANGED)
     worker.start()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import log, sin
 
 from pulse.errors import PulseWarning
-from streaming.latency import Latency
 from streaming.realtime.options import RealtimeSetting
+from streaming.stats.latency import Latency
 from streaming.stats.lines import TIMES
 from streaming.stats.reader import read_stats
 from streaming.stats.setup import Setup

@@ -4,8 +4,8 @@ from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.whole import stream_whole
+from pulse.proof.tolerance import Feeds, Oracle
 from pulse.pulsify.network import PulsedNetwork
-from pulse.tolerance import Feeds, Oracle
 from pulse.typed import TypedNetwork
 
 

@@ -12,13 +12,13 @@ import pytest
 from onnx import ModelProto, helper
 
 import pulse
-from pulse import dump
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError, Refusal
 from pulse.support.printable import printable, printable_lines
 from pulse.support.report import Pairs, Report, Section, Table, Text, json_text
+from pulse.text import dump
 from streaming.cli.commands import app
 from streaming.cli.console import print_report, stderr
-from streaming.terminal import Terminal
+from streaming.terminal.output import Terminal
 from tests.invariants.hostile import model
 from tests.streaming.command import RUNNER
 

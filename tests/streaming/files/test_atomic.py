@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from pulse.errors import InputError
-from streaming.atomic_files import publish, scratch_file
+from streaming.files.atomic import publish, scratch_file
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o000], ids=oct)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
-from streaming.atomic_files import publish, temporary_file, write_error
+from streaming.files.atomic import publish, temporary_file, write_error
 
 
 def write_all(write: Callable[[memoryview], int], data: bytes) -> None:

@@ -17,7 +17,7 @@ from pulse.ops.norm import LayerNorm
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.reduce import ArgReduce
-from pulse.tolerance import Reference
+from pulse.proof.tolerance import Reference
 from tests.pulse.models import Sketch
 
 F = np.float32

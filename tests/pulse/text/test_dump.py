@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 
 from pulse.dim import ZERO, TDim
-from pulse.dump import dot, text
 from pulse.graph import Graph, OutletId
 from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape
+from pulse.text.dump import dot, text
 from tests.pulse.declutter.models import Small
 from tests.pulse.small_graphs import Named, diamond
 
-SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "dump_conv.txt"
+SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "dump_conv.txt"
 
 
 def layer() -> Small:

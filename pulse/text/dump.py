@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from pulse.graph import Graph, Node, OutletId
-from pulse.picture import Picture
 from pulse.support.printable import printable
+from pulse.text.picture import Picture
 
 
 class Described(Protocol):

@@ -14,11 +14,11 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
-from pulse.dump import Described
 from pulse.errors import InputError
 from pulse.graph import Graph, OutletId
 from pulse.support.printable import printable
 from pulse.support.record import record
+from pulse.text.dump import Described
 
 F = TypeVar("F")
 O = TypeVar("O", bound=Described)

@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
 from pulse.interface import Port
 from pulse.program.streams.executable import Executable
-from streaming.reblocking import Reblocker
+from streaming.blocks.reblocking import Reblocker
 
 _empty = attrgetter("empty")
 

@@ -43,7 +43,7 @@ def _bar(title: str) -> "RichProgress | None":
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
-    from streaming.terminal import terminal
+    from streaming.terminal.output import terminal
 
     console = terminal(stderr=True)
     if not console.is_terminal:

@@ -44,7 +44,7 @@ class OutputTrim:
         self._sent: Mapping[str, int] = {port.name: 0 for port in self._streaming}
         self._plain_pulses = 0
         """Pulses whose results were delivered unchanged and are not yet counted in ``_sent``."""
-        self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
+        self._kept = {name: np.empty(_shape(port, 0), port.dtype) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
 
     @property
@@ -216,10 +216,6 @@ def _surely_there(port: Port, program: Executable) -> bool:
 
 def _shape(port: Port, frames: int) -> list[Any]:
     return [frames if axis == port.axis else size for axis, size in enumerate(port.shape)]
-
-
-def _no_frames(port: Port) -> Array:
-    return np.empty(_shape(port, 0), port.dtype)
 
 
 def _nbytes(shape: Sequence[int], port: Port) -> int:

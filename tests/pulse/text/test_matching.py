@@ -4,7 +4,7 @@ import pytest
 
 from pulse.build import Add, BatchNorm1D, Conv1D, GraphView, Parallel, ReLU, Sequential, Sigmoid, Tanh
 from pulse.errors import InputError
-from pulse.matching import MOST_REPEATS, find_matches
+from pulse.text.matching import MOST_REPEATS, find_matches
 
 
 def row() -> GraphView:

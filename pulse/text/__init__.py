@@ -1,0 +1,1 @@
+"""Graphs as text: listings, pictures for Graphviz, and queries for parts."""

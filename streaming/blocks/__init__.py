@@ -1,0 +1,1 @@
+"""Blocks of any size in, pulses out: what sessions, executors and live runs share."""

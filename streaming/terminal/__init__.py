@@ -1,0 +1,1 @@
+"""The terminal: output that cannot control it, keys, bars of progress."""

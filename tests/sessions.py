@@ -1,0 +1,18 @@
+"""Sessions of onnxruntime, the reference of many tests."""
+
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+from onnx import ModelProto
+
+FATAL = 4
+"""The log level of onnxruntime: errors that end the process only."""
+
+
+def open_session(model: Path | ModelProto) -> Any:
+    """A session on one thread, which logs nothing."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, FATAL
+    source = str(model) if isinstance(model, Path) else model.SerializeToString()
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
