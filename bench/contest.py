@@ -201,7 +201,7 @@ def reference(
         values = [feed[port.name] for feed in pulses]
         feeds[port.name] = np.concatenate(values, port.axis or 0) if port.streams else values[0]
     results = session(proto.SerializeToString()).run(names, feeds)
-    return dict(zip(names, results))
+    return {name: np.asarray(result) for name, result in zip(names, results)}
 
 
 def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:

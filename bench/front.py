@@ -14,7 +14,7 @@ import numpy as np
 
 import pulse
 from bench.roofline import Reading, measured_machine, roofline, working_set
-from bench.timing import Pulse, alternate, make_stepper
+from bench.timing import alternate, make_stepper
 from pulse import front
 from pulse.facts import Array
 from pulse.front.windows import window_values
@@ -26,7 +26,7 @@ ROUNDS, STEPS, HOPS = 20, 1000, 200
 PULSES = (1, 4)
 NEAR = 1e-4
 
-Step = Callable[[Pulse], Sequence[Any]]
+Step = Callable[[Array], Sequence[Any]]
 """A hop of samples [hop] to what is ready: blocks of samples, or rows of features."""
 
 
@@ -52,7 +52,7 @@ def block_loop() -> Step:
     window = window_values("bench", "sqrt_hann", size).astype(np.float32)
     frame, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
 
-    def step(x: Pulse) -> Sequence[Pulse]:
+    def step(x: Array) -> Sequence[Array]:
         frame[:-hop] = frame[hop:]
         frame[-hop:] = x
         total[:] += np.fft.irfft(np.fft.rfft(frame * window)) * window
@@ -71,7 +71,7 @@ def kaldi_native() -> Step:
     options.frame_opts.dither, options.mel_opts.num_bins = 0, 80
     bank, frames_read = knf.OnlineFbank(options), [0]
 
-    def step(x: Pulse) -> Sequence[Any]:
+    def step(x: Array) -> Sequence[Any]:
         bank.accept_waveform(16000, x)
         rows = [bank.get_frame(frame) for frame in range(frames_read[0], bank.num_frames_ready)]
         frames_read[0] += len(rows)
@@ -130,7 +130,7 @@ def main() -> None:
 
 
 def require_equal(
-    contest: Contest, program: NativeProgram, pulses: Sequence[Pulse], hops: Sequence[Pulse]
+    contest: Contest, program: NativeProgram, pulses: Sequence[Array], hops: Sequence[Array]
 ) -> None:
     """Both give the same."""
     state, step = program.spawn(), contest.make()

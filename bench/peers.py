@@ -129,6 +129,11 @@ def session(model: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
+def _tensor(array: Array) -> tract.Tensor:
+    """A tensor of tract's; the types of its package do not know this function."""
+    return tract.Tensor.from_numpy(array)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 class TractExplicitPeer:
     """tract on a model whose state is explicit; states stay its own tensors from step to step.
 
@@ -139,13 +144,13 @@ class TractExplicitPeer:
 
     def __init__(self, explicit: Explicit, sample: Feed, anew: bool) -> None:
         self._chunks = chunks(explicit, sample)
-        first = {chunk.name: chunk.array for chunk in self._chunks} | explicit.fixed | explicit.initial
+        first = {**{chunk.name: chunk.array for chunk in self._chunks}, **explicit.fixed, **explicit.initial}
         loaded = _load(explicit.model)
         names = [loaded.input_name(number) for number in range(loaded.input_count())]
         for number, name in enumerate(names):
             loaded.set_input_fact(number, _fact(first[name]))
         typed = loaded.into_model()
-        self._feeds = [tract.Tensor.from_numpy(np.array(first[name], order="C")) for name in names]
+        self._feeds = [_tensor(np.array(first[name], order="C")) for name in names]
         self._fed = [(names.index(chunk.name), chunk) for chunk in self._chunks]
         # The names that the file gives: after translation tract may call outputs differently, in the same order.
         written = [value.name for value in explicit.model.graph.output]
@@ -158,7 +163,7 @@ class TractExplicitPeer:
         """Run one pulse."""
         for number, chunk in self._fed:
             chunk.push(feed)
-            self._feeds[number] = tract.Tensor.from_numpy(chunk.array)
+            self._feeds[number] = _tensor(chunk.array)
         results = self._run(self._feeds)
         for read, write in self._states:
             self._feeds[read] = results[write]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
+from ai_edge_litert.interpreter import Interpreter  # pyright: ignore[reportMissingImports]
 
 import pulse
 from bench.roofline import Reading, roofline, working_set

@@ -6,11 +6,11 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Pulse = NDArray[np.float32]
+Feed = TypeVar("Feed")
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,9 @@ class Comparison:
 
     def median(self, name: str) -> Percentiles:
         """The median over the rounds of each percentile; the largest of the maxima."""
-        *columns, maxima = zip(*(astuple(each) for each in self.rounds[name]))
-        return Percentiles(*(statistics.median(column) for column in columns), max(maxima))
+        p50, p90, p99, p99_9, longest = zip(*(astuple(each) for each in self.rounds[name]))
+        median = statistics.median
+        return Percentiles(median(p50), median(p90), median(p99), median(p99_9), max(longest))
 
     def ratio(self, slow: str, fast: str, percentile: str = "p50_us") -> Ratio:
         """Time of ``slow`` divided by time of ``fast``, round by round."""
@@ -96,7 +97,7 @@ def time_steps(stepper: Callable[[], object], steps: int) -> list[int]:
     return times
 
 
-def make_stepper(step: Callable[[Pulse], object], pulses: Sequence[Pulse]) -> Callable[[], object]:
+def make_stepper(step: Callable[[Feed], object], pulses: Sequence[Feed]) -> Callable[[], object]:
     """A stepper that gives ``step`` one pulse after another, over and over."""
     source = itertools.cycle(pulses)
     return lambda: step(next(source))

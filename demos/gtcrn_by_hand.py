@@ -5,6 +5,7 @@ they are those of the file, and the result is compared with it. Either way the m
 """
 
 import argparse
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class Weights:
         value = self(name)
         return None if value is None else np.broadcast_to(value.ravel(), channels)
 
-    def gru(self, names: list[str]) -> dict[str, np.ndarray]:
+    def gru(self, names: list[str]) -> dict[str, Any]:
         """The parameters of a layer, one name for each direction."""
         parts = ("weight", "recurrence", "bias")
         weights = self.found
@@ -68,7 +69,9 @@ class Weights:
         )
 
 
-def convolution(w: Weights, name: str, channels: tuple[int, int], transposed: bool, **sizes) -> GraphView:
+def convolution(
+    w: Weights, name: str, channels: tuple[int, int], transposed: bool, **sizes
+) -> GraphView | Node:
     """A convolution, with the normalisation behind it folded into it."""
     kind = ConvTranspose2D if transposed else Conv2D
     return kind(*channels, weight=w(name), bias=w(name, 1), **sizes)

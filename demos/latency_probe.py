@@ -57,7 +57,10 @@ def main() -> None:
     except KeyboardInterrupt:  # before it runs
         raise SystemExit(130) from None
     print(LiveReport(live.setup, statistics.summary()))
-    frames, measured = statistics.delay.frames, later_by(heard.mean(1), played[:, 0], 2 * rate_hz)
+    frames, measured = (
+        statistics.delay.frames,
+        later_by(np.asarray(heard.mean(1)), np.asarray(played.mean(1)), 2 * rate_hz),
+    )
     print(f"reported   {frames} frames = {frames / rate_hz * 1e3:.2f} ms from device to device")
     off = "agrees" if abs(measured - frames) < 1 else f"{measured - frames:+.1f} frames off"
     print(

@@ -49,7 +49,7 @@ def main() -> None:
                 len(samples) if (number + 1) * pulse > len(samples) else 1 << 45
             )
         piece, *after = session.run([target["name"], *(write for _, write in states)], feeds)
-        pieces.append(piece.ravel())
+        pieces.append(np.ravel(np.asarray(piece)))
         states = dict(zip(states, after))
     soundfile.write(target_path, np.concatenate(pieces)[target["delay"] :][:length], rate_hz)
     print(f"{pulses} pulses, {len(samples)} samples in, {length} out")

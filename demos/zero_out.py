@@ -7,6 +7,7 @@ import argparse
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import cffi
 import numpy as np
@@ -34,7 +35,7 @@ def in_c(folder: Path) -> None:
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, folder / "zero_out.c"], check=True)
     ffi = cffi.FFI()
     ffi.cdef("void zero_out(const int *x, int *y, int n);")
-    compiled = ffi.dlopen(str(library))
+    compiled: Any = ffi.dlopen(str(library))
 
     @pulse.tensorflow.register_kernel("ZeroOut")
     def call(x: np.ndarray) -> np.ndarray:

@@ -15,8 +15,8 @@ BEGIN_S = 180.0
 def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[tuple]:
     """A fleet on several nodes of one machine, all workers live; the fleet and the cluster."""
     warnings.simplefilter("ignore")
-    import ray
-    from ray.cluster_utils import Cluster
+    import ray  # pyright: ignore[reportMissingImports]
+    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
 
     from streaming.fleet.ray_fleet import Fleet
 

@@ -130,7 +130,7 @@ def measure_kills(
 
 async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float, seed: int) -> Kills:
     """The same in an existing fleet; ``checkpoint_s`` is its own."""
-    import ray
+    import ray  # pyright: ignore[reportMissingImports]
 
     urls = [each.url for each in fleet.status().table.live("1")]
     order = random.Random(seed)

@@ -198,15 +198,15 @@ def _look() -> tuple[float, float]:
     deployment = Deployment(least=WORKERS, most=WORKERS)
     table = FleetTable(1, workers, holders, {"1": deployment})
     control = FleetControl(_StillCluster(table), table)
-    control.look(0.0)
-    look_us = _cpu_us(lambda: control.look(1.0), 5)
+    control.reconcile(0.0)
+    look_us = _cpu_us(lambda: control.reconcile(1.0), 5)
     return look_us / WORKERS, len(pickle.dumps(table)) / WORKERS
 
 
 def _ray_costs(data: bytes) -> tuple[float | None, float | None, float | None]:
     """CPU of a save on both sides, on the holder's, and of the caller of a small call."""
     try:
-        import ray
+        import ray  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError:
         return None, None, None
     from streaming.fleet.ray_cluster import HolderActor, ask_actors

@@ -12,6 +12,7 @@ from onnx import helper
 
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.initial import initial_value
+from pulse.interface import Interface
 from pulse.loading.load import load
 from pulse.models import PulsedModel
 from pulse.onnx.metadata import Notes
@@ -81,8 +82,9 @@ class Explicit:
         return cls(proto, inputs, names, states, initial, constants_feed)
 
     @classmethod
-    def of(cls, pulsed: PulsedModel) -> "Explicit":
+    def of(cls, pulsed: Interface) -> "Explicit":
         """The form that this project writes of a pulsed model. Raises WriteError."""
+        assert isinstance(pulsed, PulsedModel), "a program file has no graph"
         proto = pulsed.to_onnx()
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
         assert notes is not None, "to_onnx writes its notes"

@@ -29,7 +29,7 @@ def add_options(parser: ArgumentParser) -> None:
             more |= {"metavar": info.metavar, "type": int if int in (kind, *get_args(kind)) else str}
             if list[str] in get_args(kind):
                 more["action"] = "append"
-        group.add_argument(*info.param_decls or (), info.default, **more)
+        group.add_argument(*info.param_decls or (), str(info.default), **more)
 
 
 def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:

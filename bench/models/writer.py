@@ -1,6 +1,7 @@
 """Writes the nodes of a synthetic model, weights seeded; each operator gives the name of its output."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,11 +21,11 @@ class Writer:
         self.nodes: list[onnx.NodeProto] = []
         self.weights: list[onnx.TensorProto] = []
 
-    def node(self, op: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: object) -> None:
+    def node(self, op: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
         """One operator, named after its first output."""
         self.nodes.append(helper.make_node(op, list(inputs), list(outputs), outputs[0], **attributes))
 
-    def add(self, op: str, *inputs: str, **attributes: object) -> str:
+    def add(self, op: str, *inputs: str, **attributes: Any) -> str:
         """One operator of one output; the output's name."""
         name = f"{op.lower()}{len(self.nodes)}"
         self.node(op, inputs, [name], **attributes)
@@ -54,7 +55,7 @@ class Writer:
         """A small random vector."""
         return self.constant(name, 0.1 * self.random.standard_normal(size))
 
-    def conv(self, x: str, y: str, c_in: int, c_out: int, kernel: int = 1, **attributes: object) -> str:
+    def conv(self, x: str, y: str, c_in: int, c_out: int, kernel: int = 1, **attributes: Any) -> str:
         """A convolution with bias, ``x`` [1, c_in, frames] to ``y`` [1, c_out, frames]."""
         bias = self.bias(f"{y}_b", c_out)
         weight = self.weight(f"{y}_w", c_out, c_in, kernel)

@@ -79,7 +79,10 @@ class Outcome:
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "Outcome":
         """The outcome of the data of ``json``."""
-        return cls(**{name: tuple(each) if isinstance(each, list) else each for name, each in data.items()})
+        values: dict[str, Any] = {
+            name: tuple(each) if isinstance(each, list) else each for name, each in data.items()
+        }
+        return cls(**values)
 
     def json(self) -> dict[str, Any]:
         """The outcome as plain data."""
@@ -88,7 +91,7 @@ class Outcome:
 
 def measure(code: Code) -> Outcome:
     """All that the table says of a code; what its package or pulse refuses is a row too."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -235,14 +238,14 @@ def _may_be_length(leaf: Any) -> bool:
 
 
 def _arrays(example: Any) -> list[Array]:
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     return [leaf.numpy() for leaf in torch.utils._pytree.tree_leaves(example) if torch.is_tensor(leaf)]
 
 
 def module_outputs(subject: Given, feeds: Mapping[str, Array]) -> list[Array]:
     """The module's outputs for these inputs, without streaming; without lengths if the model computes them."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     follows = len(feeds) < len(_arrays(subject.example))
     with torch.no_grad():
@@ -262,7 +265,7 @@ def _chosen(subject: Given, every: list[Output]) -> list[Output]:
 
 def _call(subject: Given, tensors: Sequence[Any]) -> Any:
     """The module's result for other tensors in place of the example's; a length that is not given follows them."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     tree = torch.utils._pytree
     leaves, structure = tree.tree_flatten(subject.example)

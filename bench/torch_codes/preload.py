@@ -5,7 +5,7 @@ PyTorch's exporter imports most of its parts in its first export, so there is a 
 
 import warnings
 
-import torch
+import torch  # pyright: ignore[reportMissingImports]
 
 import pulse
 

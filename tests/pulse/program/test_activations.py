@@ -30,7 +30,7 @@ def in_pulses(proto: onnx.ModelProto, frames: int) -> PulsedModel:
 
 
 def code_program(model: PulsedModel, backend: str = "numba", form: str = "int8") -> Program:
-    return model.compile(backend, form, activations=form)
+    return model.compile(backend, weights=form, activations=form)
 
 
 def assert_lawful(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
