@@ -5,11 +5,6 @@ lanes. ``bases + LANE_WORDS * lane`` are the bases of one lane, for the accessor
 """
 
 import sys
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.levels import named_level, processor_flags
@@ -46,22 +41,6 @@ def _fits_eight() -> bool:
 
 
 EIGHT = _fits_eight()
-
-
-class LaneMemories:
-    """The memories of all lanes for kernels as plain Python: region by ``[i]``, other lanes by ``+``."""
-
-    __slots__ = ("start", "words")
-
-    def __init__(self, words: Sequence[NDArray[np.uint8] | int], start: int = 0) -> None:
-        self.words = words
-        self.start = start
-
-    def __add__(self, count: int) -> "LaneMemories":
-        return LaneMemories(self.words, self.start + int(count))
-
-    def __getitem__(self, i: int) -> Any:
-        return self.words[self.start + int(i)]
 
 
 @device

@@ -1,6 +1,7 @@
 """The first wire at which a stream differs, in the order of the graph."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -92,32 +93,18 @@ def _wrong(
 ) -> Iterator[Divergence]:
     """Yield the first element, in order of time, that is further off than allowed."""
     judgement, expected = reference.judge(name, got, axis), reference.native[name]
+    divergence = partial(
+        Divergence, wire=name, op=op, length=trial.length, signal=trial.signal, backend=backend
+    )
     if not judgement.fits:
         reason = f"it is {list(got.shape)} {got.dtype}, offline {list(expected.shape)} {expected.dtype}"
-        yield Divergence(
-            wire=name,
-            op=op,
-            length=trial.length,
-            signal=trial.signal,
-            backend=backend,
-            reason=reason,
-        )
+        yield divergence(reason=reason)
     elif judgement.wrong is not None:
         at = np.unravel_index(_first_along(judgement.wrong, axis), got.shape)
         frame = int(at[axis]) if axis is not None else 0
         offline_value, stream_value = float(reference.exact[name][at]), float(got[at])
         allowed = float(judgement.allowed[at])
-        yield Divergence(
-            wire=name,
-            op=op,
-            length=trial.length,
-            signal=trial.signal,
-            backend=backend,
-            frame=frame,
-            offline=offline_value,
-            streamed=stream_value,
-            allowed=allowed,
-        )
+        yield divergence(frame=frame, offline=offline_value, streamed=stream_value, allowed=allowed)
 
 
 def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:

@@ -9,7 +9,9 @@ from pulse.jit.codegen.pointer import INT64, WORDS, PointerType, means
 from pulse.jit.language import address
 
 
-def _declare_pointer_at(function: Callable, result: PointerType) -> None:
+def declare_pointer_at(function: Callable, result: types.Type) -> None:
+    """Declare to numba a function from an address to a pointer, or a struct."""
+
     @means(function)
     def _pointer_at(typingctx, address):
         def build(context, builder, sig, args):
@@ -24,7 +26,7 @@ for _function, _result in (
     (address.doubles_at, PointerType(types.float64)),
     (address.bytes_at, PointerType(types.uint8)),
 ):
-    _declare_pointer_at(_function, _result)
+    declare_pointer_at(_function, _result)
 
 
 @means(address.address_of)

@@ -21,7 +21,7 @@ from pulse.jit.codegen.simd import (
     fused_product,
     lowers,
 )
-from pulse.jit.codegen.simd_memory import BF16_POINTER, vector_pointer
+from pulse.jit.codegen.simd_memory import BF16_POINTER, vector_pointer, words_of_pairs
 from pulse.jit.codegen.simd_memory import HALVES_LL as ROW_OF_HALVES_LL
 from pulse.jit.language import dots
 from pulse.jit.language.dots import BYTES
@@ -95,9 +95,7 @@ def _store_bytes(builder, p, i, v):
     builder.store(builder.trunc(v, NARROW_LL), vector_pointer(builder, p, i, NARROW_LL), align=1)
 
 
-@lowers(dots.vload_words, INTS, WORD_POINTER, types.int64)
-def _load_words(builder, p, i):
-    return builder.load(vector_pointer(builder, p, i, INTS_LL), align=4)
+lowers(dots.vload_words, INTS, WORD_POINTER, types.int64)(words_of_pairs)
 
 
 def shuffle(builder, first, second, places):

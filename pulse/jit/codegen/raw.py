@@ -9,6 +9,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.jit.codegen.pointer import PointerType, at_pointer, declare_type
+from pulse.jit.codegen.simd import BIT, call
 from pulse.jit.language import raw
 from pulse.jit.language.raw import TILE
 
@@ -38,16 +39,6 @@ for _function, _element in (
     _declare_view(_function, _element)
 
 
-def _memory_call(builder, name, *args):
-    full = f"llvm.{name}.p0{'.p0' if name == 'memmove' else ''}.i64"
-    function = builder.module.globals.get(full)
-    if function is None:
-        function = ir.Function(
-            builder.module, ir.FunctionType(ir.VoidType(), [arg.type for arg in args]), full
-        )
-    builder.call(function, args)
-
-
 declare_type(
     raw.move_bytes,
     lambda args: (
@@ -68,14 +59,16 @@ declare_type(
 
 @lower_builtin(raw.move_bytes, BYTES, BYTES, types.int64)
 def _move_bytes(context, builder, sig, args):
-    _memory_call(builder, "memmove", *args, ir.IntType(1)(0))
+    call(builder, "llvm.memmove.p0.p0.i64", ir.VoidType(), *args, BIT(0))
     return context.get_dummy_value()
 
 
 @lower_builtin(raw.fill_bytes, BYTES, types.int64, types.int64)
 def _fill_bytes(context, builder, sig, args):
     dst, value, count = args
-    _memory_call(builder, "memset", dst, builder.trunc(value, ir.IntType(8)), count, ir.IntType(1)(0))
+    call(
+        builder, "llvm.memset.p0.i64", ir.VoidType(), dst, builder.trunc(value, ir.IntType(8)), count, BIT(0)
+    )
     return context.get_dummy_value()
 
 

@@ -66,7 +66,7 @@ def _load_bf16(builder, p, i):
 
 
 def words_of_pairs(builder, p, i):
-    """Load two bf16 in each lane."""
+    """Load the 32 bits of each lane: two bf16, or four bytes."""
     return builder.load(vector_pointer(builder, p, i, INTS_LL), align=4)
 
 

@@ -9,7 +9,8 @@ from numba.core.imputils import lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
 from numba.extending import lower_builtin, lower_getattr_generic, models, register_model
 
-from pulse.jit.codegen.pointer import INT64, WORDS, declare_type, means
+from pulse.jit.codegen.address import declare_pointer_at
+from pulse.jit.codegen.pointer import INT64, WORDS, declare_type
 from pulse.jit.codegen.row import layout_text
 from pulse.jit.language.declared import StructAt
 from pulse.jit.language.structs import Struct
@@ -88,11 +89,4 @@ def _nth(context, builder, sig, args):
 
 def declare_struct_at(declared: StructAt) -> None:
     """Declare to numba a function from an address to a struct."""
-    result = StructType(declared.kind)
-
-    @means(declared.function)
-    def _struct_at(typingctx, address):
-        def build(context, builder, sig, args):
-            return builder.inttoptr(args[0], context.get_value_type(result))
-
-        return result(types.int64), build
+    declare_pointer_at(declared.function, StructType(declared.kind))

@@ -17,7 +17,7 @@ from pulse.onnx.subgraph import BodyGraph, inline
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.onnx.write.walk import write_nodes
+from pulse.onnx.write.walk import write_body
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
@@ -217,24 +217,13 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
     facts += [(fact.dtype, tuple(int(dim) for dim in fact.shape)) for fact in w.reads[2:count]]
     own = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
     inside = dict(zip(op.names, own)) | dict(zip(op.captured, w.inputs[count:]))
-    names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs}
-    write_nodes(
-        writer=inner.graph,
-        clock=w.clock,
-        graph=graph,
-        order=graph.order(),
-        names=names,
-        wire_names={},
-        read_outside=graph.outputs,
-        prefix=f"{w.name}.",
-    )
     results = [
         value_info(
-            inner.emit("Identity", [names[outlet]], f"iteration{slot}"),
+            inner.emit("Identity", [name], f"iteration{slot}"),
             graph.fact(outlet).dtype,
             [int(dim) for dim in graph.fact(outlet).shape],
         )
-        for slot, outlet in enumerate(graph.outputs)
+        for slot, (name, outlet) in enumerate(zip(write_body(inner, graph, inside), graph.outputs))
     ]
     inputs = [value_info(name, dtype, sizes) for name, (dtype, sizes) in zip(own, facts)]
     from onnx import helper

@@ -1,6 +1,6 @@
 """Bodies that run for every frame."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pulse.dim import TDim
 from pulse.facts import TypedFact
@@ -11,7 +11,7 @@ from pulse.onnx.subgraph import BodyGraph
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter
-from pulse.onnx.write.walk import write_nodes
+from pulse.onnx.write.walk import write_body
 from pulse.ops.concat import Concat
 from pulse.ops.scan import Scan, ScanAxis, ScanStream
 from pulse.ops.shape import AddAxis, RemoveAxis
@@ -151,7 +151,7 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
         shape = (*whole[: course.axis], *whole[course.axis + 1 :])
         inside[name] = scan.frame(w.inputs[slot], name, w.dtype(slot), shape, course)
     valid = scan.valid(w.sizes()[op.scanned[0].axis], offset, length)
-    values = _body(scan.inner, op, inside)
+    values = write_body(scan.inner, op.body.graph, inside)
     count = len(op.states)
     for name, value, fact, shape in zip(op.states, values, results, sizes):
         scan.keep(valid, value, inside[name], name, fact.dtype, shape)
@@ -168,7 +168,7 @@ def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TD
     inside |= dict(zip(op.states, begin))
     for slot, (name, course) in enumerate(zip(op.frames, op.scanned)):
         inside[name] = w.remove_axis(w.inputs[slot], course.axis, name)
-    values = _body(w, op, inside)
+    values = write_body(w, op.body.graph, inside)
     after, frames = values[: len(op.states)], values[len(op.states) :]
     valid = None
     if offset > 0 or length is not None:
@@ -187,20 +187,3 @@ def _results(op: Scan) -> tuple[list[TypedFact], list[tuple[int, ...]]]:
     """The facts of the body's outputs, and their shapes in numbers."""
     facts = [op.body.graph.fact(outlet) for outlet in op.body.graph.outputs]
     return facts, [tuple(int(dim) for dim in fact.shape) for fact in facts]
-
-
-def _body(w: NodeWriter, op: Scan, inside: Mapping[str, str]) -> list[str]:
-    """Write the body's nodes, with existing wires as its inputs; return the names of its outputs."""
-    graph = op.body.graph
-    names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs if graph.label(outlet) in inside}
-    write_nodes(
-        writer=w.graph,
-        clock=w.clock,
-        graph=graph,
-        order=graph.order(),
-        names=names,
-        wire_names={},
-        read_outside=graph.outputs,
-        prefix=f"{w.name}.",
-    )
-    return [names[outlet] for outlet in graph.outputs]

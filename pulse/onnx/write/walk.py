@@ -76,6 +76,22 @@ def write_nodes(
         names.update({OutletId(node_id, slot): name for slot, name in enumerate(outputs)})
 
 
+def write_body(w: NodeWriter, graph: Graph[F, Op], inside: Mapping[str, str]) -> list[str]:
+    """Write a body's nodes, with existing wires as its inputs; return the names of its outputs."""
+    names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs if graph.label(outlet) in inside}
+    write_nodes(
+        writer=w.graph,
+        clock=w.clock,
+        graph=graph,
+        order=graph.order(),
+        names=names,
+        wire_names={},
+        read_outside=graph.outputs,
+        prefix=f"{w.name}.",
+    )
+    return [names[outlet] for outlet in graph.outputs]
+
+
 def _write(
     writer: GraphWriter,
     clock: ClockWriter,

@@ -78,10 +78,6 @@ LATE = "tract_pulse_delay(x, axis = 2, delay = {}, overlap = {})"
 X: Array = np.random.default_rng(3).standard_normal((1, 2, 7)).astype(np.float32)
 
 
-def shift_frames(by: int) -> Array:
-    return np.pad(X, [(0, 0), (0, 0), (by, 0)])[..., : X.shape[2]]
-
-
 TRACT = [
     (f"y = {LATE.format(3, 0)};", 3, X),
     (f"a = {LATE.format(0, 2)}; y = max_pool(a, size = [1, 1, 3], border = 'ignore', padding = [(0, 0), (0, 0), (0, 0)]);", 2,

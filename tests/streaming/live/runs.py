@@ -79,13 +79,6 @@ def inverse():
     return sketch.finish(y=sketch.wire("y", Elementwise("div"), sketch.constant("one", [[1.0]]), x))
 
 
-def gain_model():
-    """Of x [1, T] and gain [1, 1], which does not stream: y [1, T], their product."""
-    sketch = Sketch()
-    x, gain = sketch.source("x", "1,T,f32"), sketch.source("gain", "1,1,f32")
-    return sketch.finish(y=sketch.wire("y", Elementwise("mul"), x, gain))
-
-
 def brief(frames=1000):
     """Of x [1, T], T at most so many: y [1, T], the same."""
     sketch = Sketch()

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 import pulse
 from bench.models import tcn
 from pulse.facts import Array
-from pulse.jit.lanes import LaneMemories
 from pulse.jit.registry import kernel_of
 from pulse.program.kernels import families as families
 from pulse.program.program import Program
@@ -18,6 +17,19 @@ from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
 
 HIDDEN, FEATURES = 21, 5
+
+
+class LaneMemories:
+    """The memories of all lanes for kernels as plain Python: region by ``[i]``, other lanes by ``+``."""
+
+    def __init__(self, words: Sequence[NDArray[np.uint8] | int], start: int = 0) -> None:
+        self.words, self.start = words, start
+
+    def __add__(self, count: int) -> "LaneMemories":
+        return LaneMemories(self.words, self.start + int(count))
+
+    def __getitem__(self, i: int) -> NDArray[np.uint8] | int:
+        return self.words[self.start + int(i)]
 
 
 MODELS = ["tcn", "GRU", "GRU_reset", "LSTM", "RNN"]
