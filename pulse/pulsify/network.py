@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import TypeAlias
 
 from pulse.chunks.chunking import Chunks
 from pulse.dim import Symbol, TDim
 from pulse.facts import PulsedFact
-from pulse.graph import Graph, OutletId
+from pulse.graph import Graph, Node, OutletId
 from pulse.interface import AwaitedWire, Port, find_port
 from pulse.ops.op import Op
 from pulse.ops.scan import ScanStream
@@ -18,6 +19,7 @@ from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 PulsedGraph = Graph[PulsedFact, Op]
+PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
 
 @record

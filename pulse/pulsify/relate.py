@@ -10,13 +10,12 @@ from typing import TypeAlias
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
-from pulse.graph import Node, OutletId
+from pulse.graph import OutletId
 from pulse.ops.op import (
     Banded,
     Cumulative,
     Ends,
     Final,
-    Op,
     Pointwise,
     Positional,
     Relation,
@@ -31,9 +30,8 @@ from pulse.pulsify.lengths import grows, tells_length
 from pulse.support.bounds import MOST_FRAMES
 from pulse.support.record import record
 from pulse.support.wording import spell
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork, TypedNode
 
-TypedNode = Node[TypedFact, Op]
 Objection: TypeAlias = tuple[str, str]
 """A reason why a node cannot stream, and what would help."""
 

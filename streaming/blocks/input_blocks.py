@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import NoReturn, cast
+from typing import NoReturn, TypeAlias, cast
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from pulse.facts import Array, dtype_name
 from pulse.interface import Port
 from pulse.program.streams.executable import Executable
 from streaming.blocks.reblocking import Reblocker
+
+InputBlock: TypeAlias = Array | Mapping[str, Array]
+"""What a caller gives: the array of the only input that streams, or input name -> array."""
 
 _empty = attrgetter("empty")
 

@@ -8,10 +8,12 @@ from math import inf
 import anyio
 import anyio.lowlevel
 
+from pulse.facts import Array
+from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Slots
 from streaming.executor.statistics import StreamCounters
-from streaming.executor.stream_steps import Block, Outputs, StreamSteps
+from streaming.executor.stream_steps import StreamSteps
 from streaming.policies import Policy
 
 CLOSED = "the executor has been closed; what was under way is counted as discarded"
@@ -29,7 +31,7 @@ class Flow:
 
     def __init__(
         self,
-        blocks: AsyncGenerator[Block],
+        blocks: AsyncGenerator[InputBlock],
         steps: StreamSteps,
         slots: Slots,
         policy: Policy,
@@ -75,7 +77,7 @@ class Flow:
             self._feeding_ended.set()
             self._wake()
 
-    async def next(self) -> Outputs:
+    async def next(self) -> dict[str, Array]:
         """Return the valid frames that are ready, at least one; the last item has the final outputs.
 
         Raises StopAsyncIteration, what the source raised, InputError, ExecutorError
@@ -138,7 +140,7 @@ class Flow:
         error, self._error = self._error, None
         return [] if error is None else [error]
 
-    async def _accept(self, block: Block) -> None:
+    async def _accept(self, block: InputBlock) -> None:
         """Submit the pulses that a block completes, as the queue has space."""
         if self.closed:
             return
@@ -165,7 +167,7 @@ class Flow:
             await self._space.wait()
         return True
 
-    def _outputs(self) -> Outputs | None:
+    def _outputs(self) -> dict[str, Array] | None:
         """The outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
         failure = self._slots.failure  # read before the results: the engine goes on meanwhile

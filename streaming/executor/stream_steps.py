@@ -7,16 +7,13 @@ from math import inf
 
 from pulse.facts import Array
 from pulse.program.streams.state import State
-from streaming.blocks.input_blocks import InputBlocks
+from streaming.blocks.input_blocks import InputBlock, InputBlocks
 from streaming.blocks.output_trim import OutputTrim
 from streaming.errors import ExecutorError
 from streaming.executor.engine import Slots
 from streaming.executor.in_flight import Arrival, InFlight
 from streaming.executor.statistics import StreamCounters
 from streaming.policies import Policy
-
-Block = Array | Mapping[str, Array]
-Outputs = dict[str, Array]
 
 
 class StreamSteps:
@@ -72,7 +69,7 @@ class StreamSteps:
         """The time after which the next output is late, by the loop's clock."""
         return self._in_flight.due_s
 
-    def feed(self, block: Block) -> int:
+    def feed(self, block: InputBlock) -> int:
         """Take a block; returns how many pulses it completes: submit or drop each, then ``keep``. Raises InputError."""
         return self._input_blocks.feed(self._input_blocks.check(block))
 
@@ -98,7 +95,7 @@ class StreamSteps:
         """Copy the rest of the block, so that the caller may reuse it."""
         self._input_blocks.keep()
 
-    def ready(self) -> Outputs | None:
+    def ready(self) -> dict[str, Array] | None:
         """Return the frames of all finished pulses; None if there are none."""
         count, names = self._in_flight.ready()
         if not count:
@@ -107,7 +104,7 @@ class StreamSteps:
         self._submit_tail()
         return nonempty(outputs)
 
-    def late(self, now_s: float) -> Outputs | None:
+    def late(self, now_s: float) -> dict[str, Array] | None:
         """Return silence for late pulses; None if there are none. Raises ExecutorError: the policy is ``abort``."""
         late = self._in_flight.late(now_s)
         if not late:
@@ -137,7 +134,7 @@ class StreamSteps:
         """Whether ``end`` has been called."""
         return self._clock.end is not None
 
-    def last(self) -> Outputs | None:
+    def last(self) -> dict[str, Array] | None:
         """Return the final outputs, after all results have been taken; None if the program has none."""
         outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
         return outputs | finals if finals else nonempty(outputs)
@@ -164,6 +161,6 @@ class StreamSteps:
         )
 
 
-def nonempty(outputs: Outputs) -> Outputs | None:
+def nonempty(outputs: dict[str, Array]) -> dict[str, Array] | None:
     """Return the outputs if they have at least one frame, else None."""
     return outputs if any(array.size for array in outputs.values()) else None

@@ -19,7 +19,7 @@ from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
 
 LaneCommand = Literal["restore", "reset", "close"]
-Message = bytes | dict[str, Any]
+OutgoingMessage = bytes | dict[str, Any]
 
 
 class Block(NamedTuple):
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     checkpoint  a checkpoint at this point
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[OutgoingMessage, ...]
     epoch: int
     pulses: int
     step: TurnTimes | None = None
@@ -180,7 +180,7 @@ class LaneStream(NotCopyable):
         before = session.pulses
         if self._is_plain and session.is_plain:
             session.count(pulses)
-            messages: tuple[Message, ...] = self._plain_messages(results, place, step)
+            messages: tuple[OutgoingMessage, ...] = self._plain_messages(results, place, step)
         else:
             frames = session.outputs_of(results.of_place(place, pulses))
             try:
@@ -204,7 +204,7 @@ class LaneStream(NotCopyable):
         frames = self._session.flush()
         finals = {port.name: port for port in self._outputs if port.kind == "final"}
         streaming = {name: array for name, array in frames.items() if name not in finals}
-        messages: list[Message] = [*self._output_messages(streaming, None)]
+        messages: list[OutgoingMessage] = [*self._output_messages(streaming, None)]
         for port in self._outputs:
             if port.name in self._form.outward:
                 messages += self._coded_messages(port, self._form.outward[port.name].flush(), None)
@@ -287,7 +287,7 @@ class LaneStream(NotCopyable):
 
     def _answer(
         self,
-        messages: tuple[Message, ...],
+        messages: tuple[OutgoingMessage, ...],
         step: TurnTimes | None = None,
         error: ProtocolError | None = None,
         closed: bool = False,
