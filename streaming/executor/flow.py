@@ -171,11 +171,11 @@ class Flow:
         """The outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
         failure = self._slots.failure  # read before the results: the engine goes on meanwhile
-        outputs = steps.ready()
+        outputs = steps.take_ready()
         if steps.has_space:
             self._space.set()
         if outputs is None and self._policy.needs_deadline:
-            outputs = steps.late(anyio.current_time())
+            outputs = steps.take_late(anyio.current_time())
         if outputs is not None:
             return outputs
         if failure is not None:
@@ -185,7 +185,7 @@ class Flow:
                 raise error
             steps.end()
         if self._exhausted and steps.is_empty:
-            outputs = steps.last()
+            outputs = steps.take_last()
             self.close()
         return outputs
 

@@ -95,25 +95,25 @@ class StreamSteps:
         """Copy the rest of the block, so that the caller may reuse it."""
         self._input_blocks.keep()
 
-    def ready(self) -> dict[str, Array] | None:
+    def take_ready(self) -> dict[str, Array] | None:
         """Return the frames of all finished pulses; None if there are none."""
-        count, names = self._in_flight.ready()
+        count, wanted = self._in_flight.count_ready()
         if not count:
             return None
-        outputs = self._output_trim.valid(self._in_flight.results(count), names)
+        outputs = self._output_trim.take(self._in_flight.results(count), wanted)
         self._submit_tail()
         return nonempty(outputs)
 
-    def late(self, now_s: float) -> dict[str, Array] | None:
+    def take_late(self, now_s: float) -> dict[str, Array] | None:
         """Return silence for late pulses; None if there are none. Raises ExecutorError: the policy is ``abort``."""
-        late = self._in_flight.late(now_s)
-        if not late:
+        pulses = self._in_flight.count_late(now_s)
+        if not pulses:
             return None
-        self._counters.pulses_late += late
+        self._counters.pulses_late += pulses
         if self._policy.aborts:
             raise self._late_error(now_s - self.due_s + self._deadline_s)
-        self._in_flight.add_silence(late)
-        return nonempty(self._output_trim.valid([self._output_trim.silence()] * late, late))
+        self._in_flight.add_silence(pulses)
+        return nonempty(self._output_trim.take([self._output_trim.silent_outputs()] * pulses, pulses))
 
     def end(self) -> None:
         """Submit what remains, after the last block, once all submitted pulses are taken. Raises InputError."""
@@ -134,10 +134,10 @@ class StreamSteps:
         """Whether ``end`` has been called."""
         return self._clock.end is not None
 
-    def last(self) -> dict[str, Array] | None:
+    def take_last(self) -> dict[str, Array] | None:
         """Return the final outputs, after all results have been taken; None if the program has none."""
-        outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
-        return outputs | finals if finals else nonempty(outputs)
+        outputs, final_outputs = self._output_trim.take((), 0), self._output_trim.final_outputs()
+        return outputs | final_outputs if final_outputs else nonempty(outputs)
 
     def give_up(self) -> None:
         """Count the frames in flight as discarded."""
