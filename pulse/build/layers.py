@@ -182,7 +182,7 @@ def _recurrent(
     where = f"{name or kind.lower()} ({kind})"
     cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[kind]  # pyright: ignore[reportAssignmentType]
     if direction not in ("forward", "reverse", "bidirectional"):
-        raise InputError(f"{where}: direction {direction!r} is none of forward, reverse, bidirectional")
+        raise InputError(f"{where}: direction {direction!r}: choose one of forward, reverse, bidirectional")
     ways, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
     places: list[OperatorInput] = [
         "x",

@@ -114,7 +114,7 @@ class PartView(Sketch):
         Raises InputError: another layout, or an operator that names axes
         """
         if layout not in LAYOUTS:
-            raise InputError(f"layout {layout!r} is none of {', '.join(LAYOUTS)}")
+            raise InputError(f"layout {layout!r}: choose one of {', '.join(LAYOUTS)}")
         if layout == LAYOUTS[1]:
             self.part.convert(convert_layout)
 

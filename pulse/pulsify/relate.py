@@ -85,11 +85,17 @@ class Related:
         if pulse is None:
             return divisor
         if type(pulse) is not int:
-            raise PulsifyError(f"pulse {pulse!r} is not a whole number of frames; the smallest is {divisor}")
+            raise PulsifyError(
+                f"{spell('pulse', pulse)} is not a whole number of frames; the smallest is {divisor}"
+            )
         if pulse < 1:
-            raise PulsifyError(f"pulse {pulse} is not a positive number of frames; the smallest is {divisor}")
+            raise PulsifyError(
+                f"{spell('pulse', pulse)} is not a positive number of frames; the smallest is {divisor}"
+            )
         if pulse > MOST_FRAMES:
-            raise PulsifyError(f"pulse {pulse} is more than {MOST_FRAMES} frames: use a smaller one")
+            raise PulsifyError(
+                f"{spell('pulse', pulse)} is more than {MOST_FRAMES} frames: use a smaller one"
+            )
         if pulse % divisor == 0:
             return pulse
         below, above = pulse // divisor * divisor, -(-pulse // divisor) * divisor
@@ -106,7 +112,7 @@ class Related:
                 f"{node.name} ({node.op.name}): pulse {pulse} gives {amount} on axis {flow.axis}; it is not a multiple "
                 f"of {divisor}: use {choice}"
             )
-        raise PulsifyError(f"pulse {pulse} is not a multiple of {divisor}: use {choice}")
+        raise PulsifyError(f"{spell('pulse', pulse)} is not a multiple of {divisor}: use {choice}")
 
 
 def relate(
