@@ -103,7 +103,7 @@ class Executor(NotCopyable):
 
     def statistics(self) -> ExecutorStatistics:
         """Return counts of frames and durations of pulses, of all streams, including those that have ended."""
-        running = [flow.counters for flow in self._flows if not flow.closed]
+        running = [flow.update_counters() for flow in self._flows if not flow.closed]
         notes = [str(setting) for setting in self.realtime_settings if not setting.is_granted]
         if self._specialisation is not None:
             notes.append(str(self._specialisation))
@@ -205,7 +205,7 @@ class Executor(NotCopyable):
             self._flows.remove(flow)
 
     def _close(self, flow: Flow) -> None:
-        self._past.add(flow.counters)
+        self._past.add(flow.update_counters())
 
 
 def _specialisation_of(program: Program) -> "BackgroundSpecialisation":

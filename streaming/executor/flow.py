@@ -55,10 +55,9 @@ class Flow:
         self._error: BaseException | None = None
         self.closed = False
 
-    @property
-    def counters(self) -> StreamCounters:
-        """The present counters."""
-        return self._steps.counters
+    def update_counters(self) -> StreamCounters:
+        """Bring the counters up to date and return them."""
+        return self._steps.update_counters()
 
     async def feed(self) -> None:
         """Take all blocks of the source. Its errors are passed to the reader of the outputs."""

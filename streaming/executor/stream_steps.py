@@ -38,9 +38,8 @@ class StreamSteps:
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._given_up = False
 
-    @property
-    def counters(self) -> StreamCounters:
-        """The present counters."""
+    def update_counters(self) -> StreamCounters:
+        """Bring the counters up to date and return them."""
         counters, end = self._counters, self._clock.end
         if not self._given_up:
             ahead = (
@@ -141,7 +140,7 @@ class StreamSteps:
 
     def give_up(self) -> None:
         """Count the frames in flight as discarded."""
-        counters = self.counters
+        counters = self.update_counters()
         self._given_up = True
         counters.frames_discarded += counters.frames_in_flight
         counters.frames_in_flight = 0
