@@ -77,7 +77,7 @@ def pulsify(
         inputs=inputs,
         outputs=ports,
         wires=wires,
-        fields=fields,
+        receptive_fields=fields,
         awaited=fault_waits(wiring, checks),
         checks=checks,
     )

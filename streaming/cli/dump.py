@@ -140,7 +140,7 @@ def _matches(
     assert loaded is not None
     if stage is DumpStage.LOAD:
         return matches_text(loaded.model.graph, query)
-    typed = loaded.read.analyse() if isinstance(loaded.read, Model) else loaded.analyse()
+    typed = loaded.source_model.analyse() if isinstance(loaded.source_model, Model) else loaded.analyse()
     return matches_text(typed.graph, query)
 
 
@@ -152,7 +152,7 @@ def _read(stage: DumpStage, loaded: "Loaded", dot: bool) -> str:
     if stage is DumpStage.LOAD:
         model = loaded.model
         return model.dot() if dot else "\n".join(model.lines()) + "\n"
-    typed = loaded.read.analyse() if isinstance(loaded.read, Model) else loaded.analyse()
+    typed = loaded.source_model.analyse() if isinstance(loaded.source_model, Model) else loaded.analyse()
     shown = (dumps.dot if dot else dumps.text)(typed.graph, f"{typed.title}, typed")
     return shown if dot else _totals(typed) + shown
 
