@@ -19,7 +19,7 @@ class OperatorFunction(Protocol):
     def __call__(self, name: str = "") -> Node: ...
 
 
-def _operator(title: str, kind: str, places: Sequence[Place], about: str) -> OperatorFunction:
+def _operator(title: str, kind: str, places: Sequence[OperatorInput], about: str) -> OperatorFunction:
     def make(name: str = "") -> Node:
         return make_node(kind, places, name)
 
