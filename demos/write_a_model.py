@@ -45,7 +45,7 @@ def main() -> None:
         report = pulse.verify(typed, pulse=pulsed.pulse)
     except pulse.PulseError as error:
         raise SystemExit(f"error: {error}") from error
-    field = pulsed.fields["y"]
+    field = pulsed.receptive_fields["y"]
     print(f"pulse {pulsed.pulse}: {pulsed.outputs[0]}")
     print(f"an output frame sees {field.frames} samples, {field.ahead} of them ahead")
     for name, op, size in pulsed.buffers():

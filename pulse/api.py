@@ -123,7 +123,7 @@ def verify(
         )
     if any(each is not None for each in (example, twin, dynamic, states, method)):
         raise InputError(
-            "example, twin, dynamic, states and method are of a PyTorch module; the source is none"
+            "example, twin, dynamic, states and method are for a PyTorch module, which the source is not"
         )
     model = load(source).with_pulse(pulse)
     return prove_loaded(

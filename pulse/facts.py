@@ -15,6 +15,7 @@ from pulse.errors import DimError, FactError
 from pulse.support.record import record
 
 Array: TypeAlias = NDArray[Any]
+Doubles: TypeAlias = NDArray[np.float64]
 DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 

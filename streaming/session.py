@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.program.streams.state import State, StateMark
 from pulse.support.record import record
-from streaming.blocks.input_blocks import InputBlocks
+from streaming.blocks.input_blocks import InputBlocks, InputMark
 from streaming.blocks.output_trim import OutputTrim, TrimMark
 from streaming.snapshot import pack, unpack
 
@@ -133,8 +133,7 @@ class Session:
                 raise
         self._check_open("push")
         blocks = input_blocks.check(x)
-        input_blocks.mark()
-        trim_mark, ran = output_trim.mark(), None
+        input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), None
         try:
             self._unsettle()
             if output_trim.is_plain and input_blocks.is_pulse(blocks):
@@ -143,15 +142,15 @@ class Session:
                 output_trim.count_pulse()
             else:
                 pulses = input_blocks.feed(blocks)
-                ran, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
-                ready = output_trim.valid((step(input_blocks.take()) for _ in range(pulses)), pulses)
+                state_mark, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
+                ready = output_trim.take((step(input_blocks.take()) for _ in range(pulses)), pulses)
                 input_blocks.keep()
             self._settle()
             return ready
         except FaultError:
             raise
         except BaseException:
-            self._undo(trim_mark, ran)
+            self._rewind(input_mark, trim_mark, state_mark)
             raise
 
     def check(self, x: Array | Mapping[str, Array]) -> None:
@@ -170,29 +169,28 @@ class Session:
         self._check_open("flush")
         input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
         output_trim.check_end(self.frames_in)
-        input_blocks.mark()
-        trim_mark, ran = output_trim.mark(), state.mark()
+        input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), state.mark()
         try:
             self._unsettle()
             results = state.flush(input_blocks.rest(), fill)
             input_blocks.clear()
             output_trim.end = state.clock.end
-            outputs = {**output_trim.valid(results, len(results)), **output_trim.finals()}
+            outputs = {**output_trim.take(results, len(results)), **output_trim.final_outputs()}
             self._settle()
             return outputs
         except FaultError:
             raise
         except BaseException:
-            self._undo(trim_mark, ran)
+            self._rewind(input_mark, trim_mark, state_mark)
             raise
 
-    def _undo(self, trim_mark: TrimMark, ran: StateMark | None) -> None:
+    def _rewind(self, input_mark: InputMark, trim_mark: TrimMark, state_mark: StateMark | None) -> None:
         """Restore the state before a call; if the state cannot go back, ``_changing`` stays set."""
         self._unsettle()
-        if ran is not None:
-            self._state.rewind(ran)
-        self._input_blocks.undo()
-        self._output_trim.undo(trim_mark)
+        if state_mark is not None:
+            self._state.rewind(state_mark)
+        self._input_blocks.rewind(input_mark)
+        self._output_trim.rewind(trim_mark)
         self._changing = self._state.changing or self._state.clock.pulse != self._output_trim.pulses
 
     def reset(self) -> None:

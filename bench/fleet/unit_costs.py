@@ -17,7 +17,7 @@ from streaming.cli.serve import open_programs
 from streaming.fleet.control import FleetControl
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import Holder, HolderStatus
-from streaming.fleet.plan import Machine
+from streaming.fleet.plan import ClusterNode
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
@@ -164,7 +164,7 @@ class _StillCluster:
     """A cluster in which nothing happens, so that the control's own time is left."""
 
     def __init__(self, table: FleetTable) -> None:
-        self._nodes = [Machine(each.node, each.node, 16.0) for each in table.holders]
+        self._nodes = [ClusterNode(each.node, each.node, 16.0) for each in table.holders]
         self._workers = {
             each.name: WorkerStatus(
                 url=each.url,
@@ -180,7 +180,7 @@ class _StillCluster:
         }
         self._holders = {each.name: HolderStatus(0, 0, 0, 0, 0) for each in table.holders}
 
-    def nodes(self) -> list[Machine]:
+    def nodes(self) -> list[ClusterNode]:
         return self._nodes
 
     def ask(self, names: list[str], method: str, *arguments: object) -> dict[str, object]:

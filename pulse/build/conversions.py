@@ -73,7 +73,7 @@ def _readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: bool) -
 def float_type(name: str) -> DType:
     """A type of floats by its short name. Raises InputError."""
     if name not in FLOATS:
-        raise InputError(f"dtype {name!r} is none of {', '.join(FLOATS)}")
+        raise InputError(f"dtype {name!r}: choose one of {', '.join(FLOATS)}")
     return DTYPES[name]
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 from pulse.build.nodes import Node
-from pulse.build.operators import Place, as_list, make_node
+from pulse.build.operators import OperatorInput, as_list, make_node
 from pulse.build.weights import parameter
 from pulse.errors import InputError
 
-Sizes: TypeAlias = int | Sequence[int]
+AxisSizes: TypeAlias = int | Sequence[int]
 
 
 class Convolution(Protocol):
@@ -18,18 +18,18 @@ class Convolution(Protocol):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_dims: Sizes,
+        kernel_dims: AxisSizes,
         name: str = "",
         *,
-        stride_dims: Sizes = 1,
-        padding_dims: Sizes = 0,
-        dilation_dims: Sizes = 1,
+        stride_dims: AxisSizes = 1,
+        padding_dims: AxisSizes = 0,
+        dilation_dims: AxisSizes = 1,
         groups: int = 1,
         no_bias: bool = False,
         weight: Any = None,
         bias: Any = None,
         seed: int = 0,
-        output_padding: Sizes | None = None,
+        output_padding: AxisSizes | None = None,
     ) -> Node: ...
 
 
@@ -39,17 +39,17 @@ class DepthwiseConvolution(Protocol):
     def __call__(
         self,
         nb_channels: int,
-        kernel_dims: Sizes,
+        kernel_dims: AxisSizes,
         name: str = "",
         *,
-        stride_dims: Sizes = 1,
-        padding_dims: Sizes = 0,
-        dilation_dims: Sizes = 1,
+        stride_dims: AxisSizes = 1,
+        padding_dims: AxisSizes = 0,
+        dilation_dims: AxisSizes = 1,
         no_bias: bool = False,
         weight: Any = None,
         bias: Any = None,
         seed: int = 0,
-        output_padding: Sizes | None = None,
+        output_padding: AxisSizes | None = None,
     ) -> Node: ...
 
 
@@ -57,18 +57,18 @@ def _convolution(kind: str, rank: int) -> Convolution:
     def make(
         in_channels: int,
         out_channels: int,
-        kernel_dims: Sizes,
+        kernel_dims: AxisSizes,
         name: str = "",
         *,
-        stride_dims: Sizes = 1,
-        padding_dims: Sizes = 0,
-        dilation_dims: Sizes = 1,
+        stride_dims: AxisSizes = 1,
+        padding_dims: AxisSizes = 0,
+        dilation_dims: AxisSizes = 1,
         groups: int = 1,
         no_bias: bool = False,
         weight: Any = None,
         bias: Any = None,
         seed: int = 0,
-        output_padding: Sizes | None = None,
+        output_padding: AxisSizes | None = None,
     ) -> Node:
         where = f"{name or kind.lower()} ({kind})"
         transposed = kind == "ConvTranspose"
@@ -83,7 +83,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
         taps = in_channels // groups
         for size in kernel:
             taps *= size
-        places: list[Place] = ["x", parameter("weight", weight, [*ends, *kernel], taps, seed, where)]
+        places: list[OperatorInput] = ["x", parameter("weight", weight, [*ends, *kernel], taps, seed, where)]
         if not no_bias:
             places.append(parameter("bias", bias, [out_channels], taps, seed, where))
         elif bias is not None:
@@ -122,7 +122,7 @@ def _positive(values: list[int], what: str, where: str) -> list[int]:
     return values
 
 
-def pads_of(padding: Sizes, rank: int, where: str) -> list[int]:
+def pads_of(padding: AxisSizes, rank: int, where: str) -> list[int]:
     """Padding in the order of ONNX: all before, then all after. Raises InputError."""
     pads = [padding] * rank if isinstance(padding, int) else list(padding)
     if len(pads) == rank:
@@ -138,7 +138,7 @@ def pads_of(padding: Sizes, rank: int, where: str) -> list[int]:
 def _depthwise(kind: str, rank: int) -> DepthwiseConvolution:
     plain = _convolution(kind, rank)
 
-    def make(nb_channels: int, kernel_dims: Sizes, name: str = "", **options: Any) -> Node:
+    def make(nb_channels: int, kernel_dims: AxisSizes, name: str = "", **options: Any) -> Node:
         return plain(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
 
     make.__name__ = make.__qualname__ = f"{kind}DepthWise{rank}D"

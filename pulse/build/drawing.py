@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.graph import OutletId, View
 from pulse.infer.network import Constant, FileNetwork, ModelGraph
 
-Conversion: TypeAlias = Callable[
+DrawnOperators: TypeAlias = Callable[
     [Canvas, Iterable[int], Sequence[OutletId], Sequence[OutletId]],
     tuple[list[int], dict[OutletId, OutletId]],
 ]
@@ -172,7 +172,7 @@ class Part:
 
     # changes
 
-    def convert(self, conversion: Conversion) -> None:
+    def convert(self, conversion: DrawnOperators) -> None:
         """Add the nodes of a conversion to this part, and to all that have the whole of it."""
         holders = [part for part in self.drawing.parts if set(self.nodes) <= set(part.nodes)]
         new_nodes, new_wires = conversion(self.drawing.canvas, self.nodes, self.inputs(), self.outputs())

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pulse.build.nodes import GraphView, Node
-from pulse.build.operators import Place, make_node
+from pulse.build.operators import OperatorInput, make_node
 from pulse.build.structure import Sequential
 from pulse.build.weights import constant_parameter, parameter
 from pulse.errors import InputError
@@ -19,7 +19,7 @@ class OperatorFunction(Protocol):
     def __call__(self, name: str = "") -> Node: ...
 
 
-def _operator(title: str, kind: str, places: Sequence[Place], about: str) -> OperatorFunction:
+def _operator(title: str, kind: str, places: Sequence[OperatorInput], about: str) -> OperatorFunction:
     def make(name: str = "") -> Node:
         return make_node(kind, places, name)
 
@@ -182,9 +182,9 @@ def _recurrent(
     where = f"{name or kind.lower()} ({kind})"
     cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[kind]  # pyright: ignore[reportAssignmentType]
     if direction not in ("forward", "reverse", "bidirectional"):
-        raise InputError(f"{where}: direction {direction!r} is none of forward, reverse, bidirectional")
+        raise InputError(f"{where}: direction {direction!r}: choose one of forward, reverse, bidirectional")
     ways, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
-    places: list[Place] = [
+    places: list[OperatorInput] = [
         "x",
         parameter("weight", weight, [ways, rows, in_channels], hidden_channels, seed, where),
         parameter("recurrence", recurrence, [ways, rows, hidden_channels], hidden_channels, seed, where),
@@ -351,7 +351,7 @@ def Pad(pads: Sequence[int], axes: Sequence[int], name: str = "", *, mode: str =
     where = f"{name or 'pad'} (Pad)"
     if len(pads) != 2 * len(axes):
         raise InputError(f"{where}: {len(pads)} pads for {len(axes)} axes; give two for each")
-    places: list[Place] = ["x", _numbers("pads", pads, where), None, _numbers("axes", axes, where)]
+    places: list[OperatorInput] = ["x", _numbers("pads", pads, where), None, _numbers("axes", axes, where)]
     return make_node("Pad", places, name, mode=mode)
 
 

@@ -21,13 +21,13 @@ from pulse.support.record import record
 from pulse.typed import TypedNetwork
 from pulse.wiring import wire
 
-Place: TypeAlias = "str | tuple[str, Array] | None"
+OperatorInput: TypeAlias = "str | tuple[str, Array] | None"
 """An input of an operator: the name of data, the name and value of a parameter, or omitted."""
 
 
 def make_node(
     kind: str,
-    places: Sequence[Place],
+    places: Sequence[OperatorInput],
     name: str = "",
     outputs: int = 1,
     domain: str = "",
@@ -51,7 +51,7 @@ def make_node(
     return new_node(op, places, node_name, outputs)
 
 
-def new_node(op: ModelOp, places: Sequence[Place], name: str, outputs: int = 1) -> Node:
+def new_node(op: ModelOp, places: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
     """A node in a graph of its own: open inputs for data, constants for parameters."""
     drawing = Drawing()
     canvas = drawing.canvas

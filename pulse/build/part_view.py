@@ -81,7 +81,7 @@ class PartView(Sketch):
         inputs, symbol  as in ``graph`` and in ``pulse.load``
         Raises  PulsifyError: the view does not stream
         """
-        return self.graph(inputs).analyse().declutter().pulsify(symbol).fields
+        return self.graph(inputs).analyse().declutter().pulsify(symbol).receptive_fields
 
     def set_backend(self, backend: str, kernel: str = "") -> None:
         """Let programs run its nodes on a backend, and if there are several kernels of an operator, by that one.
@@ -114,7 +114,7 @@ class PartView(Sketch):
         Raises InputError: another layout, or an operator that names axes
         """
         if layout not in LAYOUTS:
-            raise InputError(f"layout {layout!r} is none of {', '.join(LAYOUTS)}")
+            raise InputError(f"layout {layout!r}: choose one of {', '.join(LAYOUTS)}")
         if layout == LAYOUTS[1]:
             self.part.convert(convert_layout)
 

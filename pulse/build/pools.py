@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from pulse.build.convolutions import Sizes, pads_of
+from pulse.build.convolutions import AxisSizes, pads_of
 from pulse.build.nodes import Node
 from pulse.build.operators import as_list, make_node
 
@@ -12,12 +12,12 @@ class PoolFunction(Protocol):
 
     def __call__(
         self,
-        kernel_dims: Sizes,
+        kernel_dims: AxisSizes,
         name: str = "",
         *,
-        stride_dims: Sizes = 1,
-        padding_dims: Sizes = 0,
-        dilation_dims: Sizes = 1,
+        stride_dims: AxisSizes = 1,
+        padding_dims: AxisSizes = 0,
+        dilation_dims: AxisSizes = 1,
         ceil_mode: bool = False,
         count_include_pad: bool = False,
     ) -> Node: ...
@@ -25,12 +25,12 @@ class PoolFunction(Protocol):
 
 def _pool(kind: str, rank: int) -> PoolFunction:
     def make(
-        kernel_dims: Sizes,
+        kernel_dims: AxisSizes,
         name: str = "",
         *,
-        stride_dims: Sizes = 1,
-        padding_dims: Sizes = 0,
-        dilation_dims: Sizes = 1,
+        stride_dims: AxisSizes = 1,
+        padding_dims: AxisSizes = 0,
+        dilation_dims: AxisSizes = 1,
         ceil_mode: bool = False,
         count_include_pad: bool = False,
     ) -> Node:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any
 
-from pulse.chunks.states import Pair
+from pulse.chunks.states import CallState
 from pulse.support.record import record
 
 
@@ -65,7 +65,7 @@ class Chunks:
     context  input name -> past frames before each chunk
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CallState, ...]
     inputs: tuple[PortAxis, ...]
     outputs: tuple[PortAxis, ...]
     context: Mapping[str, int]

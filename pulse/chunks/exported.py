@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.chunks.chunking import Chunks, PortAxis
 from pulse.chunks.scanned import ChunkTiming, scan_over_calls
-from pulse.chunks.states import Pair
+from pulse.chunks.states import CallState
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact
@@ -94,7 +94,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
         ) from error
     once = () if notes.end is None else (PortAxis(notes.end, None, 0, _NOTED),)
     chunks = Chunks(
-        tuple(Pair(state.input, state.output, _NOTED) for state in notes.states),
+        tuple(CallState(state.input, state.output, _NOTED) for state in notes.states),
         (*(_axis(typed.inputs, note) for note in notes.inputs), *once),
         tuple(_axis(typed.outputs, note) for note in notes.outputs),
         {},

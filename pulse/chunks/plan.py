@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.chunks.axes import output_axis, time_axis
 from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks, PortAxis
-from pulse.chunks.states import Candidates, Pair
+from pulse.chunks.states import CallState, Candidates
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
 from pulse.support.wording import spell
@@ -47,7 +47,7 @@ def plan_chunks(
         _sizes(name, fact)
     candidates = find_candidates(typed, chunking)
     pairs = candidates.pairs() if chunking.states is None else candidates.find_given(chunking.states)
-    pairs += tuple(Pair(each.input, each.output, each.how) for each in typed.variables)
+    pairs += tuple(CallState(each.input, each.output, each.how) for each in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [
@@ -114,7 +114,7 @@ def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
     return tuple(int(dim) for dim in fact.shape)
 
 
-def _check_pairs(typed: TypedNetwork, pairs: Iterable[Pair]) -> None:
+def _check_pairs(typed: TypedNetwork, pairs: Iterable[CallState]) -> None:
     for pair in pairs:
         before, after = typed.inputs[pair.input], typed.outputs[pair.output]
         if not before.agrees(after):

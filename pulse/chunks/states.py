@@ -10,7 +10,7 @@ from pulse.support.wording import spell
 
 
 @record
-class Pair:
+class CallState:
     """A state: its input, the output with its next value, and how they were found."""
 
     input: str
@@ -40,7 +40,7 @@ class Candidates:
     shapes: bool = True
     signals: Collection[str] = ()
 
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[CallState, ...]:
         """The pairs, by these rules in turn.
 
         1. By name (``NAME_RULES``), type and shape being equal. Where the rule also fits a signal before and after,
@@ -55,7 +55,7 @@ class Candidates:
         order = list(self.inputs)
         return tuple(sorted((*by_name, *by_shape), key=lambda pair: order.index(pair.input)))
 
-    def find_given(self, states: Mapping[str, str]) -> tuple[Pair, ...]:
+    def find_given(self, states: Mapping[str, str]) -> tuple[CallState, ...]:
         """The pairs that the user names. Raises PulsifyError if they do not fit the model."""
         for name, other in states.items():
             if name not in self.inputs:
@@ -64,10 +64,10 @@ class Candidates:
                 raise PulsifyError(f"state {name}={other}: no output is called {other}; {self._inventory()}")
         if len(set(states.values())) < len(states):
             raise PulsifyError("two states have one output as their next value; name each output once")
-        return tuple(Pair(name, other, "as given") for name, other in states.items())
+        return tuple(CallState(name, other, "as given") for name, other in states.items())
 
-    def _by_name(self) -> list[Pair]:
-        pairs: list[Pair] = []
+    def _by_name(self) -> list[CallState]:
+        pairs: list[CallState] = []
         doubtful: list[tuple[str, str]] = []
         for name in self.inputs:
             output = self._next(name, {pair.output for pair in pairs})
@@ -75,7 +75,7 @@ class Candidates:
                 continue
             other, rule = output
             if rule.sure or says_state(name) or not self.streams(name):
-                pairs.append(Pair(name, other, "by name"))
+                pairs.append(CallState(name, other, "by name"))
             elif name != self.inputs[0]:
                 doubtful.append((name, other))
         if doubtful:
@@ -88,12 +88,12 @@ class Candidates:
                 return other, rule
         return None
 
-    def _by_shape(self, states: set[str], nexts: set[str]) -> list[Pair]:
+    def _by_shape(self, states: set[str], nexts: set[str]) -> list[CallState]:
         inputs = [name for name in self.inputs if name not in states]
         outputs = [name for name in self.outputs if name not in nexts]
         if not self.shapes or len(inputs) < 2 or len(outputs) < 2:
             return []
-        pairs: list[Pair] = []
+        pairs: list[CallState] = []
         doubtful: list[tuple[str, str]] = []
         for name in inputs:
             fitting = [other for other in outputs if self.agrees(name, other)]
@@ -101,14 +101,14 @@ class Candidates:
             if not fitting or name in self.signals:
                 continue
             if not self.streams(name) and len(fitting) == len(rivals) == 1:
-                pairs.append(Pair(name, fitting[0], "by shape"))
+                pairs.append(CallState(name, fitting[0], "by shape"))
             elif not self.streams(name) or (name != inputs[0] and not states):
                 doubtful.append((name, fitting[rivals.index(name) % len(fitting)]))
         if doubtful:
             self._refuse(doubtful, pairs)
         return pairs
 
-    def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[Pair]) -> NoReturn:
+    def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[CallState]) -> NoReturn:
         every = spell("states", {**{pair.input: pair.output for pair in pairs}, **dict(doubtful)})
         names = ", ".join(name for name, _ in doubtful)
         detected = ", ".join(map(str, pairs)) or "none"

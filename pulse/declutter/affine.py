@@ -4,10 +4,9 @@ Folding uses double precision. It is skipped if the new weights would overflow o
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pulse.declutter.rewrite import Rewrite, TypedNode, reads_alone, result
-from pulse.facts import Array, DType, dtype_name
+from pulse.facts import Array, Doubles, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.elementwise import Elementwise
@@ -16,7 +15,6 @@ from pulse.patch import Patch
 from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
-Wide = NDArray[np.float64]
 MOST_CHANNELS = 1 << 22
 """A vector of one number for each channel is not made for more."""
 
@@ -26,8 +24,8 @@ class Affine:
     """``scale * x + shift`` of a wire x, one number of each for every channel."""
 
     x: OutletId
-    scale: Wide
-    shift: Wide
+    scale: Doubles
+    shift: Doubles
 
 
 def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
@@ -48,14 +46,14 @@ def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
     return None if channels is None else _of_kind(node.op.kind, x, channels, constant_first=slot == 1)
 
 
-def _per_channel(value: Array, rank: int, axis: int, size: int) -> Wide | None:
+def _per_channel(value: Array, rank: int, axis: int, size: int) -> Doubles | None:
     shape = (1,) * (rank - value.ndim) + value.shape
     if size > MOST_CHANNELS or any(length != 1 for place, length in enumerate(shape) if place != axis):
         return None
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 
 
-def _of_kind(kind: str, x: OutletId, value: Wide, constant_first: bool) -> Affine | None:
+def _of_kind(kind: str, x: OutletId, value: Doubles, constant_first: bool) -> Affine | None:
     ones, zeros = np.ones_like(value), np.zeros_like(value)
     match kind:
         case "add":
@@ -68,7 +66,7 @@ def _of_kind(kind: str, x: OutletId, value: Wide, constant_first: bool) -> Affin
             return None if constant_first or not value.all() else Affine(x, 1 / value, zeros)
 
 
-def _narrow(value: Wide, dtype: DType) -> Array | None:
+def _narrow(value: Doubles, dtype: DType) -> Array | None:
     """The value in the type of the model, None if that overflows or loses small numbers."""
     with np.errstate(all="ignore"):
         narrow = value.astype(dtype)
@@ -76,7 +74,7 @@ def _narrow(value: Wide, dtype: DType) -> Array | None:
     return None if underflows.any() or not np.isfinite(narrow).all() else narrow
 
 
-def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Wide, Wide | None] | None:
+def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles | None] | None:
     """Weights and bias (None if there is none) of a node, if they are known and its own."""
     w = known_value(graph, node.inputs[1])
     if w is None or not reads_alone(graph, node.inputs[1]):
@@ -88,7 +86,7 @@ def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Wide, Wide | None] | N
 
 
 def _refill(
-    graph: TypedGraph, node: TypedNode, old: OutletId, x: OutletId, w: Wide, b: Wide | None
+    graph: TypedGraph, node: TypedNode, old: OutletId, x: OutletId, w: Doubles, b: Doubles | None
 ) -> Patch | None:
     """The patch that puts ``node`` with another input, weights and bias in the place of ``old``."""
     dtype = graph.fact(x).dtype
@@ -105,7 +103,7 @@ def _refill(
     return patch
 
 
-def _scale_outputs(op: Conv | ConvTranspose, w: Wide, scale: Wide) -> Wide:
+def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doubles:
     """Weights whose output channels are multiplied."""
     if isinstance(op, Conv):
         return w * scale.reshape(-1, *(1,) * (w.ndim - 1))

@@ -23,7 +23,7 @@ SMALL = 64
 """The most elements of a constant whose bounds are taken."""
 STRICT = {"less": True, "less_equal": False, "greater": True, "greater_equal": False}
 """Comparisons by order, and whether equal operands make them false."""
-Bounds: TypeAlias = tuple[TDim, TDim]
+DimBounds: TypeAlias = tuple[TDim, TDim]
 
 
 def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
@@ -67,7 +67,7 @@ def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return patch
 
 
-def _compare(left: Bounds, right: Bounds, strict: bool) -> bool | None:
+def _compare(left: DimBounds, right: DimBounds, strict: bool) -> bool | None:
     """Whether all of ``left`` is less than ``right`` (not strict: or equal), or none; None if neither is proved."""
     if (left[1].prove_lt(right[0]) if strict else left[1].prove_le(right[0])).yes:
         return True
@@ -76,7 +76,7 @@ def _compare(left: Bounds, right: Bounds, strict: bool) -> bool | None:
     return None
 
 
-def _bounds(graph: TypedGraph, outlet: OutletId) -> Bounds | None:
+def _bounds(graph: TypedGraph, outlet: OutletId) -> DimBounds | None:
     """The least and the largest of integers that are positions or lengths."""
     node, fact = graph.node(outlet), graph.fact(outlet)
     while isinstance(node.op, MOVES) or _keeps_integers(graph, node):

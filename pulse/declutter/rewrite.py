@@ -1,16 +1,12 @@
 """The base of rewrites, and the questions that they ask of a graph."""
 
 from collections.abc import Callable
-from typing import TypeAlias
 
-from pulse.facts import TypedFact
-from pulse.graph import Node, OutletId
+from pulse.graph import OutletId
 from pulse.ops.op import Op
 from pulse.patch import Patch, bypass_wire
 from pulse.support.record import record
-from pulse.typed import TypedGraph
-
-TypedNode: TypeAlias = Node[TypedFact, Op]
+from pulse.typed import TypedGraph, TypedNode
 
 
 @record

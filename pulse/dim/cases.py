@@ -19,7 +19,7 @@ from typing import TypeAlias
 from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min, Piecewise
 from pulse.dim.canonical import rebuild, replace_atoms
 from pulse.dim.interval import interval
-from pulse.dim.linear import Row, value_range
+from pulse.dim.linear import LinearSum, value_range
 from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import DimError
 from pulse.support.record import record
@@ -257,7 +257,7 @@ def _residue_extents(dim: TDim, premises: tuple[TDim, ...], moduli: dict[Symbol,
             yield extent
 
 
-def _row_extent(goal: Row, premises: list[Row]) -> Extent | None:
+def _row_extent(goal: LinearSum, premises: list[LinearSum]) -> Extent | None:
     extent = value_range(goal, premises)
     if extent is None:
         return None
@@ -272,7 +272,7 @@ def _row_extent(goal: Row, premises: list[Row]) -> Extent | None:
     return Extent(low, high, inside and goal[1] % max(step, 1) == 0)
 
 
-def _row(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> Row:
+def _row(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> LinearSum:
     polynomial = _expand(dim, at)
     const = polynomial.pop((), 0)
     terms: dict[Hashable, int] = {m: c for m, c in polynomial.items() if c}
@@ -318,7 +318,7 @@ def _coarse_extent(dim: TDim, premises: tuple[TDim, ...]) -> Extent | None:
     return _row_extent(_opaque_row(dim), [_opaque_row(d) for d in (*premises, *ties)])
 
 
-def _opaque_row(dim: TDim) -> Row:
+def _opaque_row(dim: TDim) -> LinearSum:
     return dict(dim.terms), dim.const
 
 

@@ -7,9 +7,9 @@ from math import lcm
 from typing import NamedTuple
 
 from pulse.dim.atoms import Broadcast, Div, Max, Min
-from pulse.dim.tdim import Atom, Interval, Monomial, Symbol, TDim
+from pulse.dim.tdim import Atom, DimInterval, Monomial, Symbol, TDim
 
-ANY: Interval = (None, None)
+ANY: DimInterval = (None, None)
 
 
 class Relaxed(NamedTuple):
@@ -21,7 +21,7 @@ class Relaxed(NamedTuple):
     high: int
 
 
-def interval(dim: TDim) -> Interval:
+def interval(dim: TDim) -> DimInterval:
     """Least and greatest value from the symbols' own ranges; None if unknown."""
     if dim.scope is None:
         return dim.const, dim.const
@@ -48,7 +48,7 @@ def certainly_ge(dim: TDim) -> bool:
     return False
 
 
-def meet(left: Interval, right: Interval) -> Interval:
+def meet(left: DimInterval, right: DimInterval) -> DimInterval:
     """The intersection of two intervals."""
     low = left[0] if right[0] is None else right[0] if left[0] is None else max(left[0], right[0])
     high = left[1] if right[1] is None else right[1] if left[1] is None else min(left[1], right[1])
@@ -81,14 +81,16 @@ def _plus(left: Relaxed, right: Relaxed, coefficient: int) -> Relaxed:
     return Relaxed(den, terms, a * left.low + low, a * left.high + high)
 
 
-def _relaxed_interval(dim: TDim) -> Interval:
+def _relaxed_interval(dim: TDim) -> DimInterval:
     if not any(len(m) == 1 and isinstance(m[0], Div) for m, _ in dim.terms):
         return ANY
     den, terms, low, high = relax(dim)
     return _linear(tuple(terms.items()), low, high, den)
 
 
-def _linear(terms: tuple[tuple[Monomial, int], ...], low: int | None, high: int | None, den: int) -> Interval:
+def _linear(
+    terms: tuple[tuple[Monomial, int], ...], low: int | None, high: int | None, den: int
+) -> DimInterval:
     for monomial, coefficient in terms:
         if coefficient:
             least, most = _of_monomial(monomial) if coefficient > 0 else _of_monomial(monomial)[::-1]
@@ -99,10 +101,10 @@ def _linear(terms: tuple[tuple[Monomial, int], ...], low: int | None, high: int 
     return None if low is None else -(-low // den), None if high is None else high // den
 
 
-def _of_monomial(monomial: Monomial) -> Interval:
+def _of_monomial(monomial: Monomial) -> DimInterval:
     if len(monomial) == 1:
         return _of_atom(monomial[0])
-    total: Interval = (1, 1)
+    total: DimInterval = (1, 1)
     for atom, repeats in groupby(monomial):
         power = len(list(repeats))
         single = _of_atom(atom)
@@ -113,7 +115,7 @@ def _of_monomial(monomial: Monomial) -> Interval:
     return total
 
 
-def _times(left: Interval, right: Interval) -> Interval:
+def _times(left: DimInterval, right: DimInterval) -> DimInterval:
     if left == (0, 0) or right == (0, 0):
         return 0, 0
     (a, b), (c, d) = left, right
@@ -125,7 +127,7 @@ def _times(left: Interval, right: Interval) -> Interval:
     return ANY
 
 
-def _of_atom(atom: Atom) -> Interval:
+def _of_atom(atom: Atom) -> DimInterval:
     match atom:
         case Symbol():
             return atom.scope.ranges.get(atom, ANY)

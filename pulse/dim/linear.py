@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from math import gcd
 from typing import TypeAlias
 
-Row: TypeAlias = tuple[dict[Hashable, int], int]
+LinearSum: TypeAlias = tuple[dict[Hashable, int], int]
 """sum(coefficient * variable) + const; a premise states that it is >= 0."""
 
 ROW_LIMIT = 160
@@ -14,15 +14,15 @@ ROW_LIMIT = 160
 _GOAL = object()
 
 
-def value_range(goal: Row, premises: Iterable[Row]) -> tuple[int | None, int | None] | None:
+def value_range(goal: LinearSum, premises: Iterable[LinearSum]) -> tuple[int | None, int | None] | None:
     """Bounds of the goal where all premises are >= 0; None if no integers satisfy them.
 
     The bounds are exact for one variable and sound for more: elimination is over the rationals, with each row
     rounded to integers.
     """
     terms, const = goal
-    above: Row = ({_GOAL: 1, **{v: -c for v, c in terms.items()}}, -const)
-    below: Row = ({_GOAL: -1, **terms}, const)
+    above: LinearSum = ({_GOAL: 1, **{v: -c for v, c in terms.items()}}, -const)
+    below: LinearSum = ({_GOAL: -1, **terms}, const)
     system = _tighten((*premises, above, below))
     while system is not None:
         variable = _cheapest(system)
@@ -35,7 +35,7 @@ def value_range(goal: Row, premises: Iterable[Row]) -> tuple[int | None, int | N
 _System: TypeAlias = dict[frozenset[tuple[Hashable, int]], int]
 
 
-def _tighten(rows: Iterable[Row]) -> _System | None:
+def _tighten(rows: Iterable[LinearSum]) -> _System | None:
     """Divide rows by their common factors and keep the strongest of parallel ones; None if one is never satisfied."""
     system: _System = {}
     for terms, const in rows:
@@ -65,7 +65,7 @@ def _cheapest(system: _System) -> Hashable | None:
 
 
 def _eliminate(variable: Hashable, system: _System) -> _System | None:
-    rows: list[Row] = []
+    rows: list[LinearSum] = []
     above: list[tuple[dict[Hashable, int], int]] = []
     below: list[tuple[dict[Hashable, int], int]] = []
     for key, const in system.items():
@@ -78,7 +78,7 @@ def _eliminate(variable: Hashable, system: _System) -> _System | None:
     return _tighten(rows)
 
 
-def _cancel(variable: Hashable, above: Row, below: Row) -> Row:
+def _cancel(variable: Hashable, above: LinearSum, below: LinearSum) -> LinearSum:
     a, b = -below[0][variable], above[0][variable]
     terms = {v: a * c for v, c in above[0].items()}
     for v, c in below[0].items():

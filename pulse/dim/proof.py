@@ -6,10 +6,10 @@ from typing import Literal
 
 from pulse.dim.cases import Extent, extent_under
 from pulse.dim.interval import interval, meet
-from pulse.dim.tdim import Interval, Proof, Relation, TDim, Verdict
+from pulse.dim.tdim import ComparisonSign, DimInterval, Proof, TDim, Verdict
 
 
-def prove(left: TDim, relation: Relation, right: TDim) -> Proof:
+def prove(left: TDim, relation: ComparisonSign, right: TDim) -> Proof:
     match relation:
         case ">=":
             verdict = _verdict("ge", left - right)
@@ -24,7 +24,7 @@ def prove(left: TDim, relation: Relation, right: TDim) -> Proof:
     return Proof(left, relation, right, verdict)
 
 
-def bounds(dim: TDim) -> Interval:
+def bounds(dim: TDim) -> DimInterval:
     """Proven least and greatest value."""
     from_ranges = interval(dim)
     extent = None if dim.scope is None else extent_under(dim, dim.scope.premises)

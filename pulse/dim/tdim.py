@@ -17,9 +17,9 @@ from pulse.dim.names import quote
 from pulse.errors import DimError
 from pulse.support.record import record
 
-Interval: TypeAlias = tuple[int | None, int | None]
+DimInterval: TypeAlias = tuple[int | None, int | None]
 Verdict: TypeAlias = Literal["yes", "no", "unknown"]
-Relation: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
+ComparisonSign: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
 SMALL = 4096
 """The dims of numbers with a smaller absolute value are cached."""
 
@@ -33,8 +33,8 @@ class Algebra:
     floor_div: Callable[[TDim, int], TDim]
     substitute: Callable[[TDim, dict[Symbol, TDim]], TDim]
     slope: Callable[[TDim, Symbol], Fraction]
-    bounds: Callable[[TDim], Interval]
-    prove: Callable[[TDim, Relation, TDim], Proof]
+    bounds: Callable[[TDim], DimInterval]
+    prove: Callable[[TDim, ComparisonSign, TDim], Proof]
 
 
 class DimOperators:
@@ -303,7 +303,7 @@ class Proof:
     """The answer to `left relation right`, for all allowed values of the symbols at once."""
 
     left: TDim
-    relation: Relation
+    relation: ComparisonSign
     right: TDim
     verdict: Verdict
 
@@ -336,7 +336,7 @@ class Cache:
 
     quotients: dict[tuple[TDim, int], TDim] = field(default_factory=dict[tuple[TDim, int], TDim])
     mirrors: dict[Atom, Any] = field(default_factory=dict[Atom, Any])
-    intervals: dict[TDim, Interval] = field(default_factory=dict[TDim, Interval])
+    intervals: dict[TDim, DimInterval] = field(default_factory=dict[TDim, DimInterval])
     verdicts: dict[tuple[str, TDim], Verdict] = field(default_factory=dict[tuple[str, TDim], Verdict])
     others: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any])
 
@@ -349,7 +349,7 @@ class DimScope(ABC):
         """Dims that are >= 0 by assumption."""
         self.joint: tuple[TDim, ...] = ()
         """The premises that are linear in two or more symbols."""
-        self.ranges: dict[Symbol, Interval] = {}
+        self.ranges: dict[Symbol, DimInterval] = {}
         """Symbol -> its least and greatest value by assumption."""
         self.cache = Cache()
 

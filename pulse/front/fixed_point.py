@@ -19,7 +19,7 @@ MOST = 32767
 """The largest fraction of 15 bits."""
 RADIX = 4
 """Each pass joins this many transforms."""
-Pair = tuple[OutletId, OutletId]
+ComplexWires = tuple[OutletId, OutletId]
 """Real and imaginary parts."""
 Number: TypeAlias = OutletId | Array | float
 
@@ -108,7 +108,7 @@ class Integers:
         """Divide as kissfft does: multiply by 32767 // by, then divide by 2**15."""
         return self.fraction(self.mul(x, MOST // by))
 
-    def rotate(self, x: Pair, factor: tuple[Array, Array]) -> Pair:
+    def rotate(self, x: ComplexWires, factor: tuple[Array, Array]) -> ComplexWires:
         """Times complex constants."""
         (re, im), (c, s) = x, factor
         return (
@@ -126,7 +126,7 @@ def fourth_digits(count: int) -> Array:
     return places
 
 
-def transform(z: Integers, x: OutletId, count: int) -> Pair:
+def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
     """The transform of kissfft in 16 bits, of ``2 * count`` real points, divided by as much.
 
     x        [B, frames, 2*count], count a power of four
@@ -156,7 +156,7 @@ def transform(z: Integers, x: OutletId, count: int) -> Pair:
     return re, im
 
 
-def _butterflies(z: Integers, x: Pair, count: int, step: int) -> Pair:
+def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> ComplexWires:
     """Combine transforms of step points to transforms of 4*step points, [B, frames, count]."""
     draft = z.draft
     batch, frames = draft.shape(x[0])[:2]

@@ -15,7 +15,7 @@ from pulse.facts import TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.equation import solve
 from pulse.infer.fact import Dim, InferenceFact, value_of
-from pulse.infer.holes import Holes, Places
+from pulse.infer.holes import Holes, ReplacedSizes
 from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.ops.source import Source
@@ -32,7 +32,7 @@ class Outcome:
     demands   dims that must be 0
     """
 
-    holes: Places
+    holes: ReplacedSizes
     facts: list[TypedFact]
     demands: list[TDim]
 
@@ -100,7 +100,7 @@ def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId
         wire_facts.refine(outlet, _substitute(fact, solutions, outcome.holes))
 
 
-def _solve(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol, TDim]:
+def _solve(equations: Sequence[tuple[TDim, TDim]], holes: ReplacedSizes) -> dict[Symbol, TDim]:
     """The holes determined by equations with one unknown each."""
     sizes: dict[Symbol, TDim] = {}
     unsolved = [pair for pair in equations if pair[0].symbols & holes.keys()]
@@ -116,7 +116,7 @@ def _solve(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol
             return sizes
 
 
-def _substitute(fact: TypedFact, sizes: dict[Symbol, TDim], holes: Places) -> InferenceFact:
+def _substitute(fact: TypedFact, sizes: dict[Symbol, TDim], holes: ReplacedSizes) -> InferenceFact:
     """A fact with the known holes replaced by their sizes; entries that depend on other holes become unknown."""
 
     def evaluate(dim: TDim) -> Dim:

@@ -11,7 +11,7 @@ from pulse.graph import OutletId
 from pulse.infer.fact import Dim, InferenceFact, has_gaps, value_of
 from pulse.infer.wire_facts import Axis
 
-Places: TypeAlias = dict[Symbol, Axis | None]
+ReplacedSizes: TypeAlias = dict[Symbol, Axis | None]
 """Each hole -> the place of the size that it replaces; None for an entry of a value."""
 
 POOL = 16
@@ -35,7 +35,7 @@ class Holes:
     """The holes of one translation."""
 
     def __init__(self, scope: SymbolScope) -> None:
-        self.places: Places = {}
+        self.places: ReplacedSizes = {}
         self._scope = scope
         self._sizes = 0
 

@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Sequence
 
 from pulse.graph import OutletId
-from pulse.infer.relations import Relation
+from pulse.infer.relations import FactRelation
 from pulse.infer.wire_facts import WireFacts
 from pulse.typed import TypedNetwork
 
@@ -42,7 +42,7 @@ class ModelOp:
 
     def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
-    ) -> Iterable[Relation]:
+    ) -> Iterable[FactRelation]:
         """The relations between its wires, from their known facts in ``wire_facts``."""
         return ()
 

@@ -13,7 +13,7 @@ from pulse.infer.wire_facts import Axis, WireFacts
 from pulse.support.record import record
 
 
-class Relation(Protocol):
+class FactRelation(Protocol):
     """A condition on wires."""
 
     def apply(self, facts: WireFacts) -> None:

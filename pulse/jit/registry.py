@@ -15,7 +15,7 @@ from pulse.jit.rows.instruction import Form, Instruction
 from pulse.jit.rows.pointer import Bases, Row
 
 KernelFunction = Callable[..., None]
-Function = TypeVar("Function", bound=Callable[..., Any])
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 FASTMATH = {"reassoc", "contract", "nsz"}  # with "arcp", LLVM makes 1/sqrt(0) and 1/sqrt(inf) NaN
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
@@ -119,17 +119,17 @@ def kernel_of(number: int) -> Kernel:
     return _by_number[number]
 
 
-def device(function: Function) -> Function:
+def device(function: FunctionT) -> FunctionT:
     """Declare a helper that kernels may call: inlined when compiled, called in plain Python."""
     return helper(function, forceinline=True, **OPTIONS)
 
 
-def exact(function: Function) -> Function:
+def exact(function: FunctionT) -> FunctionT:
     """Declare a ``device`` without reordered or contracted arithmetic: the same bits wherever it is inlined."""
     return helper(function, forceinline=True, fastmath=False, error_model="numpy")
 
 
-def routine(function: Function) -> Function:
+def routine(function: FunctionT) -> FunctionT:
     """Declare a helper that is not inlined: one that is large, or called in several places."""
     return helper(function, **OPTIONS)
 

@@ -86,9 +86,9 @@ def _reopen(
                 f"{spell(option)} is an option of reading a file, and {model.title} is read already; "
                 "give it where the file is read"
             )
-    if isinstance(model.read, StoredProgram):
-        return load_program(model.read, outputs, symbol, chunking)
-    if isinstance(model.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
+    if isinstance(model.source_model, StoredProgram):
+        return load_program(model.source_model, outputs, symbol, chunking)
+    if isinstance(model.source_model, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
         raise LoadError(
             f"{model.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
             "chunking, or give the model before it is pulsified"

@@ -26,12 +26,12 @@ class Loaded:
 
     A program file runs without the modules that analyse models: these are imported only for a model.
 
-    read      the model as it was read: facts may be partial; recipes and Python objects may be analysed further
+    source_model  the model as it was read: facts may be partial; recipes and Python objects may be analysed further
     outputs, symbol, chunking  as in ``pulse.load``
     original  what the model was exported from, which a proof then runs too
     """
 
-    read: "Model | TypedModel | PulsedModel | StoredProgram" = field(repr=False)
+    source_model: "Model | TypedModel | PulsedModel | StoredProgram" = field(repr=False)
     outputs: Sequence[str] | None = None
     symbol: str | None = None
     chunking: Chunking = DETECT_ALL
@@ -40,29 +40,31 @@ class Loaded:
     @property
     def title(self) -> str:
         """The model's name."""
-        return self.read.model.title if isinstance(self.read, StoredProgram) else self.read.title
+        model = self.source_model
+        return model.model.title if isinstance(model, StoredProgram) else model.title
 
     @property
     def metadata(self) -> Mapping[str, str]:
         """The metadata of the file."""
-        if isinstance(self.read, StoredProgram):
-            return self.read.metadata
+        if isinstance(self.source_model, StoredProgram):
+            return self.source_model.metadata
         from pulse.models import PulsedModel
 
-        return self.read.typed.metadata if isinstance(self.read, PulsedModel) else self.read.metadata
+        model = self.source_model
+        return model.typed.metadata if isinstance(model, PulsedModel) else model.metadata
 
     @property
     def program(self) -> StoredProgram | None:
         """The program of a program file, which has no model; None for other sources."""
-        return self.read if isinstance(self.read, StoredProgram) else None
+        return self.source_model if isinstance(self.source_model, StoredProgram) else None
 
     @property
     def model(self) -> "Model":
         """The file's own nodes. Raises LoadError: the source is not a file with nodes."""
         from pulse.models import Model
 
-        if isinstance(self.read, Model):
-            return self.read
+        if isinstance(self.source_model, Model):
+            return self.source_model
         if self.program is not None:
             raise self._program_error()
         raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
@@ -70,21 +72,25 @@ class Loaded:
     @cached_property
     def resolution(self) -> "ResolvedModel":
         """How the model streams. Raises PulseError."""
-        if isinstance(self.read, StoredProgram):
+        if isinstance(self.source_model, StoredProgram):
             raise self._program_error()
         from pulse.loading.resolution import resolve
 
-        return resolve(self.read, self.chunking, self.symbol, self.outputs)
+        return resolve(self.source_model, self.chunking, self.symbol, self.outputs)
 
     @property
     def chunks(self) -> Chunks | None:
         """How a model of chunks is called; None if it is offline. Raises PulseError."""
-        return None if isinstance(self.read, StoredProgram) else self.resolution.chunks
+        return None if isinstance(self.source_model, StoredProgram) else self.resolution.chunks
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """The values of the file's symbols other than time: ``{"batch": 1}``. Raises PulseError."""
-        return self.read.model.sizes if isinstance(self.read, StoredProgram) else self.resolution.sizes
+        return (
+            self.source_model.model.sizes
+            if isinstance(self.source_model, StoredProgram)
+            else self.resolution.sizes
+        )
 
     @property
     def typed_model(self) -> "TypedModel":
@@ -116,7 +122,7 @@ class Loaded:
         from pulse.loading.sizes import leaves_pulse_open
         from pulse.models import Model
 
-        model = self.read
+        model = self.source_model
         if not isinstance(model, Model) or is_exported(model.metadata):
             return False
         return leaves_pulse_open(model, self.chunking, self.symbol)
@@ -126,7 +132,7 @@ class Loaded:
         """The model in pulses, if it is one already."""
         from pulse.models import PulsedModel
 
-        return self.read if isinstance(self.read, PulsedModel) else None
+        return self.source_model if isinstance(self.source_model, PulsedModel) else None
 
     def pulsify(
         self, pulse: int | None = None, *, align: bool = False, max_context: int | None = None
@@ -190,8 +196,8 @@ class Loaded:
 
     def detections(self) -> list[tuple[str, str]]:
         """What pulse detected without being told, as pairs of title and text. Raises PulseError."""
-        if isinstance(self.read, StoredProgram):
-            return list(self.read.detected)
+        if isinstance(self.source_model, StoredProgram):
+            return list(self.source_model.detected)
         lines = [] if self.chunks is None else self.chunks.lines()
         why = "" if self.chunks is not None else ", as its name counts streams and another dim is time"
         return lines + [("size", f"{name} = {size}{why}") for name, size in self.sizes.items()]

@@ -7,23 +7,23 @@ from pulse.nnef.read.signatures import SIGNATURES, signature
 from pulse.nnef.syntax import Name
 
 if TYPE_CHECKING:
-    from pulse.nnef.read.node import NodeReader, Wire
+    from pulse.nnef.read.node import NnefWire, NodeReader
     from pulse.nnef.write.node import OperationWriter
 
-Writer: TypeAlias = "Callable[[OperationWriter], Name | Sequence[Name | None]]"
-Reader: TypeAlias = "Callable[[NodeReader], Wire | Sequence[Wire]]"
+NnefWriter: TypeAlias = "Callable[[OperationWriter], Name | Sequence[Name | None]]"
+NnefReader: TypeAlias = "Callable[[NodeReader], NnefWire | Sequence[NnefWire]]"
 F = TypeVar("F", bound=Callable[..., object])
 
-WRITERS: dict[str, Writer] = {}
+WRITERS: dict[str, NnefWriter] = {}
 """Operator of ONNX -> the function that writes it and returns the identifiers of the outputs."""
-READERS: dict[str, Reader] = {}
+READERS: dict[str, NnefReader] = {}
 """Operator of NNEF -> the function that reads it; a list of wires is one result, a tuple several."""
 
 
-def writes(*names: str) -> Callable[[Writer], Writer]:
+def writes(*names: str) -> Callable[[NnefWriter], NnefWriter]:
     """Register a function as the writer of operators of ONNX."""
 
-    def register(writer: Writer) -> Writer:
+    def register(writer: NnefWriter) -> NnefWriter:
         for name in names:
             _enter(WRITERS, name, writer)
         return writer
@@ -31,13 +31,13 @@ def writes(*names: str) -> Callable[[Writer], Writer]:
     return register
 
 
-def reads(*names: str, takes: str) -> Callable[[Reader], Reader]:
+def reads(*names: str, takes: str) -> Callable[[NnefReader], NnefReader]:
     """Register a function as the reader of operators of NNEF.
 
     takes  their arguments, as ``signature`` reads them
     """
 
-    def register(reader: Reader) -> Reader:
+    def register(reader: NnefReader) -> NnefReader:
         for name in names:
             _enter(READERS, name, reader)
             SIGNATURES[name] = signature(takes)

@@ -83,20 +83,30 @@ class Comprehension:
 
 Literal: TypeAlias = "bool | int | float | str"
 Expression: TypeAlias = Union[
-    Literal, Name, Call, Unary, Binary, Conditional, Subscript, Subrange, Comprehension, "Items", "Pair"
+    Literal,
+    Name,
+    Call,
+    Unary,
+    Binary,
+    Conditional,
+    Subscript,
+    Subrange,
+    Comprehension,
+    "Items",
+    "TupleExpression",
 ]
 Items: TypeAlias = "list[Expression]"
 """``[a, b]``."""
-Pair: TypeAlias = "tuple[Expression, ...]"
+TupleExpression: TypeAlias = "tuple[Expression, ...]"
 """``(a, b)``."""
-Target: TypeAlias = "str | list[Target] | tuple[Target, ...]"
+AssignmentTarget: TypeAlias = "str | list[AssignmentTarget] | tuple[AssignmentTarget, ...]"
 
 
 @record
 class Assignment:
     """``target = value;``, in this line of the text."""
 
-    target: Target
+    target: AssignmentTarget
     value: Expression
     line: int = 0
 
@@ -218,7 +228,7 @@ def _body(body: Sequence[Assignment]) -> Iterator[str]:
     yield "}"
 
 
-def _target(target: Target) -> str:
+def _target(target: AssignmentTarget) -> str:
     if isinstance(target, str):
         return target
     inner = ", ".join(map(_target, target))

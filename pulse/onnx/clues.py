@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.fact import Dims, InferenceFact
-from pulse.infer.relations import Relation, SameRank, SameShape, SameType
+from pulse.infer.relations import FactRelation, SameRank, SameShape, SameType
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.filenode import FileNode
 from pulse.support.record import record
@@ -65,13 +65,13 @@ class Clues(FileNode):
         return self.integers(slot) if self.has(slot) else []
 
 
-def same_type_and_shape(clues: Clues) -> Iterator[Relation]:
+def same_type_and_shape(clues: Clues) -> Iterator[FactRelation]:
     """Type and shape of the first input are those of the output."""
     yield SameType([clues.input(0), clues.output])
     yield SameShape([clues.input(0), clues.output])
 
 
-def same_type_and_rank(clues: Clues) -> Iterator[Relation]:
+def same_type_and_rank(clues: Clues) -> Iterator[FactRelation]:
     """Type and number of axes of the first input are those of the output."""
     yield SameType([clues.input(0), clues.output])
     yield SameRank([clues.input(0), clues.output])

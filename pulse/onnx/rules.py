@@ -3,13 +3,13 @@
 from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
-from pulse.infer.relations import Relation
+from pulse.infer.relations import FactRelation
 from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.onnx.clues import Clues
 
-Says: TypeAlias = "Callable[[Clues], Iterable[Relation]]"
+Says: TypeAlias = "Callable[[Clues], Iterable[FactRelation]]"
 
 
 @record
@@ -26,7 +26,7 @@ class Rule:
     parts: Container[int] = ()
 
 
-def no_relations(clues: "Clues") -> Iterable[Relation]:
+def no_relations(clues: "Clues") -> Iterable[FactRelation]:
     return ()
 
 

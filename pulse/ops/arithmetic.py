@@ -64,7 +64,7 @@ class Arithmetic:
         return compute(inputs)
 
 
-class Wide(Arithmetic):
+class WideArithmetic(Arithmetic):
     """Arithmetic in f64 throughout, including constants and conversions between floating types."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Wide(Arithmetic):
             return [widen(np.asarray(result)) for result in compute(inputs)]
 
 
-class Recording(Wide):
+class Recording(WideArithmetic):
     """Arithmetic in f64; ``tape`` records for each node, in order of evaluation, which of its results need rounding."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Recording(Wide):
         return results
 
 
-class Perturbed(Wide):
+class Perturbed(WideArithmetic):
     """Arithmetic in f64 with a random error in place of every rounding of the model's arithmetic.
 
     A result that its type cannot hold is changed by up to ``units`` of its last place. An op that adds up terms
@@ -136,7 +136,7 @@ class Perturbed(Wide):
 
     @property
     def plain(self) -> Arithmetic:
-        return Wide()
+        return WideArithmetic()
 
     def round(self, value: Array) -> Array:
         return self._noisy(value, self._dtype, _fractions(value))

@@ -17,7 +17,7 @@ from pulse.errors import Fault
 from pulse.facts import Array, DType, dtype_name
 from pulse.support.record import record
 
-Result = TypeVar("Result")
+ResultT = TypeVar("ResultT")
 
 
 @record
@@ -122,12 +122,12 @@ def tally_in_use() -> Tally | None:
     return _tally.get()
 
 
-def count_faults(tally: Tally, compute: Callable[[], Result]) -> Result:
+def count_faults(tally: Tally, compute: Callable[[], ResultT]) -> ResultT:
     """Compute while the tally counts the faults, in a context of its own, which is left even after an interrupt."""
     return copy_context().run(_with_tally, tally, compute)
 
 
-def _with_tally(tally: Tally, compute: Callable[[], Result]) -> Result:
+def _with_tally(tally: Tally, compute: Callable[[], ResultT]) -> ResultT:
     _tally.set(tally)
     return compute()
 

@@ -16,7 +16,7 @@ from pulse.dim import Ratio, TDim, dim_max, dim_min
 from pulse.facts import Array
 from pulse.support.record import record
 
-Result = Literal["same", "bool"]
+ResultType = Literal["same", "bool"]
 
 
 @record
@@ -41,7 +41,7 @@ NO_NAMES = OperatorNames()
 
 
 @record
-class Row:
+class FunctionRow:
     """One elementwise function.
 
     arity       the number of inputs; -1: any number from one, and of one input the function is that input
@@ -60,7 +60,7 @@ class Row:
     arity: int
     run: Callable[..., Any]
     names: OperatorNames = NO_NAMES
-    result: Result = "same"
+    result: ResultType = "same"
     symbolic: Callable[..., Any] | None = None
     ratio: Callable[..., Ratio] | None = None
     neutral: int | None = None
@@ -136,45 +136,45 @@ def _fold(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
     return apply
 
 
-Unary = Callable[[Array], Array]
-Binary = Callable[[Array, Array], Array]
+UnaryFunction = Callable[[Array], Array]
+BinaryFunction = Callable[[Array, Array], Array]
 OnRatios = Callable[..., Ratio]
 
 
 def unary(
-    run: Unary,
+    run: UnaryFunction,
     names: OperatorNames = NO_NAMES,
-    result: Result = "same",
+    result: ResultType = "same",
     *,
-    symbolic: Unary | None = None,
+    symbolic: UnaryFunction | None = None,
     ratio: OnRatios | None = None,
     idempotent: bool = False,
-) -> Row:
+) -> FunctionRow:
     """A function of one tensor."""
-    return Row(1, run, names, result, symbolic, ratio, idempotent=idempotent)
+    return FunctionRow(1, run, names, result, symbolic, ratio, idempotent=idempotent)
 
 
 def parametric(
     run: Callable[[Array, float], Array] | Callable[[Array, float, float], Array],
     names: OperatorNames = NO_NAMES,
-) -> Row:
+) -> FunctionRow:
     """A function of one tensor and one or two numbers."""
-    return Row(1, run, names)
+    return FunctionRow(1, run, names)
 
 
 def binary(
-    run: Binary,
+    run: BinaryFunction,
     names: OperatorNames = NO_NAMES,
-    result: Result = "same",
+    result: ResultType = "same",
     *,
-    symbolic: Binary | None = None,
+    symbolic: BinaryFunction | None = None,
     ratio: OnRatios | None = None,
     neutral: int | None = None,
     neutral_at: tuple[int, ...] = (0, 1),
     typed_by: tuple[int, int | None] = (0, None),
-) -> Row:
+) -> FunctionRow:
     """A function of two tensors."""
-    return Row(
+    return FunctionRow(
         2, run, names, result, symbolic, ratio, neutral=neutral, neutral_at=neutral_at, typed_by=typed_by
     )
 
@@ -185,12 +185,12 @@ def variadic(
     *,
     symbolic: Callable[..., Array] | None = None,
     ratio: OnRatios | None = None,
-) -> Row:
+) -> FunctionRow:
     """A function of any number of tensors."""
-    return Row(-1, run, names, symbolic=symbolic, ratio=ratio)
+    return FunctionRow(-1, run, names, symbolic=symbolic, ratio=ratio)
 
 
-ELEMENTWISE: dict[str, Row] = {
+ELEMENTWISE: dict[str, FunctionRow] = {
     "add": binary(
         np.add,
         OperatorNames("Add", "add", "Add AddV2", "ADD"),
@@ -355,5 +355,7 @@ ELEMENTWISE: dict[str, Row] = {
         "bool",
         symbolic=_compare_proven("prove_le"),
     ),
-    "where": Row(3, np.where, OperatorNames("Where", "select"), symbolic=_symbolic_where, typed_by=(1, None)),
+    "where": FunctionRow(
+        3, np.where, OperatorNames("Where", "select"), symbolic=_symbolic_where, typed_by=(1, None)
+    ),
 }

@@ -7,10 +7,10 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, DType, PulsedFact, TypedFact
+from pulse.facts import Array, Doubles, DType, PulsedFact, TypedFact
 from pulse.ops.clock import Clock
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
-from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATE_COUNTS, Cell, Wide
+from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATE_COUNTS, Cell
 from pulse.ops.stateful import Carried
 from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds
@@ -77,7 +77,7 @@ class Recurrent(Op):
         last = TypedFact(x.dtype, (batch, hidden))
         return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.states]
 
-    def begin(self, inputs: Sequence[Array]) -> list[Wide]:
+    def begin(self, inputs: Sequence[Array]) -> list[Doubles]:
         """The state before the first frame."""
         batch = inputs[0].shape[1]
         slots = [self.optional_slot(name) for name in ("h", "c")[: self.cell.states]]
@@ -89,14 +89,14 @@ class Recurrent(Op):
         ]
 
     def advance(
-        self, x: Array, inputs: Sequence[Array], state: Sequence[Wide]
-    ) -> tuple[Wide, tuple[Wide, ...]]:
+        self, x: Array, inputs: Sequence[Array], state: Sequence[Doubles]
+    ) -> tuple[Doubles, tuple[Doubles, ...]]:
         """The outputs of the frames x, and the state after them."""
         w, r, b = (array.astype(np.float64) for array in inputs[1:4])
         slot = self.optional_slot("p")
         peepholes = None if slot is None else inputs[slot].astype(np.float64)
         half = len(b) // 2
-        projected: Wide = x.astype(np.float64) @ w.T + b[:half]
+        projected: Doubles = x.astype(np.float64) @ w.T + b[:half]
         frames = len(x)
         y = np.zeros((frames, x.shape[1], self.hidden))
         current = tuple(state)

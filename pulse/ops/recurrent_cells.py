@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pulse.facts import Doubles
 from pulse.ops.arithmetic import round_inside
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.quantize_rows import round_rows
 from pulse.ops.weight_units import RowForm
 from pulse.support.record import record
 
-Wide: TypeAlias = NDArray[np.float64]
 CellKind: TypeAlias = Literal["rnn", "gru", "lstm"]
 
 GATE_COUNTS: Mapping[CellKind, int] = {"rnn": 1, "gru": 3, "lstm": 4}
@@ -46,7 +45,7 @@ ACTIVATION_DEFAULTS: Mapping[str, Mapping[str, float]] = {
 }
 """The activations, as the elementwise table spells them, and the parameters that each takes, with their defaults."""
 
-_ONLY_IN_CELLS: Mapping[str, Callable[[Wide, float, float], Wide]] = {
+_ONLY_IN_CELLS: Mapping[str, Callable[[Doubles, float, float], Doubles]] = {
     "affine": lambda x, alpha, beta: alpha * x + beta,
     "scaled_tanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
 }
@@ -65,7 +64,7 @@ class Activation:
         """Those of alpha and beta that the function takes."""
         return (self.alpha, self.beta)[: len(ACTIVATION_DEFAULTS[self.name])]
 
-    def __call__(self, x: Wide) -> Wide:
+    def __call__(self, x: Doubles) -> Doubles:
         if self.name in _ONLY_IN_CELLS:
             return _ONLY_IN_CELLS[self.name](x, self.alpha, self.beta)
         return ELEMENTWISE[self.name].run(x, *self.parameters)
@@ -106,8 +105,8 @@ class Cell:
         return self.kind == "gru" and self.linear_before_reset
 
     def step(
-        self, x: Wide, state: Sequence[Wide], r: Wide, bias: Wide, peepholes: Wide | None
-    ) -> tuple[Wide, ...]:
+        self, x: Doubles, state: Sequence[Doubles], r: Doubles, bias: Doubles, peepholes: Doubles | None
+    ) -> tuple[Doubles, ...]:
         """The state after one frame.
 
         x          [B, G*H], the frame times the input weights, plus their bias
@@ -121,14 +120,14 @@ class Cell:
             return (round_inside(self._gru(x, state[0], r, bias)),)
         return self._lstm(x, state[0], state[1], r, bias, peepholes)
 
-    def _row(self, h: Wide) -> Wide:
+    def _row(self, h: Doubles) -> Doubles:
         return h if self.rows is None else round_rows(h, self.rows)
 
-    def _apply(self, number: int, x: Wide) -> Wide:
+    def _apply(self, number: int, x: Doubles) -> Doubles:
         clipped = x if self.clip is None else np.clip(x, -self.clip, self.clip)
         return round_inside(self.activations[number](clipped))
 
-    def _gru(self, x: Wide, h: Wide, r: Wide, bias: Wide) -> Wide:
+    def _gru(self, x: Doubles, h: Doubles, r: Doubles, bias: Doubles) -> Doubles:
         size, row = h.shape[1], self._row(h)
         gates = self._apply(0, x[:, : 2 * size] + row @ r[: 2 * size].T + bias[: 2 * size])
         update, reset = gates[:, :size], gates[:, size:]
@@ -141,8 +140,8 @@ class Cell:
         return (1 - update) * fresh + update * h
 
     def _lstm(
-        self, x: Wide, h: Wide, c: Wide, r: Wide, bias: Wide, peepholes: Wide | None
-    ) -> tuple[Wide, Wide]:
+        self, x: Doubles, h: Doubles, c: Doubles, r: Doubles, bias: Doubles, peepholes: Doubles | None
+    ) -> tuple[Doubles, Doubles]:
         size = h.shape[1]
         i, o, f, fresh = np.split(x + self._row(h) @ r.T + bias, 4, axis=1)
         pi, po, pf = (0.0, 0.0, 0.0) if peepholes is None else np.split(peepholes, 3)

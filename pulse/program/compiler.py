@@ -9,7 +9,7 @@ from pulse.ops.op import Op
 from pulse.program.activations import check_activations, with_rounded_rows
 from pulse.program.backends import conv_kernels as conv_kernels
 from pulse.program.backends.groups import choices
-from pulse.program.backends.implementations import Compute, Implementation, has_preferred, register
+from pulse.program.backends.implementations import Implementation, OpFunction, has_preferred, register
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
 
@@ -56,7 +56,7 @@ def compile_model(
     choice_of = choices(model, backend) if is_mixed or backend in FURTHER or _has_preferred(backend) else {}
     if backend in FURTHER or any(choice.implementation.backend != backend for choice in choice_of.values()):
 
-        def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, Compute]) -> Program:
+        def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, OpFunction]) -> Program:
             if name in FURTHER:
                 return FURTHER[name](part, weights)
             return _compile(name, part, (), weights, prepare, computes, None)
@@ -78,7 +78,7 @@ def _compile(
     fetches: Sequence[OutletId],
     weights: str,
     prepare: Prepare | None,
-    computes: Mapping[int, Compute],
+    computes: Mapping[int, OpFunction],
     unrounded: PulsedNetwork | None,
 ) -> Program:
     if backend == "numpy":

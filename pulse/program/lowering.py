@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
-from pulse.graph import Node, OutletId
+from pulse.graph import OutletId
 from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
@@ -18,12 +18,11 @@ from pulse.program.step_builder import StepBuilder
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Value
-from pulse.pulsify.network import PulsedGraph
+from pulse.pulsify.network import PulsedGraph, PulsedNode
 from pulse.support.mapping import let_pages_go
 from pulse.support.plugins import load_plugins
 from pulse.support.wording import spell
 
-PulsedNode: TypeAlias = Node[PulsedFact, Op]
 Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[Value]]
 FaultChecker: TypeAlias = Callable[["Lowering", PulsedNode], None]
 L = TypeVar("L", bound=Callable[..., list[Value]])

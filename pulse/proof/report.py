@@ -15,7 +15,7 @@ from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Text
 from pulse.support.wording import spell
 
-Outcome = Literal["equal", "diverged", "not proved"]
+ProofOutcome = Literal["equal", "diverged", "not proved"]
 
 
 @record
@@ -211,7 +211,7 @@ class ProofReport(Report):
         return gaps + ([f"{original.title}: {original.refusal}"] if original and not original.lengths else [])
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ProofOutcome:
         """The outcome; ``equal`` only if every output was compared in values that depend on the input."""
         if self.divergence is not None:
             return "diverged"

@@ -27,7 +27,7 @@ GAP_FRAMES = 200
 LARGEST_INTEGER = 1 << 20
 """Random integers stay below it, even if the model takes larger ones."""
 
-Range: TypeAlias = tuple[int, int]
+IntegerRange: TypeAlias = tuple[int, int]
 """The least and the largest value of an integer input."""
 
 
@@ -36,7 +36,7 @@ def feeds_of(
     length: int,
     signal: Signal = "noise",
     seed: int | Sequence[int] = 0,
-    ranges: Mapping[str, Range] | None = None,
+    ranges: Mapping[str, IntegerRange] | None = None,
 ) -> dict[str, Array]:
     """Every input of a stream of ``length`` frames of the symbol.
 
@@ -122,7 +122,7 @@ def _integers(values: Array, low: int, high: int, port: Port) -> Array:
     return np.where(values == 0, rest, np.clip(spread, low, high)).astype(port.dtype)
 
 
-def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, Range]:
+def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, IntegerRange]:
     """The range of each integer input that the offline model accepts at ``length`` frames, at most 2^20.
 
     An index has as many values as its table has rows; an input that is only computed with has all.
@@ -134,7 +134,7 @@ def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[st
     }
 
 
-def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Range:
+def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> IntegerRange:
     feeds = feeds_of(model, length)
 
     def takes(value: int) -> bool:

@@ -130,7 +130,7 @@ def short_lengths(model: PulsedNetwork) -> list[int]:
 
 def receptive_frames(model: PulsedNetwork) -> int | None:
     """How many frames of the symbol an output depends on, the most of all; None if there is no limit."""
-    spans = [field.frames for field in model.fields.values()]
+    spans = [field.frames for field in model.receptive_fields.values()]
     finite = [span for span in spans if span is not None]
     return max(finite) if finite and len(finite) == len(spans) else None
 

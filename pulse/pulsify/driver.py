@@ -13,7 +13,7 @@ from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 from pulse.pulsify.prepare import prepare_model
 from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
-from pulse.pulsify.schedule import Scheduler, Wire
+from pulse.pulsify.schedule import AnyWire, Scheduler
 from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wiring
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
@@ -77,7 +77,7 @@ def pulsify(
         inputs=inputs,
         outputs=ports,
         wires=wires,
-        fields=fields,
+        receptive_fields=fields,
         awaited=fault_waits(wiring, checks),
         checks=checks,
     )
@@ -96,7 +96,7 @@ def _places(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
     return places
 
 
-def _port_wire(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:
+def _port_wire(wiring: Wiring, wire: AnyWire) -> tuple[OutletId, PulsedFact]:
     if isinstance(wire, StreamWire):
         fact = wiring.graph.fact(wire.outlet)
         return wire.outlet, PulsedFact(fact.dtype, fact.shape, fact.value, wire.fact)

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from pulse.dim import TDim
-from pulse.facts import PulsedFact
-from pulse.graph import Node, OutletId
+from pulse.graph import OutletId
 from pulse.interface import AwaitedWire
 from pulse.ops.bodies import bodies
 from pulse.ops.check import Check, Site
@@ -14,10 +13,8 @@ from pulse.ops.fault import CountFaults, When
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.network import PulsedGraph, PulsedNetwork
+from pulse.pulsify.network import PulsedGraph, PulsedNetwork, PulsedNode
 from pulse.pulsify.wiring import StreamWire, Wiring
-
-PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
 
 def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:

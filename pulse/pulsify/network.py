@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import TypeAlias
 
 from pulse.chunks.chunking import Chunks
 from pulse.dim import Symbol, TDim
 from pulse.facts import PulsedFact
-from pulse.graph import Graph, OutletId
+from pulse.graph import Graph, Node, OutletId
 from pulse.interface import AwaitedWire, Port, find_port
 from pulse.ops.op import Op
 from pulse.ops.scan import ScanStream
@@ -18,6 +19,7 @@ from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
 PulsedGraph = Graph[PulsedFact, Op]
+PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
 
 @record
@@ -32,8 +34,8 @@ class ScheduledWire:
 class PulsedNetwork:
     """A model that takes pulses of constant size.
 
-    fields  output name -> which frames of the symbol an output frame depends on
-    wires   typed outlet -> its outlet in the pulsed graph and its place in time
+    receptive_fields  output name -> which frames of the symbol an output frame depends on
+    wires      typed outlet -> its outlet in the pulsed graph and its place in time
     registers  tensors that one pulse leaves for the next, apart from the states of ops
     awaited    wires that outputs wait for, in addition to those that ops name
     chunks     how a chunk model is called; None if the model was pulsified
@@ -48,7 +50,7 @@ class PulsedNetwork:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     wires: dict[OutletId, ScheduledWire] = field(repr=False)
-    fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
+    receptive_fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
     registers: tuple[Register, ...] = ()
     awaited: tuple[AwaitedWire, ...] = ()
     chunks: Chunks | None = None

@@ -10,13 +10,12 @@ from typing import TypeAlias
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
-from pulse.graph import Node, OutletId
+from pulse.graph import OutletId
 from pulse.ops.op import (
     Banded,
     Cumulative,
     Ends,
     Final,
-    Op,
     Pointwise,
     Positional,
     Relation,
@@ -31,9 +30,8 @@ from pulse.pulsify.lengths import grows, tells_length
 from pulse.support.bounds import MOST_FRAMES
 from pulse.support.record import record
 from pulse.support.wording import spell
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork, TypedNode
 
-TypedNode = Node[TypedFact, Op]
 Objection: TypeAlias = tuple[str, str]
 """A reason why a node cannot stream, and what would help."""
 
@@ -87,11 +85,17 @@ class Related:
         if pulse is None:
             return divisor
         if type(pulse) is not int:
-            raise PulsifyError(f"pulse {pulse!r} is not a whole number of frames; the smallest is {divisor}")
+            raise PulsifyError(
+                f"{spell('pulse', pulse)} is not a whole number of frames; the smallest is {divisor}"
+            )
         if pulse < 1:
-            raise PulsifyError(f"pulse {pulse} is not a positive number of frames; the smallest is {divisor}")
+            raise PulsifyError(
+                f"{spell('pulse', pulse)} is not a positive number of frames; the smallest is {divisor}"
+            )
         if pulse > MOST_FRAMES:
-            raise PulsifyError(f"pulse {pulse} is more than {MOST_FRAMES} frames: use a smaller one")
+            raise PulsifyError(
+                f"{spell('pulse', pulse)} is more than {MOST_FRAMES} frames: use a smaller one"
+            )
         if pulse % divisor == 0:
             return pulse
         below, above = pulse // divisor * divisor, -(-pulse // divisor) * divisor
@@ -108,7 +112,7 @@ class Related:
                 f"{node.name} ({node.op.name}): pulse {pulse} gives {amount} on axis {flow.axis}; it is not a multiple "
                 f"of {divisor}: use {choice}"
             )
-        raise PulsifyError(f"pulse {pulse} is not a multiple of {divisor}: use {choice}")
+        raise PulsifyError(f"{spell('pulse', pulse)} is not a multiple of {divisor}: use {choice}")
 
 
 def relate(

@@ -42,7 +42,7 @@ from pulse.pulsify.ends import delay_by_lag, extend_ends, require_lag, write_mir
 from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Related, WireFlow
 from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
-from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wire, Wiring, evaluate_prefix, static_outlet
+from pulse.pulsify.wiring import AnyWire, Free, Mirrored, StreamWire, Wiring, evaluate_prefix, static_outlet
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
@@ -54,7 +54,7 @@ class Scheduler:
     model: TypedNetwork
     related: Related
     wiring: Wiring
-    wires: dict[OutletId, Wire]
+    wires: dict[OutletId, AnyWire]
 
     def run(self) -> None:
         """Schedule every node."""
@@ -78,7 +78,7 @@ class Scheduler:
             results = self._schedule(node, relation, inputs)
             self._keep(node, results)
 
-    def _wire(self, outlet: OutletId, relation: Relation | None) -> Wire:
+    def _wire(self, outlet: OutletId, relation: Relation | None) -> AnyWire:
         """A wire as the relation accepts it: windows fill in mirrored frames, and constant ones around them."""
         wire = self.wires[outlet]
         if isinstance(wire, Mirrored) and not takes_mirrored(relation, wire):
@@ -93,7 +93,7 @@ class Scheduler:
             wire = self.wires[outlet] = write_mirrored_ends(self.wiring, name, wire)
         return wire
 
-    def _keep(self, node: Node[TypedFact, Op], results: Sequence[Wire]) -> None:
+    def _keep(self, node: Node[TypedFact, Op], results: Sequence[AnyWire]) -> None:
         for slot, wire in enumerate(results):
             self.wires[OutletId(node.id, slot)] = wire
 
@@ -115,7 +115,9 @@ class Scheduler:
         self.wiring.graph.inputs.append(wire)
         self.wires[outlet] = StreamWire(wire, stream)
 
-    def _schedule(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
+    def _schedule(
+        self, node: Node[TypedFact, Op], relation: Relation, inputs: list[AnyWire]
+    ) -> Sequence[AnyWire]:
         flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
         axis = flows[0].axis
         length = TDim.of(0) if axis is None else node.outputs[0].fact.shape[axis]
@@ -153,8 +155,8 @@ class Scheduler:
     # pointwise
 
     def _schedule_pointwise(
-        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[WireFlow]
-    ) -> Sequence[Wire]:
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[AnyWire], flows: list[WireFlow]
+    ) -> Sequence[AnyWire]:
         streams = [wire for wire in inputs if isinstance(wire, StreamWire)]
         if not streams:
             return self._free_pointwise(node, relation, inputs, flows)
@@ -172,7 +174,7 @@ class Scheduler:
         self,
         node: Node[TypedFact, Op],
         relation: Pointwise,
-        inputs: list[Wire],
+        inputs: list[AnyWire],
         flows: list[WireFlow],
         offset: int,
         prefixes: Sequence[Array | None],
@@ -197,7 +199,7 @@ class Scheduler:
             )
         return highest
 
-    def _synchronise(self, wire: Wire, offset: int, name: str) -> OutletId:
+    def _synchronise(self, wire: AnyWire, offset: int, name: str) -> OutletId:
         if isinstance(wire, StreamWire):
             return self.wiring.delay(wire, offset, name).outlet
         if isinstance(wire, Free):
@@ -205,7 +207,7 @@ class Scheduler:
         return static_outlet(wire)
 
     def _pointwise_prefix(
-        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], frames: int
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[AnyWire], frames: int
     ) -> list[Array] | None:
         values: list[Array] = []
         for wire in inputs:
@@ -216,7 +218,7 @@ class Scheduler:
         op = node.op if relation.at is None else relation.at(frames)
         return evaluate_prefix(op, values, node.name)
 
-    def _first_frames(self, wire: Wire, frames: int) -> Array | None:
+    def _first_frames(self, wire: AnyWire, frames: int) -> Array | None:
         if isinstance(wire, Free):
             return wire.first(frames)
         if isinstance(wire, StreamWire):
@@ -225,8 +227,8 @@ class Scheduler:
         return self.wiring.known_value(static_outlet(wire))
 
     def _free_pointwise(
-        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[WireFlow]
-    ) -> Sequence[Wire]:
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[AnyWire], flows: list[WireFlow]
+    ) -> Sequence[AnyWire]:
         by_offset: dict[int, list[StreamWire]] = {}
 
         def at(slot: int, offset: int) -> StreamWire:
@@ -255,8 +257,8 @@ class Scheduler:
     # states
 
     def _schedule_cumulative(
-        self, node: Node[TypedFact, Op], relation: Cumulative, inputs: list[Wire], flows: list[WireFlow]
-    ) -> Sequence[Wire]:
+        self, node: Node[TypedFact, Op], relation: Cumulative, inputs: list[AnyWire], flows: list[WireFlow]
+    ) -> Sequence[AnyWire]:
         inputs = [wire.at(0) if isinstance(wire, Free) else wire for wire in inputs]
         streams = [wire for wire in inputs if isinstance(wire, StreamWire)]
         offset = max(stream.fact.offset for stream in streams)
@@ -298,7 +300,7 @@ class Scheduler:
     # bands
 
     def _schedule_banded(
-        self, node: Node[TypedFact, Op], band: Banded, inputs: list[Wire], rate: Fraction, length: TDim
+        self, node: Node[TypedFact, Op], band: Banded, inputs: list[AnyWire], rate: Fraction, length: TDim
     ) -> StreamWire:
         unknown = any(isinstance(wire, Free) and wire.first(1) is None for wire in inputs)
         needs = [0 if unknown else -band.ahead]
@@ -316,7 +318,7 @@ class Scheduler:
         outlet = self.wiring.add(node.name, band.at(offset, length), reads, fact)
         return self.wiring.expect(StreamWire(outlet, fact), node.name)
 
-    def _at(self, wire: Wire, offset: int, name: str) -> StreamWire:
+    def _at(self, wire: AnyWire, offset: int, name: str) -> StreamWire:
         if isinstance(wire, Free):
             return wire.at(offset)
         assert isinstance(wire, StreamWire)
@@ -328,7 +330,7 @@ class Scheduler:
         self,
         node: Node[TypedFact, Op],
         relation: Positional,
-        inputs: list[Wire],
+        inputs: list[AnyWire],
         flow: WireFlow,
         length: TDim,
     ) -> Free:
@@ -357,7 +359,9 @@ class Scheduler:
 
         return Free(relation.axis, length, flow.rate, at, first)
 
-    def _schedule_tail(self, node: Node[TypedFact, Op], tail: Tail, wire: Wire, length: TDim) -> StreamWire:
+    def _schedule_tail(
+        self, node: Node[TypedFact, Op], tail: Tail, wire: AnyWire, length: TDim
+    ) -> StreamWire:
         stream = (
             wire
             if isinstance(wire, StreamWire)

@@ -22,10 +22,10 @@ from pulse.pulsify.ends import (
     write_mirrored_ends,
 )
 from pulse.pulsify.wiring import (
+    AnyWire,
     Free,
     Mirrored,
     StreamWire,
-    Wire,
     Wiring,
     evaluate_prefix,
     require_size,
@@ -33,7 +33,7 @@ from pulse.pulsify.wiring import (
 )
 
 
-def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> StreamWire:
+def fix_offset(wiring: Wiring, wire: AnyWire, relation: Window | Ends, name: str) -> StreamWire:
     """A stream at a fixed offset; a free wire gets the one that costs no delay."""
     if isinstance(wire, StreamWire):
         return wire
@@ -62,7 +62,7 @@ def schedule_window(
     wiring: Wiring,
     node: Node[TypedFact, Op],
     window: Window,
-    inputs: list[Wire],
+    inputs: list[AnyWire],
     rate: Fraction,
     length: TDim,
 ) -> StreamWire:
@@ -109,8 +109,8 @@ def schedule_window(
 
 
 def _soonest_window(
-    wiring: Wiring, name: str, window: Window, inputs: list[Wire]
-) -> tuple[Window, list[Wire]]:
+    wiring: Wiring, name: str, window: Window, inputs: list[AnyWire]
+) -> tuple[Window, list[AnyWire]]:
     """The window, or the trimmed one if its groups come sooner, and what its op reads."""
     wire, trimmed = inputs[window.source], window.trimmed
     if trimmed is None or not isinstance(wire, StreamWire | Mirrored):
@@ -161,7 +161,7 @@ def _wire_mirrored_window(
     wiring: Wiring,
     node: Node[TypedFact, Op],
     window: Window,
-    inputs: list[Wire],
+    inputs: list[AnyWire],
     wire: Mirrored,
     rate: Fraction,
     length: TDim,

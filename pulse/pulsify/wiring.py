@@ -119,11 +119,11 @@ def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
     return op.eval(values, {})
 
 
-Wire: TypeAlias = OutletId | StreamWire | Free | Mirrored
+AnyWire: TypeAlias = OutletId | StreamWire | Free | Mirrored
 """A typed wire in the pulsed graph: an outlet if it does not stream."""
 
 
-def static_outlet(wire: Wire) -> OutletId:
+def static_outlet(wire: AnyWire) -> OutletId:
     """The outlet of a wire that does not stream."""
     if isinstance(wire, StreamWire | Free | Mirrored):
         raise AssertionError("the relation has no stream, but the wire streams")

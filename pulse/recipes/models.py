@@ -17,7 +17,7 @@ from pulse.loading.loaded import Loaded
 from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
-from pulse.recipes.values import Value, describe_type, fits, quote, require_known
+from pulse.recipes.values import TomlValue, describe_type, fits, quote, require_known
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ EXAMPLES = {
 ARRAY_SUFFIX = ".npy"
 
 
-def check_options(path: Value, values: Mapping[str, Value], where: str) -> dict[str, Any]:
+def check_options(path: TomlValue, values: Mapping[str, TomlValue], where: str) -> dict[str, Any]:
     """The options of a model, including its path. Raises LoadError: unknown, or of a wrong type or value."""
     if not isinstance(path, str) or not path:
         raise LoadError(f'{where}: model = {quote(path)} must be the path of a file, such as "model.onnx"')
@@ -70,7 +70,7 @@ def check_options(path: Value, values: Mapping[str, Value], where: str) -> dict[
                 f"{where}: {key} = {quote(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
             )
         if OPTIONS[key] is _ARRAYS:
-            for name, each in cast("dict[str, Value]", value).items():
+            for name, each in cast("dict[str, TomlValue]", value).items():
                 if not _is_array(each):
                     raise LoadError(
                         f"{where}: {key}: {name} = {quote(each)} must be a number, a list or a .npy file"
@@ -84,7 +84,7 @@ def check_options(path: Value, values: Mapping[str, Value], where: str) -> dict[
     return {"model": path, **values}
 
 
-def _is_array(value: Value) -> bool:
+def _is_array(value: TomlValue) -> bool:
     """Whether a value is a number, numbers of one shape, or the name of a file of them."""
     if isinstance(value, str):
         return value.lower().endswith(ARRAY_SUFFIX)

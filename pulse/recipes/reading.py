@@ -9,7 +9,7 @@ from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
 from pulse.recipes import functions, models
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
-from pulse.recipes.values import Value, fits, get_value, quote, require_known
+from pulse.recipes.values import TomlValue, fits, get_value, quote, require_known
 from pulse.support.printable import LONGEST_TITLE, is_title
 
 LARGEST_FILE = 1 << 20
@@ -30,7 +30,7 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
     """The recipe of a text. Raises LoadError as ``read_recipe``."""
     where = place.where
     try:
-        table: dict[str, Value] = tomllib.loads(text)
+        table: dict[str, TomlValue] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise LoadError(f"{where}: no TOML: {error or 'it nests too deeply'}") from error
     require_known(table, KEYS, where, "key")
@@ -48,13 +48,13 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
     if not isinstance(tables, list) or not tables:
         raise LoadError(f"{where}: has no stages; each begins with a line [[stage]]")
     stages = [
-        _stage(number, stage, where) for number, stage in enumerate(cast("list[Value]", tables), start=1)
+        _stage(number, stage, where) for number, stage in enumerate(cast("list[TomlValue]", tables), start=1)
     ]
     _require_order(stages, where)
     return Recipe(place, title or place.path.stem, title is not None, rate, stages, outputs, inputs)
 
 
-def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
+def _inputs(table: Mapping[str, TomlValue], where: str) -> Mapping[str, str]:
     """The inputs that are declared, with their shapes."""
     declarations: Sequence[str] | Mapping[str, str] = (
         get_value(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
@@ -85,11 +85,11 @@ def read_text(path: Path) -> str:
         raise LoadError(f"{path}: no TOML: {error}") from error
 
 
-def _stage(number: int, entry: Value, where: str) -> RecipeStage:
+def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
     where = f"{where}: stage {number}"
     if not isinstance(entry, dict):
         raise LoadError(f"{where}: {quote(entry)} must be a table; begin it with a line [[stage]]")
-    table = cast("dict[str, Value]", entry)
+    table = cast("dict[str, TomlValue]", entry)
     kinds = [key for key in table if key in FUNCTIONS or key == "model"]
     if len(kinds) > 1:
         raise LoadError(f"{where}: has both {kinds[0]} and {kinds[1]}; give each its own [[stage]]")
@@ -112,12 +112,12 @@ def _stage(number: int, entry: Value, where: str) -> RecipeStage:
                 )
                 raise LoadError(f"{where}: {key} stands {owner}, not beside {kind}")
         require_known(rest, [*WIRING, kind], where, "key")
-        options = functions.check_parameters(kind, cast("dict[str, Value]", table[kind]), where)
+        options = functions.check_parameters(kind, cast("dict[str, TomlValue]", table[kind]), where)
     reads, gives = (_names(table, key, where) for key in WIRING)
     return RecipeStage(number, kind, options, reads, gives)
 
 
-def _names(table: Mapping[str, Value], key: str, where: str) -> Sequence[str] | Mapping[str, str] | None:
+def _names(table: Mapping[str, TomlValue], key: str, where: str) -> Sequence[str] | Mapping[str, str] | None:
     value = table.get(key)
     if value is None:
         return None

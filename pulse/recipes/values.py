@@ -8,14 +8,14 @@ from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from pulse.errors import LoadError
 
-Value: TypeAlias = object
+TomlValue: TypeAlias = object
 """A value of TOML: text, number, boolean, time, list or table."""
 LONGEST = 40
 """The most characters of a value that messages quote."""
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def fits(value: Value, hint: object) -> bool:
+def fits(value: TomlValue, hint: object) -> bool:
     """Whether a value is of a type: a scalar, ``Literal``, a list, a table, or a union of these."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
@@ -23,10 +23,12 @@ def fits(value: Value, hint: object) -> bool:
     if origin is Literal:
         return value in parts
     if origin is Sequence:
-        return isinstance(value, list) and all(fits(each, parts[0]) for each in cast("list[Value]", value))
+        return isinstance(value, list) and all(
+            fits(each, parts[0]) for each in cast("list[TomlValue]", value)
+        )
     if origin is Mapping:
         return isinstance(value, dict) and all(
-            fits(each, parts[1]) for each in cast("dict[str, Value]", value).values()
+            fits(each, parts[1]) for each in cast("dict[str, TomlValue]", value).values()
         )
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
@@ -50,7 +52,7 @@ def describe_type(hint: object) -> str:
     return _NAMES[cast("type", hint)]
 
 
-def get_value(table: Mapping[str, Value], key: str, hint: object, where: str, example: str) -> Any:
+def get_value(table: Mapping[str, TomlValue], key: str, hint: object, where: str, example: str) -> Any:
     """The value of a key, or None if missing. Raises LoadError: it has another type."""
     value = table.get(key)
     if value is not None and not fits(value, hint):
@@ -60,7 +62,7 @@ def get_value(table: Mapping[str, Value], key: str, hint: object, where: str, ex
     return value
 
 
-def quote(value: Value) -> str:
+def quote(value: TomlValue) -> str:
     """A value for a message, short."""
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -9,7 +9,7 @@ from pulse.proof import ProofReport, compare
 from pulse.proof.oracle import oracle_of
 from pulse.proof.original import Original
 from pulse.pulsify.network import PulsedNetwork
-from pulse.runtimes.onnxruntime import EVALUATOR, Run, RuntimeProgram, evaluator
+from pulse.runtimes.onnxruntime import EVALUATOR, RunModel, RuntimeProgram, evaluator
 from pulse.typed import TypedNetwork
 
 
@@ -20,7 +20,7 @@ def check(
     lengths: Sequence[int] | None = None,
     seed: int = 0,
     long: bool = False,
-    run: Run | None = None,
+    run: RunModel | None = None,
     original: Original | None = None,
 ) -> ProofReport:
     """Run streams through a file that ``to_onnx`` made of ``model``, as ``pulse.proof.prove`` does.

@@ -18,7 +18,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.bounds import FAR_END
 from pulse.support.not_copyable import NotCopyable
 
-Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
+RunModel: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""
 
 EVALUATOR = "onnx.reference"
@@ -27,7 +27,7 @@ ERRORS = 3
 """The log level of onnxruntime: errors only."""
 
 
-def runner(model: ModelProto) -> tuple[str, Run]:
+def runner(model: ModelProto) -> tuple[str, RunModel]:
     """A runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's own evaluator."""
     try:
         ort: Any = import_module("onnxruntime")
@@ -50,7 +50,7 @@ def runner(model: ModelProto) -> tuple[str, Run]:
     return f"onnxruntime {ort.__version__}", run
 
 
-def evaluator(model: ModelProto) -> Run:
+def evaluator(model: ModelProto) -> RunModel:
     """The call of onnx's own evaluator: slow, and each operator as the standard defines it."""
     session: Any = import_module("onnx.reference").ReferenceEvaluator(model)
     names = [output.name for output in model.graph.output]
@@ -72,7 +72,7 @@ class RuntimeProgram(NotCopyable, CompiledProgram):
     why_not = "its file is open in a runtime of this process; pickle the model, and write and open it there"
 
     def __init__(
-        self, model: PulsedNetwork, proto: ModelProto, run: Run | None = None, name: str = "given"
+        self, model: PulsedNetwork, proto: ModelProto, run: RunModel | None = None, name: str = "given"
     ) -> None:
         super().__init__(model)
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})

@@ -14,8 +14,8 @@ from pulse.ops.elementwise import Cast
 from pulse.ops.shape import RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.support.record import record
-from pulse.tensorflow.nodes import Function, called_function
-from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in
+from pulse.tensorflow.nodes import LibraryFunction, called_function
+from pulse.tensorflow.tensors import FunctionName, KnownSizes, TensorType, dims_in
 from pulse.typed import TypedNetwork
 
 OPSET = 13
@@ -26,7 +26,7 @@ I64 = np.dtype(np.int64)
 class Functions(Protocol):
     """The functions of a file, as models."""
 
-    def find(self, name: FunctionName) -> Function:
+    def find(self, name: FunctionName) -> LibraryFunction:
         """A function. Raises LoadError: there is none of this name."""
         ...
 
@@ -101,7 +101,7 @@ class TensorflowNode(NodeContext):
         value = self.attributes.get(name)
         return isinstance(value, TensorType) and value.is_complex
 
-    def sizes(self, name: str) -> Dims:
+    def sizes(self, name: str) -> KnownSizes:
         """A shape attribute."""
         return dims_in(self.attributes.get(name))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pulse.errors import LoadError
 from pulse.tensorflow.messages import Proto
-from pulse.tensorflow.nodes import OUTPUT_NAMES, Function, function_of
+from pulse.tensorflow.nodes import OUTPUT_NAMES, LibraryFunction, function_of
 from pulse.tensorflow.own_operators import OWN
 from pulse.tensorflow.tensors import FunctionName
 
@@ -14,18 +14,18 @@ class FunctionLibrary:
 
     def __init__(self, protos: Sequence[Proto]) -> None:
         self._protos = {proto.signature.name: proto for proto in protos}
-        self._functions: dict[str, Function] = {}
-        self._added: dict[str, Function] = {}
+        self._functions: dict[str, LibraryFunction] = {}
+        self._added: dict[str, LibraryFunction] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._protos or name in self._added
 
-    def add(self, function: Function) -> FunctionName:
+    def add(self, function: LibraryFunction) -> FunctionName:
         """Add a function, such as the body of a loop that was written as single nodes. Returns its name."""
         self._added[function.name] = function
         return FunctionName(function.name, {})
 
-    def find(self, function_name: FunctionName) -> Function:
+    def find(self, function_name: FunctionName) -> LibraryFunction:
         """A function. Raises LoadError: there is none of this name."""
         if function_name.name in self._added:
             return self._added[function_name.name]

@@ -11,7 +11,7 @@ from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
 
-Pair = tuple[TDim, TDim]
+HeightAndWidth = tuple[TDim, TDim]
 
 
 class NhwcNode(Protocol):
@@ -42,7 +42,7 @@ def span_of(kernel: int, dilation: int) -> int:
     return (kernel - 1) * dilation + 1
 
 
-def same_pair(size: TDim, span: int, stride: int) -> Pair:
+def same_pair(size: TDim, span: int, stride: int) -> HeightAndWidth:
     """The padding SAME of a window over an axis: ``ceil(size / stride)`` outputs; an odd frame is added at the end."""
     if stride == 1:
         total = TDim.of(span - 1)
@@ -61,7 +61,7 @@ def window_pads(
     )
 
 
-def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[Pair] | None:
+def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[HeightAndWidth] | None:
     """The remaining padding at the ends of each axis: padding minus crops, the axes after the batch first.
 
     None if the numbers do not fit the rank.
@@ -73,7 +73,7 @@ def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> li
     return ends + [NO_PAD] * (rank - len(ends))
 
 
-def pad_or_crop(node: NhwcNode, x: OutletId, ends: Sequence[Pair]) -> OutletId:
+def pad_or_crop(node: NhwcNode, x: OutletId, ends: Sequence[HeightAndWidth]) -> OutletId:
     """Pad each end with zeros, or cut it if the number is negative."""
     more = tuple((_above_zero(before), _above_zero(after)) for before, after in ends)
     if any(pair != NO_PAD for pair in more):

@@ -11,7 +11,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.support.record import record
 from pulse.tensorflow.messages import Proto
-from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in, dims_of, tensor_value
+from pulse.tensorflow.tensors import FunctionName, KnownSizes, TensorType, dims_in, dims_of, tensor_value
 
 OUTPUT_NAMES: dict[str, tuple[str, ...]] = {
     "Switch": ("output_false", "output_true"),
@@ -135,7 +135,7 @@ def tensor_of(node: GraphNode) -> Array | None:
     return cast("Array", value) if isinstance(value, np.ndarray) else None
 
 
-def declared_type(node: GraphNode) -> tuple[TensorType | None, Dims]:
+def declared_type(node: GraphNode) -> tuple[TensorType | None, KnownSizes]:
     """Type and shape that the attributes of a node declare. Raises LoadError."""
     type_, shape = node.attributes.get("dtype"), node.attributes.get("shape")
     return (type_ if isinstance(type_, TensorType) else None), dims_in(shape)
@@ -180,7 +180,7 @@ def _single(kind: str, item: Any, where: str) -> Any:
 
 
 @record(eq=False)
-class Function:
+class LibraryFunction:
     """A function of the library: nodes that read its arguments by their names.
 
     inputs    names of the arguments
@@ -218,7 +218,7 @@ def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
 
 def function_of(
     proto: Proto, values: Mapping[str, Any], outputs_of: Mapping[str, tuple[str, ...]]
-) -> Function:
+) -> LibraryFunction:
     """A function of the library, its placeholders of attributes being ``values``. Raises LoadError."""
     what = f"function {proto.signature.name}"
     ops = {node.name: node.op for node in proto.node_def}
@@ -244,7 +244,7 @@ def function_of(
     missing = [arg.name for arg in signature.output_arg if arg.name not in proto.ret]
     if missing:
         raise LoadError(f"{what}: nothing gives its output {missing[0]}; export the model again")
-    return Function(
+    return LibraryFunction(
         signature.name,
         tuple(arg.name for arg in signature.input_arg),
         tuple(TensorType(arg.type).plain for arg in signature.input_arg),

@@ -20,7 +20,7 @@ from pulse.support.record import record
 from pulse.tensorflow.registry import own_name
 from pulse.wiring import wire
 
-Kernel: TypeAlias = Callable[..., Any]
+NumpyKernel: TypeAlias = Callable[..., Any]
 Shapes: TypeAlias = Callable[..., Any]
 Streaming: TypeAlias = Callable[[Sequence[TypedFact], Sequence[int | None]], Relation]
 ANY = "any"
@@ -52,7 +52,7 @@ class OwnOperator:
     shape: Shapes | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stream: Streaming | None = None
-    kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
+    kernels: dict[str, NumpyKernel] = field(default_factory=dict[str, NumpyKernel])
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def register_op(
     return own
 
 
-def register_kernel(name: str, backend: str = "numpy") -> Callable[[Kernel], Kernel]:
+def register_kernel(name: str, backend: str = "numpy") -> Callable[[NumpyKernel], NumpyKernel]:
     """Give a declared operator a kernel: a function from arrays to one or several arrays.
 
     backend  ``numpy``: called directly; ``numba``: compiled at the first call, and preferred to ``numpy``
@@ -205,14 +205,14 @@ def register_kernel(name: str, backend: str = "numpy") -> Callable[[Kernel], Ker
     if backend not in BACKENDS:
         raise LoadError(f"backend {backend!r}: give one of {', '.join(BACKENDS)}")
 
-    def register(kernel: Kernel) -> Kernel:
+    def register(kernel: NumpyKernel) -> NumpyKernel:
         OWN[name].kernels[backend] = _compile(kernel) if backend == "numba" else kernel
         return kernel
 
     return register
 
 
-def _compile(kernel: Kernel) -> Kernel:
+def _compile(kernel: NumpyKernel) -> NumpyKernel:
     import numba
 
     return numba.njit(kernel)

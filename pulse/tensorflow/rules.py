@@ -4,23 +4,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pulse.graph import OutletId
-from pulse.infer.relations import HasRank, HasType, Relation, SameShape, SameSize, SameType
+from pulse.infer.relations import FactRelation, HasRank, HasType, SameShape, SameSize, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
 from pulse.tensorflow.tensors import TensorType
 
 Wires: TypeAlias = Sequence[OutletId]
-Rule: TypeAlias = Callable[[Wires, Wires, Mapping[str, Any]], Iterable[Relation]]
+InferenceRule: TypeAlias = Callable[[Wires, Wires, Mapping[str, Any]], Iterable[FactRelation]]
 
 
-def unary(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+def unary(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[FactRelation]:
     """Type and shape stay."""
     if len(inputs) == len(outputs) == 1:
         yield SameType([inputs[0], outputs[0]])
         yield SameShape([inputs[0], outputs[0]])
 
 
-def arithmetic(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+def arithmetic(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[FactRelation]:
     """One type; shapes are broadcast."""
     type_ = attributes.get("T")
     if not inputs:
@@ -30,7 +30,7 @@ def arithmetic(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> 
     yield Broadcasting(outputs[0], list(inputs))
 
 
-def product(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+def product(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[FactRelation]:
     """Matrices: the inner sizes are equal."""
     if len(inputs) != 2:
         return
@@ -46,7 +46,7 @@ def _channels_last(attributes: Mapping[str, Any]) -> bool:
     return isinstance(data_format, str) and data_format == "NHWC"
 
 
-def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[FactRelation]:
     """The shape stays; a number for each channel."""
     if len(inputs) != 2:
         return
@@ -57,7 +57,7 @@ def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterat
         yield SameSize([Axis(inputs[0], -1), Axis(inputs[1], 0)])
 
 
-def image(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+def image(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[FactRelation]:
     """An image and a kernel of four axes."""
     if len(inputs) < 2:
         return
@@ -74,7 +74,7 @@ UNARY = (
 )
 BINARY = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference")
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, InferenceRule] = {
     **dict.fromkeys(UNARY.split(), unary),
     **dict.fromkeys(BINARY, arithmetic),
     "MatMul": product,

@@ -51,7 +51,7 @@ STRING, RESOURCE, VARIANT = 7, 20, 21
 LARGEST = 1 << 31
 """The most elements of a tensor."""
 
-Dims: TypeAlias = "tuple[int | None, ...] | None"
+KnownSizes: TypeAlias = "tuple[int | None, ...] | None"
 """Sizes, with None for unknown ones; None for a shape of unknown rank."""
 
 
@@ -88,16 +88,20 @@ class FunctionName(NamedTuple):
     attributes: Mapping[str, Any]
 
 
-def dims_of(shape: Proto) -> Dims:
+def dims_of(shape: Proto) -> KnownSizes:
     """A TensorShapeProto; sizes below 0 are unknown."""
     if shape.unknown_rank:
         return None
     return tuple(dim.size if dim.size >= 0 else None for dim in shape.dim)
 
 
-def dims_in(value: object) -> Dims:
+def dims_in(value: object) -> KnownSizes:
     """The sizes of an attribute, if it is a shape of known rank."""
-    return cast("Dims", value) if isinstance(value, tuple) and not isinstance(value, FunctionName) else None
+    return (
+        cast("KnownSizes", value)
+        if isinstance(value, tuple) and not isinstance(value, FunctionName)
+        else None
+    )
 
 
 def tensor_value(proto: Proto, where: str) -> Array:

@@ -26,7 +26,7 @@ X_DIGIT, W_DIGIT = 256, 16
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
 """Fused activations, by their numbers in the schema."""
 
-Apply: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId]
+WireProduct: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId]
 """Wires a product of x with weights and a bias; the last argument is the suffix of its wires."""
 
 
@@ -113,7 +113,7 @@ def exact_sum(
     bias: Array | None,
     output_axis: int,
     largest: int,
-    apply: Apply,
+    apply: WireProduct,
     spread: Sequence[int] = (-1,),
 ) -> OutletId:
     """An exact sum of products of codes: in f32 if that suffices, else in f64.
@@ -249,7 +249,7 @@ def input_range(node: TfliteNode) -> tuple[int, int]:
     return code_range(source.dtype, int(node.quantization(0).zero[0]))
 
 
-Rounding: TypeAlias = Callable[[Array, np.float32, np.float32], Array]
+RoundingFunction: TypeAlias = Callable[[Array, np.float32, np.float32], Array]
 """f32 values, the scale and the zero point of the output, as ``code - zero``."""
 
 
@@ -269,7 +269,7 @@ def towards_zero(y: Array, scale: np.float32, zero: np.float32) -> Array:
     return np.trunc(y / scale)
 
 
-def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: Rounding) -> Array:
+def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
     """The output's ``code - zero`` for each code of the input, from the least one on; the function's values are f32."""
     ours, (low, high) = node.quantization(0), input_range(node)
     tensor, quantization = target(node)

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType
 from pulse.support.record import record
 from pulse.tflite.verify import verify
-
-Floats: TypeAlias = NDArray[np.float32]
-Integers: TypeAlias = NDArray[np.int64]
 
 TENSOR_TYPES: Mapping[str, DType] = {
     "FLOAT32": DTYPES["f32"],
@@ -46,8 +43,8 @@ LARGEST_SCALE = float(1 << 40)
 class Quantization:
     """The values of a tensor's codes: ``scale * (code - zero)``, with one pair for all or one for each channel."""
 
-    scale: Floats
-    zero: Integers
+    scale: NDArray[np.float32]
+    zero: NDArray[np.int64]
     axis: int
 
 

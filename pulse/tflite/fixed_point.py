@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array
 
-Whole = NDArray[np.int64]
+IntegerArray = NDArray[np.int64]
 BITS = 15
 """The bits after the point."""
 MOST = (1 << BITS) - 1
@@ -69,7 +69,7 @@ def _multiplier(factor: float) -> tuple[int, int]:
     return min((int(np.rint(float(mantissa) * 2.0**31)) + (1 << 15)) >> 16, MOST), int(shift)
 
 
-def _clamp(x: Whole) -> Whole:
+def _clamp(x: IntegerArray) -> IntegerArray:
     return np.clip(x, -MOST - 1, MOST)
 
 
@@ -79,19 +79,19 @@ def _fix(value: float, whole: int = 0) -> int:
     return min((wide + (1 << 15)) >> 16, MOST)
 
 
-def _product(a: Whole | int, b: Whole | int) -> Whole:
+def _product(a: IntegerArray | int, b: IntegerArray | int) -> IntegerArray:
     both = np.asarray(a, np.int64) * b
     nudged = both + np.where(both >= 0, 1 << (BITS - 1), 1 - (1 << (BITS - 1)))
     return np.where(nudged >= 0, nudged >> BITS, -(-nudged >> BITS))
 
 
-def _divide(x: Whole, bits: int) -> Whole:
+def _divide(x: IntegerArray, bits: int) -> IntegerArray:
     """Divide by a power of two, and round halves away from zero."""
     rest, half = x & ((1 << bits) - 1), ((1 << bits) - 1) >> 1
     return (x >> bits) + (rest > half + (x < 0))
 
 
-def _on_last_quarter(x: Whole) -> Whole:
+def _on_last_quarter(x: IntegerArray) -> IntegerArray:
     """The exponential of -1/4 <= x < 0 without integer bits, by its series around -1/8."""
     centred = x + (1 << (BITS - 3))
     square = _product(centred, centred)
@@ -102,7 +102,7 @@ def _on_last_quarter(x: Whole) -> Whole:
     return np.clip(middle + _product(middle, centred + rest), -MOST - 1, MOST)
 
 
-def _exponential(x: Whole, whole: int) -> Whole:
+def _exponential(x: IntegerArray, whole: int) -> IntegerArray:
     """The exponential of x <= 0."""
     fraction = BITS - whole
     quarter = 1 << (fraction - 2)
@@ -116,7 +116,7 @@ def _exponential(x: Whole, whole: int) -> Whole:
     return np.where(x == 0, MOST, y)
 
 
-def _twice_reciprocal(x: Whole) -> Whole:
+def _twice_reciprocal(x: IntegerArray) -> IntegerArray:
     """Twice the reciprocal of 1 + x, 0 <= x <= 1, with two integer bits."""
     total = x + MOST
     half = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))

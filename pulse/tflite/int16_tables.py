@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.tflite import fixed_point
+from pulse.tflite.fixed_point import IntegerArray
 
 ENTRIES, POINTS = 256, 24
 """The entries of the table of the sigmoid, and how many of them are between 0 and 1."""
@@ -28,7 +28,6 @@ STEPS = 512
 """The number of entries of a general table, minus one."""
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
 """The least and the largest code of 16 bits."""
-Whole = NDArray[np.int64]
 Real: TypeAlias = np.float32 | np.float64
 
 
@@ -51,7 +50,7 @@ def _multiplier(scale: float) -> tuple[int, int]:
     return int(factor), shift
 
 
-def _interpolate(size: Whole, bits: int, top: int) -> Whole:
+def _interpolate(size: IntegerArray, bits: int, top: int) -> IntegerArray:
     """The table between its points, which ``bits`` of ``size`` divide; ``top`` after its end."""
     y = 1 / (1 + np.exp(-np.arange(ENTRIES + 1) / POINTS))
     above = y * (1 - y) * (2 * y - 1) / POINTS**2 / 16
@@ -62,13 +61,13 @@ def _interpolate(size: Whole, bits: int, top: int) -> Whole:
     return np.where(place >= ENTRIES - 1, top, between)
 
 
-def _sigmoid(x: Whole) -> Whole:
+def _sigmoid(x: IntegerArray) -> IntegerArray:
     y = _interpolate(np.abs(x), _SHIFT, LARGEST << (_SHIFT + 1))
     y = np.where(x >= 0, y + (1 << _SHIFT), (1 << (16 + _SHIFT)) - y + (1 << _SHIFT) - 1)
     return y >> (_SHIFT + 1)
 
 
-def _tanh(x: Whole) -> Whole:
+def _tanh(x: IntegerArray) -> IntegerArray:
     bits = _SHIFT - 1
     y = _interpolate(np.abs(x), bits, ((1 << 16) - 1) << bits)
     half = 1 << (14 + _SHIFT)

@@ -30,13 +30,13 @@ class Union:
     """A table of any kind: what its fields are is not checked here."""
 
 
-Kind: TypeAlias = "str | VectorLayout | Union"
+FieldLayout: TypeAlias = "str | VectorLayout | Union"
 """``text``, the name of a table, a vector or a union; scalars have none."""
 
 TEXT = "text"
 I8, I32, I64 = VectorLayout(1), VectorLayout(4), VectorLayout(8)
 
-SCHEMA: Mapping[str, Mapping[int, Kind]] = {
+SCHEMA: Mapping[str, Mapping[int, FieldLayout]] = {
     "Model": {
         1: VectorLayout("OperatorCode"),
         2: VectorLayout("SubGraph"),
@@ -127,7 +127,7 @@ class _Walk:
                 places[number] = place + offset
         return places
 
-    def follow(self, place: int, kind: Kind, part: str) -> None:
+    def follow(self, place: int, kind: FieldLayout, part: str) -> None:
         target = self.indirect(place, part)
         if isinstance(kind, Union):
             if any(at + WIDEST > len(self.data) for at in self.fields(target, "options").values()):

@@ -9,8 +9,8 @@ from pulse.errors import InputError
 from pulse.support.record import record
 from pulse.torch.lengths import Lengths
 
-Axes: TypeAlias = Mapping[int, str]
-Dynamic: TypeAlias = Mapping[Any, Axes]
+AxisNames: TypeAlias = Mapping[int, str]
+Dynamic: TypeAlias = Mapping[Any, AxisNames]
 """Dynamic axes by the name of an input, or its position."""
 
 
@@ -19,7 +19,7 @@ class ModuleCall:
     """The example of each parameter of the module's forward, by name, and its dynamic axes."""
 
     arguments: dict[str, Any]
-    axes: dict[str, Axes]
+    axes: dict[str, AxisNames]
     positional: bool
 
     def leaves(self, torch: Any) -> dict[str, Any]:
@@ -99,14 +99,14 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
                 f"forward has no input {', '.join(unknown)}; it has {', '.join(names) or 'none'}"
             )
         arguments = {name: named[name] for name in names if name in named}
-    axes: dict[str, Axes] = {_input_name(key, arguments): value for key, value in dynamic.items()}
+    axes: dict[str, AxisNames] = {_input_name(key, arguments): value for key, value in dynamic.items()}
     for name, symbols in axes.items():
         _require_axes(torch, name, arguments[name], symbols)
     _require_one_length(arguments, axes)
     return ModuleCall(arguments, axes, positional)
 
 
-def _require_axes(torch: Any, name: str, value: Any, symbols: Axes) -> None:
+def _require_axes(torch: Any, name: str, value: Any, symbols: AxisNames) -> None:
     if not isinstance(value, torch.Tensor):
         raise InputError(
             f"input {name} has dynamic axes, and its example is not a tensor: {type(value).__name__}"
@@ -129,7 +129,7 @@ def _require_axes(torch: Any, name: str, value: Any, symbols: Axes) -> None:
             )
 
 
-def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, Axes]) -> None:
+def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, AxisNames]) -> None:
     first: dict[str, tuple[str, int]] = {}
     for name, symbols in axes.items():
         for axis, symbol in symbols.items():

@@ -9,7 +9,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.wording import spell
-from pulse.torch.comparison import Run
+from pulse.torch.comparison import RunWhole
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.lengths import LEAST_LENGTH, variations
 
@@ -17,10 +17,10 @@ SYMBOL = "T"
 MOST_TRIALS = 16
 """The most lengths of an axis that are tried."""
 
-Axes: TypeAlias = dict[str, dict[int, str]]
+InputAxes: TypeAlias = dict[str, dict[int, str]]
 
 
-def find_time(title: str, module: Run, examples: Mapping[str, Array]) -> Axes:
+def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> InputAxes:
     """The one axis, or one axis of each of several inputs, along which the module runs at another length.
 
     examples  of all inputs that are tensors
@@ -38,7 +38,7 @@ def find_time(title: str, module: Run, examples: Mapping[str, Array]) -> Axes:
         for axis in range(value.ndim)
         if value.shape[axis] >= LEAST_LENGTH
     ]
-    alone: list[Axes] = [{name: {axis: SYMBOL}} for name, axis in axes]
+    alone: list[InputAxes] = [{name: {axis: SYMBOL}} for name, axis in axes]
     for choices in (alone, list(_together(examples, axes))):
         fitting = [choice for choice in choices if _runs(module, examples, choice, shapes)]
         if len(fitting) > 1:
@@ -52,7 +52,7 @@ def find_time(title: str, module: Run, examples: Mapping[str, Array]) -> Axes:
     return {}
 
 
-def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[Axes]:
+def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[InputAxes]:
     """Yield sets of axes of equal length, one axis of each input that has this length once."""
     for size in sorted({examples[name].shape[axis] for name, axis in axes}):
         own = [(name, axis) for name, axis in axes if examples[name].shape[axis] == size]
@@ -61,7 +61,9 @@ def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Ite
             yield {name: {axis: SYMBOL} for name, axis in own}
 
 
-def _runs(module: Run, examples: Mapping[str, Array], axes: Axes, shapes: list[tuple[int, ...]]) -> bool:
+def _runs(
+    module: RunWhole, examples: Mapping[str, Array], axes: InputAxes, shapes: list[tuple[int, ...]]
+) -> bool:
     """Whether the module runs at another length and its outputs change their shapes."""
     samples = {name: SampledInputs(value, axes.get(name, {})) for name, value in examples.items()}
     own = lengths_of(samples)

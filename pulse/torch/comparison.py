@@ -13,7 +13,7 @@ from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.lengths import Lengths, even_length, format_lengths, variations
 
-Run: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
+RunWhole: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
 """A function of whole inputs to whole outputs; raises InputError for lengths that it does not take."""
 
 
@@ -51,12 +51,12 @@ class Comparison:
     def __init__(
         self,
         title: str,
-        module: Run,
+        module: RunWhole,
         model: Oracle,
         samples: Mapping[str, SampledInputs],
         dynamic: str,
         seed: int = 0,
-        precise: Run | None = None,
+        precise: RunWhole | None = None,
         bind: Callable[[dict[str, Array]], object] = dict,
         branches: Sequence[str] = (),
     ) -> None:

@@ -10,7 +10,7 @@ from pulse.models import Model, TypedModel
 from pulse.proof.tolerance import offline
 from pulse.torch.advice import describe_branches
 from pulse.torch.arguments import ModuleCall
-from pulse.torch.axes import Axes, describe_time, find_time
+from pulse.torch.axes import InputAxes, describe_time, find_time
 from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, run_example
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
@@ -165,6 +165,6 @@ class Conversion:
     def _find_states(self) -> list[StateLeaf]:
         return find_states(self._torch, self.call, self._result, self._title, self._states)
 
-    def _time_of(self, module: Any, call: ModuleCall) -> Axes:
+    def _time_of(self, module: Any, call: ModuleCall) -> InputAxes:
         oracle = ModuleOracle(self._torch, module, call, self._state.begin, [], self._dtype)
         return find_time(self._title, oracle, tensors(self._torch, call, self._own))

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pulse.torch.arguments import ModuleCall
-from pulse.torch.axes import Axes
+from pulse.torch.axes import InputAxes
 from pulse.torch.known_numbers import KnownNumbers
 from pulse.torch.lengths import LEAST_LENGTH
 
-Places: TypeAlias = dict[str, tuple[str, int]]
+LengthAxes: TypeAlias = dict[str, tuple[str, int]]
 """Each input that is a length -> the input and the axis that it is the length of."""
 
 
 def follow_lengths(
-    torch: Any, module: Any, call: ModuleCall, time_of: Callable[[Any, ModuleCall], Axes] | None
-) -> tuple[Any, ModuleCall, Places]:
+    torch: Any, module: Any, call: ModuleCall, time_of: Callable[[Any, ModuleCall], InputAxes] | None
+) -> tuple[Any, ModuleCall, LengthAxes]:
     """Return the module without inputs that are lengths, its call, and these inputs.
 
     time_of  finds the time axis of a module and its call, if unknown; it is added to the call
@@ -31,7 +31,7 @@ def follow_lengths(
     return module, call, {}
 
 
-def _find_lengths(torch: Any, call: ModuleCall) -> list[Places]:
+def _find_lengths(torch: Any, call: ModuleCall) -> list[LengthAxes]:
     """Find inputs of integers that equal a length of the example, each with the axes of this length.
 
     They are known by name: lengths, ilens, x_len. Dynamic axes are preferred; otherwise every axis after the first is
@@ -49,10 +49,10 @@ def _find_lengths(torch: Any, call: ModuleCall) -> list[Places]:
         if torch.is_tensor(value)
         for axis in range(1, value.dim())
     ]
-    groups: list[Places] = []
+    groups: list[LengthAxes] = []
     for source, axis in dynamic or every:
         frames = call.arguments[source].shape[axis]
-        own: Places = {name: (source, axis) for name, length in lengths.items() if length == frames}
+        own: LengthAxes = {name: (source, axis) for name, length in lengths.items() if length == frames}
         if own:
             groups.append(own)
     return groups
@@ -70,7 +70,7 @@ def _is_length(torch: Any, value: Any) -> bool:
     )
 
 
-def with_lengths(torch: Any, module: Any, call: ModuleCall, places: Places) -> tuple[Any, ModuleCall]:
+def with_lengths(torch: Any, module: Any, call: ModuleCall, places: LengthAxes) -> tuple[Any, ModuleCall]:
     """A module that computes these inputs itself, and its call. Outputs that are lengths are left out."""
     kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in places}
 
@@ -101,7 +101,7 @@ def with_lengths(torch: Any, module: Any, call: ModuleCall, places: Places) -> t
     return wrapper, replace(call, arguments={name: call.arguments[name] for name in names})
 
 
-def describe_lengths(places: Places) -> list[str]:
+def describe_lengths(places: LengthAxes) -> list[str]:
     """The text that tells the user which inputs are lengths."""
     return [
         f"{name} is the length of {source} (axis {axis}) in the example, so the model computes it: a stream has no "

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import NoReturn, cast
+from typing import NoReturn, TypeAlias, cast
 
 import numpy as np
 
@@ -10,9 +10,13 @@ from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
 from pulse.interface import Port
 from pulse.program.streams.executable import Executable
-from streaming.blocks.reblocking import Reblocker
+from streaming.blocks.reblocking import Reblocker, ReblockerMark
 
-_empty = attrgetter("empty")
+InputBlock: TypeAlias = Array | Mapping[str, Array]
+"""What a caller gives: the array of the only input that streams, or input name -> array."""
+InputMark: TypeAlias = tuple[Sequence[ReblockerMark], Mapping[str, int], int]
+
+_is_empty = attrgetter("is_empty")
 
 
 class InputBlocks:
@@ -22,7 +26,7 @@ class InputBlocks:
     check_finite  refuse NaN in a block; infinities are accepted
 
     A block goes through ``check``, which changes nothing, then ``feed``; its pulses are taken, then the rest is
-    copied so that the caller may reuse the block. ``undo`` returns to the last ``mark``.
+    copied so that the caller may reuse the block. ``rewind`` returns to the last ``mark``.
     """
 
     def __init__(self, program: Executable, check_finite: bool = True) -> None:
@@ -36,7 +40,6 @@ class InputBlocks:
         }
         self._only = next(iter(self._queues)) if len(self._queues) == 1 else None
         self._fed_queues: list[Reblocker] = []
-        self._marked: tuple[Mapping[str, int], int] | None = None
         self._received: Mapping[str, int] = dict.fromkeys(self._queues, 0)
         self._passed_pulses = 0
         """Pulses that bypassed the queues and are not yet counted in ``_received``."""
@@ -89,13 +92,13 @@ class InputBlocks:
     @property
     def is_empty(self) -> bool:
         """Whether no frame waits."""
-        return all(map(_empty, self._all))
+        return all(map(_is_empty, self._all))
 
     def is_pulse(self, blocks: Mapping[str, Array]) -> bool:
         """Whether checked blocks are exactly one pulse: no frame waits, and each block has its input's size."""
         for name, queue in self._queues.items():
             block = blocks.get(name)
-            if block is None or block.shape != queue.port.shape or not queue.empty:
+            if block is None or block.shape != queue.port.shape or not queue.is_empty:
                 return False
         return True
 
@@ -103,20 +106,17 @@ class InputBlocks:
         """Count a pulse that bypassed the queues and will not be undone."""
         self._passed_pulses += 1
 
-    def mark(self) -> None:
-        """Remember the present state, between two blocks."""
-        for queue in self._queues.values():
-            queue.mark()
-        self._marked = self.received_frames, self.dropped_pulses
+    def mark(self) -> InputMark:
+        """Return the present state, between two blocks, for ``rewind``."""
+        return [queue.mark() for queue in self._all], self.received_frames, self.dropped_pulses
 
-    def undo(self) -> None:
-        """Restore the state at ``mark``."""
-        if self._marked is None:
-            return
-        for queue in self._queues.values():
-            queue.undo()
+    def rewind(self, mark: InputMark) -> None:
+        """Restore the state at the last mark."""
+        queue_marks, self._received, self.dropped_pulses = mark
+        for queue, queue_mark in zip(self._all, queue_marks):
+            queue.rewind(queue_mark)
         self._fed_queues.clear()
-        (self._received, self.dropped_pulses), self._passed_pulses = self._marked, 0
+        self._passed_pulses = 0
 
     def feed(self, blocks: Mapping[str, Array]) -> int:
         """Add checked blocks. Returns how many pulses to take; take them all, then ``keep``."""

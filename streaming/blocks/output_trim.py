@@ -61,16 +61,16 @@ class OutputTrim:
         self._sent = {port.name: max(pulses * port.frames - port.delay, 0) for port in self._streaming}
 
     def mark(self) -> TrimMark:
-        """Return the present state for ``undo``; its arrays and dictionaries are not changed later."""
+        """Return the present state for ``rewind``; its arrays and dictionaries are not changed later."""
         return self.pulses, self.end, self.sent_frames, self._kept, self._last
 
-    def undo(self, mark: TrimMark) -> None:
+    def rewind(self, mark: TrimMark) -> None:
         """Restore the state at a mark."""
         self.pulses, self.end, self._sent, self._kept, self._last = mark
         self._plain_pulses = 0
 
-    def valid(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
-        """Return the frames that the next ``count`` pulses make ready.
+    def take(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
+        """Take the results of the next ``count`` pulses, and return the frames that they make ready.
 
         results  output name -> array of the port's shape, each valid until the next
         returns  every streaming output: frames known to be in the stream, perhaps 0, which the caller owns
@@ -106,11 +106,11 @@ class OutputTrim:
             names = ", ".join(port.name for port in self._final)
             raise InputError(f"{names}: unknown in a stream of 0 frames; push some first")
 
-    def finals(self) -> dict[str, Array]:
+    def final_outputs(self) -> dict[str, Array]:
         """The outputs that do not stream, known when the stream has ended."""
         return {port.name: self._whole(port) for port in self._final}
 
-    def silence(self) -> dict[str, Array]:
+    def silent_outputs(self) -> dict[str, Array]:
         """Return zeros for the output of a lost pulse."""
         return {port.name: np.zeros(port.shape, port.dtype) for port in self.program.outputs}
 

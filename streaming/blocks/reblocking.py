@@ -1,12 +1,15 @@
 """Re-blocking: blocks of any size in, pulses of constant size out."""
 
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.ops.clock import frames_at
+
+ReblockerMark: TypeAlias = tuple[Array, int, int]
 
 
 class Reblocker:
@@ -15,7 +18,7 @@ class Reblocker:
     A pulse that lies within the current block is a view of it; only the frames of a pulse that spans
     two blocks are copied. The buffer holds one pulse and grows if another input lags behind.
 
-    Frames that wait at a ``mark`` are not overwritten until the next one, so that ``undo`` has no cost unless called:
+    Frames that wait at a ``mark`` are not overwritten until the next one, so that ``rewind`` has no cost unless called:
     if a buffer would restart, the spare one replaces it.
     """
 
@@ -26,7 +29,7 @@ class Reblocker:
         self.frames = port.frames
         self._buffer: Array = np.zeros(port.shape, port.dtype)
         self._spare: Array = np.zeros(port.shape, port.dtype)
-        self._mark: tuple[Array, int, int] | None = None
+        self._mark: ReblockerMark | None = None
         self._frame = port.shape[: port.axis] + port.shape[port.axis + 1 :]
         self._start = 0
         self._stop = 0
@@ -40,20 +43,19 @@ class Reblocker:
         return self._stop - self._start + self._block.shape[self.axis] - self._taken
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether no frame waits. The block must be kept."""
         return self._stop == self._start
 
-    def mark(self) -> None:
-        """Remember the waiting frames, for ``undo``. The block must be kept."""
+    def mark(self) -> ReblockerMark:
+        """Protect the waiting frames and return them for ``rewind``. The block must be kept."""
         self._mark = self._buffer, self._start, self._stop
+        return self._mark
 
-    def undo(self) -> None:
+    def rewind(self, mark: ReblockerMark) -> None:
         """Restore the state at the last mark."""
-        if self._mark is None:
-            return
         spare = self._buffer
-        self._buffer, self._start, self._stop = self._mark
+        self._buffer, self._start, self._stop = mark
         if spare is not self._buffer:
             self._spare = spare
         self._block, self._taken = self._nothing, 0

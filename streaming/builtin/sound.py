@@ -24,7 +24,7 @@ GLIDE_S = 0.03
 FORMANT_BANDWIDTHS_HZ = (70.0, 100.0, 150.0)
 FRICATION_BANDWIDTH_HZ = 1500.0
 
-Samples = NDArray[np.float64]
+DoubleSamples = NDArray[np.float64]
 
 
 @record
@@ -59,17 +59,17 @@ PHONES = {
 UTTERANCE = "la-tina so-ke nomi,zaxu-te"
 
 
-def track(phones: list[Phone], values: list[float]) -> Samples:
+def track(phones: list[Phone], values: list[float]) -> DoubleSamples:
     """One value per phone as a curve over all samples, gliding from phone to phone."""
     lengths = [round(phone.duration_s * SAMPLE_RATE_HZ) for phone in phones]
     steps = np.repeat(np.array(values, np.float64), lengths)
     glide = np.hanning(round(GLIDE_S * SAMPLE_RATE_HZ) + 2)[1:-1]
     long_steps = np.pad(steps, (len(glide) // 2, len(glide) - 1 - len(glide) // 2), mode="edge")
-    smooth: Samples = np.convolve(long_steps, glide / glide.sum(), mode="valid").astype(np.float64)
+    smooth: DoubleSamples = np.convolve(long_steps, glide / glide.sum(), mode="valid").astype(np.float64)
     return smooth
 
 
-def resonate(x: Samples, centre_hz: Samples, bandwidth_hz: float) -> Samples:
+def resonate(x: DoubleSamples, centre_hz: DoubleSamples, bandwidth_hz: float) -> DoubleSamples:
     """Pass ``x`` through a two-pole resonator whose centre moves; gain 1 at 0 Hz."""
     radius = float(np.exp(-np.pi * bandwidth_hz / SAMPLE_RATE_HZ))
     feedback = (2 * radius * np.cos(2 * np.pi * centre_hz / SAMPLE_RATE_HZ)).tolist()
@@ -83,7 +83,7 @@ def resonate(x: Samples, centre_hz: Samples, bandwidth_hz: float) -> Samples:
     return y
 
 
-def glottis(f0_hz: Samples) -> Samples:
+def glottis(f0_hz: DoubleSamples) -> DoubleSamples:
     """The derivative of Rosenberg's glottal flow at a moving pitch: opens in 40 %, closes in 16 %."""
     phase = np.cumsum(f0_hz) / SAMPLE_RATE_HZ % 1.0
     opening = 0.5 * (1 - np.cos(np.pi * phase / 0.4))
@@ -92,7 +92,7 @@ def glottis(f0_hz: Samples) -> Samples:
     return np.diff(flow, prepend=0.0)
 
 
-def coloured_noise(length: int, random: np.random.RandomState) -> Samples:
+def coloured_noise(length: int, random: np.random.RandomState) -> DoubleSamples:
     """Stationary noise that falls by 6 dB an octave above 500 Hz down to a white floor; power 1."""
     spectrum = np.fft.rfft(random.standard_normal(length))
     hz = np.fft.rfftfreq(length, 1 / SAMPLE_RATE_HZ)
@@ -100,7 +100,7 @@ def coloured_noise(length: int, random: np.random.RandomState) -> Samples:
     return shaped / np.sqrt(np.mean(shaped**2))
 
 
-def speech(random: np.random.RandomState) -> Samples:
+def speech(random: np.random.RandomState) -> DoubleSamples:
     """The clean utterance, mono, peak ``PEAK``."""
     phones = [Phone(LEAD_IN_S), *(PHONES[symbol] for symbol in UTTERANCE), Phone(LEAD_IN_S)]
     voicing = track(phones, [phone.voicing for phone in phones])
@@ -120,7 +120,7 @@ def speech(random: np.random.RandomState) -> Samples:
     return PEAK * clean / np.abs(clean).max()
 
 
-def sounds() -> tuple[Samples, Samples]:
+def sounds() -> tuple[DoubleSamples, DoubleSamples]:
     """Clean and noisy, both [samples] at 16 kHz; noisy is clean plus noise at ``SNR_DB``."""
     random = np.random.RandomState(16)
     clean = speech(random)
@@ -129,7 +129,7 @@ def sounds() -> tuple[Samples, Samples]:
     return clean, clean + level * noise
 
 
-def write(path: Path, samples: Samples) -> None:
+def write(path: Path, samples: DoubleSamples) -> None:
     """Write mono 16-bit FLAC."""
     soundfile.write(path, samples, SAMPLE_RATE_HZ, subtype="PCM_16", format="FLAC")
 

@@ -31,13 +31,13 @@ class DumpStage(StrEnum):
 def dump(
     model: options.ModelPath = None,
     stage: Annotated[
-        DumpStage,
+        str,
         typer.Option(
             "--stage",
             metavar="STAGE",
             help="Stage to print: load, typed, decluttered, pulsed, program or costs.",
         ),
-    ] = DumpStage.PULSED,
+    ] = "pulsed",
     dot: Annotated[bool, typer.Option("--dot", help="Print in Graphviz's language instead of text.")] = False,
     match: Annotated[
         str | None,
@@ -66,9 +66,13 @@ def dump(
       pulse dump model.onnx --stage load --match "Conv->Relu"   the parts that match a query
     """
     from pulse.errors import InputError
+    from pulse.support.wording import spell
     from streaming.cli.model import load_model, open_model
     from streaming.terminal.output import write_text
 
+    if stage not in tuple(DumpStage):
+        raise InputError(f"{spell('stage', stage)}: choose one of {', '.join(DumpStage)}")
+    stage = DumpStage(stage)
     if shown != ReportOptions() and stage is not DumpStage.COSTS:
         raise InputError("--json and --markdown go with --stage costs; the other stages are text")
     if match is not None and (dot or stage in (DumpStage.PROGRAM, DumpStage.COSTS)):
@@ -136,7 +140,7 @@ def _matches(
     assert loaded is not None
     if stage is DumpStage.LOAD:
         return matches_text(loaded.model.graph, query)
-    typed = loaded.read.analyse() if isinstance(loaded.read, Model) else loaded.analyse()
+    typed = loaded.source_model.analyse() if isinstance(loaded.source_model, Model) else loaded.analyse()
     return matches_text(typed.graph, query)
 
 
@@ -148,7 +152,7 @@ def _read(stage: DumpStage, loaded: "Loaded", dot: bool) -> str:
     if stage is DumpStage.LOAD:
         model = loaded.model
         return model.dot() if dot else "\n".join(model.lines()) + "\n"
-    typed = loaded.read.analyse() if isinstance(loaded.read, Model) else loaded.analyse()
+    typed = loaded.source_model.analyse() if isinstance(loaded.source_model, Model) else loaded.analyse()
     shown = (dumps.dot if dot else dumps.text)(typed.graph, f"{typed.title}, typed")
     return shown if dot else _totals(typed) + shown
 

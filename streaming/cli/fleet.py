@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from streaming.fleet.deployment import Deployment
     from streaming.fleet.ray_fleet import Fleet
 
-ACTIONS = ("deploy", "status", "drain", "weigh", "end")
+ACTIONS = ("deploy", "status", "drain", "set-weight", "end")
 
 
 @takes_groups
@@ -22,7 +22,7 @@ def fleet(
         typer.Argument(
             metavar="FILE|WORKER|NODE|VERSION",
             help="deploy: settings (.toml), by default of the built-in denoiser; drain: a worker or a node; "
-            "weigh: a version.",
+            "set-weight: a version.",
         ),
     ] = None,
     *,
@@ -41,7 +41,7 @@ def fleet(
             "--weight",
             metavar="NUMBER",
             min=0,
-            help="weigh: the share of new streams relative to the other versions; 0 lets a version end.",
+            help="set-weight: the share of new streams relative to the other versions; 0 lets a version end.",
         ),
     ] = None,
     wait: Annotated[
@@ -61,19 +61,19 @@ def fleet(
       pulse fleet deploy fleet.toml      start, or add a new version next to the old one
       pulse fleet status
       pulse fleet drain 10.0.0.7         empty a machine
-      pulse fleet weigh 2 --weight 0.1   give version 2 fewer of the new streams
+      pulse fleet set-weight 2 --weight 0.1   give version 2 fewer of the new streams
       pulse fleet end
     """
     from pulse.errors import InputError
 
     if action not in ACTIONS:
         raise InputError(f"pulse fleet {action}: the actions are {', '.join(ACTIONS)}")
-    if what is None and action in ("drain", "weigh"):
+    if what is None and action in ("drain", "set-weight"):
         raise InputError(
             f"pulse fleet {action}: name a worker, node or version; pulse fleet status lists all"
         )
-    if (weight is not None) != (action == "weigh"):
-        raise InputError("pulse fleet weigh needs --weight, and nothing else takes it")
+    if (weight is not None) != (action == "set-weight"):
+        raise InputError("pulse fleet set-weight needs --weight, and nothing else takes it")
     if what is not None and action in ("status", "end"):
         raise InputError(f"pulse fleet {action} takes no {what!r}; --name names the fleet")
     deployment = read_file(None if what is None else Path(what)) if action == "deploy" else None
@@ -82,8 +82,8 @@ def fleet(
         deploy(handle, deployment, wait)
     elif action == "drain" and what is not None:
         handle.drain(what)
-    elif action == "weigh" and what is not None and weight is not None:
-        handle.weigh(what, weight)
+    elif action == "set-weight" and what is not None and weight is not None:
+        handle.set_weight(what, weight)
     elif action == "end":
         handle.end()
         return

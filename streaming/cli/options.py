@@ -184,7 +184,7 @@ class ModelOptions:
             "--budget",
             metavar="LIMIT=NUMBER",
             help="Limit of the work of reading the file: nodes that its loops unfold to, elements of constants, "
-            "or seconds for these. May be repeated.",
+            "or estimated seconds for these. May be repeated.",
         ),
     ] = None
     signature: Annotated[

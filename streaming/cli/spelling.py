@@ -6,6 +6,8 @@ from typing import Any, cast
 
 OPTIONS = {
     "pulse": "--pulse",
+    "stage": "--stage",
+    "quality": "--quality",
     "symbol": "--symbol",
     "inputs": "--input",
     "outputs": "--keep",

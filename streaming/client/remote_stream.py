@@ -22,8 +22,6 @@ from streaming.protocol.frames import EPOCHS, HEADER, INPUT, Header, pack_frames
 from streaming.protocol.messages import Message, read_message, write_message
 from streaming.protocol.ports import StreamPort
 
-Block = Array | Mapping[str, Array]
-Outputs = dict[str, Array]
 RETRYABLE_CODES = ("connection", "drain", "busy", "address")
 """Errors after which another connection may resume the stream."""
 
@@ -77,8 +75,8 @@ class RemoteStream(NotCopyable):
         self._next_first: list[int] = list(ready["received"])
         """The number of the next frame of each input, which begins the next block."""
         self._answers: deque[Message] = deque()
-        self._outputs: deque[Outputs] = deque()
-        self._finals: Outputs = {}
+        self._outputs: deque[dict[str, Array]] = deque()
+        self._finals: dict[str, Array] = {}
         self._ended = False
         self._error: Exception | None = None
         self._changed = anyio.Event()
@@ -92,7 +90,7 @@ class RemoteStream(NotCopyable):
     def __aiter__(self) -> "RemoteStream":
         return self
 
-    async def __anext__(self) -> Outputs:
+    async def __anext__(self) -> dict[str, Array]:
         """Return output name -> the next frames; after a flush, the last item has the final outputs."""
         while not self._outputs:
             if self._ended:
@@ -103,7 +101,7 @@ class RemoteStream(NotCopyable):
             await self._wait()
         return self._outputs.popleft()
 
-    async def send(self, block: Block) -> None:
+    async def send(self, block: Array | Mapping[str, Array]) -> None:
         """Send more of the stream: an array for the only input, or input name -> array.
 
         Raises  InputError: an array that does not fit. ClientError: the server has ended the stream
@@ -128,7 +126,7 @@ class RemoteStream(NotCopyable):
                     await self._send_packets(port, self._opus.flush(port))
             await self._send({"type": "flush"})
 
-    async def flush(self) -> Outputs:
+    async def flush(self) -> dict[str, Array]:
         """End the stream. Returns all frames of each output that have not been taken, joined, and the final outputs."""
         await self.end()
         while not self._ended:
@@ -177,7 +175,9 @@ class RemoteStream(NotCopyable):
         """Cut the connection of a silent server and treat it as lost: another one may resume the stream."""
         await self._socket.cut()
 
-    async def process(self, blocks: Iterable[Block] | AsyncIterable[Block]) -> AsyncGenerator[Outputs]:
+    async def process(
+        self, blocks: Iterable[Array | Mapping[str, Array]] | AsyncIterable[Array | Mapping[str, Array]]
+    ) -> AsyncGenerator[dict[str, Array]]:
         """Send blocks and yield all outputs, flush included. Errors of the blocks are raised here.
 
         A source for an executor: ``executor.stream(remote.process(blocks))``.
@@ -365,7 +365,7 @@ class RemoteStream(NotCopyable):
             header = Header(INPUT, port.number, self._epoch % EPOCHS, count, first)
             await self._send_message(pack_frames(header, packet))
 
-    def _by_port(self, block: Block) -> list[tuple[StreamPort, Array]]:
+    def _by_port(self, block: Array | Mapping[str, Array]) -> list[tuple[StreamPort, Array]]:
         ports = {port.name: port for port in self.inputs}
         if not isinstance(block, Mapping):
             if len(ports) > 1:

@@ -14,20 +14,20 @@ from streaming.events.clock import FrameClock
 from streaming.events.event import Event
 from streaming.events.parameters import class_names, require_class
 
-State = TypeVar("State")
+StateT = TypeVar("StateT")
 
 
 @dataclass
-class Snapshot(Generic[State]):
+class Snapshot(Generic[StateT]):
     """The state of a detector at a frame; it may be pickled."""
 
     frames: int
     classes: int | None
     ended: bool
-    state: State
+    state: StateT
 
 
-class Detector(ABC, Generic[State]):
+class Detector(ABC, Generic[StateT]):
     """Detects events in frames, independently of how the frames are split into blocks.
 
     clock   the clock of the output, or its frames per second
@@ -74,29 +74,29 @@ class Detector(ABC, Generic[State]):
         """Restart for a new output."""
         self._at = Snapshot(0, None, False, self._begin())
 
-    def snapshot(self) -> Snapshot[State]:
+    def snapshot(self) -> Snapshot[StateT]:
         """Return the state, for ``restore`` of a detector with the same parameters."""
         return deepcopy(self._at)
 
-    def restore(self, snapshot: Snapshot[State]) -> None:
+    def restore(self, snapshot: Snapshot[StateT]) -> None:
         """Restore a snapshot. Raises InputError: it is not of this kind of detector."""
         if type(snapshot.state) is not type(self._at.state):
             raise InputError("this is a snapshot of another kind of detector, or of something else")
         self._at = deepcopy(snapshot)
 
     @abstractmethod
-    def _begin(self) -> State:
+    def _begin(self) -> StateT:
         """Return the state before the first frame."""
 
     @abstractmethod
-    def _frame(self, state: State, frame: int, row: list[float]) -> Iterable[Event]:
+    def _frame(self, state: StateT, frame: int, row: list[float]) -> Iterable[Event]:
         """Yield the events that a frame completes, and update ``state``."""
 
     @abstractmethod
-    def _end(self, state: State, frames: int) -> Iterable[Event]:
+    def _end(self, state: StateT, frames: int) -> Iterable[Event]:
         """Yield the events that the end completes, after this many frames."""
 
-    def _copy(self, state: State) -> State:
+    def _copy(self, state: StateT) -> StateT:
         """Return an independent copy of a state."""
         return deepcopy(state)
 
@@ -142,7 +142,7 @@ def pick(row: list[float], column: int | None) -> float:
     return row[0 if column is None else column]
 
 
-class ClassDetector(Detector[State]):
+class ClassDetector(Detector[StateT]):
     """A detector of named classes; ``background`` is the class without meaning, None if there is none."""
 
     def __init__(self, clock: FrameClock | float, labels: Sequence[str], background: int | None) -> None:

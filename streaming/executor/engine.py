@@ -45,7 +45,7 @@ class Slots(Protocol):
         """
         ...
 
-    def ready(self) -> int:
+    def count_ready(self) -> int:
         """The number of pulses that can be collected."""
         ...
 

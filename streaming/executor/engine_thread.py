@@ -32,7 +32,7 @@ class EngineThread(NotCopyable):
         self.realtime_settings: list[RealtimeSetting] = []
         self._started = threading.Event()
         self._ended = NativeEvent()
-        self._thread = threading.Thread(target=self._live, name="pulse engine", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="pulse engine", daemon=True)
 
     def start(self) -> None:
         """Start the thread; returns when it runs."""
@@ -52,7 +52,7 @@ class EngineThread(NotCopyable):
         self._thread.join()
         self._ended.close()
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         try:
             if self._realtime is not None:
                 self.realtime_settings = apply_to_thread(self._realtime)

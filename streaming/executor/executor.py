@@ -13,6 +13,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.support.not_copyable import NotCopyable
+from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Engine
 from streaming.executor.error_merging import merge_errors
@@ -21,7 +22,7 @@ from streaming.executor.sinks import sink_of
 from streaming.executor.sources import SoundSource, blocks_of, source_of
 from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.stream import Stream
-from streaming.executor.stream_steps import Block, StreamSteps
+from streaming.executor.stream_steps import StreamSteps
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.policies import Policy
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
@@ -102,7 +103,7 @@ class Executor(NotCopyable):
 
     def statistics(self) -> ExecutorStatistics:
         """Return counts of frames and durations of pulses, of all streams, including those that have ended."""
-        running = [flow.counters for flow in self._flows if not flow.closed]
+        running = [flow.update_counters() for flow in self._flows if not flow.closed]
         notes = [str(setting) for setting in self.realtime_settings if not setting.is_granted]
         if self._specialisation is not None:
             notes.append(str(self._specialisation))
@@ -182,7 +183,7 @@ class Executor(NotCopyable):
             raise leaving
         return False
 
-    def _begin(self, blocks: AsyncGenerator[Block]) -> Flow:
+    def _begin(self, blocks: AsyncGenerator[InputBlock]) -> Flow:
         """Start to run a stream's pulses. Raises ExecutorError: the executor is not open."""
         if self._tasks is None or self._engine is None or self._ended:
             raise ExecutorError(
@@ -204,7 +205,7 @@ class Executor(NotCopyable):
             self._flows.remove(flow)
 
     def _close(self, flow: Flow) -> None:
-        self._past.add(flow.counters)
+        self._past.add(flow.update_counters())
 
 
 def _specialisation_of(program: Program) -> "BackgroundSpecialisation":

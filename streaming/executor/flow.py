@@ -8,10 +8,12 @@ from math import inf
 import anyio
 import anyio.lowlevel
 
+from pulse.facts import Array
+from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Slots
 from streaming.executor.statistics import StreamCounters
-from streaming.executor.stream_steps import Block, Outputs, StreamSteps
+from streaming.executor.stream_steps import StreamSteps
 from streaming.policies import Policy
 
 CLOSED = "the executor has been closed; what was under way is counted as discarded"
@@ -29,7 +31,7 @@ class Flow:
 
     def __init__(
         self,
-        blocks: AsyncGenerator[Block],
+        blocks: AsyncGenerator[InputBlock],
         steps: StreamSteps,
         slots: Slots,
         policy: Policy,
@@ -53,10 +55,9 @@ class Flow:
         self._error: BaseException | None = None
         self.closed = False
 
-    @property
-    def counters(self) -> StreamCounters:
-        """The present counters."""
-        return self._steps.counters
+    def update_counters(self) -> StreamCounters:
+        """Bring the counters up to date and return them."""
+        return self._steps.update_counters()
 
     async def feed(self) -> None:
         """Take all blocks of the source. Its errors are passed to the reader of the outputs."""
@@ -75,7 +76,7 @@ class Flow:
             self._feeding_ended.set()
             self._wake()
 
-    async def next(self) -> Outputs:
+    async def next(self) -> dict[str, Array]:
         """Return the valid frames that are ready, at least one; the last item has the final outputs.
 
         Raises StopAsyncIteration, what the source raised, InputError, ExecutorError
@@ -138,7 +139,7 @@ class Flow:
         error, self._error = self._error, None
         return [] if error is None else [error]
 
-    async def _accept(self, block: Block) -> None:
+    async def _accept(self, block: InputBlock) -> None:
         """Submit the pulses that a block completes, as the queue has space."""
         if self.closed:
             return
@@ -165,15 +166,15 @@ class Flow:
             await self._space.wait()
         return True
 
-    def _outputs(self) -> Outputs | None:
+    def _outputs(self) -> dict[str, Array] | None:
         """The outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
         failure = self._slots.failure  # read before the results: the engine goes on meanwhile
-        outputs = steps.ready()
+        outputs = steps.take_ready()
         if steps.has_space:
             self._space.set()
         if outputs is None and self._policy.needs_deadline:
-            outputs = steps.late(anyio.current_time())
+            outputs = steps.take_late(anyio.current_time())
         if outputs is not None:
             return outputs
         if failure is not None:
@@ -183,7 +184,7 @@ class Flow:
                 raise error
             steps.end()
         if self._exhausted and steps.is_empty:
-            outputs = steps.last()
+            outputs = steps.take_last()
             self.close()
         return outputs
 

@@ -63,9 +63,9 @@ class InFlight:
             del self._arrivals[place]
         return place is not None
 
-    def ready(self) -> tuple[int, int]:
+    def count_ready(self) -> tuple[int, int]:
         """The number of finished pulses, and the number of them whose results are wanted."""
-        count = self._slots.ready()
+        count = self._slots.count_ready()
         return count, max(0, count - self._owed)
 
     def results(self, count: int) -> Iterator[Mapping[str, Array]]:
@@ -80,7 +80,7 @@ class InFlight:
                 self._counters.frames_out += arrival.frames
                 yield result.outputs
 
-    def late(self, now_s: float) -> int:
+    def count_late(self, now_s: float) -> int:
         """The number of pulses that wait for results and are due."""
         return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._waiting_arrivals()))
 

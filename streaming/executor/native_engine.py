@@ -166,7 +166,7 @@ class NativeSlots(NotCopyable):
         self._free.append(slot)
         return place
 
-    def ready(self) -> int:
+    def count_ready(self) -> int:
         return self._count_before_fault(slots.count_finished.call(self.address) - self._collected)
 
     def listen(self) -> int:

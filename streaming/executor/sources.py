@@ -18,7 +18,7 @@ from anyio.abc import ByteReceiveStream
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
-from streaming.executor.stream_steps import Block
+from streaming.blocks.input_blocks import InputBlock
 from streaming.routing import channels_in_order, sound_inputs
 from streaming.sound.channels import Channels, Samples
 from streaming.sound.encodings import Encoding
@@ -105,26 +105,28 @@ def source_of(source: Any) -> Any:
     )
 
 
-def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
+def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[InputBlock]:
     """Yield the blocks of any source. Raises InputError: not a source, or sound for a model without a sound input."""
     source = source_of(source)
     if isinstance(source, SoundSource):
         return _sound_blocks(source, program, rate_hz, channel)
     if isinstance(source, np.ndarray | Mapping):
-        return _each([cast("Block", source)])
+        return _each([cast("InputBlock", source)])
     if isinstance(source, AsyncGenerator):
-        return cast("AsyncGenerator[Block]", source)
+        return cast("AsyncGenerator[InputBlock]", source)
     if isinstance(source, AsyncIterable):
-        return _await_blocks(cast("AsyncIterable[Block]", source))
+        return _await_blocks(cast("AsyncIterable[InputBlock]", source))
     if isinstance(source, Iterable):
-        return _each(cast("Iterable[Block]", source))
+        return _each(cast("Iterable[InputBlock]", source))
     raise InputError(
         f"{type(source).__name__} is not a source; give arrays, something to iterate over, a SoundSource or the path "
         "of a sound file"
     )
 
 
-async def _await_blocks(source: AsyncIterable[Block]) -> AsyncGenerator[Block]:
+async def _await_blocks(
+    source: AsyncIterable[InputBlock],
+) -> AsyncGenerator[InputBlock]:
     iterator = aiter(source)
     try:
         async for block in iterator:
@@ -134,7 +136,7 @@ async def _await_blocks(source: AsyncIterable[Block]) -> AsyncGenerator[Block]:
             await close()
 
 
-async def _each(source: Iterable[Block]) -> AsyncGenerator[Block]:
+async def _each(source: Iterable[InputBlock]) -> AsyncGenerator[InputBlock]:
     iterator = iter(source)
     try:
         for block in iterator:
@@ -147,7 +149,7 @@ async def _each(source: Iterable[Block]) -> AsyncGenerator[Block]:
 
 def _sound_blocks(
     source: SoundSource, program: Program, rate_hz: int | None, channel: str
-) -> AsyncGenerator[Block]:
+) -> AsyncGenerator[InputBlock]:
     """Yield sound in the shape of the model's input."""
     ports = sound_inputs(program)
     if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
@@ -176,7 +178,7 @@ def _sound_blocks(
     choice.streams(source.channels)
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
 
-    def shape(samples: Samples) -> Block:
+    def shape(samples: Samples) -> InputBlock:
         return {
             port.name: np.ascontiguousarray(samples[:, number]).reshape(
                 [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
@@ -184,10 +186,10 @@ def _sound_blocks(
             for number, port in enumerate(ports)
         }
 
-    def convert(block: Samples) -> Block:
+    def convert(block: Samples) -> InputBlock:
         return shape(resampler.process(block if len(ports) > 1 else choice.select(block)))
 
-    async def blocks() -> AsyncGenerator[Block]:
+    async def blocks() -> AsyncGenerator[InputBlock]:
         sound = source.blocks()
         try:
             async for block in sound:

@@ -4,11 +4,11 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
+from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
 from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import Flow
-from streaming.executor.stream_steps import Outputs
 
 
 class Stream(NotCopyable):
@@ -31,7 +31,7 @@ class Stream(NotCopyable):
             raise ExecutorError("the stream has ended; ask the executor for another one")
         return self
 
-    async def __anext__(self) -> Outputs:
+    async def __anext__(self) -> dict[str, Array]:
         """Return output name -> the valid frames that are ready, which the caller owns; some output has at least one.
 
         Outputs known only at the end of the stream come with the last frames. Raises the source's error, after all

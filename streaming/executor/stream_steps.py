@@ -7,16 +7,13 @@ from math import inf
 
 from pulse.facts import Array
 from pulse.program.streams.state import State
-from streaming.blocks.input_blocks import InputBlocks
+from streaming.blocks.input_blocks import InputBlock, InputBlocks
 from streaming.blocks.output_trim import OutputTrim
 from streaming.errors import ExecutorError
 from streaming.executor.engine import Slots
 from streaming.executor.in_flight import Arrival, InFlight
 from streaming.executor.statistics import StreamCounters
 from streaming.policies import Policy
-
-Block = Array | Mapping[str, Array]
-Outputs = dict[str, Array]
 
 
 class StreamSteps:
@@ -41,9 +38,8 @@ class StreamSteps:
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._given_up = False
 
-    @property
-    def counters(self) -> StreamCounters:
-        """The present counters."""
+    def update_counters(self) -> StreamCounters:
+        """Bring the counters up to date and return them."""
         counters, end = self._counters, self._clock.end
         if not self._given_up:
             ahead = (
@@ -72,7 +68,7 @@ class StreamSteps:
         """The time after which the next output is late, by the loop's clock."""
         return self._in_flight.due_s
 
-    def feed(self, block: Block) -> int:
+    def feed(self, block: InputBlock) -> int:
         """Take a block; returns how many pulses it completes: submit or drop each, then ``keep``. Raises InputError."""
         return self._input_blocks.feed(self._input_blocks.check(block))
 
@@ -98,25 +94,25 @@ class StreamSteps:
         """Copy the rest of the block, so that the caller may reuse it."""
         self._input_blocks.keep()
 
-    def ready(self) -> Outputs | None:
+    def take_ready(self) -> dict[str, Array] | None:
         """Return the frames of all finished pulses; None if there are none."""
-        count, names = self._in_flight.ready()
+        count, wanted = self._in_flight.count_ready()
         if not count:
             return None
-        outputs = self._output_trim.valid(self._in_flight.results(count), names)
+        outputs = self._output_trim.take(self._in_flight.results(count), wanted)
         self._submit_tail()
         return nonempty(outputs)
 
-    def late(self, now_s: float) -> Outputs | None:
+    def take_late(self, now_s: float) -> dict[str, Array] | None:
         """Return silence for late pulses; None if there are none. Raises ExecutorError: the policy is ``abort``."""
-        late = self._in_flight.late(now_s)
-        if not late:
+        pulses = self._in_flight.count_late(now_s)
+        if not pulses:
             return None
-        self._counters.pulses_late += late
+        self._counters.pulses_late += pulses
         if self._policy.aborts:
             raise self._late_error(now_s - self.due_s + self._deadline_s)
-        self._in_flight.add_silence(late)
-        return nonempty(self._output_trim.valid([self._output_trim.silence()] * late, late))
+        self._in_flight.add_silence(pulses)
+        return nonempty(self._output_trim.take([self._output_trim.silent_outputs()] * pulses, pulses))
 
     def end(self) -> None:
         """Submit what remains, after the last block, once all submitted pulses are taken. Raises InputError."""
@@ -137,14 +133,14 @@ class StreamSteps:
         """Whether ``end`` has been called."""
         return self._clock.end is not None
 
-    def last(self) -> Outputs | None:
+    def take_last(self) -> dict[str, Array] | None:
         """Return the final outputs, after all results have been taken; None if the program has none."""
-        outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
-        return outputs | finals if finals else nonempty(outputs)
+        outputs, final_outputs = self._output_trim.take((), 0), self._output_trim.final_outputs()
+        return outputs | final_outputs if final_outputs else nonempty(outputs)
 
     def give_up(self) -> None:
         """Count the frames in flight as discarded."""
-        counters = self.counters
+        counters = self.update_counters()
         self._given_up = True
         counters.frames_discarded += counters.frames_in_flight
         counters.frames_in_flight = 0
@@ -164,6 +160,6 @@ class StreamSteps:
         )
 
 
-def nonempty(outputs: Outputs) -> Outputs | None:
+def nonempty(outputs: dict[str, Array]) -> dict[str, Array] | None:
     """Return the outputs if they have at least one frame, else None."""
     return outputs if any(array.size for array in outputs.values()) else None

@@ -101,7 +101,7 @@ class ThreadSlots(NotCopyable):
             self._in_flight -= 1
         return place
 
-    def ready(self) -> int:
+    def count_ready(self) -> int:
         return len(self._results)
 
     def listen(self) -> int:

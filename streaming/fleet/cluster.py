@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.plan import Machine
+from streaming.fleet.plan import ClusterNode
 
 
 @record
@@ -21,15 +21,15 @@ class Lost:
 class Cluster(Protocol):
     """Machines and the members that run on them: workers and holders, by name."""
 
-    def nodes(self) -> Sequence[Machine]:
+    def nodes(self) -> Sequence[ClusterNode]:
         """The machines present now."""
         ...
 
-    def start_worker(self, name: str, node: Machine, deployment: Deployment) -> None:
+    def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:
         """Start a worker; returns at once."""
         ...
 
-    def start_holder(self, name: str, node: Machine) -> None:
+    def start_holder(self, name: str, node: ClusterNode) -> None:
         """Start a holder of checkpoints; returns at once."""
         ...
 

@@ -11,7 +11,7 @@ from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import Drain, FleetPlan, Machine, Observed, Start, make_plan
+from streaming.fleet.plan import ClusterNode, Drain, FleetPlan, Observed, Start, make_plan
 from streaming.fleet.scaling import Load, Scaling
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import WorkerStatus
@@ -39,7 +39,7 @@ class FleetStatus:
     """
 
     table: FleetTable
-    nodes: tuple[Machine, ...]
+    nodes: tuple[ClusterNode, ...]
     workers: dict[str, WorkerStatus]
     holders: dict[str, HolderStatus]
     wanted: dict[str, int]
@@ -72,7 +72,7 @@ class FleetControl(NotCopyable):
         self._failed_s: dict[str, float] = {}
         self._statuses: dict[str, WorkerStatus] = {}
         self._holder_statuses: dict[str, HolderStatus] = {}
-        self._nodes: dict[str, Machine] = {}
+        self._nodes: dict[str, ClusterNode] = {}
         self._wanted_workers: dict[str, int] = {}
         self._plan = FleetPlan((), {})
         self._problems = deque[str](maxlen=PROBLEMS)
@@ -95,7 +95,7 @@ class FleetControl(NotCopyable):
         self._deployments[deployment.version] = deployment
         self._failed_s.pop(deployment.version, None)
 
-    def weigh(self, version: str, weight: float) -> None:
+    def set_weight(self, version: str, weight: float) -> None:
         """Set a version's share of the new streams, relative to the others. Raises InputError."""
         if version not in self._deployments:
             raise InputError(f"no version is called {version!r}; there are {', '.join(self._deployments)}")
@@ -130,12 +130,12 @@ class FleetControl(NotCopyable):
         now_s  the time of a monotonic clock
         """
         self._nodes = {each.id: each for each in self._cluster.nodes()}
-        self._see_holders()
+        self._poll_holders()
         self._poll_workers(now_s)
-        self._switch()
+        self._direct_new_streams()
         self._publish_table()
         self._scale(now_s)
-        self._act(now_s)
+        self._run_plan(now_s)
         self._publish_table()
 
     def end(self) -> None:
@@ -145,7 +145,7 @@ class FleetControl(NotCopyable):
             self._cluster.end(name)
         self._workers, self._holders, self._deployments = {}, {}, {}
 
-    def _see_holders(self) -> None:
+    def _poll_holders(self) -> None:
         answers = self._cluster.ask(list(self._holders), "status")
         self._holder_statuses = {
             name: each for name, each in answers.items() if isinstance(each, HolderStatus)
@@ -173,17 +173,17 @@ class FleetControl(NotCopyable):
                 why = answer.why if isinstance(answer, Lost) else "its node is gone"
                 if worker.phase == "starting" and isinstance(answer, Lost):
                     self._failed_s[worker.version] = now_s
-                self._lose(name, why)
+                self._drop_worker(name, why)
             elif worker.phase == "starting":
                 if now_s - self._began_s.setdefault(name, now_s) > START_S:
                     self._failed_s[worker.version] = now_s
-                    self._lose(name, f"it has not begun within {START_S:g} s")
+                    self._drop_worker(name, f"it has not begun within {START_S:g} s")
             else:
                 self._missed[name] += 1
                 if self._missed[name] >= MISSES:
-                    self._lose(name, f"{MISSES} times in a row it did not answer")
+                    self._drop_worker(name, f"{MISSES} times in a row it did not answer")
 
-    def _lose(self, name: str, why: str) -> None:
+    def _drop_worker(self, name: str, why: str) -> None:
         self._note(f"worker {name} is lost: {why}")
         self._lost += 1
         self._cluster.end(name)
@@ -197,7 +197,7 @@ class FleetControl(NotCopyable):
         self._began_s.pop(name, None)
         self._leaving.discard(name)
 
-    def _switch(self) -> None:
+    def _direct_new_streams(self) -> None:
         """Direct all new streams to a version that has become live."""
         for version, weight in list(self._coming.items()):
             live = [
@@ -235,7 +235,7 @@ class FleetControl(NotCopyable):
                 self._refused[name] = status.refused
         return Load(load, refused, streams)
 
-    def _act(self, now_s: float) -> None:
+    def _run_plan(self, now_s: float) -> None:
         streams = {name: each.streams for name, each in self._statuses.items()}
         observed = Observed(
             list(self._nodes.values()),

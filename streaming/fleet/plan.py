@@ -9,8 +9,8 @@ from streaming.fleet.table import WorkerEntry
 
 
 @record
-class Machine:
-    """A machine of the cluster.
+class ClusterNode:
+    """A node of the cluster: a machine that Ray manages.
 
     cpus  the total CPUs that Ray counts for it
     """
@@ -62,7 +62,7 @@ class Observed:
     wanted   version -> number of workers wanted
     """
 
-    nodes: Sequence[Machine]
+    nodes: Sequence[ClusterNode]
     workers: Sequence[WorkerEntry]
     streams: Mapping[str, int]
     leaving: Set[str]

@@ -12,7 +12,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from streaming.fleet.cluster import Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import Holder, HolderStatus, Saved
-from streaming.fleet.plan import Machine
+from streaming.fleet.plan import ClusterNode
 from streaming.fleet.table import FleetTable
 from streaming.fleet.worker import FleetWorker, Opener, WorkerStatus
 from streaming.serve.logs import log_to_stderr
@@ -171,21 +171,21 @@ class RayCluster:
         self._actors = Actors(namespace)
         self._begins: dict[str, Any] = {}
 
-    def nodes(self) -> list[Machine]:
+    def nodes(self) -> list[ClusterNode]:
         """The machines present now."""
         return [
-            Machine(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0.0))
+            ClusterNode(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0.0))
             for each in ray.nodes()
             if each["Alive"]
         ]
 
-    def start_worker(self, name: str, node: Machine, deployment: Deployment) -> None:
+    def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:
         """Start a worker; returns at once."""
         arguments = (name, node.id, node.address, self._namespace)
         actor = self._start(WorkerActor, name, node, cpus=deployment.cpus, calls=CALLS, arguments=arguments)
         self._begins[name] = actor.begin.remote(deployment, self._opener)
 
-    def start_holder(self, name: str, node: Machine) -> None:
+    def start_holder(self, name: str, node: ClusterNode) -> None:
         """Start a holder; returns at once."""
         self._start(HolderActor, name, node, cpus=0, calls=1, arguments=(self._keep_s, HOLDER_BYTES))
 
@@ -219,7 +219,7 @@ class RayCluster:
                     answers[name] = Lost(str(getattr(error, "cause", None) or error))
 
     def _start(
-        self, kind: type, name: str, node: Machine, cpus: float, calls: int, arguments: tuple[Any, ...]
+        self, kind: type, name: str, node: ClusterNode, cpus: float, calls: int, arguments: tuple[Any, ...]
     ) -> Any:
         actor = (
             ray.remote(kind)

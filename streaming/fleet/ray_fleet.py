@@ -114,9 +114,9 @@ class Fleet:
         """Empty a worker or a node. Raises InputError."""
         self._call("drain", name)
 
-    def weigh(self, version: str, weight: float) -> None:
+    def set_weight(self, version: str, weight: float) -> None:
         """Set a version's share of the new streams. Raises InputError."""
-        self._call("weigh", version, weight)
+        self._call("set_weight", version, weight)
 
     def end(self) -> None:
         """End all workers, holders and the control; streams are cut. Raises InputError."""

@@ -7,7 +7,7 @@ from pulse.errors import InputError
 from pulse.support.record import record
 from pulse.support.report import Report, Section, Table, Text, field_values
 
-Kind = Literal["input", "output"]
+DeviceKind = Literal["input", "output"]
 COMMON_RATES_HZ = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 176400, 192000)
 """The rates that are tried to say which ones a device takes."""
 
@@ -58,11 +58,11 @@ class Device:
         """The device, for JSON."""
         return field_values(self) | {"monitor": self.monitor}
 
-    def channels(self, kind: Kind) -> int:
+    def channels(self, kind: DeviceKind) -> int:
         """The number of channels in a direction."""
         return self.inputs if kind == "input" else self.outputs
 
-    def latency_s(self, kind: Kind, latency: float | str) -> float:
+    def latency_s(self, kind: DeviceKind, latency: float | str) -> float:
         """The latency in seconds, given seconds, ``low`` or ``high``. Raises InputError."""
         if not isinstance(latency, str):
             if not 0 <= latency < 10:
@@ -90,7 +90,7 @@ class DeviceList(Report):
         return [Table("devices", COLUMNS, [_row(device) for device in self.devices], (0, 3, 4, 5, 6, 7))]
 
 
-def choose_device(devices: Sequence[Device], kind: Kind, choice: str | int | None) -> Device:
+def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int | None) -> Device:
     """The device that a choice names.
 
     choice  an index; a part of ``host api: name``, ignoring case, with preference for a whole name; None for the
@@ -130,7 +130,7 @@ def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
     return [device for device in devices if text in device.title.casefold()]
 
 
-def _unclear(what: str, choice: Sequence[Device], kind: Kind) -> InputError:
+def _unclear(what: str, choice: Sequence[Device], kind: DeviceKind) -> InputError:
     if not choice:
         return InputError(
             f"{what}, and no other device here has an {kind}; pulse devices lists what there is"

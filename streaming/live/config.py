@@ -99,7 +99,7 @@ class EngineConfig:
             ("quality", self.quality, QUALITIES),
         ):
             if value not in choices:
-                raise InputError(f"{name} {value!r}: choose one of {', '.join(choices)}")
+                raise InputError(f"{spell(name, value)}: choose one of {', '.join(choices)}")
         if self.headroom_s is not None and not 0 <= self.headroom_s <= 10:
             raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
         if self.headroom_s and self.engine == "callback":

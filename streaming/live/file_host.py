@@ -15,7 +15,7 @@ from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
 from streaming.errors import DeviceError
 from streaming.files.atomic import refuse_same
-from streaming.hosts.devices import Kind
+from streaming.hosts.devices import DeviceKind
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.live.pipeline_statistics import late_frames
@@ -81,7 +81,7 @@ class FileHost:
         self.source, self.target, self.pace = source, target, pace
         self._block_frames = block_frames or max(round(BLOCK_S * self._source.rate_hz), 1)
 
-    def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
+    def choose(self, kind: DeviceKind, wanted: str | int | None) -> Endpoint:
         """Return the file to read or to write. Raises InputError: a device is given."""
         endpoint = self._source if kind == "input" else self._target
         if wanted not in (None, endpoint.name):

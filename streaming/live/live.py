@@ -26,6 +26,7 @@ from streaming.live.plan import Plan, PlannedDevices
 from streaming.live.recorder import Recorder
 from streaming.live.watchdog import PERIOD_S, TEARDOWN_S, Watchdog
 from streaming.live.worker import Worker
+from streaming.native.callback import stream_callback
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, prefault
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import DelayBreakdown, LiveStatistics
@@ -109,9 +110,9 @@ class Live(NotCopyable):
             self._statistics.begin()
             self.watchdog.begin()
             if not self.host.virtual_clock:
-                speech = copy_context()  # the thread's messages spell parameters as this context does
+                context = copy_context()  # the thread's messages spell parameters as this context does
                 self._supervisor = threading.Thread(
-                    target=speech.run, args=(self._supervise,), name="pulse-supervisor", daemon=True
+                    target=context.run, args=(self._supervise,), name="pulse-supervisor", daemon=True
                 )
                 self._supervisor.start()
         except BaseException:
@@ -226,7 +227,7 @@ class Live(NotCopyable):
     def _warm(self) -> None:
         """Compile, load and touch everything before the first block arrives."""
         program, pipeline = self.pipeline.program, self.pipeline
-        _ = pipeline.callback_address
+        stream_callback.prepare()
         state = program.spawn(pipeline.constants)
         state.stops_at_faults = False
         zeros = {port.name: np.zeros(port.shape, port.dtype) for port in program.inputs if port.streams}

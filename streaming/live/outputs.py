@@ -28,13 +28,13 @@ class Outputs:
         """Pulses whose outputs were not taken in time."""
         return self._pipeline.control_block.records_lost
 
-    def ready(self) -> list[dict[str, Array]]:
+    def take_ready(self) -> list[dict[str, Array]]:
         """Return each stream's outputs since the last call, as ``Session.push`` returns them."""
-        parts = self._valid_frames([])
+        parts = self._take_frames([])
         for loads, group in groupby(self._pipeline.records(), lambda one: one.loads):
             records = list(group)
             self._begin(loads, records[0].before)
-            parts = [join_frames(*pair, self._pipeline) for pair in zip(parts, self._valid_frames(records))]
+            parts = [join_frames(*pair, self._pipeline) for pair in zip(parts, self._take_frames(records))]
         return parts
 
     def flush(self) -> list[dict[str, Array]]:
@@ -42,10 +42,10 @@ class Outputs:
 
         Raises InputError: the model does not take this length
         """
-        before, control = self.ready(), self._pipeline.control_block
+        before, control = self.take_ready(), self._pipeline.control_block
         control.out_channels = 0  # nothing is played any more, so further output needs no space
         self._pipeline.pump()
-        parts = [join_frames(*pair, self._pipeline) for pair in zip(before, self.ready())]
+        parts = [join_frames(*pair, self._pipeline) for pair in zip(before, self.take_ready())]
         self._begin(control.loads, control.loaded + control.pulses)
         filled, instances = control.filled, self._pipeline.instances
         ends: list[dict[str, Array]] = []
@@ -59,8 +59,8 @@ class Outputs:
             results = state.flush(instances.model_inputs(self._pipeline.memory.slots[number, :, :rest]))
             control.faults += state.take_faults()
             output_trim.end = (output_trim.pulses - ran) * pulse + (state.clock.end or 0)
-            ready = output_trim.valid(results, len(results))
-            ends.append({**join_frames(parts[number], ready, self._pipeline), **output_trim.finals()})
+            ready = output_trim.take(results, len(results))
+            ends.append({**join_frames(parts[number], ready, self._pipeline), **output_trim.final_outputs()})
         return ends
 
     def _begin(self, loads: int, before: int) -> None:
@@ -75,9 +75,9 @@ class Outputs:
             output_trim.begin_at(pulses)
         return trims
 
-    def _valid_frames(self, records: list[PulseRecord]) -> list[dict[str, Array]]:
+    def _take_frames(self, records: list[PulseRecord]) -> list[dict[str, Array]]:
         return [
-            output_trim.valid((record.outputs[number] for record in records), len(records))
+            output_trim.take((record.outputs[number] for record in records), len(records))
             for number, output_trim in enumerate(self._output_trims)
         ]
 

@@ -119,15 +119,14 @@ class Pipeline(NotCopyable):
     @property
     def instances(self) -> Instances:
         """The instances whose output is played."""
-        if self._successors is not None and not positions.load(self.control_block, "next_instances"):
-            self._instances, self._successors = self._successors, None
-        return self._instances
+        successors = self._successors
+        is_played = successors is not None and self.control_block.instances == successors.address
+        return successors if successors is not None and is_played else self._instances
 
     @property
     def is_swapping(self) -> bool:
         """Whether a swap is in progress: other instances run alongside those that are played."""
-        _ = self.instances
-        return self._successors is not None
+        return self._successors is not None and bool(positions.load(self.control_block, "next_instances"))
 
     def set_successors(self, instances: Instances) -> None:
         """Keep these instances as the next ones, if the command to swap has been applied."""
@@ -135,7 +134,7 @@ class Pipeline(NotCopyable):
             self.control_block.next_instances,
             self.control_block.instances,
         ):
-            self._successors = instances
+            self._instances, self._successors = self._successors or self._instances, instances
 
     @property
     def address(self) -> int:

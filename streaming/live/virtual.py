@@ -19,7 +19,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts.devices import Device, Kind, choose_device
+from streaming.hosts.devices import Device, DeviceKind, choose_device
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
@@ -133,7 +133,7 @@ class VirtualHost:
         if self._pipeline is pipeline:
             self._pipeline = self._look = self._worker = None
 
-    def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
+    def choose(self, kind: DeviceKind, wanted: str | int | None) -> Endpoint:
         """Find a device by number or a part of its name; the default if None. Raises InputError."""
         device = choose_device(self._list(), kind, wanted)
         return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)

@@ -146,7 +146,7 @@ class Watchdog:
                 )
             )
         if not self._devices.stop(TEARDOWN_S):
-            self._note("it does not answer any more; left alone")
+            self._note("it does not respond; abandoned")
         if self._devices.in_callback:  # the callback may be computing: a command would wait for it in vain
             return
         self._computing = self._control.running
@@ -194,4 +194,4 @@ class Watchdog:
         self.events = (*self.events, f"{self._now_s() - self._started_s:.1f} s: {text}")[-EVENTS:]
 
     def _advice(self) -> str:
-        return "larger blocks or more headroom give it time, another policy goes on with silence"
+        return "larger blocks or more headroom give it time, another policy continues with silence"

@@ -36,7 +36,7 @@ class Worker(NotCopyable):
     def start(self) -> None:
         """Start the thread; ``realtime_settings`` is known on return."""
         if self._pipeline.native:
-            _ = work.call
+            work.prepare()
         self._thread.start()
         self._started.wait()
 

@@ -40,7 +40,9 @@ class CheckReport(Report):
         """Delays, receptive fields, the proof and its verdict."""
         opened, pulsed = self.opened, self.pulsed
         pairs = [("model", opened.title), *opened.pairs(pulsed), *opened.delay_pairs(pulsed)]
-        pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
+        pairs += [
+            (f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.receptive_fields.items()
+        ]
         pairs += [("state", byte_size(self.state_bytes)), *self.proof.pairs()]
         rounded = self.weights if self.activations == "f32" else f"{self.weights} by {self.activations}"
         pairs += [(f"{error.output} in {rounded}", str(error)) for error in self.errors]
@@ -52,7 +54,7 @@ class CheckReport(Report):
             **self.opened.as_dict(self.pulsed),
             "receptive_fields": {
                 name: {"frames": field.frames, "ahead_frames": field.ahead}
-                for name, field in self.pulsed.fields.items()
+                for name, field in self.pulsed.receptive_fields.items()
             },
             "state_bytes": self.state_bytes,
             "proof": self.proof,

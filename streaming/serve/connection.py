@@ -20,7 +20,7 @@ from streaming.protocol.messages import REQUESTS, Hello, read_confirmation, read
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.counts import ServerCounts
-from streaming.serve.lanes.stream import Answer, Message
+from streaming.serve.lanes.stream import Answer, OutgoingMessage
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.outbox import Outbox
 from streaming.serve.pace import Pace
@@ -198,7 +198,7 @@ class Connection(NotCopyable):
             raise ProtocolError("resume", "this server keeps no checkpoints", "begin a new stream")
         return None
 
-    def _ready(self, stream: OpenStream) -> Message:
+    def _ready(self, stream: OpenStream) -> OutgoingMessage:
         return {
             "type": "ready",
             "version": PROTOCOL_VERSION,

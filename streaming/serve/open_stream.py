@@ -13,7 +13,7 @@ from streaming.protocol.frames import EPOCHS, HEADER, INPUT, unpack_header
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.hosted_model import HostedModel
-from streaming.serve.lanes.stream import Answer, Block, Flush, LaneStream, Message
+from streaming.serve.lanes.stream import Answer, Block, Flush, LaneStream, OutgoingMessage
 from streaming.serve.lanes.worker import UNSENT_BYTES, LaneWorker
 from streaming.serve.settings import LimitSettings
 from streaming.serve.sound_conversion import SoundConversion
@@ -148,7 +148,7 @@ class OpenStream(NotCopyable):
         self._stream.unsent_bytes += size
         return self._stream.unsent_bytes > UNSENT_BYTES
 
-    def note(self, answer: Answer) -> list[Message]:
+    def note(self, answer: Answer) -> list[OutgoingMessage]:
         """Count the work of the lane. Returns an acknowledgement if one is due."""
         if answer.closed:
             self._closed.set()
@@ -166,7 +166,7 @@ class OpenStream(NotCopyable):
         safe = self._saved if self.model.saves else frames
         return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
 
-    def note_saved(self, checkpoint: Checkpoint) -> list[Message]:
+    def note_saved(self, checkpoint: Checkpoint) -> list[OutgoingMessage]:
         """Note that a checkpoint is on the disk. Returns its acknowledgement."""
         if checkpoint.epoch != self.epoch:
             return []

@@ -8,7 +8,7 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import write_message
 from streaming.serve.counts import ServerCounts
-from streaming.serve.lanes.stream import Message
+from streaming.serve.lanes.stream import OutgoingMessage
 from streaming.serve.lanes.turn import TurnTimes
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.stream_protocol import StreamProtocol
@@ -36,7 +36,7 @@ class Outbox(NotCopyable):
         """The seconds since the client has stopped reading; 0 while it reads."""
         return 0.0 if self._full_since is None else now - self._full_since
 
-    def send(self, messages: Sequence[Message], step: TurnTimes | None) -> None:
+    def send(self, messages: Sequence[OutgoingMessage], step: TurnTimes | None) -> None:
         """Send messages of one step: at once if no others are waiting, else after those."""
         if self._waiting or not self._protocol.is_writable or not messages:
             for number, message in enumerate(messages, 1):
@@ -46,7 +46,7 @@ class Outbox(NotCopyable):
         self._counts.messages_out += len(messages)
         self._note_sent(step)
 
-    def push(self, message: Message | ProtocolError, step: TurnTimes | None = None) -> None:
+    def push(self, message: OutgoingMessage | ProtocolError, step: TurnTimes | None = None) -> None:
         """Send a message, or end the connection with an error, after all waiting messages."""
         data = message if isinstance(message, ProtocolError) else _message_data(message)
         self._waiting.append((data, step))
@@ -79,5 +79,5 @@ class Outbox(NotCopyable):
             self.stream.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
 
-def _message_data(message: Message) -> bytes | str:
+def _message_data(message: OutgoingMessage) -> bytes | str:
     return write_message(message) if isinstance(message, dict) else message

@@ -11,7 +11,7 @@ from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import Hello
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.counts import ServerCounts
-from streaming.serve.lanes.stream import Answer, Message
+from streaming.serve.lanes.stream import Answer, OutgoingMessage
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.unconfirmed import Unconfirmed
@@ -76,7 +76,7 @@ class StreamSaving(NotCopyable):
         """Note that the client has all outputs before a checkpoint."""
         self._unconfirmed.confirm(epoch, saved)
 
-    async def run(self, stream: OpenStream, push: Callable[[Message], None]) -> None:
+    async def run(self, stream: OpenStream, push: Callable[[OutgoingMessage], None]) -> None:
         """Keep saving the newest checkpoint and telling the client; an old one is saved again before it expires."""
         last: Checkpoint | None = None
         while True:

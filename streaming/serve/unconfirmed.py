@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from streaming.serve.checkpoints import Checkpoint
-from streaming.serve.lanes.stream import Message
+from streaming.serve.lanes.stream import OutgoingMessage
 
 MOST_BYTES = 1 << 22
 """The most that is kept of one stream."""
@@ -30,7 +30,7 @@ class Unconfirmed:
         self._checkpoints: deque[tuple[tuple[int, ...], int]] = deque()
         """Of each checkpoint that is not confirmed: its frames of each input, and the messages given before it."""
 
-    def add(self, epoch: int, messages: Iterable[Message]) -> None:
+    def add(self, epoch: int, messages: Iterable[OutgoingMessage]) -> None:
         """Keep the outputs of an answer."""
         if epoch != self._epoch:
             self._drop(self._dropped + len(self._messages))

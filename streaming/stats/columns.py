@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.support.record import record
-from streaming.stats.lines import Interval
+from streaming.stats.lines import IntervalStatistics
 from streaming.stats.problems import GROUPS, count_of, group_count
 from streaming.stats.reader import Stats
 
@@ -66,7 +66,7 @@ class Columns:
         return ("minutes", 60.0) if length_s < 3 * 3600 else ("hours", 3600.0)
 
 
-def _of(part: tuple[Interval, ...], name: str, merge: Callable[[list[float]], Any]) -> float:
+def _of(part: tuple[IntervalStatistics, ...], name: str, merge: Callable[[list[float]], Any]) -> float:
     values = [getattr(interval.total, name) for interval in part if interval.total.count]
     return float(merge(values)) if values else float("nan")
 

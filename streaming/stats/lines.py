@@ -38,7 +38,7 @@ class StatsHeader:
 
 
 @record
-class Interval:
+class IntervalStatistics:
     """The statistics of one interval, which is the time since the previous line.
 
     at_s      its end, in seconds since the start
@@ -87,7 +87,7 @@ class HistogramLine:
 class IntervalLine:
     """An interval, the statistics since the start without notes, and the interval's histogram of ``total``."""
 
-    interval: Interval
+    interval: IntervalStatistics
     since_start: StatisticsSummary
     times: HistogramLine
 

@@ -94,8 +94,8 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
     if counters.pulses_dropped:
         yield Problem(
             "lost",
-            f"{count_of(counters.pulses_dropped, 'pulse')} left out, which is the policy drop_oldest when it is late",
-            f"{spell('policy', 'wait')} keeps all, later",
+            f"{count_of(counters.pulses_dropped, 'pulse')} dropped by the policy drop_oldest because they were late",
+            f"{spell('policy', 'wait')} plays all of them, later",
         )
     if counters.frames_lost:
         yield Problem(
@@ -123,7 +123,7 @@ def _faults(count: int) -> Problem:
         "model",
         f"{count_of(count, 'model fault')}, values for which a node has no result: indices outside of their table, "
         "integers divided by 0, or floats that an integer cannot hold",
-        "what came out there means nothing; the notes name the nodes: limit what they read (Clip, Where)",
+        "the output there is meaningless; the notes name the nodes: limit what they read (Clip, Where)",
     )
 
 

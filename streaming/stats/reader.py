@@ -22,7 +22,7 @@ from streaming.stats.lines import (
     SUMMARY,
     TIMES,
     HistogramLine,
-    Interval,
+    IntervalStatistics,
     StatsHeader,
     SummaryLine,
 )
@@ -52,7 +52,7 @@ class Stats:
     """
 
     header: StatsHeader
-    intervals: tuple[Interval, ...]
+    intervals: tuple[IntervalStatistics, ...]
     statistics: StatisticsSummary
     times: dict[str, Latency]
     complete: bool
@@ -83,7 +83,7 @@ def read_stats(path: Path, advance: Callable[[int, int], None] | None = None) ->
 class _Reader:
     def __init__(self, path: Path, advance: Callable[[int, int], None] | None) -> None:
         self.path, self.advance = path, advance
-        self.intervals: list[Interval] = []
+        self.intervals: list[IntervalStatistics] = []
         self.since_start: Any = None
         self.summary: SummaryLine | None = None
         self.classes: Counter[int] = Counter()
@@ -174,7 +174,7 @@ class _Reader:
 
     def interval(self, number: int, line: dict[str, Any]) -> None:
         """Keep an interval, and add its histogram of ``total``."""
-        interval = self.decode(Interval, line.get("interval"), number)
+        interval = self.decode(IntervalStatistics, line.get("interval"), number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
         if not (interval.span_s > 0 and before_s < interval.at_s < LONGEST_RUN_S):
             raise self.damage_error(number, "time does not advance")

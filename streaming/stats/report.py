@@ -7,7 +7,7 @@ from typing import Any
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, duration
 from streaming.stats.latency import LatencySummary
-from streaming.stats.lines import Interval
+from streaming.stats.lines import IntervalStatistics
 from streaming.stats.problems import GROUPS, describe_counters, find_problems, group_count
 from streaming.stats.reader import Stats
 from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSummary
@@ -45,7 +45,7 @@ class WorstInterval:
     events: tuple[str, ...]
 
 
-def has_problem(interval: Interval) -> bool:
+def has_problem(interval: IntervalStatistics) -> bool:
     """Whether an interval had any problem."""
     return any(group_count(interval.new, name) for name in GROUPS)
 
@@ -53,14 +53,14 @@ def has_problem(interval: Interval) -> bool:
 def worst(stats: Stats, count: int = WORST) -> list[WorstInterval]:
     """Return the worst intervals in order of time. Those with problems are chosen first, then the slowest."""
 
-    def badness(interval: Interval) -> tuple[bool, float]:
+    def badness(interval: IntervalStatistics) -> tuple[bool, float]:
         return has_problem(interval), interval.total.max_us
 
     intervals = sorted(stats.intervals, key=badness, reverse=True)[:count]
     return [_moment(stats, interval) for interval in sorted(intervals, key=lambda interval: interval.at_s)]
 
 
-def _moment(stats: Stats, interval: Interval) -> WorstInterval:
+def _moment(stats: Stats, interval: IntervalStatistics) -> WorstInterval:
     begin_s = interval.at_s - interval.span_s
     return WorstInterval(
         begin_s,

@@ -19,8 +19,8 @@ from streaming.stats.lines import (
     SUMMARY,
     TIMES,
     HistogramLine,
-    Interval,
     IntervalLine,
+    IntervalStatistics,
     StatsHeader,
     SummaryLine,
     versions,
@@ -120,7 +120,7 @@ class StatsWriter(NotCopyable):
             return latency if before is None else latency.since(getattr(before, name))
 
         total = new("total")
-        interval = Interval(
+        interval = IntervalStatistics(
             at_s=statistics.elapsed_s,
             span_s=span_s,
             new=statistics.counters if before is None else statistics.counters.since(before.counters),

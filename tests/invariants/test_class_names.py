@@ -1,8 +1,8 @@
-"""A class has a name of its own: in an error or an annotation, the name alone says which class it is."""
+"""A class or a type alias has a name of its own: in an error or an annotation, the name alone says what it is."""
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tests.sources import modules_in, name_of, nodes_in, tree_of
 
@@ -10,24 +10,45 @@ FOLDERS = ("pulse", "streaming")
 SHARED = {
     "Node": ("pulse/build/nodes.py", "pulse/graph.py"),
     "Session": ("pulse/tensorflow/session.py", "streaming/session.py"),
+    "Value": ("pulse/jit/language/simd.py", "pulse/program/table/memory.py"),
 }
-"""Public names of a package's users, after the words of Aidge and of TensorFlow, and the files of their classes."""
+"""Public names of a package's users, after the words of Aidge, of TensorFlow and of LLVM, and the files that define
+them."""
+
+
+def type_names(tree: ast.Module) -> Iterator[str]:
+    """The public names of its classes and type aliases. What a call makes is no alias: a TypeVar, or an object."""
+    yield from (
+        node.name for node in nodes_in(tree) if isinstance(node, ast.ClassDef) and node.name[0] != "_"
+    )
+    for node in tree.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
+            ) if name[0].isupper() and not name.isupper() and not isinstance(value, ast.Call):
+                yield name
+            case _:
+                pass
 
 
 def files_of(trees: Iterable[tuple[str, ast.Module]]) -> Mapping[str, tuple[str, ...]]:
-    """Names without an underscore that several classes have, and the files of the classes, sorted."""
+    """Names that several classes or aliases have, and their files, sorted."""
     files: defaultdict[str, list[str]] = defaultdict(list)
     for file, tree in trees:
-        for node in nodes_in(tree):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                files[node.name].append(file)
+        for name in type_names(tree):
+            files[name].append(file)
     return {name: tuple(sorted(where)) for name, where in files.items() if len(where) > 1}
 
 
 def test_shared_names_are_found() -> None:
-    texts = {"a": "class Step: ...\nclass _Own: ...", "b": "if True:\n    class Step: ...\nclass _Own: ..."}
-    assert files_of((file, ast.parse(text)) for file, text in texts.items()) == {"Step": ("a", "b")}
+    texts = {
+        "a": "class Step: ...\nclass _Own: ...\nRow: TypeAlias = int\nSIZE = 1\nTable = int",
+        "b": "if True:\n    class Step: ...\nclass _Own: ...\nRow = TypeVar('Row')\nSIZE = 2\nTable = float",
+    }
+    shared = {"Step": ("a", "b"), "Table": ("a", "b")}
+    assert files_of((file, ast.parse(text)) for file, text in texts.items()) == shared
 
 
-def test_classes_have_names_of_their_own() -> None:
+def test_classes_and_aliases_have_names_of_their_own() -> None:
     assert files_of((name_of(path), tree_of(path)) for path in modules_in(*FOLDERS)) == SHARED

@@ -13,7 +13,7 @@ from pulse.jit.codegen.pointer import INT64, PointerType, declare_type
 from pulse.jit.codegen.row import RowType
 from pulse.jit.codegen.simd import FLOATS
 from pulse.jit.codegen.simd_memory import vector_pointer
-from pulse.jit.language.declared import ONLY, Argument, Dispatcher, Function, Outlined
+from pulse.jit.language.declared import ONLY, Argument, Dispatcher, Outlined, PythonFunction
 from pulse.jit.language.dispatch import names_of
 from pulse.jit.language.simd import LANES
 
@@ -60,7 +60,7 @@ def _type_of(argument: Argument) -> types.Type:
     return types.int64 if argument == "i64" else POINTERS["f32"]
 
 
-def _declare_apart(function: Function, wanted: Sequence[types.Type], fill: Function) -> None:
+def _declare_apart(function: PythonFunction, wanted: Sequence[types.Type], fill: PythonFunction) -> None:
     """Make ``function`` a separate LLVM function, so that the calling kernel keeps its registers."""
     name = function.__name__
     declare_type(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
@@ -80,14 +80,14 @@ def _declare_apart(function: Function, wanted: Sequence[types.Type], fill: Funct
         return context.get_dummy_value()
 
 
-def _call_inlined(context, builder, function: Function, sig, args):
+def _call_inlined(context, builder, function: PythonFunction, sig, args):
     flags = ConfigStack().top().copy()
     flags.forceinline = True
     compiled = context.compile_subroutine(builder, function, sig, flags=flags)
     return context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, args)[1]
 
 
-def _loop(context, builder, row: Function, lanes: bool, registers, count, params) -> None:
+def _loop(context, builder, row: PythonFunction, lanes: bool, registers, count, params) -> None:
     """Build ``for i in range(0, count, step): d[i] = row(...)``, count > 0."""
     element = FLOATS if lanes else types.float64
     names = names_of(row)

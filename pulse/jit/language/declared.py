@@ -11,9 +11,9 @@ from pulse.jit.rows.fields import Fields
 from pulse.jit.rows.instruction import RowFields
 from pulse.support.record import record
 
-Function: TypeAlias = Callable[..., Any]
-F = TypeVar("F", bound=Function)
-Element: TypeAlias = Literal["f32", "f64"]
+PythonFunction: TypeAlias = Callable[..., Any]
+F = TypeVar("F", bound=PythonFunction)
+FloatType: TypeAlias = Literal["f32", "f64"]
 Argument: TypeAlias = "type[RowFields] | Literal['i64', 'f32*']"
 """An argument of a function: a part of a row, a number, a pointer to f32."""
 
@@ -22,7 +22,7 @@ Argument: TypeAlias = "type[RowFields] | Literal['i64', 'f32*']"
 class Helper:
     """A plain Python function that numba compiles too, with these options."""
 
-    function: Function
+    function: PythonFunction
     options: Mapping[str, Any]
 
 
@@ -30,9 +30,9 @@ class Helper:
 class Dispatcher:
     """A switch over functions of elements; see ``dispatch``."""
 
-    apply: Function
-    rows: Sequence[tuple[Function, bool]]
-    element: Element
+    apply: PythonFunction
+    rows: Sequence[tuple[PythonFunction, bool]]
+    element: FloatType
 
 
 ONLY: ContextVar[frozenset[int] | None] = ContextVar("ONLY", default=None)
@@ -43,7 +43,7 @@ ONLY: ContextVar[frozenset[int] | None] = ContextVar("ONLY", default=None)
 class Outlined:
     """A helper without a result that is not inlined."""
 
-    function: Function
+    function: PythonFunction
     takes: Sequence[Argument]
 
 
@@ -62,7 +62,7 @@ class CSignature:
 class CFunction:
     """A C function by name, or at the address that is the first argument of ``call``."""
 
-    call: Function
+    call: PythonFunction
     signature: CSignature
     name: str | None
 
@@ -71,7 +71,7 @@ class CFunction:
 class StructAt:
     """A function from an address to the struct of this kind there."""
 
-    function: Function
+    function: PythonFunction
     kind: type[Fields]
 
 

@@ -10,17 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.language.declared import UNREGISTERED, Argument, Dispatcher, Element, F, Function, Outlined
+from pulse.jit.language.declared import (
+    UNREGISTERED,
+    Argument,
+    Dispatcher,
+    F,
+    FloatType,
+    Outlined,
+    PythonFunction,
+)
 from pulse.jit.language.simd import LANES, Vector, vload, vstore
 from pulse.jit.rows.pointer import Pointer
 
 NAMES = ("a", "b", "c", "p", "q")
 MOVED: tuple[Argument, ...] = ("i64", "i64", "i64", "f32*")
 """The arguments of code that moves registers: three numbers and the registers."""
-Apply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
+ElementwiseApply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
 
 
-def names_of(function: Function) -> list[str]:
+def names_of(function: PythonFunction) -> list[str]:
     """Return the parameter names of a function of a table."""
     names = list(inspect.signature(function).parameters)
     assert set(names) <= set(NAMES), f"parameters {names}, expected some of {NAMES}"
@@ -31,7 +39,9 @@ def _load(p: Pointer, i: int, lanes: bool) -> "Vector | np.float64":
     return vload(p, i) if lanes else np.float64(p[i])
 
 
-def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], element: Element) -> Apply:
+def dispatcher(
+    name: str, rows: Sequence[tuple[PythonFunction, bool]], element: FloatType
+) -> ElementwiseApply:
     """Make ``apply(code, d, a, b, c, count, p, q)``: ``d[i] = rows[code](a[i], …)`` for i < count.
 
     A row is a function and whether it takes 16 lanes (``count`` is rounded up to lanes) or one float64.

@@ -1,6 +1,6 @@
 """C functions, by name and by address, for compiled code."""
 
-from pulse.jit.language.declared import UNREGISTERED, CFunction, CSignature, CType, Function, refuse
+from pulse.jit.language.declared import UNREGISTERED, CFunction, CSignature, CType, PythonFunction, refuse
 
 
 def c_signature(gives: CType | None, *takes: CType) -> CSignature:
@@ -8,7 +8,7 @@ def c_signature(gives: CType | None, *takes: CType) -> CSignature:
     return CSignature(gives, takes)
 
 
-def c_function(name: str, signature: CSignature) -> Function:
+def c_function(name: str, signature: CSignature) -> PythonFunction:
     """Return the C or LLVM function of that name; it is looked up in this process when the code is linked.
 
     Addresses may be passed as int64: ``address_of(stack_i64(2))``.
@@ -16,12 +16,12 @@ def c_function(name: str, signature: CSignature) -> Function:
     return _declare(signature, name)
 
 
-def c_function_at(signature: CSignature) -> Function:
+def c_function_at(signature: CSignature) -> PythonFunction:
     """Return a function of an address and the arguments of the C function there."""
     return _declare(signature, None)
 
 
-def _declare(signature: CSignature, name: str | None) -> Function:
+def _declare(signature: CSignature, name: str | None) -> PythonFunction:
     def call(*arguments: object) -> object:
         refuse()
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args, get_type_hints
 
 from pulse.support.record import record
 
-Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
-Count: TypeAlias = "int | str"
+ElementType: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
+FieldCount: TypeAlias = "int | str"
 """A number, or the name of the field that holds it."""
-Kind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "group", "groups"]
+FieldKind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "group", "groups"]
 WORD = 8
 """The bytes of a word."""
 LINE = 8
@@ -30,11 +30,11 @@ class Spec:
     count     its least number of elements, as factors of a product; empty: unknown
     """
 
-    kind: Kind
-    element: Element | None = None
+    kind: FieldKind
+    element: ElementType | None = None
     touched: int = 1
     written: bool = False
-    count: tuple[Count, ...] = ()
+    count: tuple[FieldCount, ...] = ()
 
 
 def starts_line() -> Any:
@@ -64,7 +64,7 @@ class Field:
     group: Any = None
 
     @cached_property
-    def kind(self) -> Kind:
+    def kind(self) -> FieldKind:
         return self.spec.kind
 
 

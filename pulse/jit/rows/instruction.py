@@ -41,7 +41,7 @@ from typing import (
 import numpy as np
 
 from pulse.jit.rows.cut import Cut
-from pulse.jit.rows.fields import Count, Element, Field, Fields, Spec, fields_of, words_of
+from pulse.jit.rows.fields import ElementType, Field, FieldCount, Fields, Spec, fields_of, words_of
 from pulse.jit.rows.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
 from pulse.jit.rows.span import Reach
 from pulse.support.record import record
@@ -58,7 +58,7 @@ DTYPES: dict[str, type[np.generic]] = {
 }
 """A bfloat16 is accessed as its bits; ``vload`` converts them to floats."""
 Form: TypeAlias = Literal["f32", "f16", "bf16", "int8"]
-FORMS: dict[Form, Element] = {"f32": "f32", "f16": "f16", "bf16": "bf16", "int8": "i8"}
+FORMS: dict[Form, ElementType] = {"f32": "f32", "f16": "f16", "bf16": "bf16", "int8": "i8"}
 """The element type of each form of weights."""
 ROUNDED_FORMS: tuple[Form, ...] = ("int8", "bf16")
 """The forms of weights whose operands may be rounded too."""
@@ -102,17 +102,17 @@ class ScalesOperand:
     def __set__(self, instance: object, value: OperandTensor | None) -> None: ...
 
 
-def reads(element: Element | None, *count: Count, rarely: bool = False) -> Any:
+def reads(element: ElementType | None, *count: FieldCount, rarely: bool = False) -> Any:
     """Declare an operand that is read; ``rarely``: only in the first pulse or beyond the ends of the stream."""
     return field(metadata={"spec": Spec("operand", element, 0 if rarely else 1, False, count)})
 
 
-def writes(element: Element | None, *count: Count) -> Any:
+def writes(element: ElementType | None, *count: FieldCount) -> Any:
     """Declare an operand that is written."""
     return field(metadata={"spec": Spec("operand", element, 1, True, count)})
 
 
-def updates(element: Element | None, *count: Count, rarely: bool = False) -> Any:
+def updates(element: ElementType | None, *count: FieldCount, rarely: bool = False) -> Any:
     """Declare an operand that is read and written."""
     return field(metadata={"spec": Spec("operand", element, 0 if rarely else 2, True, count)})
 

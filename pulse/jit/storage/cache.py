@@ -144,6 +144,6 @@ def _reason_unusable(folder: Path) -> str | None:
     if reason is None:
         return None
     return (
-        f"{folder} {reason}, so no compiled code is read from it; take that right away (chmod go-w, chown), set "
+        f"{folder} {reason}, so no compiled code is read from it; remove that permission (chmod go-w, chown), set "
         "PULSE_CACHE to a folder of your own, or PULSE_CACHE_SHARED=1 to take the code of others"
     )

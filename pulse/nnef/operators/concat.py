@@ -1,6 +1,6 @@
 """Joins."""
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -14,7 +14,7 @@ def write_concat(w: OperationWriter) -> Name:
     return w.emit("concat", [w.x(slot) for slot in parts], axis=w.axis(0, w.made_rank()))
 
 
-def _wires(node: NodeReader) -> list[Wire]:
+def _wires(node: NodeReader) -> list[NnefWire]:
     values = node.arguments["values"]
     if not isinstance(values, list) or not values:
         raise node.error("values must be a list of tensors")
@@ -24,7 +24,7 @@ def _wires(node: NodeReader) -> list[Wire]:
     return wires
 
 
-def _join(node: NodeReader, wires: list[Wire], axis: int) -> Wire:
+def _join(node: NodeReader, wires: list[NnefWire], axis: int) -> NnefWire:
     if None not in [wire.sizes[axis] for wire in wires]:
         wires = node.graph.crop_ends(wires)
     lengths = [wire.sizes[axis] for wire in wires]
@@ -34,13 +34,13 @@ def _join(node: NodeReader, wires: list[Wire], axis: int) -> Wire:
 
 
 @reads("concat", takes="values axis")
-def read_concat(node: NodeReader) -> Wire:
+def read_concat(node: NodeReader) -> NnefWire:
     wires = _wires(node)
     return _join(node, wires, node.axis("axis", wires[0].rank))
 
 
 @reads("stack", takes="values axis")
-def read_stack(node: NodeReader) -> Wire:
+def read_stack(node: NodeReader) -> NnefWire:
     wires = _wires(node)
     axis = node.axis("axis", wires[0].rank + 1)
     return _join(node, [node.add_axes(wire, [axis], f"part{at}") for at, wire in enumerate(wires)], axis)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.read.signatures import WINDOW
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
@@ -81,7 +81,7 @@ def read_window(node: NodeReader, size: int) -> dict[str, Any]:
     return {**attributes, "pads": [pair[0] for pair in padding] + [pair[1] for pair in padding]}
 
 
-def _filter(node: NodeReader) -> tuple[Wire, Wire, int, list[int]]:
+def _filter(node: NodeReader) -> tuple[NnefWire, NnefWire, int, list[int]]:
     """Input, filter, groups and sizes of the filter."""
     x, filter = node.wire("input"), node.wire("filter")
     sizes = [size for size in filter.sizes if size is not None]
@@ -99,7 +99,7 @@ def _filter(node: NodeReader) -> tuple[Wire, Wire, int, list[int]]:
     return x, filter, groups, sizes
 
 
-def _read_bias(node: NodeReader, x: Wire, channels: int) -> list[Wire]:
+def _read_bias(node: NodeReader, x: NnefWire, channels: int) -> list[NnefWire]:
     """The bias as [C]; NNEF's is [1, C], or one number."""
     bias = node.wire("bias", x.dtype)
     if bias.value is None:
@@ -117,7 +117,7 @@ def _read_bias(node: NodeReader, x: Wire, channels: int) -> list[Wire]:
 
 
 @reads("conv", takes=f"input filter bias=0.0 {WINDOW} groups=1")
-def read_conv(node: NodeReader) -> Wire:
+def read_conv(node: NodeReader) -> NnefWire:
     x, filter, groups, sizes = _filter(node)
     window = read_window(node, x.rank - 2)
     out_sizes = [x.sizes[0], sizes[0], *[None] * (x.rank - 2)]
@@ -127,7 +127,7 @@ def read_conv(node: NodeReader) -> Wire:
 
 
 @reads("deconv", takes=f"input filter bias=0.0 {WINDOW} output_shape=[] groups=1")
-def read_deconv(node: NodeReader) -> Wire:
+def read_deconv(node: NodeReader) -> NnefWire:
     """In plain NNEF the filter's first axis is the input's channels, in tract's files the output's."""
     x, filter, groups, sizes = _filter(node)
     if not node.standard:
@@ -155,7 +155,7 @@ def read_deconv(node: NodeReader) -> Wire:
 
 
 def _left_over(
-    node: NodeReader, x: Wire, shape: list[int], taps: list[int], window: dict[str, Any]
+    node: NodeReader, x: NnefWire, shape: list[int], taps: list[int], window: dict[str, Any]
 ) -> list[int]:
     """The frames by which the given output is longer than the shortest one."""
     spatial = len(taps)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -16,14 +16,14 @@ def write_sum(w: OperationWriter) -> Name:
 
 
 @reads("tract_core_cumsum", takes="input axis exclusive=False reverse=False")
-def read_sum(node: NodeReader) -> Wire:
+def read_sum(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     return running_sum(node, x, node.axis("axis", x.rank), node.truth("exclusive"), node.truth("reverse"))
 
 
 def running_sum(
-    node: NodeReader, x: Wire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
-) -> Wire:
+    node: NodeReader, x: NnefWire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
+) -> NnefWire:
     """The sums of all frames so far."""
     place = node.graph.constant(np.array(axis, np.int64), f"{node.targets[0]}.axis")
     return node.add(

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from pulse.facts import DType
-from pulse.nnef.read.node import SINGLE, TRUTH, NodeReader, Wire
+from pulse.nnef.read.node import SINGLE, TRUTH, NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
-from pulse.ops.elementwise_functions import ELEMENTWISE, Row
+from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionRow
 from pulse.support.printable import printable
 
 NAMES: Mapping[str, str] = {
@@ -242,7 +242,7 @@ def write_hard_swish(w: OperationWriter) -> Name:
 
 
 TYPES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}
-KINDS: Mapping[str, Row] = {row.names.nnef: row for row in ELEMENTWISE.values() if row.names.nnef}
+KINDS: Mapping[str, FunctionRow] = {row.names.nnef: row for row in ELEMENTWISE.values() if row.names.nnef}
 """Functions of the table by their name in NNEF."""
 UNARY: Mapping[str, str] = {
     **{name: row.names.onnx for name, row in KINDS.items() if row.arity == 1 and row.result == "same"},
@@ -268,7 +268,7 @@ def parse_type(node: NodeReader, name: str) -> DType:
 
 
 @reads(*UNARY, takes="x")
-def read_unary(node: NodeReader) -> Wire:
+def read_unary(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     if node.operator in ("sqr", "square"):
         return node.add("Mul", [x, x], x.dtype, x.sizes)
@@ -279,13 +279,13 @@ def read_unary(node: NodeReader) -> Wire:
 
 
 @reads("not", takes="x")
-def read_not(node: NodeReader) -> Wire:
+def read_not(node: NodeReader) -> NnefWire:
     x = node.wire("x")
     return node.add("Not", [x], TRUTH, x.sizes)
 
 
 @reads("round", takes="x")
-def read_round(node: NodeReader) -> Wire:
+def read_round(node: NodeReader) -> NnefWire:
     """Halves go away from zero, unlike ONNX's."""
     x = node.wire("x", SINGLE)
     half = node.graph.constant(np.array(0.5, x.dtype), f"{node.targets[0]}.half")
@@ -297,37 +297,37 @@ def read_round(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_is_nan", takes="x")
-def read_nan(node: NodeReader) -> Wire:
+def read_nan(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     return node.add("IsNaN", [x], TRUTH, x.sizes)
 
 
 @reads("tract_core_silu", takes="x")
-def read_silu(node: NodeReader) -> Wire:
+def read_silu(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     return node.add("Mul", [x, node.add("Sigmoid", [x], x.dtype, x.sizes, "gate")], x.dtype, x.sizes)
 
 
 @reads("elu", takes="x alpha=1.0")
-def read_elu(node: NodeReader) -> Wire:
+def read_elu(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     return node.add("Elu", [x], x.dtype, x.sizes, alpha=node.number("alpha"))
 
 
 @reads("leaky_relu", takes="x alpha")
-def read_leaky(node: NodeReader) -> Wire:
+def read_leaky(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     return node.add("LeakyRelu", [x], x.dtype, x.sizes, alpha=node.number("alpha"))
 
 
 @reads("prelu", takes="x alpha")
-def read_prelu(node: NodeReader) -> Wire:
+def read_prelu(node: NodeReader) -> NnefWire:
     x, alpha = node.align([(name, node.arguments[name]) for name in ("x", "alpha")])
     return node.add("PRelu", [x, alpha], x.dtype, node.broadcast([x, alpha]))
 
 
 @reads(*BINARY, "ne", takes="x y")
-def read_binary(node: NodeReader) -> Wire:
+def read_binary(node: NodeReader) -> NnefWire:
     wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     sizes, dtype = node.broadcast(wires), wires[0].dtype
     if node.operator == "ne":
@@ -337,7 +337,7 @@ def read_binary(node: NodeReader) -> Wire:
 
 
 @reads("add_n", takes="x")
-def read_sum(node: NodeReader) -> Wire:
+def read_sum(node: NodeReader) -> NnefWire:
     values = node.arguments["x"]
     if not isinstance(values, list) or not values:
         raise node.error("x must be a list of tensors")
@@ -346,21 +346,21 @@ def read_sum(node: NodeReader) -> Wire:
 
 
 @reads("tract_shl", "tract_shr", takes="x y")
-def read_shift(node: NodeReader) -> Wire:
+def read_shift(node: NodeReader) -> NnefWire:
     wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     direction = "LEFT" if node.operator == "tract_shl" else "RIGHT"
     return node.add("BitShift", wires, wires[0].dtype, node.broadcast(wires), direction=direction)
 
 
 @reads("tract_core_pow_const", takes="x exponent")
-def read_power(node: NodeReader) -> Wire:
+def read_power(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     power = node.graph.constant(np.array(node.number("exponent"), x.dtype), f"{node.targets[0]}.exponent")
     return node.add("Pow", [x, power], x.dtype, x.sizes)
 
 
 @reads("select", takes="condition true_value false_value")
-def read_select(node: NodeReader) -> Wire:
+def read_select(node: NodeReader) -> NnefWire:
     condition = node.wire("condition", TRUTH)
     values = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
     rank = max(wire.rank for wire in (condition, *values))
@@ -372,7 +372,7 @@ def read_select(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_cast", takes="input to")
-def read_cast(node: NodeReader) -> Wire:
+def read_cast(node: NodeReader) -> NnefWire:
     name = node.text("to")
     value = node.arguments["input"]
     dtype = parse_type(node, name)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -42,14 +42,14 @@ def write_gather_nd(w: OperationWriter) -> Name:
     return w.emit("tract_core_gather_nd", w.x(), index, batch_dims=batch)
 
 
-def read_index(node: NodeReader) -> Wire:
+def read_index(node: NodeReader) -> NnefWire:
     """Indices, which may be numbers in the text, as i64."""
     index = node.wire("indices", LONG)
     return index if index.dtype == LONG else node.cast(index, LONG, "index")
 
 
 @reads("tract_core_gather", takes="input indices axis output_type=''")
-def read_gather(node: NodeReader) -> Wire:
+def read_gather(node: NodeReader) -> NnefWire:
     x, index = node.wire("input"), read_index(node)
     axis = node.axis("axis", x.rank)
     return node.add(
@@ -58,13 +58,13 @@ def read_gather(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_gather_elements", takes="input indices axis")
-def read_elements(node: NodeReader) -> Wire:
+def read_elements(node: NodeReader) -> NnefWire:
     x, index = node.wire("input"), read_index(node)
     return node.add("GatherElements", [x, index], x.dtype, index.sizes, axis=node.axis("axis", x.rank))
 
 
 @reads("tract_core_gather_nd", takes="input indices batch_dims=0")
-def read_nd(node: NodeReader) -> Wire:
+def read_nd(node: NodeReader) -> NnefWire:
     x, index, batch = node.wire("input"), read_index(node), node.integer("batch_dims")
     width = index.sizes[-1] if index.rank else None
     if width is None or not 0 <= batch < index.rank or batch + width > x.rank:

@@ -1,6 +1,6 @@
 """Matrix products."""
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import OperationWriter
@@ -28,9 +28,9 @@ def write_matmul(w: OperationWriter) -> Name:
 
 
 @reads("matmul", takes="A B transposeA=False transposeB=False")
-def read_matmul(node: NodeReader) -> Wire:
+def read_matmul(node: NodeReader) -> NnefWire:
     """Sides with fewer axes are one matrix for all; vectors are not among NNEF's."""
-    sides: list[Wire] = []
+    sides: list[NnefWire] = []
     for name in ("A", "B"):
         x = node.wire(name)
         if x.rank < 2:
@@ -51,7 +51,7 @@ def read_matmul(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_einsum", takes="inputs expr acc='f32' output=''")
-def read_einsum(node: NodeReader) -> Wire:
+def read_einsum(node: NodeReader) -> NnefWire:
     values = node.arguments["inputs"]
     wires = [
         node.as_wire(each, f"input{at}")

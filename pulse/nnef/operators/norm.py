@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -29,21 +29,21 @@ def write_layer(w: OperationWriter) -> Name:
 
 
 @reads("softmax", takes="x axes=[1]")
-def read_softmax(node: NodeReader) -> Wire:
+def read_softmax(node: NodeReader) -> NnefWire:
     return _softmax(node, "Softmax")
 
 
 @reads("tract_core_softmax", takes="x axes exp='libc'")
-def read_tract_softmax(node: NodeReader) -> Wire:
+def read_tract_softmax(node: NodeReader) -> NnefWire:
     return _softmax(node, "Softmax")
 
 
 @reads("tract_core_log_softmax", takes="x axes")
-def read_log_softmax(node: NodeReader) -> Wire:
+def read_log_softmax(node: NodeReader) -> NnefWire:
     return _softmax(node, "LogSoftmax")
 
 
-def _softmax(node: NodeReader, kind: str) -> Wire:
+def _softmax(node: NodeReader, kind: str) -> NnefWire:
     x = node.wire("x")
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:
@@ -52,7 +52,7 @@ def _softmax(node: NodeReader, kind: str) -> Wire:
 
 
 @reads("tract_core_rms_norm", takes="input axis eps=1e-5")
-def read_root_mean_square(node: NodeReader) -> Wire:
+def read_root_mean_square(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axis = node.axis("axis", x.rank)
     sizes = [1 if at == axis else size for at, size in enumerate(x.sizes)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import OperationWriter
@@ -50,7 +50,7 @@ def _pad_by_joining(w: OperationWriter, padding: list[tuple[int, int]], number: 
 
 
 @reads("pad", takes="input padding border='constant' value=0.0")
-def read_pad(node: NodeReader) -> Wire:
+def read_pad(node: NodeReader) -> NnefWire:
     x, padding, border = node.wire("input"), node.pairs("padding"), node.text("border")
     modes = {name: mode for mode, name in BORDERS.items()} | {"replicate": "edge"}
     if border not in modes or len(padding) != x.rank:

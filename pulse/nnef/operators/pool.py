@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.nnef.operators.conv import read_window, window
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.read.signatures import WINDOW
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
@@ -58,7 +58,7 @@ def write_power(w: OperationWriter) -> Name:
     return w.emit("sqrt", total) if power == 2 else w.emit("pow", total, w.number(1 / power, dtype, "root"))
 
 
-def _read_pool(node: NodeReader) -> tuple[Wire, dict[str, Any], str]:
+def _read_pool(node: NodeReader) -> tuple[NnefWire, dict[str, Any], str]:
     """Input, attributes of ONNX and border. Raises LoadError: windows over the first two axes."""
     x, size, border = node.wire("input"), node.integers("size"), node.text("border")
     if x.rank < 3 or len(size) != x.rank or min(size) < 1:
@@ -84,17 +84,17 @@ def _read_pool(node: NodeReader) -> tuple[Wire, dict[str, Any], str]:
     return x, spatial, border
 
 
-def _pooled_sizes(x: Wire) -> list[int | None]:
+def _pooled_sizes(x: NnefWire) -> list[int | None]:
     return [*x.sizes[:2], *[None] * (x.rank - 2)]
 
 
 @reads("max_pool", takes=f"input size {WINDOW}")
-def read_max(node: NodeReader) -> Wire:
+def read_max(node: NodeReader) -> NnefWire:
     """A constant border is zeros, which may be the largest."""
     return _largest(node)
 
 
-def _largest(node: NodeReader) -> Wire:
+def _largest(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     if border == "constant" and node.standard and any(window.get("pads", [1])):
         raise node.error("a border of zeros in a pool for the largest is not covered; use border = 'ignore'")
@@ -102,13 +102,13 @@ def _largest(node: NodeReader) -> Wire:
 
 
 @reads("max_pool_with_index", takes=f"input size {WINDOW}")
-def read_max_with_index(node: NodeReader) -> tuple[Wire]:
+def read_max_with_index(node: NodeReader) -> tuple[NnefWire]:
     """The places are not covered; a file that does not read them is."""
     return (_largest(node),)
 
 
 @reads("box", takes=f"input size {WINDOW} normalize=False")
-def read_box(node: NodeReader) -> Wire:
+def read_box(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     if node.truth("normalize"):
         return _average(node, x, window, border == "constant")
@@ -118,12 +118,14 @@ def read_box(node: NodeReader) -> Wire:
 
 
 @reads("avg_pool", takes=f"input size {WINDOW}")
-def read_average(node: NodeReader) -> Wire:
+def read_average(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     return _average(node, x, window, border == "constant")
 
 
-def _average(node: NodeReader, x: Wire, window: dict[str, Any], counts: bool, suffix: str = "") -> Wire:
+def _average(
+    node: NodeReader, x: NnefWire, window: dict[str, Any], counts: bool, suffix: str = ""
+) -> NnefWire:
     """ONNX's averages of opset 17 have no dilation: they are convolutions then."""
     dilations = window.pop("dilations")
     if any(step != 1 for step in dilations):

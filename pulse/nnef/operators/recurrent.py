@@ -8,7 +8,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto, helper
 
 from pulse.errors import WriteError
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
 from pulse.onnx.operators.recurrent import BY_LOWER_CASE, CELL_KINDS, ONNX_ACTIVATIONS
@@ -196,7 +196,7 @@ def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Map
     return tuple(named_functions)
 
 
-def _gate(node: NodeReader, x: Wire, number: int, hidden: int, name: str) -> Wire:
+def _gate(node: NodeReader, x: NnefWire, number: int, hidden: int, name: str) -> NnefWire:
     """Some entries of the last axis."""
     bounds = [
         node.integers_tensor([each], name) for each in (number * hidden, (number + 1) * hidden, x.rank - 1)
@@ -204,12 +204,12 @@ def _gate(node: NodeReader, x: Wire, number: int, hidden: int, name: str) -> Wir
     return node.add("Slice", [x, *bounds], x.dtype, [*x.sizes[:-1], hidden], name)
 
 
-def _apply(node: NodeReader, kind: str, name: str, *inputs: Wire) -> Wire:
+def _apply(node: NodeReader, kind: str, name: str, *inputs: NnefWire) -> NnefWire:
     return node.add(kind, inputs, inputs[0].dtype, inputs[0].sizes, name)
 
 
 @reads("tract_core_gru_epilogue", takes="xh rh h_prev hidden")
-def read_gru(node: NodeReader) -> Wire:
+def read_gru(node: NodeReader) -> NnefWire:
     """The cell after its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
     x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
     update, reset = (
@@ -236,7 +236,7 @@ def read_gru(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
-def read_lstm(node: NodeReader) -> tuple[Wire, Wire]:
+def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     """The cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
     entered, out, forget = (

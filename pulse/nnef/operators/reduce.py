@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -85,7 +85,7 @@ READ: Mapping[str, str] = {name: kind for kind, name in SAME.items()}
 TRUTHS: Mapping[str, str] = {"any_reduce": "ReduceMax", "all_reduce": "ReduceMin"}
 
 
-def _reduce(node: NodeReader, kind: str, x: Wire, suffix: str = "") -> Wire:
+def _reduce(node: NodeReader, kind: str, x: NnefWire, suffix: str = "") -> NnefWire:
     axes = node.axes("axes", x.rank)
     if not axes:
         return node.add("Identity", [x], x.dtype, x.sizes, suffix)
@@ -96,17 +96,17 @@ def _reduce(node: NodeReader, kind: str, x: Wire, suffix: str = "") -> Wire:
 
 
 @reads("sum_reduce", takes="input axes normalize=False")
-def read_sum(node: NodeReader) -> Wire:
+def read_sum(node: NodeReader) -> NnefWire:
     return _reduce(node, "ReduceMean" if node.truth("normalize") else "ReduceSum", node.wire("input"))
 
 
 @reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", takes="input axes")
-def read_reduce(node: NodeReader) -> Wire:
+def read_reduce(node: NodeReader) -> NnefWire:
     return _reduce(node, READ[node.operator], node.wire("input"))
 
 
 @reads(*TRUTHS, takes="input axes")
-def read_truths(node: NodeReader) -> Wire:
+def read_truths(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     number = _reduce(node, TRUTHS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
     return node.cast(number, x.dtype)
@@ -119,7 +119,7 @@ def read_truths(node: NodeReader) -> Wire:
     "tract_core_argmin_reduce_last",
     takes="input axes",
 )
-def read_place(node: NodeReader) -> Wire:
+def read_place(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:

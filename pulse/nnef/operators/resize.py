@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
 @reads("nearest_upsample", takes="input factor")
-def read_repeated(node: NodeReader) -> Wire:
+def read_repeated(node: NodeReader) -> NnefWire:
     """Repeat every entry by the factor of its axis; the first two axes have none."""
     x, factor = node.wire("input"), node.integers("factor")
     if len(factor) != x.rank - 2 or min(factor, default=1) < 1:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pulse.nnef.operators.gather import from_the_start, read_index
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -35,7 +35,7 @@ def _reduction(node: NodeReader) -> dict[str, Any]:
 
 
 @reads("tract_core_scatter_elements", takes="input indices updates axis reduction='none'")
-def read_elements(node: NodeReader) -> Wire:
+def read_elements(node: NodeReader) -> NnefWire:
     x, index, updates = node.wire("input"), read_index(node), node.wire("updates")
     return node.add(
         "ScatterElements",
@@ -48,6 +48,6 @@ def read_elements(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_scatter_nd", takes="input indices updates reduction='none'")
-def read_nd(node: NodeReader) -> Wire:
+def read_nd(node: NodeReader) -> NnefWire:
     x, index, updates = node.wire("input"), read_index(node), node.wire("updates")
     return node.add("ScatterND", [x, index, updates], x.dtype, x.sizes, **_reduction(node))

@@ -1,6 +1,6 @@
 """Largest entries."""
 
-from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -18,7 +18,7 @@ def write_top(w: OperationWriter) -> list[Name]:
 
 
 @reads("tract_core_topk", takes="input k axis largest=True")
-def read_top(node: NodeReader) -> tuple[Wire, Wire]:
+def read_top(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     x, count = node.wire("input"), node.integer("k")
     axis = node.axis("axis", x.rank)
     sizes = [count if at == axis else size for at, size in enumerate(x.sizes)]
@@ -32,4 +32,4 @@ def read_top(node: NodeReader) -> tuple[Wire, Wire]:
     )
     places = node.graph.names.new(node.targets[1] if len(node.targets) > 1 else f"{values.name}.indices")
     node.graph.nodes[-1].output.append(places)
-    return values, Wire(places, LONG, tuple(sizes))
+    return values, NnefWire(places, LONG, tuple(sizes))

@@ -1,6 +1,6 @@
 """Shapes: reshapes, transposes, axes of size 1, repetitions."""
 
-from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -67,7 +67,7 @@ def _tile(w: OperationWriter, x: Name, repeats: list[int]) -> Name:
 
 
 @reads("reshape", takes="input shape axis_start=0 axis_count=-1")
-def read_reshape(node: NodeReader) -> Wire:
+def read_reshape(node: NodeReader) -> NnefWire:
     """Reshape; a size of 0 keeps the axis, -1 is the remaining size."""
     x, shape = node.wire("input"), node.bounds("shape")
     start, count = node.integer("axis_start"), node.integer("axis_count")
@@ -92,7 +92,7 @@ def read_reshape(node: NodeReader) -> Wire:
 
 
 @reads("transpose", takes="input axes")
-def read_transpose(node: NodeReader) -> Wire:
+def read_transpose(node: NodeReader) -> NnefWire:
     """Transpose; omitted axes follow the others."""
     x = node.wire("input")
     axes = node.axes("axes", x.rank)
@@ -101,20 +101,20 @@ def read_transpose(node: NodeReader) -> Wire:
 
 
 @reads("squeeze", takes="input axes")
-def read_squeeze(node: NodeReader) -> Wire:
+def read_squeeze(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     return node.remove_axes(x, node.axes("axes", x.rank))
 
 
 @reads("unsqueeze", takes="input axes")
-def read_unsqueeze(node: NodeReader) -> Wire:
+def read_unsqueeze(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     count = len(node.integers("axes"))
     return node.add_axes(x, node.axes("axes", x.rank + count))
 
 
 @reads("tile", takes="input repeats")
-def read_tile(node: NodeReader) -> Wire:
+def read_tile(node: NodeReader) -> NnefWire:
     x, repeats = node.wire("input"), node.bounds("repeats")
     if len(repeats) != x.rank or any(isinstance(times, int) and times < 1 for times in repeats):
         raise node.error(f"repeats {repeats} must be a positive number for each of {x.rank} axes")
@@ -126,7 +126,7 @@ def read_tile(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_broadcast", takes="input shape")
-def read_broadcast(node: NodeReader) -> Wire:
+def read_broadcast(node: NodeReader) -> NnefWire:
     x, shape = node.wire("input"), node.bounds("shape")
     sizes = [size if isinstance(size, int) else None for size in shape]
     return node.add("Expand", [x, node.bounds_tensor(shape, "shape")], x.dtype, sizes)

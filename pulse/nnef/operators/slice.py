@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.bounds import ARITHMETIC
@@ -83,7 +83,7 @@ def _cut_symbolic(
 
 
 @reads("slice", takes="input axes begin end stride=[]")
-def read_slice(node: NodeReader) -> Wire:
+def read_slice(node: NodeReader) -> NnefWire:
     """Slice; an end of 0 is the end of the axis, and negative bounds count from it."""
     x = node.wire("input")
     axes, begins, ends = node.axes("axes", x.rank), node.bounds("begin"), node.bounds("end")
@@ -106,7 +106,7 @@ def read_slice(node: NodeReader) -> Wire:
 
 
 @reads("split", takes="value axis ratios")
-def read_split(node: NodeReader) -> list[Wire]:
+def read_split(node: NodeReader) -> list[NnefWire]:
     x, ratios = node.wire("value"), node.integers("ratios")
     axis = node.axis("axis", x.rank)
     size, total = x.sizes[axis], sum(ratios)
@@ -120,7 +120,7 @@ def read_split(node: NodeReader) -> list[Wire]:
 
 
 @reads("unstack", takes="value axis")
-def read_unstack(node: NodeReader) -> list[Wire]:
+def read_unstack(node: NodeReader) -> list[NnefWire]:
     x = node.wire("value")
     axis = node.axis("axis", x.rank)
     size = x.sizes[axis]
@@ -130,7 +130,7 @@ def read_unstack(node: NodeReader) -> list[Wire]:
 
 
 @reads("tract_core_downsample", takes="input axis stride modulo")
-def read_downsample(node: NodeReader) -> Wire:
+def read_downsample(node: NodeReader) -> NnefWire:
     x, stride, modulo = node.wire("input"), node.integer("stride"), node.integer("modulo")
     axis = node.axis("axis", x.rank)
     if stride < 1 or modulo < 0:
@@ -143,7 +143,7 @@ def read_downsample(node: NodeReader) -> Wire:
     return node.add("Slice", [x, *tensors], x.dtype, sizes)
 
 
-def _part(node: NodeReader, x: Wire, axis: int, start: int, stop: int, slot: int) -> Wire:
+def _part(node: NodeReader, x: NnefWire, axis: int, start: int, stop: int, slot: int) -> NnefWire:
     sizes = [stop - start if at == axis else size for at, size in enumerate(x.sizes)]
     tensors = [
         node.integers_tensor([number], what)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
 @reads("constant", takes="shape value")
-def read_constant(node: NodeReader) -> Wire:
+def read_constant(node: NodeReader) -> NnefWire:
     """One number for all entries, or one for each."""
     value = node.arguments["value"]
     wire = node.as_wire(
@@ -26,7 +26,7 @@ def read_constant(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_range", takes="start end step")
-def read_range(node: NodeReader) -> Wire:
+def read_range(node: NodeReader) -> NnefWire:
     bounds = [node.wire(name, LONG) for name in ("start", "end", "step")]
     if len({bound.dtype for bound in bounds}) != 1 or any(bound.rank for bound in bounds):
         raise node.error("start, end and step must be numbers of one type")
@@ -34,6 +34,6 @@ def read_range(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_shape_of", takes="input")
-def read_shape(node: NodeReader) -> Wire:
+def read_shape(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     return node.add("Shape", [x], LONG, [x.rank])

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
-def _complex(node: NodeReader) -> Wire:
+def _complex(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     if x.rank < 2 or x.sizes[-1] not in (2, None):
         raise node.error("the last axis must have the real and the imaginary part")
@@ -14,7 +14,7 @@ def _complex(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_fft", takes="input axis inverse=False")
-def read_transform(node: NodeReader) -> Wire:
+def read_transform(node: NodeReader) -> NnefWire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
     x, inverse = _complex(node), node.truth("inverse")
     axis = node.axis("axis", x.rank - 1)
@@ -31,7 +31,7 @@ def read_transform(node: NodeReader) -> Wire:
 
 
 @reads("tract_core_stft", takes="input axis frame stride window=[]")
-def read_frames(node: NodeReader) -> Wire:
+def read_frames(node: NodeReader) -> NnefWire:
     """The spectra of x [N, T, 2], one for every ``stride`` samples: [N, frames, frame, 2]."""
     x, frame, stride = _complex(node), node.integer("frame"), node.integer("stride")
     if x.rank != 3 or node.integer("axis") != 1 or frame < 1 or stride < 1:

@@ -7,12 +7,12 @@ import numpy as np
 
 from pulse.nnef.operators.cumulative import running_sum
 from pulse.nnef.operators.pad import BORDERS
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
 @reads("tract_pulse_delay", takes="input axis delay overlap")
-def read_delay(node: NodeReader) -> Wire:
+def read_delay(node: NodeReader) -> NnefWire:
     """The frames before the stream are zeros, which do not affect any frame of it."""
     x = node.wire("input")
     frames = node.integer("delay") + node.integer("overlap")
@@ -23,7 +23,7 @@ def read_delay(node: NodeReader) -> Wire:
     "tract_pulse_pulse_pad",
     takes="input axis before after begin_input end_input border='constant' value=0.0 overlap=0",
 )
-def read_border(node: NodeReader) -> Wire:
+def read_border(node: NodeReader) -> NnefWire:
     """The frames before ``begin_input`` and from ``end_input`` on, as far as other nodes read them."""
     x, border = node.wire("input"), node.text("border")
     modes = {name: mode for mode, name in BORDERS.items()}
@@ -44,7 +44,7 @@ def read_border(node: NodeReader) -> Wire:
 
 
 @reads("tract_pulse_cumsum", takes="input axis exclusive=False skip=0")
-def read_later_sum(node: NodeReader) -> Wire:
+def read_later_sum(node: NodeReader) -> NnefWire:
     """A running sum that begins at frame ``skip``."""
     x, skip = node.wire("input"), node.integer("skip")
     axis = node.axis("axis", x.rank)

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from pulse.nnef.read.node import Value, Wire
+from pulse.nnef.read.node import NnefValue, NnefWire
 
 MOST_LIST_ITEMS = 1 << 16
 """How long a list of the text may become."""
@@ -18,7 +18,7 @@ SIZE_FUNCTIONS = frozenset({"length_of", "range_of", "shape_of", "scalar", "inte
 """Functions of the language itself."""
 
 
-def compute(left: Any, sign: str, right: Any) -> Value:
+def compute(left: Any, sign: str, right: Any) -> NnefValue:
     """A binary operator. Raises TypeError, ValueError, ZeroDivisionError, OverflowError, DimError."""
     if sign == "in":
         return left in right
@@ -35,11 +35,11 @@ def compute(left: Any, sign: str, right: Any) -> Value:
     return _require_64_bits(OPERATORS[sign](left, right))
 
 
-def apply(function: str, value: Value) -> Value | None:
+def apply(function: str, value: NnefValue) -> NnefValue | None:
     """A function of ``SIZE_FUNCTIONS``; None if it has no value here."""
     if function in ("length_of", "range_of") and isinstance(value, list | tuple | str):
         return len(value) if function == "length_of" else [*range(len(value))]
-    if function == "shape_of" and isinstance(value, Wire) and None not in value.sizes:
+    if function == "shape_of" and isinstance(value, NnefWire) and None not in value.sizes:
         return [size for size in value.sizes if size is not None]
     if function == "string" and isinstance(value, bool | int | float | str):
         return str(value)
@@ -61,15 +61,15 @@ def _repeated_length(left: Any, right: Any) -> int:
     )
 
 
-def _quotient(left: Any, right: Any) -> Value:
+def _quotient(left: Any, right: Any) -> NnefValue:
     """The quotient of floats; of integers and lengths its floor."""
     if isinstance(left, float) or isinstance(right, float):
         return float(left) / float(right)
-    quotient: Value = left // right
+    quotient: NnefValue = left // right
     return quotient
 
 
-def _power(left: Any, right: Any) -> Value:
+def _power(left: Any, right: Any) -> NnefValue:
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         raise TypeError("numbers are expected")
     if isinstance(left, int) and isinstance(right, int) and 0 <= right < 64 and abs(left) < 1 << 16:
@@ -80,7 +80,7 @@ def _power(left: Any, right: Any) -> Value:
     return power
 
 
-def _require_64_bits(value: Any) -> Value:
+def _require_64_bits(value: Any) -> NnefValue:
     if isinstance(value, int) and abs(value) >= 1 << 63:
         raise OverflowError("more than 64 bits")
     return value

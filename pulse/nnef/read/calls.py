@@ -9,14 +9,14 @@ from pulse.nnef import operators as operators
 from pulse.nnef.read.arithmetic import SIZE_FUNCTIONS, apply
 from pulse.nnef.read.expressions import Evaluator
 from pulse.nnef.read.files import Files
-from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
+from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.read.parser import DEPTH
 from pulse.nnef.read.position import Position
 from pulse.nnef.read.pulses import StreamTiming
 from pulse.nnef.read.scan import read_scan
 from pulse.nnef.read.signatures import SIGNATURES, OperatorSignature, signature_of
 from pulse.nnef.registry import READERS
-from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Target
+from pulse.nnef.syntax import Assignment, AssignmentTarget, Call, Expression, Fragment
 from pulse.support.budget import Spending
 from pulse.support.printable import printable
 from pulse.support.record import record
@@ -53,7 +53,7 @@ class Calls:
     def run(
         self,
         body: Sequence[Assignment],
-        scope: dict[str, Value],
+        scope: dict[str, NnefValue],
         graph: GraphReader,
         new_name: Callable[[str], str] = str,
     ) -> None:
@@ -70,17 +70,17 @@ class Calls:
         return self._node(call.operator, at.targets or (call.operator,), arguments, at)
 
     def _node(
-        self, operator: str, targets: tuple[str, ...], arguments: Mapping[str, Value], at: Position
+        self, operator: str, targets: tuple[str, ...], arguments: Mapping[str, NnefValue], at: Position
     ) -> NodeReader:
         return NodeReader(at.graph, operator, targets, arguments, at.text, self._definitions.standard)
 
-    def _operate(self, operator: str, operands: Sequence[Value], at: Position) -> Value:
+    def _operate(self, operator: str, operands: Sequence[NnefValue], at: Position) -> NnefValue:
         """An operator between tensors."""
         self._spending.unfold(1, at.title)
         arguments = dict(zip(SIGNATURES[operator].names, operands))
         return _value_of(READERS[operator](self._node(operator, at.targets or (operator,), arguments, at)))
 
-    def _call(self, call: Call, at: Position) -> Value:
+    def _call(self, call: Call, at: Position) -> NnefValue:
         self._spending.unfold(1, at.title)
         name = call.operator
         if name in SIZE_FUNCTIONS and len(call.positional) == 1:
@@ -103,14 +103,14 @@ class Calls:
             )
         return _value_of(READERS[name](self.node(call, at)))
 
-    def _variable(self, node: NodeReader) -> Wire:
+    def _variable(self, node: NodeReader) -> NnefWire:
         value: Array = self._definitions.files.tensor(node.text("label"))
         shape = tuple(node.integers("shape")) if node.arguments["shape"] != [] else ()
         if shape != value.shape:
             raise node.error(f"its shape is {list(shape)}, and {list(value.shape)} in the file")
         return node.graph.constant(value, node.targets[0])
 
-    def _arguments(self, call: Call, signature: OperatorSignature, at: Position) -> dict[str, Value]:
+    def _arguments(self, call: Call, signature: OperatorSignature, at: Position) -> dict[str, NnefValue]:
         title = f"{printable(call.operator)}(…)"
         if len(call.positional) > len(signature.names):
             raise at.error(f"{title} takes {len(signature.names)} arguments, not {len(call.positional)}")
@@ -120,7 +120,7 @@ class Calls:
                 reason = "given twice" if name in expressions else "not known"
                 raise at.error(f"{title}: the argument {printable(name)} is {reason}")
             expressions[name] = expression
-        arguments: dict[str, Value] = {}
+        arguments: dict[str, NnefValue] = {}
         for name in signature.names:
             if name in expressions:
                 arguments[name] = self._expressions.value(expressions[name], at.part(name))
@@ -130,7 +130,7 @@ class Calls:
                 raise at.error(f"{title}: the argument {name} is missing")
         return arguments
 
-    def _unfold(self, fragment: Fragment, call: Call, at: Position) -> Value:
+    def _unfold(self, fragment: Fragment, call: Call, at: Position) -> NnefValue:
         scope = self._arguments(call, signature_of(fragment), at)
         results = [name for name, _ in fragment.results]
         renamed = dict(zip(results, at.targets))
@@ -148,14 +148,14 @@ class Calls:
         values = tuple(scope[name] for name in results)
         return values[0] if len(values) == 1 else values
 
-    def _scan(self, node: NodeReader) -> Value:
+    def _scan(self, node: NodeReader) -> NnefValue:
         name = node.text("body")
         fragment = self._definitions.fragments.get(name)
         if fragment is None or fragment.body is None:
             raise node.error(f"there is no fragment {printable(name)}")
         too_deep = node.error(f"scans are nested more than {DEPTH} deep")
 
-        def run(scope: dict[str, Value], body: GraphReader) -> dict[str, Value]:
+        def run(scope: dict[str, NnefValue], body: GraphReader) -> dict[str, NnefValue]:
             self._run_fragment(fragment, scope, body, str, too_deep)
             return scope
 
@@ -164,7 +164,7 @@ class Calls:
     def _run_fragment(
         self,
         fragment: Fragment,
-        scope: dict[str, Value],
+        scope: dict[str, NnefValue],
         graph: GraphReader,
         new_name: Callable[[str], str],
         too_deep: LoadError,
@@ -177,7 +177,7 @@ class Calls:
         self._depth -= 1
 
 
-def flat_names(target: Target) -> list[str]:
+def flat_names(target: AssignmentTarget) -> list[str]:
     """All names of the left side of an assignment."""
     return [target] if isinstance(target, str) else [name for each in target for name in flat_names(each)]
 
@@ -189,20 +189,20 @@ def require_unassigned(names: Sequence[str], at: Position) -> None:
             raise at.error(f"{printable(name)} is assigned twice")
 
 
-def _assign(target: Target, value: Value, scope: dict[str, Value], at: Position) -> None:
+def _assign(target: AssignmentTarget, value: NnefValue, scope: dict[str, NnefValue], at: Position) -> None:
     if isinstance(target, str):
         if isinstance(value, tuple) and len(value) == 1:
             value = value[0]
         scope[target] = value
         return
     if not isinstance(value, tuple | list) or len(value) < len(target):
-        results = 1 if isinstance(value, Wire) else "other"
+        results = 1 if isinstance(value, NnefWire) else "other"
         raise at.error(f"{len(target)} names stand for {results} results")
     for name, item in zip(target, value):
         _assign(name, item, scope, at)
 
 
-def _value_of(results: Wire | Sequence[Wire]) -> Value:
-    if isinstance(results, Wire):
+def _value_of(results: NnefWire | Sequence[NnefWire]) -> NnefValue:
+    if isinstance(results, NnefWire):
         return results
-    return list[Value](results) if isinstance(results, list) else tuple(results)
+    return list[NnefValue](results) if isinstance(results, list) else tuple(results)

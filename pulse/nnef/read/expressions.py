@@ -6,7 +6,7 @@ from typing import TypeAlias
 from pulse.dim import TDim
 from pulse.errors import DimError
 from pulse.nnef.read.arithmetic import compute
-from pulse.nnef.read.node import Value, Wire
+from pulse.nnef.read.node import NnefValue, NnefWire
 from pulse.nnef.read.position import Position
 from pulse.nnef.syntax import (
     Binary,
@@ -30,9 +30,9 @@ BINARY_OPERATORS: Mapping[str, str] = {
 UNARY_OPERATORS: Mapping[str, str] = {"-": "neg", "!": "not"}
 """Signs before a tensor -> operators."""
 
-Operate: TypeAlias = Callable[[str, Sequence[Value], Position], Value]
+Operate: TypeAlias = Callable[[str, Sequence[NnefValue], Position], NnefValue]
 """(operator, operands, their position) -> the result."""
-CallReader: TypeAlias = Callable[[Call, Position], Value]
+CallReader: TypeAlias = Callable[[Call, Position], NnefValue]
 
 
 class Evaluator:
@@ -48,7 +48,7 @@ class Evaluator:
     ) -> None:
         self._symbols, self._spending, self._operate, self._call = symbols, spending, operate, call
 
-    def value(self, expression: Expression, at: Position) -> Value:
+    def value(self, expression: Expression, at: Position) -> NnefValue:
         """The value of an expression. Raises LoadError."""
         match expression:
             case bool() | int() | float() | str():
@@ -77,7 +77,7 @@ class Evaluator:
             case Comprehension():
                 return self._comprehension(expression, at)
 
-    def _name(self, name: str, at: Position) -> Value:
+    def _name(self, name: str, at: Position) -> NnefValue:
         if name in at.scope:
             return at.scope[name]
         if name in self._symbols:
@@ -90,14 +90,14 @@ class Evaluator:
             raise at.error("an integer is expected")
         return value
 
-    def _index(self, expression: Subscript, at: Position) -> Value:
+    def _index(self, expression: Subscript, at: Position) -> NnefValue:
         values = self.value(expression.values, at.part(0))
         index = self._integer(expression.at, at)
         if not isinstance(values, list | tuple) or not -len(values) <= index < len(values):
             raise at.error(f"there is no entry {index}")
         return values[index]
 
-    def _subrange(self, expression: Subrange, at: Position) -> Value:
+    def _subrange(self, expression: Subrange, at: Position) -> NnefValue:
         values = self.value(expression.values, at.part(0))
         start, stop = (
             None if each is None else self._integer(each, at) for each in (expression.start, expression.stop)
@@ -106,20 +106,20 @@ class Evaluator:
             raise at.error("only lists have ranges")
         return values[start:stop]
 
-    def _unary(self, expression: Unary, at: Position) -> Value:
+    def _unary(self, expression: Unary, at: Position) -> NnefValue:
         x, sign = self.value(expression.operand, at.part(0)), expression.sign
         if sign == "!" and isinstance(x, bool):
             return not x
         if isinstance(x, int | float | TDim) and not isinstance(x, bool) and sign in "+-":
             return -x if sign == "-" else x
-        if isinstance(x, Wire) and sign in "+-!":
+        if isinstance(x, NnefWire) and sign in "+-!":
             return x if sign == "+" else self._operate(UNARY_OPERATORS[sign], [x], at)
         raise at.error(f"{sign} has no meaning before this")
 
-    def _binary(self, expression: Binary, at: Position) -> Value:
+    def _binary(self, expression: Binary, at: Position) -> NnefValue:
         left, right = self.value(expression.left, at.part(0)), self.value(expression.right, at.part(1))
         sign = expression.sign
-        if isinstance(left, Wire) or isinstance(right, Wire):
+        if isinstance(left, NnefWire) or isinstance(right, NnefWire):
             if sign not in BINARY_OPERATORS:
                 raise at.error(f"{sign} has no meaning between tensors")
             return self._operate(BINARY_OPERATORS[sign], [left, right], at)
@@ -128,8 +128,8 @@ class Evaluator:
         except (TypeError, ValueError, ZeroDivisionError, OverflowError, DimError) as error:
             raise at.error(f"{sign} cannot be computed here ({printable(str(error))})") from error
 
-    def _comprehension(self, expression: Comprehension, at: Position) -> list[Value]:
-        lists: list[list[Value]] = []
+    def _comprehension(self, expression: Comprehension, at: Position) -> list[NnefValue]:
+        lists: list[list[NnefValue]] = []
         for _, each in expression.loops:
             items = self.value(each, at.part(0))
             if not isinstance(items, list):
@@ -137,7 +137,7 @@ class Evaluator:
             lists.append(items)
         if len({len(each) for each in lists}) != 1:
             raise at.error("the lists of a for have different lengths")
-        results: list[Value] = []
+        results: list[NnefValue] = []
         for number, values in enumerate(zip(*lists)):
             self._spending.unfold(1, at.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}

@@ -20,7 +20,7 @@ SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool
 
 
 @record(eq=False)
-class Wire:
+class NnefWire:
     """A tensor: its name in ONNX, its fact, and its value if it is constant.
 
     sizes  None for an axis of unknown size
@@ -37,11 +37,13 @@ class Wire:
         return len(self.sizes)
 
 
-Value: TypeAlias = Union[Wire, TDim, bool, int, float, str, "list[Value]", "tuple[Value, ...]"]
+NnefValue: TypeAlias = Union[
+    NnefWire, TDim, bool, int, float, str, "list[NnefValue]", "tuple[NnefValue, ...]"
+]
 """The value of an expression."""
 
 
-class Lengths:
+class SymbolicSizes:
     """Sizes that depend on symbols, as nodes of the whole graph: computed from the shapes of its inputs."""
 
     def __init__(self, opset: int, names: Names, nodes: list[NodeProto]) -> None:
@@ -50,9 +52,9 @@ class Lengths:
         """Symbol -> the input and the axis that it is the size of."""
         self._dims = DimWriter(self.writer, self._symbol)
 
-    def wire(self, dim: TDim) -> Wire:
+    def wire(self, dim: TDim) -> NnefWire:
         """An i64 scalar. Raises WriteError: a symbol that is no size of an input."""
-        return Wire(self._dims.write(dim), LONG, ())
+        return NnefWire(self._dims.write(dim), LONG, ())
 
     def _symbol(self, symbol: Symbol) -> str:
         if symbol not in self.places:
@@ -67,7 +69,7 @@ class GraphReader:
     """The ONNX nodes of a graph or a body so far; ``stored`` and ``lengths`` are shared by all of them."""
 
     names: Names
-    lengths: Lengths
+    lengths: SymbolicSizes
     nodes: list[NodeProto]
     stored: list[TensorProto] = field(default_factory=list[TensorProto])
     trims: bool = False
@@ -77,12 +79,12 @@ class GraphReader:
     def begin(cls, opset: int, trims: bool = False) -> "GraphReader":
         """An empty graph."""
         names, nodes = Names(), list[NodeProto]()
-        return cls(names, Lengths(opset, names, nodes), nodes, trims=trims)
+        return cls(names, SymbolicSizes(opset, names, nodes), nodes, trims=trims)
 
     def body(self) -> "GraphReader":
         return GraphReader(self.names, self.lengths, [], self.stored)
 
-    def crop_ends(self, wires: "Sequence[Wire]") -> "list[Wire]":
+    def crop_ends(self, wires: "Sequence[NnefWire]") -> "list[NnefWire]":
         """Trim wires to the shortest on an axis of unknown size, if ``trims``."""
         cropped = [*wires]
         for axis in range(max(wire.rank for wire in wires) if self.trims else 0):
@@ -94,7 +96,7 @@ class GraphReader:
             on = self.constant(np.array([axis], np.int64), "axis").name
             for at in places:
                 result_name = self._op("Slice", [cropped[at].name, begin, end, on])
-                cropped[at] = Wire(result_name, cropped[at].dtype, cropped[at].sizes)
+                cropped[at] = NnefWire(result_name, cropped[at].dtype, cropped[at].sizes)
         return cropped
 
     def _op(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
@@ -106,11 +108,11 @@ class GraphReader:
         """All stored tensors."""
         return [*self.stored, *self.lengths.writer.constants.values()]
 
-    def constant(self, value: Array, name: str) -> Wire:
+    def constant(self, value: Array, name: str) -> NnefWire:
         """A stored tensor."""
         unique = self.names.new(name)
         self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), unique))
-        return Wire(unique, value.dtype, value.shape, value)
+        return NnefWire(unique, value.dtype, value.shape, value)
 
 
 @record(eq=False)
@@ -124,7 +126,7 @@ class NodeReader:
     graph: GraphReader
     operator: str
     targets: tuple[str, ...]
-    arguments: Mapping[str, Value]
+    arguments: Mapping[str, NnefValue]
     place: str
     standard: bool = True
     """Whether the file is plain NNEF: tract stores some things otherwise."""
@@ -137,13 +139,13 @@ class NodeReader:
 
     # arguments
 
-    def wire(self, name: str, like: DType | None = None) -> Wire:
+    def wire(self, name: str, like: DType | None = None) -> NnefWire:
         """A tensor; a number becomes one of the type ``like``. Raises LoadError."""
         return self.as_wire(self.arguments[name], name, like)
 
-    def as_wire(self, value: Value, name: str, like: DType | None = None) -> Wire:
+    def as_wire(self, value: NnefValue, name: str, like: DType | None = None) -> NnefWire:
         """A value as a tensor: a number, or nested lists of numbers. Raises LoadError."""
-        if isinstance(value, Wire):
+        if isinstance(value, NnefWire):
             return value
         length, depth = value, 0
         while isinstance(length, list) and len(length) == 1:
@@ -165,7 +167,7 @@ class NodeReader:
     def integers(self, name: str) -> list[int]:
         """A list of integers. Raises LoadError."""
         value = self.arguments[name]
-        if isinstance(value, Wire) and value.value is not None:
+        if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
         return (
             [self.plain(each, name) for each in value]
@@ -173,9 +175,9 @@ class NodeReader:
             else [self.plain(value, name)]
         )
 
-    def plain(self, value: Value, name: str) -> int:
+    def plain(self, value: NnefValue, name: str) -> int:
         """A value as an integer. Raises LoadError."""
-        if isinstance(value, Wire) and value.value is not None and value.value.size == 1:
+        if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
         if isinstance(value, TDim) and value.is_const:
             value = int(value)
@@ -183,7 +185,7 @@ class NodeReader:
             raise self.error(f"{name} must be integers")
         return value
 
-    def length(self, value: TDim) -> Wire:
+    def length(self, value: TDim) -> NnefWire:
         """A size that may depend on symbols, an i64 scalar. Raises LoadError."""
         try:
             return self.graph.lengths.wire(value)
@@ -206,7 +208,7 @@ class NodeReader:
     def number(self, name: str) -> float:
         """One number. Raises LoadError."""
         value = self.arguments[name]
-        if isinstance(value, Wire) and value.value is not None and value.value.size == 1:
+        if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(f"{name} must be a number")
@@ -255,25 +257,25 @@ class NodeReader:
     def add(
         self,
         kind: str,
-        inputs: Sequence[Wire | None],
+        inputs: Sequence[NnefWire | None],
         dtype: DType,
         sizes: "Sequence[int | None]",
         suffix: str = "",
         slot: int = 0,
         **attributes: Any,
-    ) -> Wire:
+    ) -> NnefWire:
         """An ONNX node with one output; without a suffix it has the name of the target."""
         target = self.targets[slot] if slot < len(self.targets) else self.operator
         name = self.graph.names.new(f"{target}.{suffix}" if suffix else target)
         input_names = [each.name if each is not None else "" for each in inputs]
         self.graph.nodes.append(helper.make_node(kind, input_names, [name], name, **attributes))
-        return Wire(name, dtype, tuple(sizes))
+        return NnefWire(name, dtype, tuple(sizes))
 
-    def integers_tensor(self, numbers: Sequence[int], suffix: str) -> Wire:
+    def integers_tensor(self, numbers: Sequence[int], suffix: str) -> NnefWire:
         """A stored list of i64."""
         return self.graph.constant(np.array([*numbers], np.int64), f"{self.targets[0]}.{suffix}")
 
-    def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> Wire:
+    def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> NnefWire:
         """A list of i64, computed where one of them depends on a symbol."""
         if all(isinstance(each, int) for each in numbers):
             return self.integers_tensor([int(each) for each in numbers], suffix)
@@ -285,7 +287,7 @@ class NodeReader:
         ]
         return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
 
-    def add_axes(self, x: Wire, axes: Sequence[int], suffix: str = "") -> Wire:
+    def add_axes(self, x: NnefWire, axes: Sequence[int], suffix: str = "") -> NnefWire:
         """New axes of size 1."""
         rank = x.rank + len(axes)
         old = iter(x.sizes)
@@ -294,12 +296,14 @@ class NodeReader:
             return self.graph.constant(np.expand_dims(x.value, tuple(axes)), f"{self.targets[0]}.{suffix}")
         return self.add("Unsqueeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
 
-    def remove_axes(self, x: Wire, axes: Sequence[int], suffix: str = "") -> Wire:
+    def remove_axes(self, x: NnefWire, axes: Sequence[int], suffix: str = "") -> NnefWire:
         """Without axes of size 1."""
         sizes = [size for axis, size in enumerate(x.sizes) if axis not in axes]
         return self.add("Squeeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
 
-    def slice_axis(self, x: Wire, axis: int, begin: int, end: "int | TDim | None", suffix: str = "") -> Wire:
+    def slice_axis(
+        self, x: NnefWire, axis: int, begin: int, end: "int | TDim | None", suffix: str = ""
+    ) -> NnefWire:
         """Some frames of an axis; all from ``begin`` on if there is no end."""
         sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
         size = x.sizes[axis]
@@ -311,14 +315,14 @@ class NodeReader:
 
     def pad_axis(
         self,
-        x: Wire,
+        x: NnefWire,
         axis: int,
         before: int,
         after: "int | TDim",
         suffix: str = "",
         mode: str = "constant",
         value: Array | None = None,
-    ) -> Wire:
+    ) -> NnefWire:
         """Pad an axis before and after; with zeros by default."""
         size = x.sizes[axis]
         sizes = [*x.sizes]
@@ -331,17 +335,17 @@ class NodeReader:
             inputs.append(self.graph.constant(border, f"{self.targets[0]}.{suffix}.value"))
         return self.add("Pad", inputs, x.dtype, sizes, suffix, mode=mode)
 
-    def cast(self, x: Wire, dtype: DType, suffix: str = "") -> Wire:
+    def cast(self, x: NnefWire, dtype: DType, suffix: str = "") -> NnefWire:
         """Convert a wire to another type."""
         return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
 
-    def align(self, values: Sequence[tuple[str, Value]]) -> list[Wire]:
+    def align(self, values: Sequence[tuple[str, NnefValue]]) -> list[NnefWire]:
         """Operands of one type, with as many axes each: NNEF aligns the first axes. Raises LoadError: two types."""
-        typed = [value for _, value in values if isinstance(value, Wire)]
+        typed = [value for _, value in values if isinstance(value, NnefWire)]
         firm = [wire for wire in typed if wire.value is None or wire.value.size != 1] or typed
         like = firm[0].dtype if firm else None
         wires = [self.as_wire(value, name, like) for name, value in values]
-        aligned: list[Wire] = []
+        aligned: list[NnefWire] = []
         rank = max(wire.rank for wire in wires)
         for (name, _), wire in zip(values, wires):
             if like is not None and wire.dtype != like:
@@ -355,7 +359,7 @@ class NodeReader:
             aligned.append(wire)
         return self.graph.crop_ends(aligned)
 
-    def broadcast(self, wires: Sequence[Wire]) -> "list[int | None]":
+    def broadcast(self, wires: Sequence[NnefWire]) -> "list[int | None]":
         """The sizes of what operands broadcast to. Raises LoadError."""
         rank = max(wire.rank for wire in wires)
         result: list[int | None] = []

@@ -7,6 +7,7 @@ from typing import NoReturn
 from pulse.errors import LoadError
 from pulse.nnef.syntax import (
     Assignment,
+    AssignmentTarget,
     Binary,
     Call,
     Comprehension,
@@ -18,7 +19,6 @@ from pulse.nnef.syntax import (
     Parameter,
     Subrange,
     Subscript,
-    Target,
     Unary,
 )
 from pulse.support.printable import printable
@@ -237,7 +237,7 @@ class _Parser:
             assignments.append(Assignment(target, value, line))
         return tuple(assignments)
 
-    def _targets(self) -> Target:
+    def _targets(self) -> AssignmentTarget:
         first = self._target()
         if not self._is(","):
             return first
@@ -246,11 +246,11 @@ class _Parser:
             targets.append(self._target())
         return tuple(targets)
 
-    def _target(self) -> Target:
+    def _target(self) -> AssignmentTarget:
         self._deeper()
         for open, close in (("(", ")"), ("[", "]")):
             if self._skip(open):
-                targets: list[Target] = []
+                targets: list[AssignmentTarget] = []
                 while not self._is(close):
                     targets.append(self._target())
                     if not self._skip(","):

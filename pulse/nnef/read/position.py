@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pulse.errors import LoadError
-from pulse.nnef.read.node import GraphReader, Value
+from pulse.nnef.read.node import GraphReader, NnefValue
 from pulse.support.record import record
 
 
@@ -18,7 +18,7 @@ class Position:
     line     the line of the statement, from 1
     """
 
-    scope: Mapping[str, Value]
+    scope: Mapping[str, NnefValue]
     graph: GraphReader
     targets: tuple[str, ...]
     title: str
@@ -34,7 +34,7 @@ class Position:
         targets = (f"{self.targets[0]}.{name}",) if self.targets else ()
         return Position(self.scope, self.graph, targets, self.title, self.line)
 
-    def inside(self, scope: Mapping[str, Value]) -> "Position":
+    def inside(self, scope: Mapping[str, NnefValue]) -> "Position":
         """The same position with other names."""
         return Position(scope, self.graph, self.targets, self.title, self.line)
 

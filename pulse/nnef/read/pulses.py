@@ -18,7 +18,7 @@ from pulse.nnef.properties import (
     notes_of,
     properties_of,
 )
-from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
+from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.syntax import Document
 from pulse.onnx.metadata import StateNote
 from pulse.onnx.tensors import element_type
@@ -33,18 +33,18 @@ class StreamTiming:
     late: frozenset[str] = frozenset()
     """The outputs that are cut; the wires before the cut have other names."""
 
-    def dims(self, node: NodeReader, dims: list[Value], stream: TDim | None) -> list[Value]:
+    def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
         """The shape of an input, from the shape of its ``external``. Raises LoadError."""
         return dims
 
-    def state(self, node: NodeReader, name: str, initial: Wire) -> Wire | None:
+    def state(self, node: NodeReader, name: str, initial: NnefWire) -> NnefWire | None:
         """The wire of a state of the graph; None: the initial value, in every run."""
         return None
 
-    def keep(self, node: NodeReader, name: str, last: Wire) -> None:
+    def keep(self, node: NodeReader, name: str, last: NnefWire) -> None:
         """The next value of a state."""
 
-    def output(self, graph: GraphReader, place: int, wire: Wire) -> Wire:
+    def output(self, graph: GraphReader, place: int, wire: NnefWire) -> NnefWire:
         """The output of the graph for a computed wire."""
         return wire
 
@@ -70,9 +70,9 @@ class _Stream(StreamTiming):
     _inputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
     _outputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
     _notes: list[StateNote] = field(default_factory=list[StateNote])
-    _initial: dict[str, tuple[str, Wire]] = field(default_factory=dict[str, tuple[str, Wire]])
+    _initial: dict[str, tuple[str, NnefWire]] = field(default_factory=dict[str, tuple[str, NnefWire]])
 
-    def state(self, node: NodeReader, name: str, initial: Wire) -> Wire:
+    def state(self, node: NodeReader, name: str, initial: NnefWire) -> NnefWire:
         if initial.value is None:
             raise node.error(f"the initial value of {printable(name)} is computed; store it")
         unique = node.graph.names.new(f"{name}.state")
@@ -80,9 +80,9 @@ class _Stream(StreamTiming):
         self._inputs.append(
             helper.make_tensor_value_info(unique, element_type(initial.dtype), [*initial.value.shape])
         )
-        return Wire(unique, initial.dtype, initial.sizes)
+        return NnefWire(unique, initial.dtype, initial.sizes)
 
-    def keep(self, node: NodeReader, name: str, last: Wire) -> None:
+    def keep(self, node: NodeReader, name: str, last: NnefWire) -> None:
         state_name, initial = self._initial[name]
         assert initial.value is not None
         unique = node.graph.names.new(f"{name}.next")
@@ -129,7 +129,7 @@ class _Pulsed(StreamTiming):
             )
         return [int(each) for each in values]
 
-    def dims(self, node: NodeReader, dims: list[Value], stream: TDim | None) -> list[Value]:
+    def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
         axis = self._inputs.get(node.targets[0], -1)
         if axis < 0:
             return dims
@@ -144,7 +144,7 @@ class _Pulsed(StreamTiming):
             )
         return [*dims[:axis], stream, *dims[axis + 1 :]]
 
-    def output(self, graph: GraphReader, place: int, wire: Wire) -> Wire:
+    def output(self, graph: GraphReader, place: int, wire: NnefWire) -> NnefWire:
         axis, delay = self._outputs[place], self._delays[place]
         if axis < 0:
             return wire
@@ -167,4 +167,6 @@ class _Pulsed(StreamTiming):
         name = self.document.outputs[place]
         unique = name if name in self.late else graph.names.new(name)
         graph.nodes.append(helper.make_node("Slice", [wire.name, *bounds], [unique], unique))
-        return Wire(unique, wire.dtype, tuple(None if at == axis else s for at, s in enumerate(wire.sizes)))
+        return NnefWire(
+            unique, wire.dtype, tuple(None if at == axis else s for at, s in enumerate(wire.sizes))
+        )

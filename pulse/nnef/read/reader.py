@@ -11,7 +11,7 @@ from pulse.facts import DType
 from pulse.nnef.operators.elementwise import parse_type
 from pulse.nnef.read.calls import EXTERNALS, Calls, Definitions, flat_names, require_unassigned
 from pulse.nnef.read.files import Files
-from pulse.nnef.read.node import GraphReader, Value, Wire
+from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire
 from pulse.nnef.read.parser import parse
 from pulse.nnef.read.position import Position
 from pulse.nnef.read.pulses import timing_of
@@ -79,7 +79,7 @@ class _DocumentReader:
     def model(self) -> ModelProto:
         """The whole document. Raises LoadError."""
         document, graph = self._document, self._graph
-        scope: dict[str, Value] = {}
+        scope: dict[str, NnefValue] = {}
         for assignment in document.body:
             self._read_assignment(assignment, scope)
         for name in document.inputs:
@@ -95,7 +95,7 @@ class _DocumentReader:
     def _error(self, reason: str) -> LoadError:
         return LoadError(f"{self._definitions.title}: {reason}")
 
-    def _read_assignment(self, assignment: Assignment, scope: dict[str, Value]) -> None:
+    def _read_assignment(self, assignment: Assignment, scope: dict[str, NnefValue]) -> None:
         call, target = assignment.value, assignment.target
         if not isinstance(call, Call) or call.operator not in EXTERNALS:
             self._calls.run([assignment], scope, self._graph)
@@ -107,7 +107,7 @@ class _DocumentReader:
             raise at.error(f"{printable(str(names))} is no input of the graph")
         scope[target] = self._external(target, call, at)
 
-    def _external(self, name: str, call: Call, at: Position) -> Wire:
+    def _external(self, name: str, call: Call, at: Position) -> NnefWire:
         node, graph = self._calls.node(call, at), self._graph
         shape = node.arguments["shape"]
         if not isinstance(shape, list):
@@ -130,11 +130,11 @@ class _DocumentReader:
             dims.append(size)
         self._inputs[name] = helper.make_tensor_value_info(name, element_type(dtype), dims)
         graph.names.taken.add(name)
-        return Wire(name, dtype, tuple(dim if isinstance(dim, int) else None for dim in dims))
+        return NnefWire(name, dtype, tuple(dim if isinstance(dim, int) else None for dim in dims))
 
-    def _output(self, place: int, name: str, scope: Mapping[str, Value]) -> ValueInfoProto:
+    def _output(self, place: int, name: str, scope: Mapping[str, NnefValue]) -> ValueInfoProto:
         wire, graph = scope.get(name), self._graph
-        if not isinstance(wire, Wire):
+        if not isinstance(wire, NnefWire):
             raise self._error(f"the output {printable(name)} is no tensor of the graph")
         wire = self._timing.output(graph, place, wire)
         output = graph.names.new(name) if wire.name != name or name in self._inputs else name

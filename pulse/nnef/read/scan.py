@@ -6,29 +6,29 @@ from typing import Any
 
 from onnx import helper
 
-from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
+from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.read.pulses import StreamTiming
 from pulse.nnef.syntax import Fragment
 from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.tensors import element_type
 from pulse.support.record import record
 
-Run = Callable[[dict[str, Value], GraphReader], dict[str, Value]]
+RunBody = Callable[[dict[str, NnefValue], GraphReader], dict[str, NnefValue]]
 
 
 @record(eq=False)
 class Entries:
     """The arguments of a scan: wires by the name that the body has for them."""
 
-    scanned: dict[str, tuple[Wire, int, int]]
-    full: dict[str, Wire]
-    states: dict[str, tuple[Wire, str]]
+    scanned: dict[str, tuple[NnefWire, int, int]]
+    full: dict[str, NnefWire]
+    states: dict[str, tuple[NnefWire, str]]
     outputs: list[tuple[str, str, int, int]]
 
 
 def read_scan(
-    node: NodeReader, fragment: Fragment, run: Run, timing: StreamTiming | None
-) -> Wire | tuple[Wire, ...]:
+    node: NodeReader, fragment: Fragment, run: RunBody, timing: StreamTiming | None
+) -> NnefWire | tuple[NnefWire, ...]:
     """A scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError.
 
     timing  of the file, if the scan is not inside of another one
@@ -60,15 +60,15 @@ def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
     return replace(entries, scanned=later)
 
 
-def _turns(wire: Wire, axis: int, chunk: int) -> int | None:
+def _turns(wire: NnefWire, axis: int, chunk: int) -> int | None:
     size = wire.sizes[axis]
     return None if size is None else -(-size // abs(chunk))
 
 
-def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[Value]]:
+def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue]]:
     value = node.arguments[name]
     values = value if isinstance(value, list) else [value]
-    tuples: list[Sequence[Value]] = []
+    tuples: list[Sequence[NnefValue]] = []
     for each in values:
         if not isinstance(each, tuple) or len(each) != length:
             raise node.error(f"{name} must be a list of {length} values each")
@@ -76,7 +76,7 @@ def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[Value]]:
     return tuples
 
 
-def _name(node: NodeReader, value: Value) -> str:
+def _name(node: NodeReader, value: NnefValue) -> str:
     """An identifier as tract writes it: without dots."""
     if not isinstance(value, str):
         raise node.error("names of a body are strings")
@@ -87,14 +87,14 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     names = {each.name for each in fragment.parameters}
     results = {name for name, _ in fragment.results}
 
-    def inside(value: Value, used_names: set[str]) -> str:
+    def inside(value: NnefValue, used_names: set[str]) -> str:
         name = _name(node, value)
         inner = name if name in used_names else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         if inner not in used_names:
             raise node.error(f"the body {fragment.name} has no {name}")
         return inner
 
-    scanned: dict[str, tuple[Wire, int, int]] = {}
+    scanned: dict[str, tuple[NnefWire, int, int]] = {}
     for name, value, axis, chunk in _tuples(node, "scan", 4):
         wire = node.as_wire(value, "scan")
         at, step = node.plain(axis, "axis"), node.plain(chunk, "step")
@@ -116,20 +116,22 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     return Entries(scanned, full, states, outputs)
 
 
-def _result(node: NodeReader, results: dict[str, Value], name: str) -> Wire:
+def _result(node: NodeReader, results: dict[str, NnefValue], name: str) -> NnefWire:
     value = results.get(name)
-    if not isinstance(value, Wire):
+    if not isinstance(value, NnefWire):
         raise node.error(f"its body gives no {name}")
     return value
 
 
-def _as_result(results: Sequence[Wire]) -> Wire | tuple[Wire, ...]:
+def _as_result(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _once(node: NodeReader, entries: Entries, run: Run, timing: StreamTiming) -> Wire | tuple[Wire, ...]:
+def _once(
+    node: NodeReader, entries: Entries, run: RunBody, timing: StreamTiming
+) -> NnefWire | tuple[NnefWire, ...]:
     """One turn: the body is part of the graph."""
-    inside: dict[str, Value] = dict(entries.full)
+    inside: dict[str, NnefValue] = dict(entries.full)
     inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
     for name, (initial, _) in entries.states.items():
         inside[name] = timing.state(node, name, initial) or replace(initial, value=None)
@@ -139,17 +141,17 @@ def _once(node: NodeReader, entries: Entries, run: Run, timing: StreamTiming) ->
     return _as_result([_result(node, results, name) for name, _, _, _ in entries.outputs])
 
 
-def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tuple[Wire, ...]:
+def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWire | tuple[NnefWire, ...]:
     graph = node.graph.body()
     body = replace(node, graph=graph)
     inputs, inside = _inputs_of_body(node, body, entries)
     results_of_body = run(inside, graph)
-    results: list[Wire] = []
+    results: list[NnefWire] = []
     for number, (_, result) in enumerate(entries.states.values()):
         wire = _result(node, results_of_body, result)
         results.append(body.add("Identity", [wire], wire.dtype, wire.sizes, f"state{number}"))
     gathered: list[tuple[int, int]] = []
-    wires: list[Wire] = []
+    wires: list[NnefWire] = []
     for number, (name, kind, axis, chunk) in enumerate(entries.outputs):
         wire = _result(node, results_of_body, name)
         if kind == "full":
@@ -192,14 +194,14 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
 
 def _inputs_of_body(
     node: NodeReader, body: NodeReader, entries: Entries
-) -> tuple[list[ValueInfoProto], dict[str, Value]]:
+) -> tuple[list[ValueInfoProto], dict[str, NnefValue]]:
     """The inputs of a scan's body, states first, and what the fragment finds under its names."""
     names = {
         name: body.graph.names.new(f"{node.targets[0]}.{name}")
         for name in (*entries.states, *entries.scanned)
     }
     inputs: list[ValueInfoProto] = []
-    inside: dict[str, Value] = dict(entries.full)
+    inside: dict[str, NnefValue] = dict(entries.full)
     for name, (initial, _) in entries.states.items():
         inputs.append(
             helper.make_tensor_value_info(names[name], element_type(initial.dtype), [*initial.sizes])
@@ -208,7 +210,7 @@ def _inputs_of_body(
     for name, (wire, axis, _) in entries.scanned.items():
         sizes = [size for at, size in enumerate(wire.sizes) if at != axis]
         inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
-        frame = Wire(names[name], wire.dtype, tuple(sizes))
+        frame = NnefWire(names[name], wire.dtype, tuple(sizes))
         inside[name] = body.add_axes(frame, [axis], f"{name}.frame")
     return inputs, inside
 
@@ -224,21 +226,21 @@ def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
 def _outputs(
     node: NodeReader,
     entries: Entries,
-    results: Sequence[Wire],
-    wires: Sequence[Wire],
+    results: Sequence[NnefWire],
+    wires: Sequence[NnefWire],
     ends: Sequence[str],
     joined: Sequence[str],
-) -> list[Wire]:
+) -> list[NnefWire]:
     states = [result for _, result in entries.states.values()]
     frames = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
     count = next(iter(frames)) if len(frames) == 1 else None
-    result_wires: list[Wire] = []
+    result_wires: list[NnefWire] = []
     full = 0
     for name, kind, axis, _ in entries.outputs:
         if kind == "full":
             sizes = [*wires[full].sizes]
             sizes.insert(axis, count)
-            result_wires.append(Wire(joined[full], wires[full].dtype, tuple(sizes)))
+            result_wires.append(NnefWire(joined[full], wires[full].dtype, tuple(sizes)))
             full += 1
             continue
         if name not in states:

@@ -8,7 +8,7 @@ from pulse.nnef.syntax import Expression, Fragment, Unary
 from pulse.support.record import record
 
 if TYPE_CHECKING:
-    from pulse.nnef.read.node import Value
+    from pulse.nnef.read.node import NnefValue
 
 WINDOW = "border='constant' padding=[] stride=[] dilation=[]"
 """The arguments of all operators with windows."""
@@ -19,7 +19,7 @@ class OperatorSignature:
     """Names in the order of positional arguments; those with defaults may be omitted."""
 
     names: tuple[str, ...]
-    defaults: "Mapping[str, Value]"
+    defaults: "Mapping[str, NnefValue]"
 
 
 def signature(text: str) -> OperatorSignature:
@@ -27,7 +27,7 @@ def signature(text: str) -> OperatorSignature:
     from ast import literal_eval
 
     names: list[str] = []
-    defaults: dict[str, Value] = {}
+    defaults: dict[str, NnefValue] = {}
     for each in text.split():
         name, _, default = each.partition("=")
         names.append(name)
@@ -49,7 +49,7 @@ SIGNATURES: dict[str, OperatorSignature] = {
 
 def signature_of(fragment: Fragment) -> OperatorSignature:
     """The signature of a fragment's parameters. Raises LoadError: a default is no literal."""
-    defaults: dict[str, Value] = {
+    defaults: dict[str, NnefValue] = {
         each.name: _literal(each.default, fragment.name)
         for each in fragment.parameters
         if each.default is not None
@@ -57,7 +57,7 @@ def signature_of(fragment: Fragment) -> OperatorSignature:
     return OperatorSignature(tuple(each.name for each in fragment.parameters), defaults)
 
 
-def _literal(value: Expression, fragment: str) -> "Value":
+def _literal(value: Expression, fragment: str) -> "NnefValue":
     match value:
         case bool() | int() | float() | str():
             return value

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from onnx import NodeProto
 
 from pulse.facts import Array, DType
-from pulse.nnef.write.graph import Sizes
+from pulse.nnef.write.graph import SizeTexts
 
 ARITHMETIC = re.compile(r"(?!.*\w\()[\w+*/() -]+")
 """Sizes that tract reads: sums, products and quotients."""
@@ -17,11 +17,11 @@ ALIKE = frozenset({"Unsqueeze", "Squeeze", "Identity"})
 
 def bound_texts(
     nodes: Iterable[NodeProto],
-    facts: Mapping[str, tuple[DType, Sizes]],
+    facts: Mapping[str, tuple[DType, SizeTexts]],
     constants: Mapping[str, Array],
 ) -> dict[str, str]:
     """Wires of one integer that are computed from the shapes of inputs -> their text."""
-    shapes: dict[str, Sizes] = {}
+    shapes: dict[str, SizeTexts] = {}
     texts: dict[str, str] = {}
 
     def text_of(name: str) -> str | None:

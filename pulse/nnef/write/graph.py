@@ -12,7 +12,7 @@ from pulse.facts import Array, DType
 from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Name, Parameter
 from pulse.support.record import record
 
-Sizes: TypeAlias = "tuple[int | str, ...]"
+SizeTexts: TypeAlias = "tuple[int | str, ...]"
 """The text of an axis whose size depends on a symbol; empty if unknown."""
 SCALAR, INTEGER, LOGICAL = "scalar", "integer", "logical"
 INTEGERS = np.dtype(np.int64)
@@ -53,7 +53,9 @@ class Shared:
 
     taken: set[str] = field(default_factory=set[str])
     tensors: dict[str, Array] = field(default_factory=dict[str, Array])
-    labels: dict[tuple[str, Sizes, bytes], str] = field(default_factory=dict[tuple[str, Sizes, bytes], str])
+    labels: dict[tuple[str, SizeTexts, bytes], str] = field(
+        default_factory=dict[tuple[str, SizeTexts, bytes], str]
+    )
     fragments: list[Fragment] = field(default_factory=list[Fragment])
     bounds: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -81,7 +83,7 @@ class Scope:
 
     shared: Shared
     constants: Mapping[str, Array]
-    facts: Mapping[str, tuple[DType, Sizes]]
+    facts: Mapping[str, tuple[DType, SizeTexts]]
     around: "Scope | None" = None
     known: dict[str, Name] = field(default_factory=dict[str, Name])
     body: list[Assignment] = field(default_factory=list[Assignment])
@@ -92,7 +94,7 @@ class Scope:
         """A scope for the body of a scan."""
         return Scope(self.shared, self.constants, self.facts, self)
 
-    def fact(self, name: str) -> tuple[DType, Sizes]:
+    def fact(self, name: str) -> tuple[DType, SizeTexts]:
         """Type and sizes of an ONNX wire. Raises WriteError if its sizes are unknown."""
         if name not in self.facts:
             raise WriteError(

@@ -16,7 +16,7 @@ from pulse.nnef.properties import properties_fragment
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Name
 from pulse.nnef.write.bounds import bound_texts, without_bounds
 from pulse.nnef.write.expansion import expand
-from pulse.nnef.write.graph import Scope, Shared, Sizes, kind_of
+from pulse.nnef.write.graph import Scope, Shared, SizeTexts, kind_of
 from pulse.nnef.write.scan import ScanOperationWriter
 from pulse.nnef.write.walk import check_writers, graphs_of, write_nodes
 from pulse.onnx.metadata import Notes
@@ -210,8 +210,8 @@ def _stored_tensors(graph: GraphProto) -> Iterable[TensorProto]:
         yield from each.initializer
 
 
-def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple[DType, Sizes]]:
-    facts: dict[str, tuple[DType, Sizes]] = {
+def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple[DType, SizeTexts]]:
+    facts: dict[str, tuple[DType, SizeTexts]] = {
         name: (value.dtype, value.shape) for name, value in constants.items()
     }
     for each in graphs_of(graph):

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import WriteError
 from pulse.facts import Array, DType, dtype_name
 from pulse.nnef.syntax import Call, Expression, Name
-from pulse.nnef.write.graph import INTEGERS, Scope, Sizes
+from pulse.nnef.write.graph import INTEGERS, Scope, SizeTexts
 from pulse.support.record import record
 from pulse.support.wording import spell
 
@@ -70,7 +70,7 @@ class OperationWriter:
         """The number of axes of an output."""
         return len(self.scope.fact(self.outputs[slot])[1])
 
-    def _numbers(self, sizes: Sizes) -> tuple[int, ...]:
+    def _numbers(self, sizes: SizeTexts) -> tuple[int, ...]:
         numbers = tuple(size for size in sizes if isinstance(size, int))
         if len(numbers) < len(sizes):
             raise self.error("need a size that depends on a symbol", f"fix the length with {spell('inputs')}")

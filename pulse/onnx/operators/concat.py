@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pulse.graph import OutletId
-from pulse.infer.relations import Relation, SameRank, SameSize, SameType, SizeSum
+from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, SizeSum
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
@@ -25,7 +25,7 @@ def concat(node: NodeContext) -> OutletId:
 
 
 @rule("Concat", parts=EVERY)
-def infer_concat(clues: Clues) -> Iterator[Relation]:
+def infer_concat(clues: Clues) -> Iterator[FactRelation]:
     """The sizes of one axis add up; those of the others are equal."""
     parts, y = clues.given_inputs(), clues.output
     yield SameType([*parts, y])

@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.dim import TDim, ceil_div, dim_max
 from pulse.graph import OutletId
-from pulse.infer.relations import HasRank, Relation, SameRank, SameSize, SameType, Scaled
+from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, Scaled
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
@@ -171,7 +171,7 @@ def _activation(node: NodeContext, name: str) -> Op:
 
 
 @rule("Conv", uniform=True)
-def infer_conv(clues: Clues) -> Iterator[Relation]:
+def infer_conv(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = clues.input(0), clues.input(1), clues.output
     yield from _match_operands(clues)
@@ -181,7 +181,7 @@ def infer_conv(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("ConvTranspose", uniform=True)
-def infer_conv_transpose(clues: Clues) -> Iterator[Relation]:
+def infer_conv_transpose(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = clues.input(0), clues.input(1), clues.output
     yield from _match_operands(clues)
@@ -191,7 +191,7 @@ def infer_conv_transpose(clues: Clues) -> Iterator[Relation]:
     yield SameSize([Axis(x, 0), Axis(y, 0)])
 
 
-def _match_operands(clues: Clues) -> Iterator[Relation]:
+def _match_operands(clues: Clues) -> Iterator[FactRelation]:
     yield SameType([*clues.given_inputs(), clues.output])
     yield SameRank([clues.input(0), clues.input(1), clues.output])
     if clues.has(2):

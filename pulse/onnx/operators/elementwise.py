@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.infer.relations import HasType, Relation, SameShape, SameType
+from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
@@ -65,7 +65,7 @@ BOOL = np.dtype(np.bool_)
 
 
 @rule("Not", "IsNaN", "IsInf")
-def infer_tests(clues: Clues) -> Iterator[Relation]:
+def infer_tests(clues: Clues) -> Iterator[FactRelation]:
     """A bool for each entry."""
     if clues.op_type == "Not":
         yield HasType([clues.input(0)], BOOL)
@@ -75,21 +75,21 @@ def infer_tests(clues: Clues) -> Iterator[Relation]:
 
 @rule("Add", "Sub", "Mul", parts=(0, 1))
 @rule("Div", "Mod", "Min", "Max", "Sum", "Mean", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift")
-def infer_arithmetic(clues: Clues) -> Iterator[Relation]:
+def infer_arithmetic(clues: Clues) -> Iterator[FactRelation]:
     """One type; shapes are broadcast."""
     yield SameType([*clues.given_inputs(), clues.output])
     yield Broadcasting(clues.output, clues.given_inputs())
 
 
 @rule("Pow")
-def infer_power(clues: Clues) -> Iterator[Relation]:
+def infer_power(clues: Clues) -> Iterator[FactRelation]:
     """The type of the base; shapes are broadcast."""
     yield SameType([clues.input(0), clues.output])
     yield Broadcasting(clues.output, clues.given_inputs())
 
 
 @rule("PRelu")
-def infer_prelu(clues: Clues) -> Iterator[Relation]:
+def infer_prelu(clues: Clues) -> Iterator[FactRelation]:
     """The slope is broadcast to the shape of the input."""
     yield SameType([*clues.given_inputs(), clues.output])
     yield SameShape([clues.input(0), clues.output])
@@ -97,14 +97,14 @@ def infer_prelu(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("And", "Or", "Xor")
-def infer_logic(clues: Clues) -> Iterator[Relation]:
+def infer_logic(clues: Clues) -> Iterator[FactRelation]:
     """All bool; shapes are broadcast."""
     yield HasType([*clues.given_inputs(), clues.output], BOOL)
     yield Broadcasting(clues.output, clues.given_inputs())
 
 
 @rule("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
-def infer_comparison(clues: Clues) -> Iterator[Relation]:
+def infer_comparison(clues: Clues) -> Iterator[FactRelation]:
     """Inputs of one type, a bool for each entry; shapes are broadcast."""
     yield SameType(clues.given_inputs())
     yield HasType([clues.output], BOOL)

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.relations import Relation, SameShape, SameType
+from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
@@ -132,7 +132,7 @@ def _as_scalar(node: NodeContext, slot: int, name: str) -> OutletId:
 
 
 @rule("Clip")
-def infer_clip(clues: Clues) -> Iterator[Relation]:
+def infer_clip(clues: Clues) -> Iterator[FactRelation]:
     """Type and shape stay; bounds are of the same type."""
     yield SameType([*clues.given_inputs(), clues.output])
     yield SameShape([clues.input(0), clues.output])

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
-from pulse.infer.relations import HasType, Relation, SameShape, SameType
+from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
 from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
@@ -70,27 +70,27 @@ def dropout(node: NodeContext) -> list[OutletId]:
 
 
 @rule("Identity", uniform=True, parts=(0,))
-def infer_identity(clues: Clues) -> Iterator[Relation]:
+def infer_identity(clues: Clues) -> Iterator[FactRelation]:
     """Type, shape and value stay."""
     yield from same_type_and_shape(clues)
 
 
 @rule("Dropout")
-def infer_dropout(clues: Clues) -> Iterator[Relation]:
+def infer_dropout(clues: Clues) -> Iterator[FactRelation]:
     """Type and shape are kept, and the mask has the same shape."""
     yield SameType([clues.input(0), clues.output])
     yield SameShape([clues.input(0), *clues.outlets])
 
 
 @rule("Cast", uniform=True, parts=(0,))
-def infer_cast(clues: Clues) -> Iterator[Relation]:
+def infer_cast(clues: Clues) -> Iterator[FactRelation]:
     """The shape stays; the type is an attribute."""
     yield HasType([clues.output], onnx_dtype(clues.integer("to"), f"{clues.wire_name} (Cast)"))
     yield SameShape([clues.input(0), clues.output])
 
 
 @rule("CastLike")
-def infer_cast_like(clues: Clues) -> Iterator[Relation]:
+def infer_cast_like(clues: Clues) -> Iterator[FactRelation]:
     """The shape stays; the type is that of another wire."""
     yield SameType([clues.input(1), clues.output])
     yield SameShape([clues.input(0), clues.output])

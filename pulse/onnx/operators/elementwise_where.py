@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.infer.relations import HasType, Relation, SameType
+from pulse.infer.relations import FactRelation, HasType, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
@@ -34,7 +34,7 @@ def where(node: NodeContext) -> OutletId:
 
 
 @rule("Where")
-def infer_where(clues: Clues) -> Iterator[Relation]:
+def infer_where(clues: Clues) -> Iterator[FactRelation]:
     """A bool that chooses between two wires of one type; shapes are broadcast."""
     yield HasType([clues.input(0)], np.dtype(np.bool_))
     yield SameType([clues.input(1), clues.input(2), clues.output])

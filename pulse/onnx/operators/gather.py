@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
-from pulse.infer.relations import RankSum, Relation, SameRank, SameShape, SameType
+from pulse.infer.relations import FactRelation, RankSum, SameRank, SameShape, SameType
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.gather_positions import gather_by_positions
@@ -148,7 +148,7 @@ def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> Out
 
 
 @rule("Gather", uniform=True, parts=(0,))
-def infer_gather(clues: Clues) -> Iterator[Relation]:
+def infer_gather(clues: Clues) -> Iterator[FactRelation]:
     """The axes of the indices take the place of one axis of the data."""
     x, indices, y = clues.input(0), clues.input(1), clues.output
     yield SameType([x, y])
@@ -156,7 +156,7 @@ def infer_gather(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("GatherElements")
-def infer_gather_elements(clues: Clues) -> Iterator[Relation]:
+def infer_gather_elements(clues: Clues) -> Iterator[FactRelation]:
     """An entry for each index."""
     x, indices, y = clues.input(0), clues.input(1), clues.output
     yield SameType([x, y])

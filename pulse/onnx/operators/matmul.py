@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pulse.graph import OutletId
-from pulse.infer.relations import HasRank, Relation, SameSize, SameType
+from pulse.infer.relations import FactRelation, HasRank, SameSize, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
@@ -63,7 +63,7 @@ def fused_mat_mul(node: NodeContext) -> OutletId:
 
 
 @rule("MatMul")
-def infer_matmul(clues: Clues) -> Iterator[Relation]:
+def infer_matmul(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of a [..., M, K], b [..., K, N] -> y [..., M, N]; a vector has K alone, and its other axis is not in y."""
     a, b, y = clues.input(0), clues.input(1), clues.output
     yield SameType([a, b, y])
@@ -80,7 +80,7 @@ def infer_matmul(clues: Clues) -> Iterator[Relation]:
         yield Broadcasting(y, [a, b], end=2)
 
 
-def _ranks(clues: Clues) -> Iterator[Relation]:
+def _ranks(clues: Clues) -> Iterator[FactRelation]:
     a, b, y = clues.input(0), clues.input(1), clues.output
     first, second, rank = clues.rank(a), clues.rank(b), clues.rank(y)
     if first is not None and second is not None:
@@ -96,7 +96,7 @@ def _ranks(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("Gemm")
-def infer_gemm(clues: Clues) -> Iterator[Relation]:
+def infer_gemm(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
     a, b, y = clues.input(0), clues.input(1), clues.output
     across, down = clues.flag("transA"), clues.flag("transB")

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import volume
 from pulse.graph import OutletId
-from pulse.infer.relations import HasRank, Relation, SameSize
+from pulse.infer.relations import FactRelation, HasRank, SameSize
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
@@ -219,28 +219,28 @@ def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
 
 
 @rule("BatchNormalization", "InstanceNormalization")
-def infer_channelwise(clues: Clues) -> Iterator[Relation]:
+def infer_channelwise(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...] and parameters [C] each."""
     yield from same_type_and_shape(clues)
     yield from _channels(clues)
 
 
 @rule("GroupNormalization")
-def infer_group_norm(clues: Clues) -> Iterator[Relation]:
+def infer_group_norm(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
     yield from same_type_and_shape(clues)
     if clues.opset >= 21:
         yield from _channels(clues)
 
 
-def _channels(clues: Clues) -> Iterator[Relation]:
+def _channels(clues: Clues) -> Iterator[FactRelation]:
     parameters = clues.given_inputs()[1:]
     yield HasRank(parameters, 1)
     yield SameSize([Axis(clues.input(0), 1), *(Axis(parameter, 0) for parameter in parameters)])
 
 
 @rule("LayerNormalization", "RMSNormalization")
-def infer_layer(clues: Clues) -> Iterator[Relation]:
+def infer_layer(clues: Clues) -> Iterator[FactRelation]:
     """The shape stays; a scale of one axis is as long as the last one of x, if it is not of size 1."""
     yield from same_type_and_shape(clues)
     scale = clues.input(1)

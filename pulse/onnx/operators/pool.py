@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max, dim_min, ge
 from pulse.graph import OutletId
-from pulse.infer.relations import HasRank, Relation, SameRank, SameSize, SameType
+from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
@@ -96,7 +96,7 @@ def global_pool(node: NodeContext) -> OutletId:
 
 
 @rule("MaxPool", "AveragePool", "LpPool", uniform=True)
-def infer_pool(clues: Clues) -> Iterator[Relation]:
+def infer_pool(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...] -> y [N, C, Y...], with one spatial axis for each of the kernel."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
@@ -105,14 +105,14 @@ def infer_pool(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", uniform=True)
-def infer_global_pool(clues: Clues) -> Iterator[Relation]:
+def infer_global_pool(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...] -> y [N, C, 1...]."""
     yield SameType([clues.input(0), clues.output])
     yield SameRank([clues.input(0), clues.output])
     yield from _keep_channels(clues)
 
 
-def _keep_channels(clues: Clues) -> Iterator[Relation]:
+def _keep_channels(clues: Clues) -> Iterator[FactRelation]:
     for axis in (0, 1):
         yield SameSize([Axis(clues.input(0), axis), Axis(clues.output, axis)])
 

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import DType, TypedFact, dtype_name
 from pulse.graph import OutletId
-from pulse.infer.relations import Relation, SameShape, SameType
+from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
@@ -208,7 +208,7 @@ def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
 
 
 @rule("QuantizeLinear", "DequantizeLinear")
-def infer_quantization(clues: Clues) -> Iterator[Relation]:
+def infer_quantization(clues: Clues) -> Iterator[FactRelation]:
     """The shape stays; the zero point has the integer type, the scale may have another than the floats."""
     yield SameShape([clues.input(0), clues.output])
     integers = clues.output if clues.op_type == "QuantizeLinear" else clues.input(0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.relations import HasRank, HasSize, Relation, SameSize, SameType, Scaled
+from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, Scaled
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
@@ -179,7 +179,7 @@ def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
 
 
 @rule(*CELL_KINDS)
-def infer_recurrent(clues: Clues) -> Iterator[Relation]:
+def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of x [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states [D, N, H] -> y [T, D, N, H], states.
 
     With layout 1 the batch N is in front: x [N, T, I], states [N, D, H], y [N, T, D, H].

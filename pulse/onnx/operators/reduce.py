@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.infer.relations import HasRank, HasType, RankSum, Relation, SameRank, SameType
+from pulse.infer.relations import FactRelation, HasRank, HasType, RankSum, SameRank, SameType
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
@@ -57,7 +57,7 @@ def arg_reduce(node: NodeContext) -> OutletId:
 
 
 @rule(*KINDS, uniform=True)
-def infer_reduction(clues: Clues) -> Iterator[Relation]:
+def infer_reduction(clues: Clues) -> Iterator[FactRelation]:
     """The listed axes are removed, or have size 1; the translator computes the other sizes."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
@@ -76,7 +76,7 @@ def infer_reduction(clues: Clues) -> Iterator[Relation]:
 
 
 @rule(*EXTREMES, uniform=True)
-def infer_extreme(clues: Clues) -> Iterator[Relation]:
+def infer_extreme(clues: Clues) -> Iterator[FactRelation]:
     """One axis is gone, or of size 1."""
     x, y = clues.input(0), clues.output
     yield HasType([y], np.dtype(np.int64))

@@ -33,7 +33,7 @@ SMALLEST_SCALE = 2.0**-20
 MOST_LOOKUPS = 4
 """An output of more input elements is a product with a matrix, not a sum of lookups."""
 
-Plan = dict[int, tuple[TDim, Fraction | None]]
+ResizedAxes = dict[int, tuple[TDim, Fraction | None]]
 """For each axis that changes its new length, and the factor if that is constant."""
 
 
@@ -48,7 +48,7 @@ def resize(node: NodeContext) -> OutletId:
     return x
 
 
-def _plan(node: NodeContext) -> Plan:
+def _plan(node: NodeContext) -> ResizedAxes:
     shape = node.fact(0).shape
     axes = _axes(node)
     scales = _scales(node)
@@ -61,7 +61,7 @@ def _plan(node: NodeContext) -> Plan:
     if sizes and policy != "stretch":
         return _keep_aspect(node, policy, axes, sizes)
     cropped = [axis for axis in axes if _crop(node, axis) != WHOLE]
-    plan: Plan = {}
+    plan: ResizedAxes = {}
     for place, axis in enumerate(axes):
         if scales:
             if not SMALLEST_SCALE <= scales[place] <= 1 / SMALLEST_SCALE:
@@ -89,7 +89,7 @@ def _scales(node: NodeContext) -> list[float]:
     return [float(scale) for scale in node.numbers(slot, "scales").ravel()] if has_scales else []
 
 
-def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> Plan:
+def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> ResizedAxes:
     """One factor for all axes: the smallest or the largest of the requested ones."""
     choices = {"not_larger": min, "not_smaller": max}
     if policy not in choices:

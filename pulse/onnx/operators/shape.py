@@ -9,12 +9,12 @@ from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
 from pulse.infer.relations import (
+    FactRelation,
     HasRank,
     HasSizes,
     HasType,
     Mapped,
     RankSum,
-    Relation,
     SameRank,
     SameSize,
     SameType,
@@ -134,21 +134,21 @@ INT64 = np.dtype(np.int64)
 
 
 @rule("Shape", uniform=True)
-def infer_shape(clues: Clues) -> Iterator[Relation]:
+def infer_shape(clues: Clues) -> Iterator[FactRelation]:
     """One i64 for each axis."""
     yield HasType([clues.output], INT64)
     yield HasRank([clues.output], 1)
 
 
 @rule("Size")
-def infer_size(clues: Clues) -> Iterator[Relation]:
+def infer_size(clues: Clues) -> Iterator[FactRelation]:
     """One i64."""
     yield HasType([clues.output], INT64)
     yield HasRank([clues.output], 0)
 
 
 @rule("Expand")
-def infer_expand(clues: Clues) -> Iterator[Relation]:
+def infer_expand(clues: Clues) -> Iterator[FactRelation]:
     """Broadcast to a shape that is listed, which may have fewer axes, or sizes of 1."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
@@ -167,7 +167,7 @@ def infer_expand(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("Transpose")
-def infer_transpose(clues: Clues) -> Iterator[Relation]:
+def infer_transpose(clues: Clues) -> Iterator[FactRelation]:
     """Axis i of y is axis perm[i] of x; the axes reversed if there is no perm."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
@@ -181,7 +181,7 @@ def infer_transpose(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("Unsqueeze", parts=(0,))
-def infer_unsqueeze(clues: Clues) -> Iterator[Relation]:
+def infer_unsqueeze(clues: Clues) -> Iterator[FactRelation]:
     """New axes of size 1, which count in the output."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
@@ -198,7 +198,7 @@ def infer_unsqueeze(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("Squeeze", parts=(0,))
-def infer_squeeze(clues: Clues) -> Iterator[Relation]:
+def infer_squeeze(clues: Clues) -> Iterator[FactRelation]:
     """Axes of size 1 taken away; all of them if none is listed, which needs every size of the input."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
@@ -213,7 +213,7 @@ def infer_squeeze(clues: Clues) -> Iterator[Relation]:
 
 def _without(
     clues: Clues, wide: OutletId, narrow: OutletId, axes: tuple[int, ...], rank: int
-) -> Iterator[Relation]:
+) -> Iterator[FactRelation]:
     """``narrow`` is ``wide`` without some axes, which are of size 1."""
     one: list[Dim] = [ONE if axis in axes else None for axis in range(rank)]
     yield HasSizes(wide, tuple(one))
@@ -221,7 +221,7 @@ def _without(
 
 
 @rule("Flatten")
-def infer_flatten(clues: Clues) -> Iterator[Relation]:
+def infer_flatten(clues: Clues) -> Iterator[FactRelation]:
     """To two axes: those before ``axis``, and the rest."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
@@ -235,7 +235,7 @@ def infer_flatten(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("Reshape")
-def infer_reshape(clues: Clues) -> Iterator[Relation]:
+def infer_reshape(clues: Clues) -> Iterator[FactRelation]:
     """The entries stay; 0 copies a size (unless allowzero), -1 is the remaining size."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])

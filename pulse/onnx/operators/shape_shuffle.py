@@ -6,8 +6,8 @@ from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.infer.relations import (
+    FactRelation,
     HasRank,
-    Relation,
     SameSize,
     SameType,
 )
@@ -62,7 +62,7 @@ def space_to_depth(node: NodeContext) -> OutletId:
 
 
 @rule("DepthToSpace", "SpaceToDepth")
-def infer_blocks(clues: Clues) -> Iterator[Relation]:
+def infer_blocks(clues: Clues) -> Iterator[FactRelation]:
     """Between channels and blocks of an image [N, C, H, W]."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])

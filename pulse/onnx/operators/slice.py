@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.errors import DimError
 from pulse.graph import OutletId
-from pulse.infer.relations import Relation, SameRank, SameSize, SameType, Scaled, SizeSum
+from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, Scaled, SizeSum
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues, same_type_and_rank
 from pulse.onnx.context import NodeContext
@@ -180,7 +180,7 @@ def reverse_sequence(node: NodeContext) -> OutletId:
 
 
 @rule("Split", uniform=True)
-def infer_split(clues: Clues) -> Iterator[Relation]:
+def infer_split(clues: Clues) -> Iterator[FactRelation]:
     """The inverse of a concatenation; before opset 18 without lengths, all parts are equally long."""
     x, parts = clues.input(0), clues.outlets
     yield SameType([x, *parts])

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import Ratio, TDim, dim_max
 from pulse.facts import Array, DType, is_symbolic
 from pulse.graph import OutletId
-from pulse.infer.relations import HasRank, HasSizes, HasType, Relation, SameType
+from pulse.infer.relations import FactRelation, HasRank, HasSizes, HasType, SameType
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
@@ -121,7 +121,7 @@ def eye_like(node: NodeContext) -> OutletId:
 
 
 @rule("ConstantOfShape")
-def infer_constant_of_shape(clues: Clues) -> Iterator[Relation]:
+def infer_constant_of_shape(clues: Clues) -> Iterator[FactRelation]:
     """A tensor of the shape that is listed."""
     sizes, count = clues.sizes(0), clues.count(0)
     default = np.zeros(1, dtype=np.float32)
@@ -133,7 +133,7 @@ def infer_constant_of_shape(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("Range")
-def infer_range(clues: Clues) -> Iterator[Relation]:
+def infer_range(clues: Clues) -> Iterator[FactRelation]:
     """Scalars of one type; a vector of it."""
     yield SameType([*clues.given_inputs(), clues.output])
     yield HasRank([clues.output], 1)

@@ -14,7 +14,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
-from pulse.infer.relations import Relation
+from pulse.infer.relations import FactRelation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
@@ -127,7 +127,7 @@ class OnnxOp(ModelOp):
 
     def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
-    ) -> Iterable[Relation]:
+    ) -> Iterable[FactRelation]:
         facts = (self.attributes, self._slots(inputs), tuple(outlets), wire_facts)
         return self._rule.says(Clues(self.type, self.opset, wire, *facts))
 

@@ -8,16 +8,16 @@ from pulse.ops.op import Op
 if TYPE_CHECKING:
     from pulse.onnx.write.node import NodeWriter
 
-Writer: TypeAlias = "Callable[[NodeWriter, Any], str | Sequence[str]]"
+OnnxWriter: TypeAlias = "Callable[[NodeWriter, Any], str | Sequence[str]]"
 
-WRITERS: dict[type[Op], Writer] = {}
+WRITERS: dict[type[Op], OnnxWriter] = {}
 """Op -> the function that writes it and returns the names of its outputs."""
 
 
-def writes(op: type[Op]) -> Callable[[Writer], Writer]:
+def writes(op: type[Op]) -> Callable[[OnnxWriter], OnnxWriter]:
     """Register a function as the writer of an op."""
 
-    def register(writer: Writer) -> Writer:
+    def register(writer: OnnxWriter) -> OnnxWriter:
         if op in WRITERS:
             raise ValueError(f"{op.__name__} is registered twice")
         WRITERS[op] = writer

@@ -165,7 +165,7 @@ def _part(
         inputs=tuple(ports),
         outputs=tuple(_port(name, graph.fact(outlet)) for name, outlet in gives.items()),
         wires={},
-        fields={},
+        receptive_fields={},
         registers=(),
         awaited=(),
         checks=tuple(copies[outlet] for outlet in network.checks if outlet.node in inside),

@@ -16,7 +16,7 @@ from pulse.support.record import record
 GROUP = "pulse.implementations"
 """The entry points of plugins; importing their modules registers implementations."""
 
-Compute: TypeAlias = Callable[[Op, Sequence[Array]], Sequence[Array]]
+OpFunction: TypeAlias = Callable[[Op, Sequence[Array]], Sequence[Array]]
 """(op, arrays of its inputs in one pulse) -> the arrays of its outputs."""
 Refuse: TypeAlias = Callable[[Op, Sequence[TypedFact]], str]
 """(op, facts of its inputs) -> why it does not fit; empty if it does."""
@@ -47,7 +47,7 @@ class Implementation:
     ops: tuple[type[Op], ...]
     priority: int = 0
     refuses: Refuse = fits_all
-    compute: Compute | None = None
+    compute: OpFunction | None = None
     dtypes: tuple[str, ...] = ()
     layout: str = "NCHW"
 

@@ -13,13 +13,13 @@ from pulse.ops.check import Site
 from pulse.ops.source import Const
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.backends.groups import BackendGroup, split, transfers
-from pulse.program.backends.implementations import Compute, ImplementationChoice
+from pulse.program.backends.implementations import ImplementationChoice, OpFunction
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
 
-Compile: TypeAlias = Callable[[str, PulsedNetwork, Mapping[int, Compute]], Program]
+Compile: TypeAlias = Callable[[str, PulsedNetwork, Mapping[int, OpFunction]], Program]
 """(backend, part, functions that compute its nodes) -> the program of the part."""
 
 _SIZE = struct.Struct("<q")

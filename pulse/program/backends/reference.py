@@ -15,7 +15,7 @@ from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
 from pulse.program.backends.compiled import CompiledProgram
-from pulse.program.backends.implementations import Compute
+from pulse.program.backends.implementations import OpFunction
 from pulse.program.backends.rounding import rounded_operands, with_rounded_bodies
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
@@ -39,7 +39,7 @@ class ReferenceProgram(CompiledProgram):
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
         arithmetic: Arithmetic = NATIVE,
-        computes: Mapping[int, Compute] | None = None,
+        computes: Mapping[int, OpFunction] | None = None,
         unrounded: PulsedNetwork | None = None,
     ) -> None:
         super().__init__(model, form, unrounded)

@@ -49,7 +49,7 @@ from pulse.program.kernels.vmath import (
 from pulse.program.kernels.vmath_hyperbolic import vacosh, vasinh, vatanh, vcosh, vsinh
 from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vtan
 
-Function = Callable[..., Any]
+Microoperation = Callable[..., Any]
 MOST_BITS = 63  # the largest shift
 FRACTION_FREE = 4503599627370496.0  # from 2**52 on, all float64 numbers are whole
 SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
@@ -219,7 +219,7 @@ def expm1_negative(x: float) -> float:
     return np.expm1(smaller(x, 0.0))
 
 
-MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
+MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     "add": (lambda a, b: a + b, lambda a, b: a + b),
     "sub": (lambda a, b: a - b, lambda a, b: a - b),
     "mul": (lambda a, b: a * b, lambda a, b: a * b),

@@ -19,7 +19,7 @@ from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals,
 from pulse.jit.language.foreign import c_function_at, c_signature
 from pulse.jit.registry import device, kernel_of
 from pulse.jit.rows.fields import WORD
-from pulse.program.table.table import Table, row_at, row_starts, segments_at
+from pulse.program.table.table import RowTable, row_at, row_starts, segments_at
 
 READINGS = 1000
 
@@ -150,7 +150,7 @@ def seconds_per_reading() -> float:
     return min(read(READINGS) for _ in range(20)) / READINGS / ticks_per_second()
 
 
-def run_python(table: Table, regions: Sequence[NDArray[np.uint8]]) -> None:
+def run_python(table: RowTable, regions: Sequence[NDArray[np.uint8]]) -> None:
     """Run an unlinked table as plain Python. Raises IndexError when a kernel leaves a region."""
     for start in row_starts(table):
         row = table[start : start + int(table[start + 1])]

@@ -116,15 +116,15 @@ class Packed(NotCopyable):
     output_bytes: int
 
 
-Tensors = Sequence[tuple[str, Array]]
+NamedViews = Sequence[tuple[str, Array]]
 """Names and views of tensors."""
 
 
 def pack(
     call: tuple[int, int, int],
-    inputs: Tensors,
-    outputs: Tensors,
-    constants: Tensors,
+    inputs: NamedViews,
+    outputs: NamedViews,
+    constants: NamedViews,
     values: Mapping[str, Array],
     faults: int = 0,
 ) -> Packed:
@@ -157,7 +157,7 @@ def pack(
     return Packed(machine_call, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
 
 
-def _slots(tensors: Tensors) -> tuple[tuple[Slot, ...], int]:
+def _slots(tensors: NamedViews) -> tuple[tuple[Slot, ...], int]:
     slots: list[Slot] = []
     size = 0
     for name, place in tensors:

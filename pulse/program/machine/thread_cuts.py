@@ -7,7 +7,7 @@ from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.machine.team import HEAD_WORDS, RUN_PARTS, Team
 from pulse.program.table.memory import align
-from pulse.program.table.table import Table, link, row_starts
+from pulse.program.table.table import RowTable, link, row_starts
 from pulse.support.record import record
 
 LONG_WORK = 250_000
@@ -36,7 +36,7 @@ class ThreadCuts:
         return tuple(1 if parts is None else len(parts.bounds) - 1 for parts in self.rows)
 
 
-def cut_for_threads(table: Table, threads: int) -> ThreadCuts:
+def cut_for_threads(table: RowTable, threads: int) -> ThreadCuts:
     """Cut the long rows of an unlinked table into as many parts as there are threads, or as it has blocks."""
     words = table.tolist()
     cuts = tuple(
@@ -57,7 +57,7 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
     return next((parts for count in counts if (parts := best_cut(kernel, row, count)) is not None), None)
 
 
-def link_parts(table: Table, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> Table:
+def link_parts(table: RowTable, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> RowTable:
     """``link``, with rows in parts, whose scratch memory follows the arena. Raises CompileError."""
     linked, linked_words = link(table).tolist(), list[int]()
     scratch_at = align(arena_bytes)

@@ -15,7 +15,7 @@ from pulse.jit.special import special_functions
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.special_trial import SpecialTrial
 from pulse.program.table.kernel_rows import KernelRows, put, rows_by_kernel
-from pulse.program.table.table import Table, link
+from pulse.program.table.table import RowTable, link
 from pulse.support.record import record
 
 LEAST_GAIN = 1.1
@@ -114,7 +114,7 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
     )
 
 
-def _hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: Table) -> list[KernelRows]:
+def _hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: RowTable) -> list[KernelRows]:
     """Return the rows of kernels that take at least ``LEAST_SHARE`` of a step, the slowest kernel first."""
     (ticks,) = trial.row_ticks([generic])
     timed = [
@@ -125,7 +125,7 @@ def _hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: Table) ->
 
 
 def _take_back_slow_rows(
-    trial: SpecialTrial, generic: Table, special: Table, hot: Sequence[KernelRows]
+    trial: SpecialTrial, generic: RowTable, special: RowTable, hot: Sequence[KernelRows]
 ) -> None:
     """Restore the generic rows of kernels that gain nothing."""
     before, after = trial.row_ticks([generic, special])

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.program.machine import machine
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.table.memory import Region, aligned_bytes
-from pulse.program.table.table import Table
+from pulse.program.table.table import RowTable
 
 PULSES = 16
 """The pulses that are compared, each with new noise."""
@@ -40,7 +40,7 @@ class SpecialTrial:
         for place in self._inputs:
             place[...] = (rng.standard_normal(place.shape) * SCALE).astype(place.dtype)
 
-    def agree(self, left: Table, right: Table) -> bool:
+    def agree(self, left: RowTable, right: RowTable) -> bool:
         """Whether both tables leave the same bytes in state and scratch after each of ``PULSES`` pulses."""
         other = SpecialTrial(self._program)
         return all(
@@ -49,7 +49,7 @@ class SpecialTrial:
             for a, b in zip(one, two)
         )
 
-    def _memories(self, table: Table) -> Iterator[tuple[Array, Array]]:
+    def _memories(self, table: RowTable) -> Iterator[tuple[Array, Array]]:
         self._begin()
         rng = np.random.default_rng(1)
         for _ in range(PULSES):
@@ -57,7 +57,7 @@ class SpecialTrial:
             machine.run(table.ctypes.data, self.rows, self._bases.ctypes.data)
             yield self._state, self._arena
 
-    def row_ticks(self, tables: Sequence[Table]) -> list[NDArray[np.int64]]:
+    def row_ticks(self, tables: Sequence[RowTable]) -> list[NDArray[np.int64]]:
         """Measure the ticks of each row for each table: the minimum over steps in turns, to exclude other work."""
         least = [np.full(self.rows, np.iinfo(np.int64).max) for _ in tables]
         for _ in range(STEPS):
@@ -67,7 +67,7 @@ class SpecialTrial:
                 least[number] = np.minimum(least[number], ticks)
         return least
 
-    def step_seconds(self, tables: Sequence[Table]) -> list[float]:
+    def step_seconds(self, tables: Sequence[RowTable]) -> list[float]:
         """Measure the seconds of a step for each table: the minimum over steps in turns."""
         least = [np.inf] * len(tables)
         for _ in range(STEPS):

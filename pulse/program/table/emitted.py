@@ -7,7 +7,7 @@ from pulse.jit.rows.instruction import Instruction, OperandTensor
 from pulse.jit.rows.pointer import operand
 from pulse.program.table.memory import Value
 from pulse.program.table.place import Place
-from pulse.program.table.table import Table, TableBuilder
+from pulse.program.table.table import RowTable, TableBuilder
 from pulse.support.record import record
 
 
@@ -30,7 +30,7 @@ class Emitted:
         return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
 
 
-def table_of(rows: Iterable[Emitted]) -> Table:
+def table_of(rows: Iterable[Emitted]) -> RowTable:
     """Make the unlinked table of instructions whose tensors have been placed."""
     builder = TableBuilder()
     for row in rows:

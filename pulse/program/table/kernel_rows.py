@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.pointer import HEADER
 from pulse.jit.special import SpecialFunctions, special_functions
-from pulse.program.table.table import Table, kernels_of, row_starts
+from pulse.program.table.table import RowTable, kernels_of, row_starts
 from pulse.support.record import record
 
 BATCH = 24
 """The number of rows that are compiled together."""
-Words = tuple[int, ...]
+RowWords = tuple[int, ...]
 """The words of a row, without its kernel and length."""
 
 
@@ -25,17 +25,17 @@ class KernelRows:
 
     kernel: Kernel
     numbers: list[int]
-    starts: dict[Words, list[int]]
+    starts: dict[RowWords, list[int]]
     share: float = 0.0
 
-    def batches(self) -> Iterator[dict[Words, list[int]]]:
+    def batches(self) -> Iterator[dict[RowWords, list[int]]]:
         """Yield the rows that are compiled together."""
         words = list(self.starts)
         for first in range(0, len(words), BATCH):
             yield {each: self.starts[each] for each in words[first : first + BATCH]}
 
 
-def rows_by_kernel(table: Table) -> list[KernelRows]:
+def rows_by_kernel(table: RowTable) -> list[KernelRows]:
     """Group the rows of an unlinked table by kernel."""
     groups: dict[Kernel, KernelRows] = {}
     for number, (start, kernel) in enumerate(zip(row_starts(table), kernels_of(table))):
@@ -46,7 +46,7 @@ def rows_by_kernel(table: Table) -> list[KernelRows]:
     return list(groups.values())
 
 
-def put_kept_rows(unlinked: Table, kernels: Sequence[str], linked: Table) -> None:
+def put_kept_rows(unlinked: RowTable, kernels: Sequence[str], linked: RowTable) -> None:
     """Write the addresses of special rows whose code is on the disk to a linked table.
 
     Nothing is compiled: rows whose code is missing stay generic.
@@ -59,7 +59,7 @@ def put_kept_rows(unlinked: Table, kernels: Sequence[str], linked: Table) -> Non
                     put(linked, batch, functions)
 
 
-def put(table: Table, batch: Mapping[Words, list[int]], functions: SpecialFunctions) -> None:
+def put(table: RowTable, batch: Mapping[RowWords, list[int]], functions: SpecialFunctions) -> None:
     """Write the addresses of the functions of a batch to a linked table."""
     for address, starts in zip(functions.addresses, batch.values()):
         table[starts] = address

@@ -14,7 +14,7 @@ from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import Kernel, compile_kernels, kernel_of
 from pulse.jit.rows.pointer import HEADER, operand
 
-Table = NDArray[np.int64]
+RowTable = NDArray[np.int64]
 
 
 class RowHead(Struct):
@@ -52,12 +52,12 @@ class TableBuilder:
         """Return the argument for bytes from ``byte_offset`` of ``region``."""
         return operand(region, byte_offset)
 
-    def finish(self) -> Table:
+    def finish(self) -> RowTable:
         """Return the unlinked table: int64, row after row."""
         return np.array(self._words, np.int64)
 
 
-def row_starts(table: Table) -> Iterator[int]:
+def row_starts(table: RowTable) -> Iterator[int]:
     """Yield the index of each row's first int64."""
     start = 0
     while start < len(table):
@@ -65,12 +65,12 @@ def row_starts(table: Table) -> Iterator[int]:
         start += int(table[start + 1])
 
 
-def kernels_of(table: Table) -> Sequence[Kernel]:
+def kernels_of(table: RowTable) -> Sequence[Kernel]:
     """Return the kernel of each row of an unlinked table."""
     return [kernel_of(int(table[start])) for start in row_starts(table)]
 
 
-def link(table: Table) -> Table:
+def link(table: RowTable) -> RowTable:
     """Return a copy with addresses in place of kernel numbers, for the compiled machine of this process."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for kernel in kernels)
@@ -80,7 +80,7 @@ def link(table: Table) -> Table:
     return linked
 
 
-def link_lanes(table: Table) -> tuple[Table, Segment, int]:
+def link_lanes(table: RowTable) -> tuple[RowTable, Segment, int]:
     """Return the linked table for several streams, its segments and their number; see ``machine.lanes_runner``."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for single in kernels for kernel in (single, single.lanes) if kernel)

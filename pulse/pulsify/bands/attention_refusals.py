@@ -1,19 +1,16 @@
 """Refusals of attention: one for all of its nodes."""
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from pulse.dim import Symbol
 from pulse.errors import Refusal
-from pulse.facts import TypedFact
-from pulse.graph import Node, OutletId
+from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
-from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.support.record import record
 from pulse.support.wording import spell
-from pulse.typed import TypedGraph
+from pulse.typed import TypedGraph, TypedNode
 
 BOTH_DIRECTIONS = (
     "every frame meets frames up to the end of the stream: attention in both directions is exact only when all of it "
@@ -27,9 +24,6 @@ def both_directions_help() -> str:
         "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or "
         f"{spell('max_context')})"
     )
-
-
-TypedNode: TypeAlias = Node[TypedFact, Op]
 
 
 @record(eq=False, frozen=False)

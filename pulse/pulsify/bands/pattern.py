@@ -19,7 +19,7 @@ Exact: TypeAlias = Array
 """Fractions and infinities; axes of the stream have size 1."""
 Interval: TypeAlias = tuple[Exact, Exact]
 """The least and the largest value."""
-Bounds: TypeAlias = Callable[..., Interval]
+IntervalFunction: TypeAlias = Callable[..., Interval]
 """A function from the intervals of operands to the interval of the result."""
 
 
@@ -226,7 +226,7 @@ def is_true(x: Interval) -> Interval:
     return invert(is_zero(x))
 
 
-def function(bounds: Bounds, operands: Sequence[Pattern]) -> Pattern:
+def function(bounds: IntervalFunction, operands: Sequence[Pattern]) -> Pattern:
     """A function of each position's own values; it repeats if all operands do."""
     near, behind, ahead = (
         bounds(*(getattr(each, place) for each in operands)) for place in ("near", "behind", "ahead")

@@ -10,8 +10,8 @@ from pulse.pulsify.bands.pattern import (
     NEVER,
     ONE,
     ZERO,
-    Bounds,
     Interval,
+    IntervalFunction,
     Pattern,
     PatternExtent,
     below,
@@ -31,7 +31,7 @@ from pulse.pulsify.bands.pattern import (
     union,
 )
 
-COMPARISONS: dict[str, tuple[Bounds, bool]] = {
+COMPARISONS: dict[str, tuple[IntervalFunction, bool]] = {
     "less": (below, False),
     "less_equal": (not_above, False),
     "greater": (below, True),
@@ -39,7 +39,7 @@ COMPARISONS: dict[str, tuple[Bounds, bool]] = {
     "equal": (is_zero, False),
 }
 """Comparison -> the test of the operands' difference, and whether that is second minus first."""
-BOUNDS: dict[str, Bounds] = {
+BOUNDS: dict[str, IntervalFunction] = {
     "abs": magnitude,
     "mul": multiply,
     "and": least,

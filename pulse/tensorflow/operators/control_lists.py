@@ -20,7 +20,7 @@ from pulse.ops.slice import Slice
 from pulse.support.record import record
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.tensorflow.tensors import Dims
+from pulse.tensorflow.tensors import KnownSizes
 
 
 @record
@@ -92,7 +92,7 @@ class ListWrite(Op):
         return [y]
 
 
-def _reserve(node: TensorflowNode, count: TDim, dims: Dims, dtype: DType) -> OutletId:
+def _reserve(node: TensorflowNode, count: TDim, dims: KnownSizes, dtype: DType) -> OutletId:
     element = tuple(TDim.of(dim) for dim in dims or () if dim is not None)
     whole = dims is not None and len(element) == len(dims)
     return node.wire(Reserved(count, element if whole else (), dtype), [])
@@ -109,7 +109,7 @@ def _count(node: TensorflowNode, slot: int) -> TDim:
 def reserve(node: TensorflowNode) -> OutletId:
     """A list of zeros."""
     value = node.value(0)
-    dims: Dims = None
+    dims: KnownSizes = None
     if value is not None and value.ndim == 1 and value.dtype != object:
         dims = tuple(int(dim) if dim >= 0 else None for dim in value.tolist())
     return _reserve(node, _count(node, 1), dims, node.dtype_of("element_dtype"))

@@ -21,7 +21,7 @@ from pulse.ops.source import Source
 from pulse.ops.time_position import Range
 from pulse.support.budget import current_spending
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.nodes import Function, NodeOutput
+from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
 from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needs, uncast
@@ -42,7 +42,7 @@ class _While:
     def __init__(self, node: TensorflowNode) -> None:
         self._node = node
         self._first = node.given_inputs()
-        self._function: Function = node.functions.find(node.function("body"))
+        self._function: LibraryFunction = node.functions.find(node.function("body"))
         condition = node.functions.find(node.function("cond"))
         count = len(self._first)
         sizes = (len(self._function.inputs), len(self._function.outputs), len(condition.inputs))

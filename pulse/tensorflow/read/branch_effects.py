@@ -2,7 +2,7 @@
 
 from pulse.errors import LoadError
 from pulse.tensorflow.library import FunctionLibrary
-from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput
+from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.read.assignments import PASSING, changes
 from pulse.tensorflow.read.inlining import called_function
 from pulse.tensorflow.tensors import FunctionName
@@ -62,7 +62,7 @@ def _given_endpoints(node: GraphNode, places: tuple[int, ...], first: int) -> tu
     return tuple(node.inputs[first + place] for place in places if first + place < len(node.inputs))
 
 
-def _argument(endpoint: NodeOutput, function: Function, nodes: dict[str, GraphNode]) -> int | None:
+def _argument(endpoint: NodeOutput, function: LibraryFunction, nodes: dict[str, GraphNode]) -> int | None:
     """The argument whose handle a tensor is."""
     for _ in range(len(nodes) + 1):
         if endpoint.node in function.inputs:

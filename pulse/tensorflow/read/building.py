@@ -14,7 +14,7 @@ from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.library import FunctionLibrary
-from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput, declared_type, tensor_of
+from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput, declared_type, tensor_of
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import assigned_places
 from pulse.tensorflow.read.branches import branches_to_selects
@@ -267,7 +267,7 @@ class Bodies:
 
     library: FunctionLibrary
 
-    def find(self, name: FunctionName) -> Function:
+    def find(self, name: FunctionName) -> LibraryFunction:
         """A function. Raises LoadError."""
         return self.library.find(name)
 
@@ -285,7 +285,7 @@ class Bodies:
 
 
 def function_model(
-    function: Function,
+    function: LibraryFunction,
     library: FunctionLibrary,
     facts: Sequence[TypedFact],
     scope: SymbolScope,

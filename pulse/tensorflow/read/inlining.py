@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pulse.support.budget import current_spending
 from pulse.tensorflow.library import FunctionLibrary
-from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput
+from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.tensors import FunctionName
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -47,7 +47,7 @@ def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[Graph
     ]
 
 
-def _body(node: GraphNode, function: Function) -> list[GraphNode]:
+def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
     """The nodes of a function as nodes of the caller; what had to run before the call runs before each of them."""
     arguments = dict(zip(function.inputs, node.inputs))
     inside = {each.name for each in function.nodes}
@@ -74,7 +74,7 @@ def _move(endpoint: NodeOutput, call: str, arguments: dict[str, NodeOutput]) -> 
     return NodeOutput(f"{call}/{endpoint.node}", endpoint.slot)
 
 
-def _result(node: GraphNode, function: Function) -> GraphNode:
+def _result(node: GraphNode, function: LibraryFunction) -> GraphNode:
     """A node of the call's name that returns the function's results, after all its effects."""
     arguments = dict(zip(function.inputs, node.inputs))
     outputs = tuple(_move(endpoint, node.name, arguments) for endpoint in function.outputs)

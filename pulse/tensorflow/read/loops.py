@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pulse.errors import LoadError
 from pulse.tensorflow.library import FunctionLibrary
-from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput
+from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.read.flat import FlatGraph
 
 ENTER = ("Enter", "RefEnter")
@@ -184,7 +184,7 @@ class _Conversion:
 
     def _function(
         self, name: str, ports: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
-    ) -> Function:
+    ) -> LibraryFunction:
         """The nodes between the arguments of a loop and some results, as a function."""
         nodes = self._take_body(ports, outputs)
         arguments = set(ports.values())
@@ -200,7 +200,7 @@ class _Conversion:
             raise LoadError(
                 f"{self._graph.title}: loop {name!r} reads a value of the iteration before; export the model again"
             )
-        return Function(name, tuple(ports.values()), types, tuple(body), move(outputs))
+        return LibraryFunction(name, tuple(ports.values()), types, tuple(body), move(outputs))
 
     def _take_body(self, ports: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
         names: set[str] = set()

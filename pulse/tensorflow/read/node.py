@@ -7,7 +7,7 @@ from typing import Any, cast
 from pulse.errors import LoadError
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
-from pulse.infer.relations import Relation
+from pulse.infer.relations import FactRelation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import translator_of
 from pulse.support.record import record
@@ -89,7 +89,7 @@ class TensorflowOp(ModelOp):
 
     def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
-    ) -> Iterable[Relation]:
+    ) -> Iterable[FactRelation]:
         rule = rules.RULES.get(self.type)
         return () if rule is None else rule(inputs, outlets, self.attributes)
 

@@ -29,11 +29,11 @@ from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 
 ITERATION = "iteration"
-Run = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
+BuildSubgraph = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 """A subgraph of the node by its option, from the facts of its inputs."""
 
 
-def scan(node: TfliteNode, run: Run) -> list[OutletId] | None:
+def scan(node: TfliteNode, run: BuildSubgraph) -> list[OutletId] | None:
     """The loop's outputs; None if it is no loop over frames, or its body needs the number of the iteration."""
     try:
         with node.scope.trial():
@@ -175,7 +175,7 @@ def _depends(thing: object, symbol: Symbol) -> bool:
 class _Counted:
     """A loop while it is looked at."""
 
-    def __init__(self, node: TfliteNode, run: Run) -> None:
+    def __init__(self, node: TfliteNode, run: BuildSubgraph) -> None:
         self._node, self._run = node, run
         self._facts = [node.graph.fact(node.input(slot)) for slot in range(len(node.inputs))]
         name = ITERATION

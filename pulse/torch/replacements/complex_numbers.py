@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any
 
-Pair = tuple[Any, Any]
+ComplexPair = tuple[Any, Any]
 """The real and the imaginary part: tensors or numbers."""
 
 
@@ -39,7 +39,7 @@ def is_complex(torch: Any, value: Any) -> bool:
     return value.is_complex() if torch.is_tensor(value) else isinstance(value, complex)
 
 
-def parts(torch: Any, value: Any) -> Pair:
+def parts(torch: Any, value: Any) -> ComplexPair:
     """The real and the imaginary part; that of a real value is the number 0."""
     if not torch.is_tensor(value):
         return (value.real, value.imag) if isinstance(value, complex) else (value, 0)
@@ -49,7 +49,7 @@ def parts(torch: Any, value: Any) -> Pair:
     return pairs[..., 0], pairs[..., 1]
 
 
-def join_parts(torch: Any, pair: Pair) -> Any:
+def join_parts(torch: Any, pair: ComplexPair) -> Any:
     """Join both parts into a complex tensor; a part may be a number."""
     real, imaginary = pair
     if not torch.is_tensor(real):
@@ -71,11 +71,11 @@ def _is_one(value: Any) -> bool:
     return isinstance(value, int | float) and value == 1
 
 
-def _product(torch: Any, x: Pair, y: Pair) -> Pair:
+def _product(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
     return _times(x[0], y[0]) - _times(x[1], y[1]), _times(x[0], y[1]) + _times(x[1], y[0])
 
 
-def _sums_of_products(function: Callable[[Any, Any], Any], x: Pair, y: Pair) -> Pair:
+def _sums_of_products(function: Callable[[Any, Any], Any], x: ComplexPair, y: ComplexPair) -> ComplexPair:
     """A function of two tensors that is linear in each."""
 
     def value(left: Any, right: Any) -> Any:
@@ -84,7 +84,7 @@ def _sums_of_products(function: Callable[[Any, Any], Any], x: Pair, y: Pair) -> 
     return value(x[0], y[0]) - value(x[1], y[1]), value(x[0], y[1]) + value(x[1], y[0])
 
 
-def _quotient(torch: Any, x: Pair, y: Pair) -> Pair:
+def _quotient(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
     if isinstance(y[1], int | float) and y[1] == 0:
         return x[0] / y[0], _times(x[1], 1 / y[0])
     square = y[0] * y[0] + y[1] * y[1]
@@ -92,24 +92,26 @@ def _quotient(torch: Any, x: Pair, y: Pair) -> Pair:
     return upper[0] / square, upper[1] / square
 
 
-def _exponential(torch: Any, x: Pair) -> Pair:
+def _exponential(torch: Any, x: ComplexPair) -> ComplexPair:
     size = torch.exp(x[0]) if torch.is_tensor(x[0]) else 1
     return _times(size, torch.cos(x[1])), _times(size, torch.sin(x[1]))
 
 
-def _swap_operands(function: Callable[[Any, Pair, Pair], Pair]) -> Callable[[Any, Pair, Pair], Pair]:
+def _swap_operands(
+    function: Callable[[Any, ComplexPair, ComplexPair], ComplexPair],
+) -> Callable[[Any, ComplexPair, ComplexPair], ComplexPair]:
     return lambda torch, x, y: function(torch, y, x)
 
 
-def _sum(torch: Any, x: Pair, y: Pair) -> Pair:
+def _sum(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
     return x[0] + y[0], x[1] + y[1]
 
 
-def _difference(torch: Any, x: Pair, y: Pair) -> Pair:
+def _difference(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
     return x[0] - y[0], x[1] - y[1]
 
 
-ARITHMETIC: dict[str, Callable[[Any, Pair, Pair], Pair]] = {
+ARITHMETIC: dict[str, Callable[[Any, ComplexPair, ComplexPair], ComplexPair]] = {
     **dict.fromkeys(("mul", "rmul", "imul", "multiply"), _product),
     **dict.fromkeys(("div", "truediv", "itruediv", "divide"), _quotient),
     "rtruediv": _swap_operands(_quotient),
@@ -119,7 +121,7 @@ ARITHMETIC: dict[str, Callable[[Any, Pair, Pair], Pair]] = {
 }
 """Complex arithmetic by the names of PyTorch's functions, without underscores."""
 
-FUNCTIONS: dict[str, Callable[[Any, Pair], Pair]] = {
+FUNCTIONS: dict[str, Callable[[Any, ComplexPair], ComplexPair]] = {
     "exp": _exponential,
     "neg": lambda torch, x: (-x[0], -x[1]),
     "conj": lambda torch, x: (x[0], -x[1]),

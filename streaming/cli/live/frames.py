@@ -28,7 +28,7 @@ class FramesWriter:
 
     def write(self) -> None:
         """Write the frames that are ready."""
-        self._append(self._live.outputs.ready()[0])
+        self._append(self._live.outputs.take_ready()[0])
 
     def finish(self) -> None:
         """Write the last frames, after the end of the run. An abandoned run has none."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pulse.support.not_copyable import NotCopyable
 
-Result = TypeVar("Result")
+ResultT = TypeVar("ResultT")
 
 
 class Caller(NotCopyable):
@@ -32,13 +32,13 @@ class Caller(NotCopyable):
             except BaseException as error:  # raised in the waiting thread
                 future.set_exception(error)
 
-    def begin(self, call: Callable[[], Result]) -> "Future[Result]":
+    def begin(self, call: Callable[[], ResultT]) -> "Future[ResultT]":
         """Make a call after the previous ones have returned."""
-        future: Future[Result] = Future()
+        future: Future[ResultT] = Future()
         self._calls.put((future, call))
         return future
 
-    def __call__(self, call: Callable[[], Result], limit_s: float) -> Result:
+    def __call__(self, call: Callable[[], ResultT], limit_s: float) -> ResultT:
         """Make a call and wait for it.
 
         Raises  TimeoutError: this call or an earlier one exceeded its limit; and the errors of the call

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from streaming.errors import DeviceError
-from streaming.hosts.devices import Device, Kind, choose_device
+from streaming.hosts.devices import Device, DeviceKind, choose_device
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.hosts.portaudio.library import PortAudioLibrary
 from streaming.hosts.portaudio.stream_spec import StreamSide
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from streaming.hosts.portaudio.native_stream import NativeStream
     from streaming.hosts.portaudio.python_stream import PythonStream
 
-Stream: TypeAlias = "NativeStream | PythonStream"
+PortAudioStream: TypeAlias = "NativeStream | PythonStream"
 
 START_S = 8.0
 """The seconds that the search for devices may take."""
@@ -39,7 +39,7 @@ class Systems:
     lock: threading.RLock = field(default_factory=threading.RLock)
     current: AudioSystem | None = None
     retired: Sequence[AudioSystem] = ()
-    open: Sequence[Stream] = ()
+    open: Sequence[PortAudioStream] = ()
 
 
 systems = Systems()
@@ -117,12 +117,12 @@ class PortAudio:
 
         return devices()
 
-    def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
+    def choose(self, kind: DeviceKind, wanted: str | int | None) -> Endpoint:
         """Find a device by number or a part of its name; the default if None. Raises DeviceError, InputError."""
         device = choose_device(self.devices(), kind, wanted)
         return Endpoint(device.title, device.index, device.channels(kind), device.default_rate_hz)
 
-    def open(self, request: StreamRequest) -> Stream:
+    def open(self, request: StreamRequest) -> PortAudioStream:
         """Open a stream. Raises DeviceError, InputError."""
         with systems.lock:
             there = self.devices()
@@ -135,7 +135,7 @@ class PortAudio:
             systems.open = [*(other for other in systems.open if not other.closed), stream]
             return stream
 
-    def _open_stream(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> Stream:
+    def _open_stream(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> PortAudioStream:
         if self.native:
             from streaming.hosts.portaudio.native_stream import NativeStream
 
@@ -161,7 +161,7 @@ def is_callable() -> bool:
 
 
 def _side(
-    there: Sequence[Device], kind: Kind, endpoint: Endpoint, channels: int, latency: str | float
+    there: Sequence[Device], kind: DeviceKind, endpoint: Endpoint, channels: int, latency: str | float
 ) -> StreamSide:
     same = [device for device in there if (device.index, device.title) == (endpoint.index, endpoint.name)]
     device = same[0] if same else choose_device(there, kind, endpoint.name)

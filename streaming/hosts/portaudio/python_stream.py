@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.support.not_copyable import NotCopyable
 from streaming.errors import DeviceError
-from streaming.hosts.devices import Device, Kind
+from streaming.hosts.devices import Device, DeviceKind
 from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.library import INSTALL
@@ -79,7 +79,7 @@ class PythonStream(NotCopyable):
         missing = [side.device.title for side in sides if side.device.title not in there]
         if missing:
             raise DeviceError(f"{missing[0]}: unknown to sounddevice; restart this program")
-        kinds: list[Kind] = [side.kind for side in sides]
+        kinds: list[DeviceKind] = [side.kind for side in sides]
         if len(kinds) == 2:
             kind, callback = package.RawStream, self._both
         elif kinds == ["input"]:

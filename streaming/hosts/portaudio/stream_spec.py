@@ -3,7 +3,7 @@
 from ctypes import byref
 
 from pulse.support.record import record
-from streaming.hosts.devices import Device, Kind
+from streaming.hosts.devices import Device, DeviceKind
 from streaming.hosts.portaudio import library as c
 
 
@@ -11,7 +11,7 @@ from streaming.hosts.portaudio import library as c
 class StreamSide:
     """One direction of a stream: channels of a device, and the latency to request."""
 
-    kind: Kind
+    kind: DeviceKind
     device: Device
     channels: int
     latency_s: float

@@ -181,14 +181,14 @@ class StepCost:
     @property
     def p99_s(self) -> float:
         """The recent p99; the measured share until there are enough steps."""
-        return self._of_late().percentile_s(99)
+        return self._recent_times().percentile_s(99)
 
     @property
     def median_s(self) -> float:
         """The recent median; the measured share until there are enough steps."""
-        return self._of_late().percentile_s(50)
+        return self._recent_times().percentile_s(50)
 
-    def _of_late(self) -> Latency:
+    def _recent_times(self) -> Latency:
         both = Latency()
         both.merge(self._before)
         both.merge(self._recent)

@@ -42,12 +42,12 @@ class LaneSession(NotCopyable, Session):
         """Input name -> frames that have arrived."""
         return self._input_blocks.received_frames
 
-    def feed(self, block: Mapping[str, Array], is_sure: bool = False) -> None:
+    def feed(self, block: Mapping[str, Array], is_finite: bool = False) -> None:
         """Take more of the stream; no pulse may be waiting. Raises InputError: it does not fit; nothing has changed.
 
-        is_sure  the block is known to fit and to be finite, such as samples of 16 bits
+        is_finite  the block is known to fit and to be finite, such as samples of 16 bits
         """
-        if not is_sure or self.program.limit is not None:
+        if not is_finite or self.program.limit is not None:
             block = self._input_blocks.check(block)
         self._pulses = self._input_blocks.feed(block)
         if not self._pulses:
@@ -68,7 +68,7 @@ class LaneSession(NotCopyable, Session):
         """Take the results of pulses. Returns, for every streaming output, the valid frames that are ready."""
         if not self._pulses:
             self._input_blocks.keep()
-        return self._output_trim.valid(results, len(results))
+        return self._output_trim.take(results, len(results))
 
     def snapshot(self) -> bytes:
         """Return a snapshot of the stream, waiting pulses included."""

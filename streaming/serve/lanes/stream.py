@@ -19,7 +19,7 @@ from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
 
 LaneCommand = Literal["restore", "reset", "close"]
-Message = bytes | dict[str, Any]
+OutgoingMessage = bytes | dict[str, Any]
 
 
 class Block(NamedTuple):
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     checkpoint  a checkpoint at this point
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[OutgoingMessage, ...]
     epoch: int
     pulses: int
     step: TurnTimes | None = None
@@ -112,18 +112,18 @@ class LaneStream(NotCopyable):
         self._epoch = 0
         self.arrived_ns = 0
         """Arrival time of the last sample of the waiting pulses."""
-        self._sure = {port.name for port in form.inputs if form.is_plain and port.is_pcm(form.name)}
+        self._finite_inputs = {port.name for port in form.inputs if form.is_plain and port.is_pcm(form.name)}
         """Inputs whose values are always finite, whatever a client sends."""
         self._is_plain = form.is_plain and not events.detects
-        self._over = self._ends = False
+        self._has_ended = self._input_ended = False
 
     @property
     def waiting_pulses(self) -> int:
         """The number of pulses to step."""
-        return 0 if self._over else self._session.waiting_pulses
+        return 0 if self._has_ended else self._session.waiting_pulses
 
     @property
-    def has_orders(self) -> bool:
+    def has_work(self) -> bool:
         """Whether there is work other than steps."""
         return bool(self.inbox or self.commands)
 
@@ -139,7 +139,7 @@ class LaneStream(NotCopyable):
                     return self._close()
         while self.inbox and not self.waiting_pulses:
             item = self.inbox.popleft()
-            if item.epoch != self._epoch or self._over:
+            if item.epoch != self._epoch or self._has_ended:
                 continue
             try:
                 if isinstance(item, Flush):
@@ -147,19 +147,19 @@ class LaneStream(NotCopyable):
                         return self._flush()
                     continue
                 frames = self._form.decode_input(item.input, item.frames, item.size)
-                self._session.feed({item.input: frames}, item.input in self._sure)
+                self._session.feed({item.input: frames}, item.input in self._finite_inputs)
                 self.arrived_ns = item.arrived_ns
             except InputError as error:
                 return self.fail(error)
             except ProtocolError as error:
-                self._over = True
+                self._has_ended = True
                 return self._answer((), error=error)
         return None
 
     def _end_input(self, end: Flush) -> bool:
         """Feed the rest of the resamplers, input by input. Returns whether there was any. Raises InputError."""
-        if not self._ends:
-            self._ends = True
+        if not self._input_ended:
+            self._input_ended = True
             self._rest.extend((name, sound.flush()) for name, sound in self._form.inward.items())
         if not self._rest:
             return False
@@ -180,7 +180,7 @@ class LaneStream(NotCopyable):
         before = session.pulses
         if self._is_plain and session.is_plain:
             session.count(pulses)
-            messages: tuple[Message, ...] = self._plain_messages(results, place, step)
+            messages: tuple[OutgoingMessage, ...] = self._plain_messages(results, place, step)
         else:
             frames = session.outputs_of(results.of_place(place, pulses))
             try:
@@ -189,12 +189,12 @@ class LaneStream(NotCopyable):
                 return self.fail(error)
             messages = (*self._output_messages(frames, step), *self._event_messages(events))
         every = 0 if self._saving is None else self._saving.pulses
-        saves = every > 0 and session.pulses // every > before // every and not self._ends
+        saves = every > 0 and session.pulses // every > before // every and not self._input_ended
         return self._answer(messages, step, saves=saves)
 
     def fail(self, error: InputError) -> Answer:
         """End the stream because of an error in its input."""
-        self._over = True
+        self._has_ended = True
         fault = isinstance(error, FaultError)
         hint = "begin a new stream" if fault else ""
         return self._answer((), error=ProtocolError("fault" if fault else "input", str(error), hint))
@@ -204,7 +204,7 @@ class LaneStream(NotCopyable):
         frames = self._session.flush()
         finals = {port.name: port for port in self._outputs if port.kind == "final"}
         streaming = {name: array for name, array in frames.items() if name not in finals}
-        messages: list[Message] = [*self._output_messages(streaming, None)]
+        messages: list[OutgoingMessage] = [*self._output_messages(streaming, None)]
         for port in self._outputs:
             if port.name in self._form.outward:
                 messages += self._coded_messages(port, self._form.outward[port.name].flush(), None)
@@ -221,7 +221,7 @@ class LaneStream(NotCopyable):
 
     def _reset(self) -> Answer:
         self._epoch += 1
-        self._ends = False
+        self._input_ended = False
         self._rest.clear()
         self._form.reset()
         self._session.reset()
@@ -244,7 +244,7 @@ class LaneStream(NotCopyable):
 
     def _close(self) -> Answer:
         """Reset the lane for the next stream."""
-        self._over = True
+        self._has_ended = True
         self._session.reset()
         return self._answer((), closed=True)
 
@@ -287,7 +287,7 @@ class LaneStream(NotCopyable):
 
     def _answer(
         self,
-        messages: tuple[Message, ...],
+        messages: tuple[OutgoingMessage, ...],
         step: TurnTimes | None = None,
         error: ProtocolError | None = None,
         closed: bool = False,

@@ -34,12 +34,12 @@ class LaneWorker(NotCopyable):
         self.groups: list[LaneGroup] = []
         self._pacing = pacing
         self.answered = NativeEvent()
-        self._of: dict[LaneStream, LaneGroup] = {}
+        self._group_of: dict[LaneStream, LaneGroup] = {}
         self._woken: deque[LaneStream] = deque()
-        self._bell: SimpleQueue[bool] = SimpleQueue()
-        self._is_asleep = self._will_ring = False
+        self._wakeups: SimpleQueue[bool] = SimpleQueue()
+        self._is_asleep = self._wake_pending = False
         self._answers: deque[tuple[LaneStream, Answer]] = deque()
-        self._thread = threading.Thread(target=self._live, name=f"pulse lanes {number}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"pulse lanes {number}", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -47,13 +47,13 @@ class LaneWorker(NotCopyable):
 
     def stop(self) -> None:
         """End the thread after its current step."""
-        self._bell.put(False)
+        self._wakeups.put(False)
         self._thread.join()
         self.answered.close()
 
     def join(self, stream: LaneStream, group: LaneGroup) -> None:
         """Start to step a stream, in a group of this worker."""
-        self._of[stream] = group
+        self._group_of[stream] = group
         group.open += 1
         self._pacing.streams += 1
 
@@ -64,9 +64,9 @@ class LaneWorker(NotCopyable):
         """
         self._woken.append(stream)
         self._pacing.note()
-        if not self._will_ring:
-            self._will_ring = True
-            asyncio.get_running_loop().call_soon(self._ring)
+        if not self._wake_pending:
+            self._wake_pending = True
+            asyncio.get_running_loop().call_soon(self._wake_thread)
 
     def deliver(self) -> None:
         """Deliver the answers to their streams. Called in the event loop."""
@@ -74,50 +74,50 @@ class LaneWorker(NotCopyable):
         while self._answers:
             stream, answer = self._answers.popleft()
             if answer.closed:
-                group = self._of.pop(stream)
+                group = self._group_of.pop(stream)
                 group.open -= 1
                 self._pacing.streams -= 1
                 group.free.append(stream.lane)
             stream.deliver(answer)
 
-    def _live(self) -> None:
-        looked_at: dict[LaneStream, None] = {}
-        while self._receive(looked_at):
-            for stream in looked_at:
+    def _run(self) -> None:
+        active: dict[LaneStream, None] = {}
+        while self._receive(active):
+            for stream in active:
                 self._prepare(stream)
-            looked_at = {}
+            active = {}
             now_ns = time.monotonic_ns()
             for group in self.groups:
                 if group.ready and group.due_ns() <= now_ns:
-                    looked_at.update(dict.fromkeys(self._step(group)))
+                    active.update(dict.fromkeys(self._step(group)))
             if self._answers:
                 self.answered.set()
 
-    def _ring(self) -> None:
-        self._will_ring = False
+    def _wake_thread(self) -> None:
+        self._wake_pending = False
         if self._is_asleep:
-            self._bell.put(True)
+            self._wakeups.put(True)
 
-    def _receive(self, looked_at: dict[LaneStream, None]) -> bool:
+    def _receive(self, active: dict[LaneStream, None]) -> bool:
         """Add the streams that have work; wait if there are none. Returns False at the end."""
-        due = [] if looked_at else [group.due_ns() for group in self.groups if group.ready]
+        due = [] if active else [group.due_ns() for group in self.groups if group.ready]
         if due:  # asleep, the thread is not woken for every block that arrives meanwhile
             time.sleep(max(0.0, (min(due) - time.monotonic_ns()) / 1e9))
-        elif not looked_at and not self._woken:
+        elif not active and not self._woken:
             self._is_asleep = True
-            goes_on = bool(self._woken) or self._bell.get()
+            goes_on = bool(self._woken) or self._wakeups.get()
             self._is_asleep = False
             if not goes_on:
                 return False
-        while not self._bell.empty():
-            if not self._bell.get():
+        while not self._wakeups.empty():
+            if not self._wakeups.get():
                 return False
         while self._woken:
-            looked_at[self._woken.popleft()] = None
+            active[self._woken.popleft()] = None
         return True
 
     def _prepare(self, stream: LaneStream) -> None:
-        group = self._of.get(stream)
+        group = self._group_of.get(stream)
         if group is None:
             return
         stalls = stream.unsent_bytes > UNSENT_BYTES and not stream.commands
@@ -142,4 +142,4 @@ class LaneWorker(NotCopyable):
             self._answers.extend(
                 (each, each.fail(InputError(f"the step failed: {error}"))) for each in streams
             )
-        return [each for each in streams if each.has_orders or each.waiting_pulses]
+        return [each for each in streams if each.has_work or each.waiting_pulses]

@@ -90,7 +90,7 @@ def test_a_parameter_that_is_shared_with_the_outside_keeps_its_type_there() -> N
     inside, outside = view.nodes
     GraphView([inside]).set_dtype("f16")
     assert inside.parent(1).op.value.dtype == np.float16 and outside.parent(1).op.value.dtype == np.float32
-    with pytest.raises(InputError, match="dtype 'i8' is none of f16, f32, f64"):
+    with pytest.raises(InputError, match="dtype 'i8': choose one of f16, f32, f64"):
         view.set_dtype("i8")
 
 
@@ -136,5 +136,5 @@ def test_a_part_with_channels_last_changes_nothing_outside() -> None:
 def test_a_layout_that_cannot_be(view, message: str) -> None:
     with pytest.raises(InputError, match=message):
         view().set_layout("NHWC")
-    with pytest.raises(InputError, match="'CHWN' is none of NCHW, NHWC"):
+    with pytest.raises(InputError, match="'CHWN': choose one of NCHW, NHWC"):
         view().set_layout("CHWN")

@@ -8,7 +8,7 @@ import pytest
 import pulse
 from pulse.facts import Array
 from pulse.models import TypedModel
-from pulse.ops.arithmetic import NATIVE, Perturbed, Recording, Wide, unit_roundoff
+from pulse.ops.arithmetic import NATIVE, Perturbed, Recording, WideArithmetic, unit_roundoff
 from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Cast
 from pulse.ops.gather import Gather
@@ -244,7 +244,7 @@ def test_perturbed_and_exact_arithmetic() -> None:
     wide = model.run({"x": x}, arithmetic=recording)["y"]
     assert (native.dtype, wide.dtype) == (F, np.float64)
     np.testing.assert_array_equal(wide, x.astype(np.float64) @ noise(256, 16, seed=1).astype(np.float64))
-    np.testing.assert_array_equal(wide, model.run({"x": x}, arithmetic=Wide())["y"])
+    np.testing.assert_array_equal(wide, model.run({"x": x}, arithmetic=WideArithmetic())["y"])
     np.testing.assert_array_equal(native, model.run({"x": x}, arithmetic=NATIVE)["y"])
     runs = [model.run({"x": x}, arithmetic=Perturbed(recording.tape, 16, seed))["y"] for seed in (1, 1, 2)]
     np.testing.assert_array_equal(runs[0], runs[1])

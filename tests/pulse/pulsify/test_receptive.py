@@ -28,9 +28,9 @@ def test_no_change_reaches_further(seeds: range) -> None:
         changed["x"][:, :, at] += 10.0
         after = typed.run(changed)
         for port in model.outputs:
-            if port.axis is None or port.name not in model.fields:
+            if port.axis is None or port.name not in model.receptive_fields:
                 continue
-            field = model.fields[port.name]
+            field = model.receptive_fields[port.name]
             differs = (before[port.name] != after[port.name]).any(
                 axis=tuple(axis for axis in range(before[port.name].ndim) if axis != port.axis)
             )
@@ -66,5 +66,5 @@ def test_a_convolution(before: int, after: int, ahead: int) -> None:
     kernel = constant(graph, "w", np.ones((1, 1, 3), np.float32))
     pads = ((TDim.of(before), TDim.of(after)),)
     graph.set_outputs(wire(graph, "y", Conv((1,), (1,), pads), [graph.inputs[0], kernel]), ["y"])
-    field = pulsify(TypedModel(graph, scope)).fields["y"]
+    field = pulsify(TypedModel(graph, scope)).receptive_fields["y"]
     assert (field.frames, field.ahead) == (3, ahead)

@@ -202,7 +202,7 @@ def test_a_pulse_that_does_not_suit() -> None:
     with pytest.raises(PulsifyError, match=r"use 6$"):
         pulsify(typed, pulse=4)
     for bad in (0, -6):
-        with pytest.raises(PulsifyError, match=f"pulse {bad} is not a positive number of frames.* 6"):
+        with pytest.raises(PulsifyError, match=f"pulse={bad} is not a positive number of frames.* 6"):
             pulsify(typed, pulse=bad)
 
 

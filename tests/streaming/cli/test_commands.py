@@ -332,6 +332,7 @@ def test_dump_prints_costs_as_table_and_json():
     assert data["macs_per_second"] > 0 and data["instructions"] > 0 and data["refused"] is None
     assert "--json and --markdown go with --stage costs" in refusal("dump", "--stage", "pulsed", "--json")
     assert "omit --dot" in refusal("dump", "--stage", "costs", "--dot")
+    assert "--stage foo: choose one of load, typed" in refusal("dump", "--stage", "foo")
     assert pulse("dump", "--stage", "pulsed").stdout.startswith("parameters")
 
 

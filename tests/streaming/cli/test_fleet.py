@@ -7,9 +7,9 @@ from tests.streaming.command import refusal
 
 
 def test_bad_uses(tmp_path):
-    assert "the actions are deploy, status, drain, weigh, end" in refusal("fleet", "begin")
+    assert "the actions are deploy, status, drain, set-weight, end" in refusal("fleet", "begin")
     assert "name a worker" in refusal("fleet", "drain")
-    assert "needs --weight" in refusal("fleet", "weigh", "2")
+    assert "needs --weight" in refusal("fleet", "set-weight", "2")
     assert "nothing else takes it" in refusal("fleet", "status", "--weight", "2")
     assert "status takes no 'w'" in refusal("fleet", "status", "w")
     assert "none.toml: no such file" in refusal("fleet", "deploy", "none.toml").lower()

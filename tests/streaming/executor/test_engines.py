@@ -35,8 +35,8 @@ def numbers(slots, count):
 
 def wait_for(slots, count):
     until = time.monotonic() + 10
-    while slots.ready() < count:
-        assert time.monotonic() < until, f"{slots.ready()} of {count} pulses in 10 s"
+    while slots.count_ready() < count:
+        assert time.monotonic() < until, f"{slots.count_ready()} of {count} pulses in 10 s"
         time.sleep(0.0002)
 
 
@@ -79,7 +79,7 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program):
             if place is not None:
                 dropped.append(in_flight.pop(place))
         else:
-            found = numbers(slots, slots.ready())
+            found = numbers(slots, slots.count_ready())
             assert in_flight[: len(found)] == found
             del in_flight[: len(found)]
             ran += found
@@ -105,7 +105,7 @@ async def test_streams_come_and_go_while_others_run(program):
             if steady.free:
                 steady.submit(pulse(given))
                 given += 1
-            found += numbers(steady, steady.ready())
+            found += numbers(steady, steady.count_ready())
             if len(others) < 20 and rng.random() < 0.5:
                 others.append(engine.open(program.spawn(), 2))
                 others[-1].submit(pulse(0))

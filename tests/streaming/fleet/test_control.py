@@ -11,7 +11,7 @@ from streaming.fleet.cluster import Lost
 from streaming.fleet.control import MISSES, RETRY_S, START_S, FleetControl
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import Machine
+from streaming.fleet.plan import ClusterNode
 from streaming.fleet.report import FleetReport
 from streaming.fleet.scaling import LINGER_S
 from streaming.fleet.table import FleetTable
@@ -25,7 +25,7 @@ class ToldCluster:
     """Members that answer what the test says: a status, ``Lost``, or nothing (None)."""
 
     def __init__(self, nodes="abc"):
-        self.there = {name: Machine(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
+        self.there = {name: ClusterNode(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
         self.workers = {}
         self.holders = {}
         self.drained, self.ended, self.told = [], [], {}
@@ -205,17 +205,17 @@ def test_a_new_version_next_to_the_old_one(cluster, control):
     control.reconcile(31.0)
     assert control.status().table.shares == {"2": 1.0}
     assert set(live(control)) == set(old) and len(live(control, "2")) == 1
-    control.weigh("1", 3.0)
+    control.set_weight("1", 3.0)
     control.reconcile(32.0)
     assert control.status().table.shares == {"1": 0.75, "2": 0.25}
-    control.weigh("1", 0.0)
+    control.set_weight("1", 0.0)
     for name in old:
         cluster.say(name, streams=0)
     for seconds in range(4):
         control.reconcile(33.0 + seconds * LINGER_S)
     assert set(control.status().table.deployments) == {"2"} and set(old) <= set(cluster.ended)
     with pytest.raises(InputError, match="no version is called '1'"):
-        control.weigh("1", 1.0)
+        control.set_weight("1", 1.0)
 
 
 def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
@@ -229,7 +229,7 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
     again = FleetControl(cluster, control.status().table)
     again.reconcile(100.0)
     assert again.status().table.coming == {"2": 1.0}
-    control.weigh("2", 0.0)
+    control.set_weight("2", 0.0)
     for seconds in range(3):
         control.reconcile(60.0 + LINGER_S * seconds)
     assert set(control.status().table.deployments) == {"1"}

@@ -3,11 +3,11 @@
 import pytest
 
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.plan import Drain, Machine, Observed, Start, Stop, make_plan
+from streaming.fleet.plan import ClusterNode, Drain, Observed, Start, Stop, make_plan
 from streaming.fleet.scaling import LINGER_S, Load, Scaling
 from streaming.fleet.table import WorkerEntry
 
-NODES = [Machine(name, f"10.0.0.{number}", 2.0) for number, name in enumerate("abc")]
+NODES = [ClusterNode(name, f"10.0.0.{number}", 2.0) for number, name in enumerate("abc")]
 
 
 def workers(**places):

@@ -180,7 +180,7 @@ def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path):
     fleet.deploy(Deployment("broken", server, least=1), open_programs)
     status = fleet.wait(lambda found: any("missing.onnx" in each for each in found.problems), LONG_S)
     assert not status.table.live("broken") and status.table.shares == {"1": 1.0}
-    fleet.weigh("broken", 0.0)
+    fleet.set_weight("broken", 0.0)
     fleet.wait(lambda found: "broken" not in found.table.deployments, LONG_S)
 
 

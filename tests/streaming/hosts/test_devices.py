@@ -11,7 +11,7 @@ from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts import default
 from streaming.hosts.default import list_devices
-from streaming.hosts.devices import Device, Kind, choose_device
+from streaming.hosts.devices import Device, DeviceKind, choose_device
 from streaming.hosts.portaudio import library, portaudio, python_stream
 from streaming.hosts.portaudio.refusal import open_error
 from streaming.hosts.portaudio.stream_spec import StreamSide
@@ -54,7 +54,7 @@ DEVICES = (
         ("output", "us", None),
     ],
 )
-def test_the_device_that_is_meant(kind: Kind, wanted: str | int | None, index: int | None) -> None:
+def test_the_device_that_is_meant(kind: DeviceKind, wanted: str | int | None, index: int | None) -> None:
     if index is None:
         with pytest.raises(InputError):
             choose_device(DEVICES, kind, wanted)
@@ -94,7 +94,7 @@ def test_the_device_that_is_meant(kind: Kind, wanted: str | int | None, index: i
     ],
 )
 def test_a_choice_that_is_none(
-    devices: Sequence[Device], kind: Kind, wanted: str | int | None, message: str
+    devices: Sequence[Device], kind: DeviceKind, wanted: str | int | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         choose_device(devices, kind, wanted)

@@ -157,7 +157,7 @@ class Run:
             self.take()
 
     def take(self):
-        self.parts.append(self.run.outputs.ready())
+        self.parts.append(self.run.outputs.take_ready())
 
     def check(self):
         """When it is over."""

@@ -82,7 +82,7 @@ def test_only_heard(tmp_path, form):
     with Live(made, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
         parts = []
         while not live.wait(0.005):
-            parts.append(live.outputs.ready()[0])
+            parts.append(live.outputs.take_ready()[0])
     parts.append(live.outputs.flush()[0])
     assert live.statistics().counters.frames_in == len(x)
     assert live.outputs.pulses_lost == 0

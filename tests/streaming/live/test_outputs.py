@@ -76,7 +76,7 @@ def test_taken_while_it_runs(make, backend, engine, block):
         parts = []
         for piece in np.split(x, [block, 2 * block, 10 * block]):
             host.run(piece)
-            parts.append(live.outputs.ready())
+            parts.append(live.outputs.take_ready())
             assert set(parts[-1][0]) == {port.name for port in made.outputs if port.streams}
     parts.append(live.outputs.flush())
     for number, wanted in enumerate(session_outputs(made, x)):
@@ -89,13 +89,13 @@ def test_only_frames_that_are_there_are_given():
     with runs(ready(cut), records=True) as (host, live):
         host.run(noise(10 * BLOCK, 1))
         host.advance(0.1)
-        assert live.outputs.ready()[0]["head"].shape == (1, 10 * BLOCK - 37)
+        assert live.outputs.take_ready()[0]["head"].shape == (1, 10 * BLOCK - 37)
 
 
 def test_nothing_was_heard():
     """What a session says that had nothing."""
     with runs(ready(meter), records=True) as (_, live):
-        assert live.outputs.ready()[0]["level"].shape == (1, 1, 0)
+        assert live.outputs.take_ready()[0]["level"].shape == (1, 1, 0)
     same(live.outputs.flush()[0], Session(ready(meter)).flush())
     with runs(ready(ending_model), records=True) as (_, live):
         pass
@@ -114,7 +114,7 @@ def test_chunks_of_an_author(engine):
         parts = []
         for piece in np.array_split(x, 5):
             host.run(piece)
-            parts.append(live.outputs.ready()[0])
+            parts.append(live.outputs.take_ready()[0])
     parts.append(live.outputs.flush()[0])
     session = onnxruntime.InferenceSession(filtered_chunks().SerializeToString())
     cache, wanted = np.zeros((1, 4), np.float32), []
@@ -201,7 +201,7 @@ def test_whatever_is_done_to_the_states(engine, data):
             kind = data.draw(st.sampled_from(["reset", "snapshot", "restore", "take"]), "order")
             event(kind)
             if kind == "take":
-                parts.append(live.outputs.ready())
+                parts.append(live.outputs.take_ready())
             elif kind == "reset":
                 live.control.reset()
                 for session in oracle.sessions:
@@ -233,7 +233,7 @@ def test_untaken_records_are_lost_and_the_others_correct(make, first):
         host.run(lost)
         host.advance(0.1)
         assert live.outputs.pulses_lost == 3 + first + 4
-        taken = live.outputs.ready()[0]
+        taken = live.outputs.take_ready()[0]
         same(taken, Session(made).push(before[: size * BLOCK].T))
         host.run(after)
     end, session = live.outputs.flush()[0], Session(made)

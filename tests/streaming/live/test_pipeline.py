@@ -157,7 +157,7 @@ def test_records_while_it_runs():
         parts = []
         for piece in np.split(x, 8):
             host.run(piece)
-            parts += live.outputs.ready()
+            parts += live.outputs.take_ready()
         assert sum(part["y"].shape[1] for part in parts) >= 1600 - 40 - 16 - 2
     parts += live.outputs.flush()
     found = {name: np.concatenate([part[name] for part in parts], 1) for name in ("y", "loud")}
@@ -169,10 +169,10 @@ def test_untaken_records_are_lost_and_counted():
         size = len(live.pipeline.memory.records)
         host.run(noise((size + 11) * 160, 1))
         host.advance(0.1)
-        assert (live.outputs.pulses_lost, live.outputs.ready()[0]["y"].shape[1]) == (11, size * 160)
+        assert (live.outputs.pulses_lost, live.outputs.take_ready()[0]["y"].shape[1]) == (11, size * 160)
         host.run(noise(160, 1))
         host.advance(0.1)
-        assert live.outputs.ready()[0]["y"].shape[1] == 160
+        assert live.outputs.take_ready()[0]["y"].shape[1] == 160
 
 
 @engines

@@ -88,7 +88,7 @@ def test_outputs_for_python_and_the_end() -> None:
     host, live = two_input_run(made, records=True)
     with live:
         host.run(heard, [160, 100])
-    parts = [live.outputs.ready()[0], live.outputs.flush()[0]]
+    parts = [live.outputs.take_ready()[0], live.outputs.flush()[0]]
     wanted = cancelled_sound(made, *heard.T)
     for name, whole in wanted.items():
         found = np.concatenate([part[name] for part in parts], axis=1)[0]

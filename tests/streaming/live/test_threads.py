@@ -124,7 +124,7 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
                 assert {"pulse-supervisor"} <= names and ("pulse-worker" in names) == (engine == "worker")
                 recorder = live.record(tmp_path / "a.wav", tmp_path / "b.wav")
                 while end is end_well and not live.wait(0.001):
-                    live.outputs.ready()
+                    live.outputs.take_ready()
                 end(live)
         except BrokenError:
             assert end is fail

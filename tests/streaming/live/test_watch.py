@@ -74,8 +74,8 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
     assert str(told.value).startswith("usb mixer: the device ")
     assert ("ended by itself" if kind == "ends" else "has not called for 1.") in str(told.value)
     assert "reconnect" in str(told.value)
-    left_alone = "it does not answer any more; left alone"
-    assert any(left_alone in note for note in statistics.notes) == (kind == "hangs")
+    abandoned = "it does not respond; abandoned"
+    assert any(abandoned in note for note in statistics.notes) == (kind == "hangs")
 
 
 def test_the_end_is_reported_before_the_device_is_stopped():

@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.jit.registry import kernel_of
 from pulse.program.kernels import families as families
 from pulse.program.program import Program
-from pulse.program.table.table import Table, row_starts
+from pulse.program.table.table import RowTable, row_starts
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
 
@@ -69,7 +69,7 @@ def lane(result: dict[str, Array], i: int) -> dict[str, Array]:
     return {name: array[i] for name, array in result.items()}
 
 
-def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
+def run_lanes_python(table: RowTable, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
     """Run several lanes as plain Python, each with its regions; kernels for lanes are used if available."""
     words = [word for regions in lanes for word in (*regions, len(lanes))]
     for start in row_starts(table):
