@@ -25,6 +25,7 @@ from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
 from pulse.program.machine import team as team
 from pulse.program.machine.array_step import STEPPING
+from pulse.support.collector import collect_rarely
 from pulse.support.cores import core_count
 from pulse.support.plugins import load_plugins
 from pulse.support.record import record
@@ -245,6 +246,7 @@ def serve_requests() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the parent reports it
     warnings.simplefilter("ignore", PulseWarning)  # the parent looks at the same files
     load_plugins(GROUP)
+    collect_rarely()  # else a twelfth of the time of a compilation is a search for garbage
     answers, sys.stdout = sys.stdout, sys.stderr
     for request in sys.stdin:
         module, _, name = request.rstrip("\n").partition(" ")

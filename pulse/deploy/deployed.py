@@ -13,7 +13,8 @@ from pulse.interface import AwaitedWire, Port
 from pulse.jit.registry import Kernel
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.program import Program
-from pulse.program.table.memory import ALIGNMENT, Region, align
+from pulse.program.table.kernel_rows import rows_by_kernel
+from pulse.program.table.memory import ALIGNMENT, align
 from pulse.program.table.place import Place
 from pulse.program.table.table import kernels_of, row_starts
 from pulse.support.record import record
@@ -101,14 +102,8 @@ class Deployed:
     @property
     def applied_rows(self) -> dict[Kernel, frozenset[int]]:
         """Kernels with dispatchers -> the rows that the program applies; they are compiled with no others."""
-        regions = [np.zeros(0, np.uint8)] * len(Region)
-        rows_of: dict[Kernel, frozenset[int]] = {}
-        for kernel, start in self.calls:
-            row = kernel.instruction.from_words(self.program.unlinked, start, regions, kernel.form)
-            applied = row.applied_rows()
-            if applied is not None:
-                rows_of[kernel] = rows_of.get(kernel, frozenset()) | applied
-        return rows_of
+        rows_of = {rows.kernel: rows.applied_rows for rows in rows_by_kernel(self.program.unlinked)}
+        return {kernel: applied for kernel, applied in rows_of.items() if applied is not None}
 
     @property
     def pieces(self) -> list[InitialBytes]:

@@ -24,11 +24,12 @@ class SpecialFunctions:
 
 
 def special_functions(
-    kernel: Kernel, rows: Sequence[tuple[int, ...]], compiles: bool
+    kernel: Kernel, rows: Sequence[tuple[int, ...]], *, compiles: bool, applied: frozenset[int] | None = None
 ) -> SpecialFunctions | None:
     """Return the functions of rows, given by their words without the kernel and the length.
 
     compiles  compile functions that are not on the disk, which takes seconds; otherwise the result is then None
+    applied   the rows of dispatchers that they apply, if they are known; no others are compiled
     Raises    CompileError
     """
     from pulse.jit.linking import link
@@ -43,7 +44,7 @@ def special_functions(
                 return None
             from pulse.jit.special_code import special_code
 
-            code = special_code(kernel, kept.symbol, rows)
+            code = special_code(kernel, kept.symbol, rows, applied)
             kept.keep(code)
         table = ctypes.CFUNCTYPE(ctypes.c_void_p)(link(kept.name, code))()
         addresses = (ctypes.c_int64 * len(rows)).from_address(table or 0)

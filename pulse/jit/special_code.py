@@ -12,6 +12,7 @@ from functools import lru_cache
 import llvmlite.binding as llvm
 
 from pulse.jit.codegen.native_code import emit_code, optimise
+from pulse.jit.language.declared import ONLY
 from pulse.jit.processor import target_machine
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.pointer import HEADER
@@ -22,13 +23,16 @@ OPAQUE = re.compile(r'(%\S+ =) (?:tail )?call i64 asm sideeffect "", "=r,0"\((i6
 """The code of ``raw.opaque``, which is removed here: LLVM may see the constants."""
 
 
-def special_code(kernel: Kernel, symbol: str, rows: Sequence[tuple[int, ...]]) -> NativeCode:
+def special_code(
+    kernel: Kernel, symbol: str, rows: Sequence[tuple[int, ...]], applied: frozenset[int] | None
+) -> NativeCode:
     """Compile a function for each row; ``symbol`` returns the address of a table of their addresses.
 
-    rows    the words of each row, without the kernel and the length
-    Raises  CompileError
+    rows     the words of each row, without the kernel and the length
+    applied  the rows of dispatchers that they apply, and that are compiled; None: all
+    Raises   CompileError
     """
-    module = llvm.parse_assembly(_kernel_text(kernel))
+    module = llvm.parse_assembly(_kernel_text(kernel, applied))
     module.link_in(llvm.parse_assembly(_functions_text(module, symbol, rows)))
     inner = module.get_function(INNER)
     inner.linkage = "internal"
@@ -41,8 +45,12 @@ def special_code(kernel: Kernel, symbol: str, rows: Sequence[tuple[int, ...]]) -
 
 
 @lru_cache(maxsize=1)
-def _kernel_text(kernel: Kernel) -> str:
-    module = optimise(kernel.name, INNER, kernel.function, kernel.signature, kernel.options)
+def _kernel_text(kernel: Kernel, applied: frozenset[int] | None) -> str:
+    token = ONLY.set(applied)
+    try:
+        module = optimise(kernel.name, INNER, kernel.function, kernel.signature, kernel.options)
+    finally:
+        ONLY.reset(token)
     return OPAQUE.sub(r"\1 add \2, 0", str(module))
 
 

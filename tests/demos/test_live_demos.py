@@ -110,7 +110,7 @@ def test_the_demos_on_jack() -> None:
             assert demo.stdout is not None
             assert any(line.rstrip().endswith("voice") for line in demo.stdout)
             demo.send_signal(signal.SIGINT)
-            told, problem = demo.communicate(timeout=20)
+            told, problem = demo.communicate(timeout=60)
         assert demo.returncode == 0, problem
         assert "0 frames lost" in told
         assert not problem

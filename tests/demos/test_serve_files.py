@@ -221,7 +221,7 @@ def test_sigterm_drains_as_the_files_say(tmp_path):
                 assert outputs["denoised"].shape == (1, 3200)
 
         anyio.run(drain)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.wait()

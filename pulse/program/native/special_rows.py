@@ -75,10 +75,11 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
     trial, generic = SpecialTrial(program), link(program.unlinked)
     hot = _hot_rows(program, trial, generic)
     special, nbytes = generic.copy(), 0
-    for kernel, batch in ((rows.kernel, batch) for rows in hot for batch in rows.batches()):
+    batches = ((rows.kernel, rows.applied_rows, batch) for rows in hot for batch in rows.batches())
+    for kernel, applied, batch in batches:
         if time.thread_time() - begin_s > seconds or nbytes > megabytes * 1e6:
             break
-        functions = special_functions(kernel, list(batch), compiles=True)
+        functions = special_functions(kernel, list(batch), compiles=True, applied=applied)
         assert functions is not None
         nbytes += functions.nbytes
         put(special, batch, functions)

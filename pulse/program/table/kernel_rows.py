@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.pointer import HEADER
 from pulse.jit.special import SpecialFunctions, special_functions
+from pulse.program.table.memory import Region
 from pulse.program.table.table import RowTable, kernels_of, row_starts
 from pulse.support.record import record
 
@@ -27,6 +30,19 @@ class KernelRows:
     numbers: list[int]
     starts: dict[RowWords, list[int]]
     share: float = 0.0
+
+    @property
+    def applied_rows(self) -> frozenset[int] | None:
+        """The rows of dispatchers that they apply; None: the kernel has no dispatcher."""
+        regions = [np.zeros(0, np.uint8)] * len(Region)
+        rows_of = [
+            self.kernel.instruction.from_words(
+                [0] * HEADER + [*words], 0, regions, self.kernel.form
+            ).applied_rows()
+            for words in self.starts
+        ]
+        applied = [rows for rows in rows_of if rows is not None]
+        return frozenset[int]().union(*applied) if applied else None
 
     def batches(self) -> Iterator[dict[RowWords, list[int]]]:
         """Yield the rows that are compiled together."""

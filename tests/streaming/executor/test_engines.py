@@ -34,9 +34,9 @@ def numbers(slots, count):
 
 
 def wait_for(slots, count):
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while slots.count_ready() < count:
-        assert time.monotonic() < until, f"{slots.count_ready()} of {count} pulses in 10 s"
+        assert time.monotonic() < until, f"{slots.count_ready()} of {count} pulses in 60 s"
         time.sleep(0.0002)
 
 

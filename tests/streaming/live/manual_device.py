@@ -16,7 +16,7 @@ from streaming.hosts.host import Endpoint
 from streaming.live.device_call import DeviceCall
 from streaming.live.file_host import FileStream
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 class HandHost:

@@ -78,13 +78,13 @@ def test_who_computes_changes_between_two_commands(monkeypatch: pytest.MonkeyPat
 
         def slowly(address: int) -> None:
             inside.set()
-            go.wait(5)
+            go.wait(60)
             apply(address)
 
         monkeypatch.setattr(control, "apply_now", SimpleNamespace(call=slowly))
         commands = threading.Thread(target=live.control.reset)
         commands.start()
-        assert inside.wait(5)
+        assert inside.wait(60)
         device = threading.Thread(target=setattr, args=(live.control, "running", True))
         device.start()
         device.join(0.02)

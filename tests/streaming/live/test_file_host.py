@@ -136,7 +136,7 @@ def test_late_sound_is_written_too(tmp_path, monkeypatch):
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=8.0)
     live = Live(ready(backend="numpy"), Plan(RATE), EngineConfig(policy="wait"), UNCHANGED, host=host)
     with live:
-        assert live.wait(10)
+        assert live.wait(60)
     counters, found = live.statistics().counters, read(tmp_path / "out.wav")
     assert counters.frames_silent > 0.2 * RATE
     late = counters.frames_silent - counters.frames_lost
@@ -219,7 +219,7 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
     full = r"out\.wav: cannot be written \(File too large\); free some space"
     live = Live(ready(), plan, realtime=UNCHANGED, host=host)
     with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as told, live:
-        assert halt.there.wait(LIMIT_S) if early else live.wait(20)
+        assert halt.there.wait(LIMIT_S) if early else live.wait(60)
     assert told.value is host.problem
     found, delay, taken = read(tmp_path / "out.wav"), live.delay.frames, live.statistics().counters.frames_in
     assert 2000 < len(found) < 2500

@@ -223,7 +223,7 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
         live.record(*paths)
         halt.goes.set()
         assert "pulse-recorder" in {thread.name for thread in threading.enumerate()}
-        live.wait(10)
+        live.wait(60)
     heard, played = contents(paths)
     delay, counters = live.delay.frames, live.statistics().counters
     begun = counters.frames_in - len(heard)
@@ -242,7 +242,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
     closes, goes_on = AudioWriter.close, threading.Event()
 
     def slow(writer):
-        goes_on.wait(10)
+        goes_on.wait(60)
         closes(writer)
 
     def interrupt(_):
@@ -252,7 +252,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
     with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         recorder = live.record(*paths)
         halt.goes.set()
-        live.wait(10)
+        live.wait(60)
         monkeypatch.setattr(AudioWriter, "close", slow)
         with monkeypatch.context() as waiting, pytest.raises(KeyboardInterrupt):
             waiting.setattr(threading.Thread, "join", interrupt)

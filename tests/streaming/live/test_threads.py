@@ -79,7 +79,7 @@ def test_a_program_that_fails(monkeypatch):
         monkeypatch.setattr(live.pipeline.instances, "run", broken)
         host.stream(noise(BLOCK, 1))
         with pytest.raises(ValueError, match="no such thing"):
-            live.wait(10)
+            live.wait(60)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ class BrokenError(Exception):
 
 
 def end_well(live):
-    live.wait(10)
+    live.wait(60)
 
 
 def end_early(live):
@@ -204,7 +204,7 @@ def test_two_at_once_in_threads(engine, sound, tmp_path):
         Live(made, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[0]) as one,
         Live(made, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[1]) as other,
     ):
-        assert one.wait(10) and other.wait(10)
+        assert one.wait(60) and other.wait(60)
     first, second = (soundfile.read(tmp_path / f"{number}.wav", dtype="float32")[0] for number in range(2))
     assert len(first) == len(sound[1]) + one.delay.frames
     np.testing.assert_array_equal(first, second)
@@ -273,4 +273,4 @@ def test_many_runs_leave_nothing(sound):
     with nothing_left():
         for _ in range(8):
             with Live(ready(), Plan(RATE), realtime=UNCHANGED, host=FileHost(sound[0], None, None)) as live:
-                assert live.wait(10)
+                assert live.wait(60)

@@ -47,7 +47,7 @@ def test_who_is_inside_is_waited_for() -> None:
 
     def pipeline(*arguments: Any) -> int:
         inside.set()
-        go.wait(5)
+        go.wait(60)
         return CONTINUE
 
     function = FUNCTION(pipeline)
@@ -55,8 +55,8 @@ def test_who_is_inside_is_waited_for() -> None:
     device = FUNCTION(stream_callback.address)
     thread = threading.Thread(target=device, args=(None, None, 3, None, 0, gate.address))
     thread.start()
-    assert inside.wait(5)
+    assert inside.wait(60)
     assert not gate.shut(0.01)
     go.set()
-    assert gate.shut(5.0)
+    assert gate.shut(60.0)
     thread.join()

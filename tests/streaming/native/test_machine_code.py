@@ -84,7 +84,7 @@ def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
     finally:
         control.stop = 1
         event.set()
-        thread.join(5)
+        thread.join(60)
     assert not thread.is_alive() and control.pulses > WAKES
     event.close()
 

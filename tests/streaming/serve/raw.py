@@ -19,7 +19,7 @@ class Raw:
     def send(self, message):
         self.socket.send(json.dumps(message) if isinstance(message, dict) else message)
 
-    def receive(self, timeout=10):
+    def receive(self, timeout=60):
         message = self.socket.recv(timeout)
         return json.loads(message) if isinstance(message, str) else message
 
@@ -33,14 +33,14 @@ class Raw:
         array = np.asarray(samples, "<f4")
         self.send(pack_frames(Header(kind, port, epoch, array.size, first), array.tobytes()))
 
-    def until(self, kind, timeout=10):
+    def until(self, kind, timeout=60):
         """All messages up to one of a type, which is the last."""
         found = []
         while not found or not isinstance(found[-1], dict) or found[-1]["type"] != kind:
             found.append(self.receive(timeout))
         return found
 
-    def closing_status(self, timeout=10):
+    def closing_status(self, timeout=60):
         """The status with which the server closes, after all that it sends."""
         try:
             while True:

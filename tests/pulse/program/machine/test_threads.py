@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -86,13 +87,14 @@ def transform(frames: int) -> Program:
     )
 
 
-def programs(form: str = "f32") -> Iterator[tuple[str, Program]]:
-    """All of them."""
-    for name, (source, frames) in SOURCES.items():
-        yield name, pulse.stream(source(), frames, weights=form)
-    yield "lstm", pulse.stream(lstm(), 21, weights=form)
+@cache
+def programs(form: str = "f32") -> Mapping[str, Program]:
+    """All of them, made once."""
+    made = {name: pulse.stream(source(), frames, weights=form) for name, (source, frames) in SOURCES.items()}
+    made["lstm"] = pulse.stream(lstm(), 21, weights=form)
     if form == "f32":
-        yield "transform", transform(9)
+        made["transform"] = transform(9)
+    return made
 
 
 def feeds(program: Program, count: int, seed: int = 0) -> list[dict[str, Array]]:
@@ -190,7 +192,7 @@ def _scratch_places(row: list[int], parts: RowCut, name: str) -> set[int]:
 def test_parts_give_the_bits_of_the_whole_row() -> None:
     reached: Counter[str] = Counter()
     for form in ("f32", "bf16", "int8"):
-        for _, program in programs(form):
+        for program in programs(form).values():
             assert isinstance(program, NativeProgram)
             rows = Rows(program, feeds(program, 1)[0])
             for feed in feeds(program, 1, 1):
@@ -215,7 +217,7 @@ def test_parts_of_operators(family: str) -> None:
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_streams_give_the_bits_of_one_thread(threads: int) -> None:
-    for name, alone in programs():
+    for name, alone in programs().items():
         shared_steps = alone.with_threads(threads)
         assert isinstance(shared_steps, NativeProgram)
         assert shared_steps.thread_cuts.count > 0, name
@@ -226,7 +228,7 @@ def test_streams_give_the_bits_of_one_thread(threads: int) -> None:
 
 
 def test_sessions_and_flush() -> None:
-    alone = pulse.stream(lstm(), 21)
+    alone = programs()["lstm"]
     (port,) = alone.inputs
     x = floats("session", *(100 if axis == port.axis else size for axis, size in enumerate(port.shape)))
     results: list[list[Array]] = []
@@ -238,7 +240,7 @@ def test_sessions_and_flush() -> None:
 
 def test_many_streams_at_once() -> None:
     """More threads that step than there are teams: a stream that finds the team busy runs its parts alone."""
-    alone = pulse.stream(tcn(), 24)
+    alone = programs()["tcn"]
     program, pulses = alone.with_threads(2), feeds(alone, 60)
     one = alone.spawn()
     wanted, wrong = [bits(one.step(feed)) for feed in pulses], list[int]()
