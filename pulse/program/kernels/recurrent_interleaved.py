@@ -92,30 +92,34 @@ def gate_sums(
 
 
 @device
-def finish_usual(x: Vector, old: Vector, z: Vector, r: Vector, own: Vector) -> Vector:
-    """Return a unit from the sums of its gates, with sigmoid and tanh."""
-    fresh = vtanh(vfma(vsigmoid(r), own, x))
-    return vfma(vsigmoid(z), old - fresh, fresh)
+def four_units(x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int) -> None:
+    """Compute the units u … u + 3 of one GRU with sigmoid and tanh; the activations of all are independent."""
+    z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, u + 1, units)
+    z2, r2, c2, z3, r3, c3 = gate_sums(x, old, w, bias, u + 2, u + 3, units)
+    own, h, y = x + (2 * units + u) * LANES, old + u * LANES, new + u * LANES
+    r0, r1, r2, r3 = vsigmoid(r0), vsigmoid(r1), vsigmoid(r2), vsigmoid(r3)
+    f0, f1 = vtanh(vfma(r0, c0, vload(own, 0))), vtanh(vfma(r1, c1, vload(own, LANES)))
+    f2, f3 = vtanh(vfma(r2, c2, vload(own, 2 * LANES))), vtanh(vfma(r3, c3, vload(own, 3 * LANES)))
+    vstore(y, 0, vfma(vsigmoid(z0), vload(h, 0) - f0, f0))
+    vstore(y, LANES, vfma(vsigmoid(z1), vload(h, LANES) - f1, f1))
+    vstore(y, 2 * LANES, vfma(vsigmoid(z2), vload(h, 2 * LANES) - f2, f2))
+    vstore(y, 3 * LANES, vfma(vsigmoid(z3), vload(h, 3 * LANES) - f3, f3))
 
 
 @device
 def two_units(
     x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
-    usual: bool, f: Function, g: Function, clip: float,
+    f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
     other = min(u + 1, units - 1)
     z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, other, units)
-    x0, x1 = vload(x, (2 * units + u) * LANES), vload(x, (2 * units + other) * LANES)
-    h0, h1 = vload(old, u * LANES), vload(old, other * LANES)
-    if usual:
-        vstore(new, u * LANES, finish_usual(x0, h0, z0, r0, c0))
-        vstore(new, other * LANES, finish_usual(x1, h1, z1, r1, c1))
-        return
-    fresh = activate(vfma(activate(r0, f, clip), c0, x0), g, clip)
-    vstore(new, u * LANES, vfma(activate(z0, f, clip), h0 - fresh, fresh))
-    fresh = activate(vfma(activate(r1, f, clip), c1, x1), g, clip)
-    vstore(new, other * LANES, vfma(activate(z1, f, clip), h1 - fresh, fresh))
+    fresh = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
+    v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - fresh, fresh)
+    fresh = activate(vfma(activate(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)
+    v1 = vfma(activate(z1, f, clip), vload(old, other * LANES) - fresh, fresh)
+    vstore(new, u * LANES, v0)
+    vstore(new, other * LANES, v1)
 
 
 @kernel
@@ -125,18 +129,18 @@ def interleaved_gru(row: InterleavedGru) -> None:
     f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
     frame, step, clip = row.frame, row.step, row.clip
-    usual = f[0] == SIGMOID and g[0] == TANH and clip <= 0
+    fours = units // 4 * 4 if f[0] == SIGMOID and g[0] == TANH and clip <= 0 else 0
     for b in range(B):
         old, new = h + b * H * LANES, y + b * step * LANES
         for t in range(T):
             for i in range(count):
                 begin = x + (i * step_x + (t * B + b) * GATES * units) * LANES
                 at = i * units
-                for u in range(0, units, 2):
-                    two_units(
-                        begin, old + at * LANES, w + at * units * GATES, bias + at, new + at * LANES, u, units,
-                        usual, f, g, clip,
-                    )  # fmt: skip
+                p, q, v, c = old + at * LANES, new + at * LANES, w + at * units * GATES, bias + at
+                for u in range(0, fours, 4):
+                    four_units(begin, p, v, c, q, u, units)
+                for u in range(fours, units, 2):
+                    two_units(begin, p, v, c, q, u, units, f, g, clip)
             old, new = new, new + frame * LANES
         last = h + b * H * LANES
         for n in range(count * units if T > 0 else 0):
