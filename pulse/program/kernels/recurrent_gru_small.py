@@ -142,20 +142,23 @@ def tanh_fraction(x: Vector, limit: float, square: float, scale: float) -> tuple
 
 
 @device
+def usual_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector) -> Vector:
+    """Return the state of the next frame with sigmoid and tanh; as few operations as possible follow one another."""
+    r_factor, r_quotient = tanh_fraction(r, 17.0, 0.25, 0.25)
+    z_factor, z_quotient = tanh_fraction(z, 17.0, 0.25, 0.25)
+    inner = vfma(r_factor * c, r_quotient, vfma(c, 0.5, x))
+    factor, quotient = tanh_fraction(inner, 8.5, 1.0, 1.0)
+    z = vfma(z_factor, z_quotient, vsplat(0.5))
+    return vfma((1.0 - z) * factor, quotient, z * v)
+
+
+@device
 def next_state(
     v: Vector, z: Vector, r: Vector, c: Vector, x: Vector, f: Function, g: Function, clip: float
 ) -> Vector:
-    """Return the state of the next frame.
-
-    Frames wait for each other, so for the usual functions the fewest operations follow one another.
-    """
+    """Return the state of the next frame."""
     if f[0] == SIGMOID and g[0] == TANH and clip == 0.0:
-        r_factor, r_quotient = tanh_fraction(r, 17.0, 0.25, 0.25)
-        z_factor, z_quotient = tanh_fraction(z, 17.0, 0.25, 0.25)
-        inner = vfma(r_factor * c, r_quotient, vfma(c, 0.5, x))
-        factor, quotient = tanh_fraction(inner, 8.5, 1.0, 1.0)
-        z = vfma(z_factor, z_quotient, vsplat(0.5))
-        return vfma((1.0 - z) * factor, quotient, z * v)
+        return usual_state(v, z, r, c, x)
     fresh = activate(vfma(activate(r, f, clip), c, x), g, clip)
     return vfma(activate(z, f, clip), v - fresh, fresh)
 

@@ -14,7 +14,7 @@ from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
 from pulse.program.kernels.recurrent import ActivationWords, load_activation
 from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, Function, activate
-from pulse.program.kernels.vmath import vsigmoid, vtanh
+from pulse.program.kernels.recurrent_gru_small import usual_state
 
 GATES = GATE_COUNTS["gru"]
 
@@ -43,7 +43,8 @@ class InterleavedGru(Instruction):
     All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases outside
     of gate products: [T, B, 3 * units], dense, those of the next GRU ``step_x`` further on. W is [count, units, units,
     3], ``bias`` [count, units]. The states of the GRUs are contiguous, in rows of ``H`` of h; frames of y are ``frame``
-    elements apart, its rows ``step``.
+    elements apart, its rows ``step``. GRU i runs backwards if bit i of ``backwards`` is set: its x begins with the last
+    frame.
     """
 
     y: Operand = writes("f32")
@@ -53,6 +54,7 @@ class InterleavedGru(Instruction):
     bias: Operand = reads("f32", "count", "units")
     count: int
     step_x: int
+    backwards: int
     units: int
     T: int
     B: int
@@ -92,30 +94,31 @@ def gate_sums(
 
 
 @device
-def finish_usual(x: Vector, old: Vector, z: Vector, r: Vector, own: Vector) -> Vector:
-    """Return a unit from the sums of its gates, with sigmoid and tanh."""
-    fresh = vtanh(vfma(vsigmoid(r), own, x))
-    return vfma(vsigmoid(z), old - fresh, fresh)
+def four_units(x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int) -> None:
+    """Compute the units u … u + 3 of one GRU with sigmoid and tanh; the activations of all are independent."""
+    z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, u + 1, units)
+    z2, r2, c2, z3, r3, c3 = gate_sums(x, old, w, bias, u + 2, u + 3, units)
+    own, h, y = x + (2 * units + u) * LANES, old + u * LANES, new + u * LANES
+    vstore(y, 0, usual_state(vload(h, 0), z0, r0, c0, vload(own, 0)))
+    vstore(y, LANES, usual_state(vload(h, LANES), z1, r1, c1, vload(own, LANES)))
+    vstore(y, 2 * LANES, usual_state(vload(h, 2 * LANES), z2, r2, c2, vload(own, 2 * LANES)))
+    vstore(y, 3 * LANES, usual_state(vload(h, 3 * LANES), z3, r3, c3, vload(own, 3 * LANES)))
 
 
 @device
 def two_units(
     x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
-    usual: bool, f: Function, g: Function, clip: float,
+    f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
     other = min(u + 1, units - 1)
     z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, other, units)
-    x0, x1 = vload(x, (2 * units + u) * LANES), vload(x, (2 * units + other) * LANES)
-    h0, h1 = vload(old, u * LANES), vload(old, other * LANES)
-    if usual:
-        vstore(new, u * LANES, finish_usual(x0, h0, z0, r0, c0))
-        vstore(new, other * LANES, finish_usual(x1, h1, z1, r1, c1))
-        return
-    fresh = activate(vfma(activate(r0, f, clip), c0, x0), g, clip)
-    vstore(new, u * LANES, vfma(activate(z0, f, clip), h0 - fresh, fresh))
-    fresh = activate(vfma(activate(r1, f, clip), c1, x1), g, clip)
-    vstore(new, other * LANES, vfma(activate(z1, f, clip), h1 - fresh, fresh))
+    fresh = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
+    v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - fresh, fresh)
+    fresh = activate(vfma(activate(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)
+    v1 = vfma(activate(z1, f, clip), vload(old, other * LANES) - fresh, fresh)
+    vstore(new, u * LANES, v0)
+    vstore(new, other * LANES, v1)
 
 
 @kernel
@@ -124,20 +127,21 @@ def interleaved_gru(row: InterleavedGru) -> None:
     y, h, x, w, bias = row.y, row.h, row.x, row.W, row.bias
     f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
-    frame, step, clip = row.frame, row.step, row.clip
-    usual = f[0] == SIGMOID and g[0] == TANH and clip <= 0
+    frame, step, clip, backwards = row.frame * LANES, row.step, row.clip, row.backwards
+    fours = units // 4 * 4 if f[0] == SIGMOID and g[0] == TANH and clip <= 0 else 0
     for b in range(B):
-        old, new = h + b * H * LANES, y + b * step * LANES
+        state, rows = h + b * H * LANES, y + b * step * LANES
         for t in range(T):
             for i in range(count):
+                turned = backwards >> i & 1
                 begin = x + (i * step_x + (t * B + b) * GATES * units) * LANES
-                at = i * units
-                for u in range(0, units, 2):
-                    two_units(
-                        begin, old + at * LANES, w + at * units * GATES, bias + at, new + at * LANES, u, units,
-                        usual, f, g, clip,
-                    )  # fmt: skip
-            old, new = new, new + frame * LANES
-        last = h + b * H * LANES
+                q = rows + ((T - 1 - t if turned else t) * frame + i * units * LANES)
+                p = q + (frame if turned else -frame) if t > 0 else state + i * units * LANES
+                v, c = w + i * units * units * GATES, bias + i * units
+                for u in range(0, fours, 4):
+                    four_units(begin, p, v, c, q, u, units)
+                for u in range(fours, units, 2):
+                    two_units(begin, p, v, c, q, u, units, f, g, clip)
         for n in range(count * units if T > 0 else 0):
-            vstore(last, n * LANES, vload(old, n * LANES))
+            last = 0 if backwards >> (n // units) & 1 else T - 1
+            vstore(state, n * LANES, vload(rows, last * frame + n * LANES))

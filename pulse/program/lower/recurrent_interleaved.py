@@ -1,7 +1,6 @@
 """GRUs and LSTMs for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
-from itertools import groupby
 
 import numpy as np
 
@@ -35,25 +34,24 @@ def _rows(row: RecurrentFrames, step: int) -> Loops:
 
 
 def _recurrence(
-    cx: InterleavedLowering, row: Gru | SmallGrus, weights: Array, first: int = 0, backwards: bool = False
-) -> Instruction:
-    """Compute some GRUs of a row, from GRU ``first`` on."""
+    cx: InterleavedLowering, row: Gru | SmallGrus, weights: Array, step_x: int, backwards: int
+) -> Iterator[Instruction]:
+    yield from _from_the_state(cx, row)
     count, units = weights.shape[:2]
-    lane, step_x = first * units, row.step_x if isinstance(row, SmallGrus) else 0
-    bias = cx.constant(row.bias).ravel()[lane:][: count * units]
-    return InterleavedGru(
-        y=cx.data(row.y, lane + ((row.T - 1) * row.frame if backwards else 0)),
-        h=cx.data(row.h, lane),
-        x=cx.data(row.x, first * step_x),
-        W=cx.table(np.ascontiguousarray(weights)),
-        bias=cx.table(np.ascontiguousarray(bias)),
+    yield InterleavedGru(
+        y=cx.data(row.y),
+        h=cx.data(row.h),
+        x=cx.data(row.x),
+        W=cx.table(weights),
+        bias=cx.table(np.ascontiguousarray(cx.constant(row.bias).ravel()[: count * units])),
         count=count,
         step_x=step_x,
+        backwards=backwards,
         units=units,
         T=row.T,
         B=row.B,
         H=row.H,
-        frame=-row.frame if backwards else row.frame,
+        frame=row.frame,
         step=row.step,
         clip=row.clip,
         f=row.f,
@@ -66,21 +64,14 @@ def interleave_gru(cx: InterleavedLowering, row: Gru) -> Iterator[Instruction]:
     """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
-    yield from _from_the_state(cx, row)
-    yield _recurrence(cx, row, gates_by_unit(cx.constant(row.W).ravel(), row.H))
+    return _recurrence(cx, row, gates_by_unit(cx.constant(row.W).ravel(), row.H), 0, 0)
 
 
 @interleaves(GruFours, GruEights)
 def interleave_small_grus(cx: InterleavedLowering, row: SmallGrus) -> Iterator[Instruction]:
-    """Compute GRU by GRU, unit by unit; one instruction for each run of GRUs of the same direction."""
-    yield from _from_the_state(cx, row)
-    weights = small_gates_by_unit(cx.constant(row.W).ravel(), row.width)
-    directions = [bool(row.backwards >> number & 1) for number in range(row.count)]
-    first = 0
-    for backwards, run in groupby(directions):
-        behind = first + len(list(run))
-        yield _recurrence(cx, row, weights[first:behind], first, backwards)
-        first = behind
+    """Compute the frames of all GRUs in turn, unit by unit: few units would wait for their previous frame."""
+    weights = small_gates_by_unit(cx.constant(row.W).ravel(), row.width)[: row.count]
+    return _recurrence(cx, row, np.ascontiguousarray(weights), row.step_x, row.backwards)
 
 
 @interleaves(Lstm)

@@ -116,15 +116,18 @@ def test_recurrent_layers(T: int, B: int, H: int, clip: float) -> None:
     own = {0: floats(LANES, T * B * H), 1: floats(LANES, B * H), 5: floats(LANES, T * B * 3 * H)}
     frames = [At(0), At(1), At(2), At(3), At(4), 0, T, B, H, H, B * H, H, 0, real_bits(clip)]
     args = [*frames, At(5), At(6), 0, *WORDS, At(7), 0]
-    other = [At(0), At(1), At(5), At(6), At(7), 1, 0, H, T, B, H, B * H, H, real_bits(clip), *WORDS]
+    other = [At(0), At(1), At(5), At(6), At(7), 1, 0, 0, H, T, B, H, B * H, H, real_bits(clip), *WORDS]
     compare_rows(gru, interleaved_gru, shared, own, args, other, [0, 1])
 
 
 @pytest.mark.parametrize(
-    ("kernel", "width", "count"), [(gru_fours, 4, 1), (gru_fours, 4, 3), (gru_eights, 8, 2)]
+    ("kernel", "width", "count", "backwards"),
+    [(gru_fours, 4, 1, 0), (gru_fours, 4, 3, 0b010), (gru_fours, 4, 4, 0b1001), (gru_eights, 8, 2, 0b01)],
 )
 @pytest.mark.parametrize(("T", "B"), [(1, 3), (5, 1), (2, 2)])
-def test_small_layers_side_by_side(kernel: Kernel, width: int, count: int, T: int, B: int) -> None:
+def test_small_layers_side_by_side(
+    kernel: Kernel, width: int, count: int, backwards: int, T: int, B: int
+) -> None:
     packed = pack_small([floats(3 * width, width) * np.float32(0.4) for _ in range(count)], width)
     bias = np.zeros(LANES, np.float32)
     bias[: count * width] = floats(count * width)
@@ -140,8 +143,23 @@ def test_small_layers_side_by_side(kernel: Kernel, width: int, count: int, T: in
     own[5] = floats(LANES, count * step_x)
     end = count * width
     frames = [At(0), At(1), At(2), At(3), At(4), 0, T, B, LANES, 0, B * LANES, LANES, 0, real_bits(0.0)]
-    args = [*frames, count, At(5), step_x, 0, At(6), At(7), *WORDS]
-    other = [At(0), At(1), At(5), At(6), At(7), count, step_x, width, T, B, LANES, B * LANES, LANES]
+    args = [*frames, count, At(5), step_x, backwards, At(6), At(7), *WORDS]
+    other = [
+        At(0),
+        At(1),
+        At(5),
+        At(6),
+        At(7),
+        count,
+        step_x,
+        backwards,
+        width,
+        T,
+        B,
+        LANES,
+        B * LANES,
+        LANES,
+    ]
     arrays = {**{n: each[1] for n, each in shared.items()}, **{n: each.T.copy() for n, each in own.items()}}
     ordered = [arrays[n] for n in range(len(arrays))]
     for after in run_both(interleaved_gru, ordered, *other, real_bits(0.0), *WORDS):
