@@ -287,7 +287,7 @@ def move(row: Move) -> None:
     move_bytes(row.dst, row.src, row.bytes)
 
 
-class Pairs(Instruction):
+class PairedCopy(Instruction):
     """``dst[r*step + 2*c + i] = src_i[r*step_i + c]``, i < 2, r < rows, c < columns: two tensors joined by elements."""
 
     dst: Operand = writes("f32")
@@ -312,7 +312,7 @@ class Pairs(Instruction):
 
 
 @kernel
-def pairs(row: Pairs) -> None:
+def pairs(row: PairedCopy) -> None:
     """Join row by row."""
     dst, src0, src1, rows, columns = row.dst, row.src0, row.src1, row.rows, row.columns
     step, step0, step1 = row.step, row.step0, row.step1

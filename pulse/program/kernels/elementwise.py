@@ -8,6 +8,7 @@ from pulse.jit.language.simd import (
     LANES,
     vevens,
     vload,
+    vload_eights,
     vload_part,
     vmix_first,
     vmix_second,
@@ -200,6 +201,10 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
         p = as_f32(part.tensor) + start
         for r in range(rows):
             vstore(d, r * LANES, vload(p, r * step2))
+    elif step2 == 0 and step3 == 1 and columns == LANES // 2 and part.dtype == F32:  # all rows are the same
+        twice = vload_eights(as_f32(part.tensor) + start, 0, 0, 2)
+        for i in range(0, rows * columns, LANES):
+            vstore(d, i, twice)
     elif step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
         for r in range(rows):

@@ -8,6 +8,8 @@ import numpy as np
 
 from pulse.jit.language.simd import (
     LANES,
+    Vector,
+    vfma,
     vload,
     vload_part,
     vmax,
@@ -20,11 +22,11 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
 from pulse.program.kernels.matmul_windows import WindowRows
-from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SUM, Combine
+from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SQUARES, SUM, Combine
 
 
-def pooling_loops(combine: Combine, neutral: Any) -> Callable[..., None]:
-    """Make the loops of ``pool`` for one kind."""
+def pooling_loops(combine: Combine, neutral: Any, join: Combine) -> Callable[..., None]:
+    """Make the loops of ``pool`` for one kind; ``join`` combines the results of some of the taps."""
     many = 4 * LANES
 
     @device
@@ -57,25 +59,42 @@ def pooling_loops(combine: Combine, neutral: Any) -> Callable[..., None]:
                 c += many
             while c < channels:
                 rest = channels - c
-                r = vsplat(neutral)
-                for t in range(taps_count):
-                    r = combine(r, vload_part(source, taps[t] + c, rest))
-                vstore_part(target, c, rest, r * scale)
+                p = source + c
+                r0, r1, r2, r3 = vsplat(neutral), vsplat(neutral), vsplat(neutral), vsplat(neutral)
+                t = 0
+                while t + 4 <= taps_count:
+                    r0 = combine(r0, vload_part(p, taps[t], rest))
+                    r1 = combine(r1, vload_part(p, taps[t + 1], rest))
+                    r2 = combine(r2, vload_part(p, taps[t + 2], rest))
+                    r3 = combine(r3, vload_part(p, taps[t + 3], rest))
+                    t += 4
+                while t < taps_count:
+                    r0 = combine(r0, vload_part(p, taps[t], rest))
+                    t += 1
+                vstore_part(target, c, rest, join(join(r0, r1), join(r2, r3)) * scale)
                 c += LANES
 
     return loops
 
 
-pool_sum = pooling_loops(add, np.float32(0))
-pool_max = pooling_loops(vmax, -INFINITY)
-pool_min = pooling_loops(vmin, INFINITY)
-pool_prod = pooling_loops(mul, np.float32(1))
+@device
+def add_square(total: Vector, v: Vector) -> Vector:
+    """``total + v * v``."""
+    return vfma(v, v, total)
+
+
+pool_sum = pooling_loops(add, np.float32(0), add)
+pool_squares = pooling_loops(add_square, np.float32(0), add)
+pool_max = pooling_loops(vmax, -INFINITY, vmax)
+pool_min = pooling_loops(vmin, INFINITY, vmin)
+pool_prod = pooling_loops(mul, np.float32(1), mul)
 
 
 class PoolRow(WindowRows):
     """``y[rows_y[m] + c] = scale * reduce_{t<T} x[rows_x[m] + taps[t] + c]``, m < M, c < C.
 
-    The kind is 0 (sum), 1 (max), 2 (min) or 3 (product). Without taps the results are 0, -inf, inf, 1 (times scale).
+    The kind is 0 (sum), 1 (max), 2 (min), 3 (product) or 4 (sum of squares). Without taps the results are 0, -inf, inf,
+    1 and 0 (times scale).
     """
 
     C: int
@@ -97,5 +116,7 @@ def pool(row: PoolRow) -> None:
         pool_max(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
     elif kind == MIN:
         pool_min(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
+    elif kind == SQUARES:
+        pool_squares(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
     else:
         pool_prod(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)

@@ -24,7 +24,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
 
-SUM, MAX, MIN, PROD = range(4)
+SUM, MAX, MIN, PROD, SQUARES = range(5)
 INFINITY = np.float32(np.inf)
 Combine = Callable[[Any, Any], Any]
 Reduced = Callable[[Pointer, int, int], Any]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
-from pulse.program.kernels.copy import Copy, Fill, Move, Pairs
+from pulse.program.kernels.copy import Copy, Fill, Move, PairedCopy
 from pulse.program.table.loops import Loops
 
 
@@ -39,8 +39,8 @@ def interleave_move(cx: InterleavedLowering, row: Move) -> Iterator[Instruction]
     yield Move(dst=cx.data(row.dst), src=cx.data(row.src), bytes=row.bytes * LANES)
 
 
-@interleaves(Pairs)
-def interleave_pairs(cx: InterleavedLowering, row: Pairs) -> Iterator[Instruction]:
+@interleaves(PairedCopy)
+def interleave_pairs(cx: InterleavedLowering, row: PairedCopy) -> Iterator[Instruction]:
     """Copy the words of one tensor, then those of the other."""
     for place, (source, step) in enumerate(((row.src0, row.step0), (row.src1, row.step1))):
         loops = Loops((row.rows, row.columns), ((step, 1), (row.step, 2)))

@@ -12,6 +12,7 @@ from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.ops.matmul import MatMul, packed_operand
+from pulse.ops.reduce import Reduce
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.elementwise import (
     CHAIN_LOOPS,
@@ -36,6 +37,9 @@ EXACT = 1 << 53
 
 MOST_CHAINED = 48
 """The most functions of a pending wire that can be merged into its reader."""
+
+SUMS = ("sum", "mean")
+"""The reductions of squares that are one row, if a kept axis is innermost."""
 
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 
@@ -157,7 +161,8 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
                 f"use {spell('backend', 'numpy')}"
             )
     cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
-    if (cx.chained[outlet] < MOST_CHAINED and _is_mergeable(cx, outlet)) or _scales_a_product(cx, node):
+    merges = cx.chained[outlet] < MOST_CHAINED and _is_mergeable(cx, outlet)
+    if merges or _scales_a_product(cx, node) or _is_summed_square(cx, node):
         cx.pending[outlet] = lambda: _store(cx, outlet)
         return []
     return [_store(cx, outlet)]
@@ -194,6 +199,16 @@ def _scales_a_product(cx: Lowering, node: PulsedNode) -> bool:
         return False
     reader = cx.graph.nodes[next(iter(readers)).node]
     return isinstance(reader.op, MatMul) and packed_operand(list(map(cx.fact, reader.inputs))) is None
+
+
+def _is_summed_square(cx: Lowering, node: PulsedNode) -> bool:
+    """Return whether a sum or a mean is the only reader of a tensor's squares: it can square the entries itself."""
+    outlet = OutletId(node.id)
+    readers = cx.graph.outlet(outlet).successors
+    if len(readers) != 1 or cx.is_read_later(outlet) or _exponent(cx, node) != 2.0:
+        return False
+    reader = cx.graph.nodes[next(iter(readers)).node].op
+    return isinstance(reader, Reduce) and reader.kind in SUMS
 
 
 def _store(cx: Lowering, outlet: OutletId) -> Value:

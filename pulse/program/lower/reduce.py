@@ -10,17 +10,17 @@ from pulse.graph import OutletId
 from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.pool import PoolRow
-from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM
-from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
+from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM
+from pulse.program.lower.elementwise import SUMS, Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
 BEFORE: dict[str, tuple[str, float]] = {
     "l1": ("abs", 0.0),
-    "l2": ("square", 0.0),
-    "sum_square": ("square", 0.0),
     "log_sum_exp": ("exp", 0.0),
 }
+
+SQUARED = ("l2", "sum_square")
 
 AFTER: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp": "log"}
 
@@ -36,10 +36,14 @@ FEW = 4
 def lower_reduce(cx: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
     """Emit a function before, the sum, maximum, minimum or product, and a function after."""
     outlet = OutletId(node.id)
-    x = cx.floats(cx.value(node.inputs[0]), "a reduction")
+    source, squares = node.inputs[0], op.kind in SQUARED
+    if source in cx.pending and op.kind in SUMS:
+        del cx.pending[source]
+        source, squares = cx.graph.node(source).inputs[0], True
+    x = cx.floats(cx.value(source), "a reduction")
     largest = None
     if op.kind == "log_sum_exp":
-        largest = _reduce(cx, x, op.axes, MAX, 1.0, None)
+        largest = _reduce(cx, x, op.axes, MAX, None)
         chain = Chain()
         safe = chain.apply("where_finite", (chain.load(_reshape(largest, op.axes, keepdims=True)),))
         chain.apply("exp", (chain.apply("sub", (chain.load(x), safe)),))
@@ -49,7 +53,8 @@ def lower_reduce(cx: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
     count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
     scale = 1 / count if op.kind == "mean" and count else 1.0
     plain = op.kind not in AFTER
-    y = _reduce(cx, x, op.axes, KINDS.get(op.kind, SUM), scale, (outlet, op.keepdims) if plain else None)
+    kind = SQUARES if squares else KINDS.get(op.kind, SUM)
+    y = _reduce(cx, x, op.axes, kind, (outlet, op.keepdims) if plain else None, scale)
     if not plain:
         chain = Chain()
         result = chain.apply(AFTER[op.kind], (chain.load(y),))
@@ -81,8 +86,8 @@ def _reduce(
     x: Value,
     axes: tuple[int, ...],
     kind: int,
-    scale: float,
     wire: tuple[OutletId, bool] | None,
+    scale: float = 1.0,
 ) -> Value:
     """Reduce some axes, as rows of one long axis or as runs of a kept one; write to the wire, if given."""
     kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
@@ -118,6 +123,8 @@ def _reduce(
             )
         )
         return result
+    if kind == SQUARES:
+        x, kind = emit_chain(cx, x, ("square", 0.0)), SUM
     source, step, count = _one_axis(cx, x, axes)
     if 1 < count <= FEW:
         steps = [source.strides[axis] for axis in kept_axes]

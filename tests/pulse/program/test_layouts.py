@@ -235,3 +235,31 @@ def test_channels_of_two_groups_are_shuffled_by_one_row(
     found = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, given, frames)
     assert found.count("pairs") == (not copies)
     assert found.count("copy") == 1 + copies  # into the first convolution
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize(
+    ("square", "axis", "kind", "other", "found"),
+    [
+        (node("Pow", "a two", "s"), 3, "ReduceMean", "b", ["pool"]),
+        (node("Pow", "a two", "s"), 3, "ReduceSum", "b", ["pool"]),
+        (node("Pow", "a two", "s"), 1, "ReduceMean", "b", ["chain", "reduce_rows"]),
+        (node("Pow", "a two", "s"), 3, "ReduceMax", "b", ["chain", "pool"]),
+        (node("Pow", "a two", "s"), 3, "ReduceMean", "s", ["chain", "pool"]),
+        (node("Pow", "a three", "s"), 3, "ReduceMean", "b", ["chain", "pool"]),
+    ],
+    ids=["mean", "sum", "channels", "largest", "read twice", "cubes"],
+)
+def test_sums_of_squares_are_one_row(
+    square: onnx.NodeProto, axis: int, kind: str, other: str, found: list[str], frames: int
+) -> None:
+    """If the channels are kept; without a tensor of squares in between."""
+    given: dict[str, Array] = {"w": floats("w", 8, 4, 1, 1), "two": np.array(2.0, np.float32)}
+    given |= {"three": np.array(3.0, np.float32), "over": np.array([axis])}
+    reduced = node(kind, "s over", "m") if kind == "ReduceSum" else node(kind, "s", "m", axes=[axis])
+    nodes = [node("Conv", "x w", "a"), square, reduced, node("Conv", f"{'s' if other == 's' else 'a'} w2")]
+    nodes[-1].output[0] = "v"
+    nodes.append(node("Add", "m v"))
+    given["w2"] = floats("w2", 8, 8, 1, 1)
+    made = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, given, frames)
+    assert [name for name in made if name in ("chain", "pool", "reduce_rows")][: len(found)] == found

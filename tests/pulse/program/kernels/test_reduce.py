@@ -1,5 +1,7 @@
 """Pools and reductions against numpy, as plain Python and compiled."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,13 @@ from pulse.program.kernels.pool import pool
 from pulse.program.kernels.reduce import arg_rows, reduce_rows
 from tests.pulse.program.kernels.rows import At, run_both
 
-KINDS = (np.sum, np.max, np.min, np.prod)
-NEUTRAL = (0.0, -np.inf, np.inf, 1.0)
+
+def sum_of_squares(x: np.ndarray, axis: int) -> np.ndarray:
+    return np.sum(x * x, axis=axis)
+
+
+KINDS: tuple[Callable[..., np.ndarray], ...] = (np.sum, np.max, np.min, np.prod, sum_of_squares)
+NEUTRAL = (0.0, -np.inf, np.inf, 1.0, 0.0)
 
 
 def floats(shape: tuple[int, ...], special: bool = False) -> np.ndarray:
@@ -32,11 +39,22 @@ def check(kernel, arrays, args, want, result: int) -> None:
         np.testing.assert_allclose(got[result], want, rtol=2e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("kind", range(5))
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize(
     ("rows", "taps", "channels"),
-    [(1, 1, 1), (3, 2, 16), (2, 5, 7), (4, 3, 33), (2, 2, 64), (1, 4, 150), (0, 2, 5), (2, 0, 20), (3, 2, 0)],
+    [
+        (1, 1, 1),
+        (3, 2, 16),
+        (2, 5, 7),
+        (4, 3, 33),
+        (2, 2, 64),
+        (1, 4, 150),
+        (0, 2, 5),
+        (2, 0, 20),
+        (3, 2, 0),
+        (2, 33, 8),
+    ],
 )
 def test_pools_agree_with_numpy(kind: int, special: bool, rows: int, taps: int, channels: int) -> None:
     x, y = floats((rows, taps, channels), special), np.full((rows, channels + 3), 5, np.float32)
