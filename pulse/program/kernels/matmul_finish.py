@@ -2,7 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from pulse.jit.language.simd import LANES, Vector, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
+from pulse.jit.language.simd import (
+    LANES,
+    Vector,
+    vload,
+    vload_part,
+    vlt,
+    vmax,
+    vmin,
+    vround,
+    vselect,
+    vstore,
+    vstore_part,
+)
 from pulse.jit.registry import device
 from pulse.jit.rows.instruction import Operand, OptionalOperand, RowFields, many, reads, writes
 from pulse.jit.rows.pointer import Pointer
@@ -126,6 +138,40 @@ def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector
 
 
 @device
+def apply_to_vectors(step: FinishStep, y: Pointer, rows_y: Pointer, rows: int, columns: int) -> int:
+    """Apply one of the usual steps to the columns that fill vectors; return their number, 0 for other steps.
+
+    These loops have nothing to decide, and no masks.
+    """
+    code, p, whole = step.code, step.parameter, columns - columns % LANES
+    if code == RELU:
+        for m in range(rows):
+            z = y + rows_y[m]
+            for n in range(0, whole, LANES):
+                vstore(z, n, vmax(vload(z, n), 0.0))
+    elif code == ELU:
+        for m in range(rows):
+            z = y + rows_y[m]
+            for n in range(0, whole, LANES):
+                v = vload(z, n)
+                vstore(z, n, vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v))
+    elif code == ADD:
+        for m in range(rows):
+            z, other = y + rows_y[m], step.operand + step.rows[m]
+            for n in range(0, whole, LANES):
+                vstore(z, n, vload(z, n) + vload(other, n))
+    elif code == SWISH and p == 1.0:
+        for m in range(rows):
+            z = y + rows_y[m]
+            for n in range(0, whole, LANES):
+                v = vload(z, n)
+                vstore(z, n, v * vsigmoid(v))
+    else:
+        return 0
+    return whole
+
+
+@device
 def gate_half(v: Vector, function: int) -> Vector:
     """Apply the function of one half of a gate."""
     if function == 1:
@@ -156,9 +202,14 @@ def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     if count == 0:
         return
     rows, columns = (min(M, 1), M * N) if row.flat else (M, N)
+    first = 0
+    if count == 1 and columns >= LANES:
+        first = apply_to_vectors(steps[0], y, rows_y, rows, columns)
+    if first == columns:
+        return
     for m in range(rows):
         p = y + rows_y[m]
-        for n in range(0, columns, LANES):
+        for n in range(first, columns, LANES):
             v = vload_part(p, n, columns - n)
             for i in range(count):
                 v = apply_step(v, steps[i], m, n, columns - n)
