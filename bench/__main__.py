@@ -12,7 +12,7 @@ from bench.contest import WrongResultError, contest
 from bench.growth import Growth, growth, growth_entries
 from bench.host import Host
 from bench.models import PUBLISHED, Entry, catalogue
-from bench.models.given import add_options, given_entry
+from bench.models.user_model import add_options, user_entry
 from bench.performance_page import PAGE, PICTURE, page
 from bench.report import show
 from bench.results import Results, Row
@@ -127,7 +127,7 @@ def entries(options: argparse.Namespace) -> list[Entry]:
     """The rows to run. Exits where a model of the user cannot be opened."""
     if options.model:
         try:
-            return [given_entry(path, options) for path in options.model]
+            return [user_entry(path, options) for path in options.model]
         except (PulseError, OSError) as error:
             raise SystemExit(f"error: {error}") from None
     return [entry for entry in catalogue(options.models) if not options.keys or entry.key in options.keys]

@@ -61,7 +61,7 @@ def call_times(rounds: int = ROUNDS, count: int = CALLS) -> list[CallTime]:
             times[name].append(timeit(call, number=count) / count * 1e6)
     machine = times[MACHINE]
     return [
-        CallTime(name, median(us), median(one - other for one, other in zip(us, machine)))
+        CallTime(name, median(us), median(call_us - machine_us for call_us, machine_us in zip(us, machine)))
         for name, us in times.items()
     ]
 

@@ -82,8 +82,8 @@ def kaldi_native() -> Step:
 
 def contests() -> list[Contest]:
     """All contests of front ends."""
-    there, back = (make(512, 256, window="sqrt_hann") for make in (front.stft, front.istft))
-    both = pulse.chain(there, back)
+    forward, back = (make(512, 256, window="sqrt_hann") for make in (front.stft, front.istft))
+    both = pulse.chain(forward, back)
     contests_of_all = [
         Contest("STFT 512/256 and its inverse", "numpy, block by block", both, 256, block_loop, 256)
     ]

@@ -39,17 +39,17 @@ def measure(name: str, folder: Path) -> None:
     )
     program = opened.compile(None, "numba", None)
     build_model(opened, program, name, find_target(os.environ[LEVEL]), folder / "built", True)
-    (given,), (sent,) = program.inputs, program.outputs
-    pulse = np.random.default_rng(0).standard_normal(given.shape).astype(np.float32)
+    (input_port,), (sent,) = program.inputs, program.outputs
+    pulse = np.random.default_rng(0).standard_normal(input_port.shape).astype(np.float32)
     result = np.zeros(sent.shape, np.float32)
     library, step_in_c = CLibrary(folder / "built", name), compile_timer(name, folder, pulse, result)
     python: list[float] = []
     c: list[float] = []
-    kept: list[Any] = []
+    pairs: list[Any] = []
     for _ in range(STREAMS):
         stream, state = library.stream(), program.spawn()
         assert isinstance(state, NativeState)
-        kept.append((stream, state))
+        pairs.append((stream, state))
         turns = [(step_in_python(state, pulse, result), step_in_c(stream.address)) for _ in range(ROUNDS)]
         python.append(median(spent for spent, _ in turns))
         c.append(median(spent for _, spent in turns))

@@ -153,9 +153,9 @@ class TractExplicitPeer:
         self._feeds = [_tensor(np.array(first[name], order="C")) for name in names]
         self._fed = [(names.index(chunk.name), chunk) for chunk in self._chunks]
         # The names that the file gives: after translation tract may call outputs differently, in the same order.
-        written = [value.name for value in explicit.model.graph.output]
-        self._states = [(names.index(read), written.index(write)) for read, write in explicit.states]
-        self._outputs = [(ours, written.index(name)) for name, ours in explicit.outputs.items()]
+        output_names = [value.name for value in explicit.model.graph.output]
+        self._states = [(names.index(read), output_names.index(write)) for read, write in explicit.states]
+        self._outputs = [(ours, output_names.index(name)) for name, ours in explicit.outputs.items()]
         runnable = typed.into_runnable()
         self._run = (runnable if anew else runnable.spawn_state()).run
 

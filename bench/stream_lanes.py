@@ -105,7 +105,7 @@ def noise(program: Program, count: int) -> Array:
 
 def step_separately(states: Sequence[State], pulses: Array) -> list[dict[str, Array]]:
     """Separate states, one after the other."""
-    return [state.step(one) for state, one in zip(states, pulses)]
+    return [state.step(frames) for state, frames in zip(states, pulses)]
 
 
 def check(lanes: Lanes, states: Sequence[State], pulses: Array) -> None:

@@ -52,8 +52,8 @@ def main() -> None:
     state = pulse.stream(folder).spawn()
     shape = [int(dim) for dim in model.analyse().inputs[name].shape]
     blocks = np.random.default_rng(0).standard_normal((125, *shape)).astype(np.float32) * 0.1
-    other = theirs(folder, name)
-    pairs = [(median_us(state.step, blocks), median_us(other, blocks)) for _ in range(ROUNDS)]
+    step_theirs = theirs(folder, name)
+    pairs = [(median_us(state.step, blocks), median_us(step_theirs, blocks)) for _ in range(ROUNDS)]
     ours, tensorflow = (min(column) for column in zip(*pairs))
     print(
         f"pulse {ours:.1f} us, TensorFlow {tensorflow:.1f} us a block: {tensorflow / ours:.0f} times as fast"

@@ -48,8 +48,8 @@ def thread_time(title: str, alone: Program, threads: int, rounds: int) -> Thread
     pulses = (0.1 * np.random.default_rng(0).standard_normal((8, *port.shape))).astype(np.float32)
     states = {"alone": alone.spawn(), "shared": shared.spawn()}
     for x in pulses:
-        one, several = (state.step({port.name: x}) for state in states.values())
-        assert all(one[name].tobytes() == several[name].tobytes() for name in one), title
+        single, several = (state.step({port.name: x}) for state in states.values())
+        assert all(single[name].tobytes() == several[name].tobytes() for name in single), title
     steppers = {name: make_stepper(state.step, list(pulses)) for name, state in states.items()}
     times = alternate(steppers, rounds, steps=20, warmup_steps=20)
     alone_us, shared_us = (times.median(name).p50_us for name in steppers)

@@ -108,7 +108,7 @@ def view_times(rounds: int, steps: int) -> list[ViewTime]:
         ViewTime(
             title,
             median(spent[title]),
-            median(one / other for one, other in zip(spent[title], spent[PLAIN])),
+            median(own_s / plain_s for own_s, plain_s in zip(spent[title], spent[PLAIN])),
             times.median(title).p50_us,
             times.ratio(title, PLAIN),
         )

@@ -19,9 +19,9 @@ from pulse.build import (
     Conv2D,
     ConvTranspose2D,
     GenericOperator,
-    GraphView,
     LayerNorm,
     Mul,
+    Node,
     Pad,
     PReLU,
     Producer,
@@ -45,14 +45,14 @@ class Weights:
     def __init__(self, path: str | None) -> None:
         graph = None if path is None else pulse.load(path).analyse().declutter().graph
         nodes = () if graph is None else graph.nodes
-        self.found = {
+        self.by_node = {
             node.name: [fact.value for fact in graph.input_facts(node) if fact.value is not None]
             for node in nodes
             if graph is not None
         }
 
     def __call__(self, name: str, place: int = 0) -> np.ndarray | None:
-        return self.found[name][place] if self.found else None
+        return self.by_node[name][place] if self.by_node else None
 
     def slope(self, name: str, channels: int) -> np.ndarray | None:
         value = self(name)
@@ -61,7 +61,7 @@ class Weights:
     def gru(self, names: list[str]) -> dict[str, Any]:
         """The parameters of a layer, one name for each direction."""
         parts = ("weight", "recurrence", "bias")
-        weights = self.found
+        weights = self.by_node
         return (
             {part: np.stack([weights[n][k] for n in names]) for k, part in enumerate(parts)}
             if weights
@@ -69,9 +69,7 @@ class Weights:
         )
 
 
-def convolution(
-    w: Weights, name: str, channels: tuple[int, int], transposed: bool, **sizes
-) -> GraphView | Node:
+def convolution(w: Weights, name: str, channels: tuple[int, int], transposed: bool, **sizes) -> Node:
     """A convolution, with the normalisation behind it folded into it."""
     kind = ConvTranspose2D if transposed else Conv2D
     return kind(*channels, weight=w(name), bias=w(name, 1), **sizes)
@@ -133,8 +131,8 @@ def grouped_gru(w: Weights, where: str, x: Connector, both: bool) -> Connector:
     ways, hidden = (["forward", "reverse"], 4) if both else (["forward"], 8)
     parts = []
     for number, half in enumerate(Split([8, 8], 2)(x), 1):
-        given = w.gru([f"{where}/rnn{number}/GRU_output_0.{way}" for way in ways])
-        layer = GRU(8, hidden, batch_first=True, direction="bidirectional" if both else "forward", **given)
+        weights = w.gru([f"{where}/rnn{number}/GRU_output_0.{way}" for way in ways])
+        layer = GRU(8, hidden, batch_first=True, direction="bidirectional" if both else "forward", **weights)
         parts.append(Reshape([0, 0, -1])(layer(half)))
     return Concat(2, 2)(*parts)
 
@@ -174,18 +172,18 @@ def gtcrn(w: Weights) -> pulse.models.Model:
     encoder = [edge_block(w, "/encoder/en_convs.0", (9, 16), 1, False)]
     encoder += [edge_block(w, "/encoder/en_convs.1", (16, 16), 2, False)]
     encoder += [temporal_block(w, f"/encoder/en_convs.{2 + n}", d, False) for n, d in enumerate((1, 2, 5))]
-    kept = []
+    skips = []
     for block in encoder:
         x = block(x)
-        kept.append(x)
+        skips.append(x)
     x = Transpose([0, 2, 3, 1])(x)
     x = dual_path(w, "/dpgrnn2", dual_path(w, "/dpgrnn1", x))
     x = Transpose([0, 3, 1, 2])(x)
     decoder = [temporal_block(w, f"/decoder/de_convs.{n}", d, True) for n, d in enumerate((5, 2, 1))]
     decoder += [edge_block(w, "/decoder/de_convs.3", (16, 16), 2, True)]
     decoder += [edge_block(w, "/decoder/de_convs.4", (16, 2), 1, True)]
-    for block, other in zip(decoder, reversed(kept)):
-        x = block(Add()(x, other))
+    for block, skip in zip(decoder, reversed(skips)):
+        x = block(Add()(x, skip))
     gain_real, gain_imag = Split([1, 1], 1)(bands("/ierb_fc/MatMul_output_0", w, x, (64, 192)))
     out_real = Sub()(Mul()(real, gain_real), Mul()(imag, gain_imag))
     out_imag = Add()(Mul()(imag, gain_real), Mul()(real, gain_imag))

@@ -21,13 +21,13 @@ from streaming.stats.summary import LiveReport
 from streaming.warming import LIVE, compile_in_parallel
 
 
-def later_by(heard: Samples, played: Samples, longest: int) -> float:
-    """By how many frames ``played`` [T] is later than ``heard`` [T]; NaN where they are not alike."""
-    size = 1 << (len(heard) + longest).bit_length()
-    alike = np.fft.irfft(np.fft.rfft(played, size) * np.fft.rfft(heard, size).conj())
+def later_by(recorded: Samples, played: Samples, longest: int) -> float:
+    """By how many frames ``played`` [T] is later than ``recorded`` [T]; NaN where they are not alike."""
+    size = 1 << (len(recorded) + longest).bit_length()
+    alike = np.fft.irfft(np.fft.rfft(played, size) * np.fft.rfft(recorded, size).conj())
     peak = int(np.argmax(alike[:longest]))
     before, here, after = alike[[peak - 1, peak, peak + 1]]
-    if here < 0.1 * np.linalg.norm(heard) * np.linalg.norm(played) or not here:
+    if here < 0.1 * np.linalg.norm(recorded) * np.linalg.norm(played) or not here:
         return np.nan
     return peak + (before - after) / (2 * (before - 2 * here + after))
 
@@ -51,16 +51,14 @@ def main() -> None:
                 with suppress(KeyboardInterrupt):
                     live.wait(arguments.seconds)
                 statistics = live.statistics()
-            (heard, rate_hz), (played, _) = (soundfile.read(file, always_2d=True) for file in files)
+            (recorded, rate_hz), (played, _) = (soundfile.read(file, always_2d=True) for file in files)
     except pulse.PulseError as error:
         raise SystemExit(f"error: {error}") from error
     except KeyboardInterrupt:  # before it runs
         raise SystemExit(130) from None
     print(LiveReport(live.setup, statistics.summary()))
-    frames, measured = (
-        statistics.delay.frames,
-        later_by(np.asarray(heard.mean(1)), np.asarray(played.mean(1)), 2 * rate_hz),
-    )
+    frames = statistics.delay.frames
+    measured = later_by(np.asarray(recorded.mean(1)), np.asarray(played.mean(1)), 2 * rate_hz)
     print(f"reported   {frames} frames = {frames / rate_hz * 1e3:.2f} ms from device to device")
     off = "agrees" if abs(measured - frames) < 1 else f"{measured - frames:+.1f} frames off"
     print(

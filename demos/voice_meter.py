@@ -23,13 +23,16 @@ BAR = 40
 async def show(microphone: Microphone, channel: str) -> None:
     """Print a line for every ten frames, and at the end the share of voice."""
     program = pulse.stream(voice_path(), pulse=160, prepare=compile_in_parallel(*EXECUTOR, *MICROPHONE))
-    heard, segments = np.zeros(0, np.float32), []
+    probabilities, segments = np.zeros(0, np.float32), []
     async with Executor(program, rate_hz=SAMPLE_RATE_HZ) as executor:
         try:
             async for outputs in executor.stream(microphone, channel):
-                heard = np.concatenate([heard, outputs["voice"][0]])
-                while len(heard) >= LINE_FRAMES:
-                    probability, heard = heard[:LINE_FRAMES].max(), heard[LINE_FRAMES:]
+                probabilities = np.concatenate([probabilities, outputs["voice"][0]])
+                while len(probabilities) >= LINE_FRAMES:
+                    probability, probabilities = (
+                        probabilities[:LINE_FRAMES].max(),
+                        probabilities[LINE_FRAMES:],
+                    )
                     bar, mark = "█" * round(BAR * probability), "voice" if probability > 0.5 else ""
                     print(f"{len(segments) * LINE_S:7.1f} s  {bar:{BAR}}  {mark}".rstrip(), flush=True)
                     segments.append(bool(mark))

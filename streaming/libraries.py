@@ -42,7 +42,7 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     if unknown := [name for name in levels if name not in LEVELS]:
         raise CompileError(f"no such level: {', '.join(unknown)}; there are {', '.join(LEVELS)}")
     linkers = {name: _require_linker(LEVELS[name]) for name in levels}
-    functions = {one.name: one.function.__module__ for one in _functions(only)}
+    functions = {entry.name: entry.function.__module__ for entry in _functions(only)}
     sources = tuple(sorted(_sources(functions.values())))
     made_of = checksum_of_sources(sources)
     assert made_of is not None
@@ -62,15 +62,15 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
 
 def write_objects(folder: Path, only: Sequence[str]) -> None:
     """Compile functions for the level that PULSE_LEVEL names, an object file for each."""
-    for one in _functions(only):
-        symbol = symbol_of(one.name)
-        (folder / f"{symbol}.o").write_bytes(one.compile(symbol).object)
+    for entry in _functions(only):
+        symbol = symbol_of(entry.name)
+        (folder / f"{symbol}.o").write_bytes(entry.compile(symbol).object)
 
 
 def _functions(only: Sequence[str] | None) -> list[CompiledFunction]:
     """All of this project, or some; those of plugins are compiled where they are used."""
     functions = [function_of(name) for name in kernel_names() if only is None or name in only]
-    return [one for one in functions if one.function.__module__.startswith(OURS)]
+    return [entry for entry in functions if entry.function.__module__.startswith(OURS)]
 
 
 def _sources(modules: Iterable[str]) -> Iterator[str]:

@@ -120,12 +120,14 @@ def warm(
     if missing and (reason := why_not_kept()):
         raise CompileError(_reason_not_kept(missing[0], reason))
     with closing(_compile_all(missing, count)) as each:
-        for done, one in enumerate(each, 1):
-            if one.unkept or not is_kept(one.name):
-                raise CompileError(_reason_not_kept(one.name, one.unkept or "it is not there afterwards"))
-            seconds_of[one.name] = one.seconds
+        for compiled_count, compiled in enumerate(each, 1):
+            if compiled.unkept or not is_kept(compiled.name):
+                raise CompileError(
+                    _reason_not_kept(compiled.name, compiled.unkept or "it is not there afterwards")
+                )
+            seconds_of[compiled.name] = compiled.seconds
             if progress is not None:
-                progress(done, len(missing))
+                progress(compiled_count, len(missing))
     slowest = dict(sorted(seconds_of.items(), key=lambda item: -item[1]))
     present = tuple(name for name in names if name not in seconds_of)
     return WarmReport(location.path, slowest, present, count, time.perf_counter() - start_s)
@@ -141,7 +143,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
     """
 
     def prepare(kernels: Sequence[str]) -> None:
-        names = dict.fromkeys([*entries, *(one.name for one in STEPPING), *kernels])
+        names = dict.fromkeys([*entries, *(entry.name for entry in STEPPING), *kernels])
         missing = [name for name in names if not is_kept(name)]
         if not missing:
             return
@@ -150,8 +152,8 @@ def compile_in_parallel(*entries: str) -> Prepare:
             progress("compiling kernels, once on this machine") as advance,
             closing(_compile_each(missing)) as each,
         ):
-            for done, _ in enumerate(each, 1):
-                advance(done, len(missing))
+            for count, _ in enumerate(each, 1):
+                advance(count, len(missing))
 
     return prepare
 
@@ -161,11 +163,11 @@ def _compile_each(missing: Sequence[str]) -> Generator[str]:
     ahead = dict.fromkeys(missing)
     if len(missing) > FEW and core_count() > 1 and is_python() and not why_not_kept():
         with closing(_compile_all(missing, min(core_count(), len(missing)))) as each:
-            for one in each:
-                if one.unkept:
+            for compiled in each:
+                if compiled.unkept:
                     break
-                del ahead[one.name]
-                yield one.name
+                del ahead[compiled.name]
+                yield compiled.name
     for name in ahead:
         _compile(name)
         yield name
@@ -290,6 +292,6 @@ def is_kept(name: str) -> bool:
 
 def _compile(name: str) -> _Compiled:
     """Compile the function in this process, or load it."""
-    one, start_s = function_of(name), time.perf_counter()
-    one.prepare()
-    return _Compiled(name, time.perf_counter() - start_s, one.unkept)
+    function, start_s = function_of(name), time.perf_counter()
+    function.prepare()
+    return _Compiled(name, time.perf_counter() - start_s, function.unkept)

@@ -31,19 +31,19 @@ class Expected:
         """In the model's own types."""
         return self.reference.native
 
-    def require(self, results: Mapping[str, Array], what: object = "") -> None:
+    def require(self, results: Mapping[str, Array], context: object = "") -> None:
         """Fail where a result is further off than rounding may move it."""
         for name in self.outputs:
             judgement = self.reference.judge(name, results[name], self._axes[name])
-            assert judgement.fits, (what, name, results[name].shape, self.outputs[name].shape)
-            assert judgement.agrees, (what, name, judgement.difference, judgement.share)
+            assert judgement.fits, (context, name, results[name].shape, self.outputs[name].shape)
+            assert judgement.agrees, (context, name, judgement.difference, judgement.share)
 
-    def require_near(self, results: Mapping[str, Array], what: object = "") -> None:
+    def require_near(self, results: Mapping[str, Array], context: object = "") -> None:
         """Check another runtime's results within ``NEAR`` of the largest value, as its formulas may differ."""
         for name, wanted in self.outputs.items():
-            assert results[name].shape == wanted.shape, (what, name, results[name].shape, wanted.shape)
+            assert results[name].shape == wanted.shape, (context, name, results[name].shape, wanted.shape)
             off = np.abs(results[name].astype(np.float64) - wanted)
-            assert off.max(initial=0) <= NEAR * np.abs(wanted).max(initial=0), (what, name, off.max())
+            assert off.max(initial=0) <= NEAR * np.abs(wanted).max(initial=0), (context, name, off.max())
 
 
 def _stream_axis(fact: TypedFact) -> int | None:

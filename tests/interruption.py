@@ -21,14 +21,14 @@ def interrupt_call(call: Callable[[], object], unit: Unit, number: int) -> bool:
     """
     if unit == "opcode" and sys.version_info >= (3, 12):
         return _interrupted_by_monitoring(call, number)
-    seen = 0
+    calls_so_far = 0
     first: FrameType | None = None
 
     def within(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal seen
+        nonlocal calls_so_far
         if event == unit and not (unit == "opcode" and frame is first and _returns(frame)):
-            seen += 1
-            if seen == number:
+            calls_so_far += 1
+            if calls_so_far == number:
                 sys.settrace(None)
                 raise KeyboardInterrupt
         return within
@@ -56,19 +56,19 @@ def _interrupted_by_monitoring(call: Callable[[], object], number: int) -> bool:
     """The same before an opcode, where ``sys.monitoring`` is there: tracing leaves out opcodes since Python 3.13."""
     monitoring: Any = vars(sys)["monitoring"]
     tool, event = monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION
-    seen = 0
+    calls_so_far = 0
     first: FrameType | None = None
 
     def before_opcode(code: CodeType, offset: int) -> Any:
-        nonlocal seen, first
+        nonlocal calls_so_far, first
         if not code.co_filename.startswith(OURS):
             return monitoring.DISABLE
         frame = sys._getframe(1)
         first = first or frame
         name = dis.opname[code.co_code[offset]]
         if not (frame is first and name.startswith("RETURN_")) and not _closes_generator(code, name):
-            seen += 1
-            if seen == number:
+            calls_so_far += 1
+            if calls_so_far == number:
                 monitoring.set_events(tool, 0)
                 raise KeyboardInterrupt
         return None

@@ -17,8 +17,8 @@ def modules_in(*folders: str) -> tuple[Path, ...]:
 
 def tree_of(path: Path) -> ast.Module:
     """The syntax tree of a file; nobody changes it."""
-    kept = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PACKAGES
-    return _kept_tree(path) if kept else _parse(path)
+    is_ours = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PACKAGES
+    return _kept_tree(path) if is_ours else _parse(path)
 
 
 def nodes_in(tree: ast.AST) -> list[ast.AST]:
@@ -42,7 +42,7 @@ def _list_nodes(tree: ast.AST) -> list[ast.AST]:
             if isinstance(value, ast.AST):
                 nodes.append(value)
             elif type(value) is list:
-                nodes += [one for one in value if isinstance(one, ast.AST)]
+                nodes += [child for child in value if isinstance(child, ast.AST)]
     return nodes
 
 

@@ -73,31 +73,31 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keep the environments here, for the next time")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     parser.add_argument("arguments", nargs="*", help="of pytest, behind --")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="versions-") as temporary:
-        folder = asked.folder or Path(temporary)
+        folder = options.folder or Path(temporary)
         outcomes: list[Outcome] = []
-        for python in asked.python:
-            for which in asked.versions:
-                outcomes.append(run(python, which, folder.resolve(), asked.arguments))
+        for python in options.python:
+            for resolution in options.versions:
+                outcomes.append(run(python, resolution, folder.resolve(), options.arguments))
                 print(line(outcomes[-1]), flush=True)
-        if asked.write:
-            PAGE.write_text(page(stored_outcomes(folder), asked.arguments))
+        if options.write:
+            PAGE.write_text(page(stored_outcomes(folder), options.arguments))
     sys.exit(any(outcome.exit for outcome in outcomes))
 
 
-def run(python: str, which: str, folder: Path, arguments: Sequence[str]) -> Outcome:
+def run(python: str, resolution: str, folder: Path, arguments: Sequence[str]) -> Outcome:
     """Make an environment, and run pytest in it."""
-    home = folder / f"{python.strip(os.sep).replace(os.sep, '-')}-{which}"
+    home = folder / f"{python.strip(os.sep).replace(os.sep, '-')}-{resolution}"
     home.mkdir(parents=True, exist_ok=True)
-    found = home / "requirements.txt"
+    requirements = home / "requirements.txt"
     environment = home / "environment"
     uv("venv", "--quiet", "--allow-existing", "--python", python, str(environment))
     inside = environment / "bin" / "python"
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
-    wanted = ["--resolution", RESOLUTIONS[which], "--only-binary", ":all:", "--python", str(inside)]
-    uv("pip", "compile", "--quiet", "pyproject.toml", *extras, *wanted, "--output-file", str(found))
-    uv("pip", "sync", "--quiet", "--python", str(inside), str(found))
+    wanted = ["--resolution", RESOLUTIONS[resolution], "--only-binary", ":all:", "--python", str(inside)]
+    uv("pip", "compile", "--quiet", "pyproject.toml", *extras, *wanted, "--output-file", str(requirements))
+    uv("pip", "sync", "--quiet", "--python", str(inside), str(requirements))
     uv("pip", "install", "--quiet", "--python", str(inside), "--no-deps", "--editable", str(ROOT))
     pytest = [str(inside), "-m", "pytest", "-o", f"cache_dir={home / 'cache'}"]
     code, counts = run_environment([*pytest, *arguments], environment, home / "result.xml")
@@ -113,7 +113,9 @@ def run(python: str, which: str, folder: Path, arguments: Sequence[str]) -> Outc
         check=True,
     ).stdout.strip()
     passed = counts["tests"] - left - counts["skipped"]
-    outcome = Outcome(version, which, versions(inside), passed, counts["skipped"], left, failed - left, code)
+    outcome = Outcome(
+        version, resolution, versions(inside), passed, counts["skipped"], left, failed - left, code
+    )
     (home / STORED).write_text(json.dumps(asdict(outcome)))
     return outcome
 
@@ -122,35 +124,37 @@ def run_environment(command: Sequence[str], environment: Path, result: Path) -> 
     """The exit code of pytest, and what its tests came to."""
     result.unlink(missing_ok=True)
     variables = os.environ | {"VIRTUAL_ENV": str(environment)}
-    done = subprocess.run([*command, f"--junitxml={result}"], cwd=ROOT, env=variables, check=False)
+    process = subprocess.run([*command, f"--junitxml={result}"], cwd=ROOT, env=variables, check=False)
     counts = Counter[str]()
     for suite in ElementTree.parse(result).iter("testsuite") if result.exists() else ():
         counts.update({name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")})
-    return done.returncode, counts
+    return process.returncode, counts
 
 
 def stored_outcomes(folder: Path) -> list[Outcome]:
     """The results of all environments in a folder, by version."""
-    found = [Outcome(**json.loads(path.read_text())) for path in folder.glob(f"*/{STORED}")]
-    return sorted(found, key=lambda one: ([int(part) for part in one.python.split(".")], one.which))
+    results = [Outcome(**json.loads(path.read_text())) for path in folder.glob(f"*/{STORED}")]
+    return sorted(
+        results, key=lambda result: ([int(part) for part in result.python.split(".")], result.which)
+    )
 
 
 def uv(*arguments: str) -> str:
     """What uv prints; the script ends with what went wrong where it fails."""
     try:
-        done = subprocess.run(["uv", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        process = subprocess.run(["uv", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         sys.exit("uv is missing: pip install uv")
-    if done.returncode:
-        sys.exit(f"uv {' '.join(arguments)}\n{done.stderr}")
-    return done.stdout
+    if process.returncode:
+        sys.exit(f"uv {' '.join(arguments)}\n{process.stderr}")
+    return process.stdout
 
 
 def versions(python: Path) -> dict[str, str]:
     """The direct dependencies that an environment has, those of the extras behind the others."""
     installed = json.loads(uv("pip", "list", "--quiet", "--python", str(python), "--format", "json"))
-    known = {entry["name"]: entry["version"] for entry in installed}
-    return {name: known[name] for name in direct() if name in known}
+    version_of = {entry["name"]: entry["version"] for entry in installed}
+    return {name: version_of[name] for name in direct() if name in version_of}
 
 
 def direct() -> Iterator[str]:
@@ -166,16 +170,24 @@ def direct() -> Iterator[str]:
 def page(outcomes: Sequence[Outcome], arguments: Sequence[str]) -> str:
     """The document: what passed, and what was installed."""
     rows = [
-        [one.python, one.which, f"{one.passed:,}", str(one.skipped), str(one.failed), str(one.again)]
-        for one in outcomes
+        [
+            result.python,
+            result.which,
+            f"{result.passed:,}",
+            str(result.skipped),
+            str(result.failed),
+            str(result.again),
+        ]
+        for result in outcomes
     ]
-    names = list(dict.fromkeys(name for one in outcomes for name in one.versions))
-    installed = [[name, *(one.versions.get(name, "") for one in outcomes)] for name in names]
+    names = list(dict.fromkeys(name for result in outcomes for name in result.versions))
+    installed = [[name, *(result.versions.get(name, "") for result in outcomes)] for name in names]
     return "\n\n".join(
         [
             HEAD.format(arguments="\n".join(arguments) or "none: the whole suite").strip(),
             table(["Python", "versions", "passed", "skipped", "failed", "passed alone"], rows),
-            table(["package", *(f"{one.python}, {one.which}" for one in outcomes)], installed) + "\n",
+            table(["package", *(f"{result.python}, {result.which}" for result in outcomes)], installed)
+            + "\n",
         ]
     )
 
@@ -185,8 +197,8 @@ def line(outcome: Outcome) -> str:
     counts = (
         f"{outcome.passed} passed ({outcome.again} alone), {outcome.skipped} skipped, {outcome.failed} failed"
     )
-    shown = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
-    return f"Python {outcome.python}, {outcome.which}: {counts}, exit code {outcome.exit} ({shown})"
+    listed = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
+    return f"Python {outcome.python}, {outcome.which}: {counts}, exit code {outcome.exit} ({listed})"
 
 
 if __name__ == "__main__":

@@ -84,8 +84,8 @@ def measure() -> UnitCosts:
     snapshot_us = _cpu_us(session.snapshot, SAVES)
     checkpoint = Checkpoint("denoiser", 0, (PULSE,), (PULSE,), session.snapshot())
     data, snapshot = checkpoint.as_bytes(), session.snapshot()
-    other = Session(program)
-    restore_us = _cpu_us(lambda: other.restore(snapshot), SAVES)
+    restored = Session(program)
+    restore_us = _cpu_us(lambda: restored.restore(snapshot), SAVES)
     holder = Holder(60.0, 1 << 30)
     names = [str(StreamName.new("1")) for _ in range(SAVES)]
     hold_us = _cpu_us(lambda: holder.save(names[0], 0, data), SAVES)

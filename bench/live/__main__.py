@@ -80,7 +80,7 @@ def _choose(all_of_them: Mapping[str, Chosen], names: Sequence[str], what: str) 
     unknown = [name for name in chosen_names if name not in all_of_them]
     if unknown:
         raise InputError(f"no {what} is called {', '.join(unknown)}; there are {', '.join(all_of_them)}")
-    return {name: one for name, one in all_of_them.items() if name in (chosen_names or all_of_them)}
+    return {name: choice for name, choice in all_of_them.items() if name in (chosen_names or all_of_them)}
 
 
 def run(

@@ -101,11 +101,11 @@ def lines(keys: list[str], seconds: float, models: Path) -> Iterator[str]:
     for entry in catalogue(models):
         if entry.key in (keys or KEYS):
             with TemporaryDirectory() as folder:
-                found, outcome = phases(entry, seconds, Path(folder))
+                measured, outcome = phases(entry, seconds, Path(folder))
             yield f"\n{entry.title}, pulse {entry.pulse}: {outcome}\n"
             yield f"| {' | '.join(COLUMNS)} |"
             yield "| --- |" + " ---: |" * (len(COLUMNS) - 1)
-            yield from (phase.line() for phase in found)
+            yield from (phase.line() for phase in measured)
 
 
 def main() -> None:

@@ -97,8 +97,8 @@ def rotary() -> Given:
             q, k, v = (t.view(1, frames, 2, 8).transpose(1, 2) for t in self.heads(x).chunk(3, -1))
             q, k = (self.rotary.rotate_queries_or_keys(each) for each in (q, k))
             behind = torch.arange(frames)[:, None] - torch.arange(frames)
-            seen = (behind >= 0) & (behind < 9)
-            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+            visible = (behind >= 0) & (behind < 9)
+            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=visible)
             return y.transpose(1, 2).reshape(1, frames, 16)
 
     change = "without its cache of angles, which a call fills"
@@ -310,10 +310,10 @@ def min_gru() -> Given:
 
         def forward(self, x: Any) -> Any:
             hidden, gate = self.inner(x).chunk(2, -1)
-            kept, new = -functions.softplus(gate), -functions.softplus(-gate)
+            kept_share, new = -functions.softplus(gate), -functions.softplus(-gate)
             positive = (functions.relu(hidden) + 0.5).log()
             value = new + torch.where(hidden >= 0, positive, -functions.softplus(-hidden))
-            total = kept.cumsum(1)
+            total = kept_share.cumsum(1)
             return (total + (value - total).logcumsumexp(1)).exp()
 
     return Given(MinGRU(), torch.randn(1, 40, 16), 25)

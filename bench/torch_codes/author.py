@@ -127,8 +127,8 @@ def least_delay(
         """The pulse of the last input frame that output frame j depends on."""
         (gradient,) = torch.autograd.grad(rows[j], leaf, retain_graph=True)
         sizes = np.abs(np.moveaxis(gradient.numpy(), axis, 0))
-        seen = np.flatnonzero(sizes.reshape(x.shape[axis], -1).max(1))
-        return int(seen[-1]) // pulse if seen.size else 0
+        positions = np.flatnonzero(sizes.reshape(x.shape[axis], -1).max(1))
+        return int(positions[-1]) // pulse if positions.size else 0
 
     if count <= MOST_FRAMES:
         frames_tried = list(range(count))

@@ -125,12 +125,13 @@ def prepare(names: Sequence[str], folder: Path) -> None:
     path = folder / COUNTS
     costs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
-        given = MODULES[name]()
-        parameters = sum(each.numel() for each in given.module.parameters())
+        example_module = MODULES[name]()
+        parameters = sum(each.numel() for each in example_module.module.parameters())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pulse.PulseWarning)
             program = pulse.stream(
-                pulse.from_torch(given.module, given.example, **given.options), pulse=given.pulse
+                pulse.from_torch(example_module.module, example_module.example, **example_module.options),
+                pulse=example_module.pulse,
             )
         assert isinstance(program, NativeProgram)
         (folder / f"{name}.pulse").write_bytes(program.to_bytes())
@@ -138,7 +139,7 @@ def prepare(names: Sequence[str], folder: Path) -> None:
         costs[name] = asdict(
             Costs(
                 parameters=parameters,
-                rate_hz=given.rate_hz,
+                rate_hz=example_module.rate_hz,
                 pulse=program.pulse,
                 bytes=least.bytes,
                 working_set=least.working_set,

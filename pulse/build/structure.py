@@ -71,15 +71,15 @@ def Parallel(parts: Sequence[Component], name: str = "") -> GraphView:
 
 
 def _require_once(views: Sequence[GraphView]) -> None:
-    seen: set[Node] = set()
+    visited: set[Node] = set()
     for view in views:
         for node in view:
-            if node in seen:
+            if node in visited:
                 raise InputError(
                     f"{node.name} ({node.type}): is there twice; share() makes another node with its parameters, "
                     "clone() one with its own"
                 )
-            seen.add(node)
+            visited.add(node)
 
 
 def _text(view: GraphView) -> str:

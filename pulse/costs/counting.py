@@ -37,7 +37,7 @@ def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
 
 
 def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
-    seen: set[int] = set()
+    counted: set[int] = set()
     rows: list[NodeCost] = []
     total, parameters = Work(), 0
     uncounted: dict[str, None] = {}
@@ -50,7 +50,9 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
             uncounted.setdefault(node.op.name)
         else:
             total += work
-        own = sum(value.size for value in _new(_read(model.graph, number), seen) if value.dtype.kind == "f")
+        own = sum(
+            value.size for value in _new(_read(model.graph, number), counted) if value.dtype.kind == "f"
+        )
         shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
         rows.append(NodeCost(node.name, node.op.name, shapes, own, work))
         parameters += own
@@ -93,10 +95,10 @@ def _stored_constants(graph: TypedGraph) -> Iterator[Array]:
             yield from _stored_constants(body)
 
 
-def _new(values: Iterator[Array], seen: set[int]) -> Iterator[Array]:
+def _new(values: Iterator[Array], counted: set[int]) -> Iterator[Array]:
     for value in values:
-        if id(value) not in seen:
-            seen.add(id(value))
+        if id(value) not in counted:
+            counted.add(id(value))
             yield value
 
 

@@ -201,7 +201,7 @@ class Draft:
             self.part(self.part(x, 2, k * hop, (k + 1) * hop), 1, parts - 1 - k, parts - 1 - k + blocks)
             for k in range(parts)
         ]
-        total = reduce(lambda one, other: self.each("add", one, other, name=name), pieces)
+        total = reduce(lambda left, right: self.each("add", left, right, name=name), pieces)
         whole = self.reshape(total, batch, blocks * hop)
         return self.part(whole, 1, 0, (frames - 1) * hop + size)
 

@@ -36,7 +36,7 @@ class Integers:
 
     def each(self, kind: str, *operands: Number) -> OutletId:
         """An elementwise function; numbers become constants."""
-        wires = [one if isinstance(one, OutletId) else self.constant(one) for one in operands]
+        wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in operands]
         return self.draft.each(kind, *wires)
 
     def add(self, x: Number, y: Number) -> OutletId:
@@ -69,7 +69,7 @@ class Integers:
 
     def choose(self, condition: OutletId, x: Number, y: Number) -> OutletId:
         """Select x where a condition holds, otherwise y."""
-        wires = [one if isinstance(one, OutletId) else self.constant(one) for one in (x, y)]
+        wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in (x, y)]
         return self.draft.each("where", condition, *wires)
 
     def places(self, value: Array) -> OutletId:
@@ -143,7 +143,7 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
     mirror = count - np.arange(1, half + 1)
     far_re, far_im = (z.pick(part, mirror, 2) for part in parts)
     far = [z.divide(part, 2) for part in (far_re, z.wrap(z.sub(0, far_im)))]
-    even = [z.add(one, other) for one, other in zip(near, far)]
+    even = [z.add(near_wire, far_wire) for near_wire, far_wire in zip(near, far)]
     odd = z.sub(near[0], far[0]), z.sub(near[1], far[1])
     re, im = z.rotate(odd, circle(-np.pi * ((np.arange(half) + 1) / count + 0.5)))
     lower = z.down(z.add(even[0], re), 1), z.down(z.add(even[1], im), 1)

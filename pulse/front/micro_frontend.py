@@ -185,7 +185,7 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
     """The noise estimates [B, frames, channels], after each frame; 2**10 times as fine."""
     draft = z.draft
     batch, channels = int(draft.shape(bands)[0]), int(draft.shape(bands)[2])
-    factors = np.array([int(np.float32(one) * (1 << NOISE_BITS)) for one in smoothing])
+    factors = np.array([int(np.float32(share) * (1 << NOISE_BITS)) for share in smoothing])
     factors = factors[np.arange(channels) % 2]
     state = f"{batch},{channels},f64"
     inner = Draft(f"{draft.where}.noise", {"estimate": state, "band": state}, np.float64)

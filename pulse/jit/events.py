@@ -38,9 +38,9 @@ def wait_event(fd: int) -> None:
 @device
 def set_event(fd: int) -> None:
     """Set the event of a write descriptor; never waits."""
-    one = word_at(address_of(stack_i64(1)))
-    one.value = 1
-    _write(np.int32(fd), address_of(one), EVENT_BYTES)
+    word = word_at(address_of(stack_i64(1)))
+    word.value = 1
+    _write(np.int32(fd), address_of(word), EVENT_BYTES)
 
 
 class NativeEvent(NotCopyable):

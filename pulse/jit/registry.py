@@ -78,8 +78,8 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
         kernels: dict[Form, Kernel] = {
             form: _declare(instruction.in_form(name, form), function, form) for form in instruction.forms()
         }
-        for one in kernels.values():
-            one.forms = kernels
+        for kernel in kernels.values():
+            kernel.forms = kernels
         return kernels[instruction.forms()[0]]
 
     return declare
@@ -107,8 +107,8 @@ def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
     """Declare the variant of a kernel that runs one row for several streams; see ``lanes``."""
 
     def declare(function: KernelFunction) -> Kernel:
-        for form, one in single.forms.items():
-            one.lanes = _declare(f"{one.name}_lanes", function, form)
+        for form, kernel in single.forms.items():
+            kernel.lanes = _declare(f"{kernel.name}_lanes", function, form)
         return cast(Kernel, single.lanes)
 
     return declare
@@ -137,8 +137,8 @@ def routine(function: FunctionT) -> FunctionT:
 def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
     """Load or compile the named kernels (all if None)."""
     kernels = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
-    for one in kernels:
-        one.prepare()
+    for kernel in kernels:
+        kernel.prepare()
     return kernels
 
 

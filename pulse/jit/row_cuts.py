@@ -96,9 +96,9 @@ def _named_words(kernel: Kernel, group: RowFields, at: int, prefix: str) -> Iter
         if each.kind == "group":
             yield from _named_words(kernel, getattr(group, each.name), place, f"{name}.")
         elif each.kind == "groups":
-            for i, one in enumerate(getattr(group, each.name)):
+            for i, part in enumerate(getattr(group, each.name)):
                 inside: Any = each.group
-                yield from _named_words(kernel, one, place + i * words_of(inside), f"{name}[{i}].")
+                yield from _named_words(kernel, part, place + i * words_of(inside), f"{name}[{i}].")
         else:
             yield name, _Word(place, _element_bytes(kernel, each.kind, each.spec.element))
 

@@ -34,19 +34,19 @@ def special_functions(
     """
     from pulse.jit.linking import link
 
-    kept = kernel.kept_code().of_rows(rows)
+    stored = kernel.kept_code().of_rows(rows)
     with COMPILING:
-        if functions := _linked.get(kept.symbol):
+        if functions := _linked.get(stored.symbol):
             return functions
-        code = kept.read()
+        code = stored.read()
         if code is None:
             if not compiles:
                 return None
             from pulse.jit.special_code import special_code
 
-            code = special_code(kernel, kept.symbol, rows, applied)
-            kept.keep(code)
-        table = ctypes.CFUNCTYPE(ctypes.c_void_p)(link(kept.name, code))()
+            code = special_code(kernel, stored.symbol, rows, applied)
+            stored.keep(code)
+        table = ctypes.CFUNCTYPE(ctypes.c_void_p)(link(stored.name, code))()
         addresses = (ctypes.c_int64 * len(rows)).from_address(table or 0)
-        _linked[kept.symbol] = functions = SpecialFunctions(tuple(addresses), len(code.object))
+        _linked[stored.symbol] = functions = SpecialFunctions(tuple(addresses), len(code.object))
         return functions

@@ -92,7 +92,7 @@ class Loop(Op):
         return [
             *states,
             *(
-                np.concatenate([none, *(one[None] for one in each)])
+                np.concatenate([none, *(frame[None] for frame in each)])
                 for none, each in zip(empty, scan_outputs)
             ),
         ]

@@ -171,8 +171,8 @@ class Conv(Op):
         )
         if not last:
             return window
-        seen = after - last * dilation
-        ends = Ends(axis, before, seen if seen.prove_ge(0).yes else ZERO)
+        visible = after - last * dilation
+        ends = Ends(axis, before, visible if visible.prove_ge(0).yes else ZERO)
         shorter = replace(window, span=window.span - last * dilation, ends=ends)
         taps = int(inputs[1].shape[axis])
         return replace(window, trimmed=Trimmed(shorter, 1, axis, 0, taps - last))
@@ -291,11 +291,11 @@ class ConvTranspose(Op):
         """
         spatial = axis - 2
         stride, extra = self.strides[spatial], self.output_padding[spatial]
-        seen = span - stride
-        reach, early = max(0, -(-seen // stride)), -(-late // stride)
-        inner = (TDim.of(reach * stride), TDim.of(max(0, seen)))
+        overlap = span - stride
+        reach, early = max(0, -(-overlap // stride)), -(-late // stride)
+        inner = (TDim.of(reach * stride), TDim.of(max(0, overlap)))
         pads = tuple(inner if i == spatial else pad for i, pad in enumerate(self.pads))
-        fill = tuple(max(0, -seen) if i == spatial else size for i, size in enumerate(self.output_padding))
+        fill = tuple(max(0, -overlap) if i == spatial else size for i, size in enumerate(self.output_padding))
         return Window(
             axis,
             span=reach + 1,

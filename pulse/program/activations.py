@@ -71,27 +71,27 @@ def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
 
 def round_rows_of(graph: Graph[F, Op], form: RowForm, prefix: str = "") -> bool:
     """Round the rows of all nodes of a graph, and of those in their bodies; return whether any took part."""
-    seen = False
+    is_rounded = False
     for node in list(graph.nodes):
         name = f"{prefix}{node.name}"
         bodies: list[bool] = []
         node.op = with_bodies(node.op, partial(_round_body, form, f"{name}/", bodies))
-        seen |= any(bodies)
+        is_rounded |= any(bodies)
         for rows in list(_rounded_operands(name, graph, node, form)):
-            seen = True
+            is_rounded = True
             if rows.slot is None:
                 node.op = node.op.with_rounded_state(form)
             else:
                 _round_operand(graph, node, rows, rows.slot, form)
-    return seen
+    return is_rounded
 
 
-def _round_body(form: RowForm, prefix: str, seen: list[bool], body: TypedNetwork) -> TypedNetwork:
+def _round_body(form: RowForm, prefix: str, rounded_bodies: list[bool], body: TypedNetwork) -> TypedNetwork:
     facts = [outlet.fact for node in body.graph.nodes for outlet in node.outputs]
     if not all(dim.is_const for fact in facts for dim in fact.shape):
         return body  # no kernels run it, so its weights are not rounded either
     rounded = body.copy()
-    seen.append(round_rows_of(rounded.graph, form, prefix))
+    rounded_bodies.append(round_rows_of(rounded.graph, form, prefix))
     return rounded
 
 

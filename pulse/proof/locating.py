@@ -89,20 +89,20 @@ def _wrong_outputs(
 
 
 def _wrong(
-    name: str, op: str, got: Array, reference: Reference, axis: int | None, trial: Trial, backend: str
+    name: str, op: str, output: Array, reference: Reference, axis: int | None, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
     """Yield the first element, in order of time, that is further off than allowed."""
-    judgement, expected = reference.judge(name, got, axis), reference.native[name]
+    judgement, expected = reference.judge(name, output, axis), reference.native[name]
     divergence = partial(
         Divergence, wire=name, op=op, length=trial.length, signal=trial.signal, backend=backend
     )
     if not judgement.fits:
-        reason = f"it is {list(got.shape)} {got.dtype}, offline {list(expected.shape)} {expected.dtype}"
+        reason = f"it is {list(output.shape)} {output.dtype}, offline {list(expected.shape)} {expected.dtype}"
         yield divergence(reason=reason)
     elif judgement.wrong is not None:
-        at = np.unravel_index(_first_along(judgement.wrong, axis), got.shape)
+        at = np.unravel_index(_first_along(judgement.wrong, axis), output.shape)
         frame = int(at[axis]) if axis is not None else 0
-        offline_value, stream_value = float(reference.exact[name][at]), float(got[at])
+        offline_value, stream_value = float(reference.exact[name][at]), float(output[at])
         allowed = float(judgement.allowed[at])
         yield divergence(frame=frame, offline=offline_value, streamed=stream_value, allowed=allowed)
 

@@ -67,7 +67,7 @@ def compare(
     """Prove the last of the given programs of a model; see ``prove``."""
     trials, effort = plan_trials(model, lengths, long), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
-    seen = _Seen(model)
+    observed = _Seen(model)
     records: list[TrialRecord] = []
     skipped: list[int] = []
     worst = LargestError()
@@ -85,7 +85,7 @@ def compare(
         records.append(
             TrialRecord(trial.length, trial.signal, tuple(program.backend for program in trial_programs))
         )
-        seen.note(trial, reference.native)
+        observed.note(trial, reference.native)
         for program in trial_programs:
             errors, divergence = _judge(program, feeds, reference, trial)
             worst = worst.join(errors)
@@ -105,7 +105,7 @@ def compare(
         own, divergence = (result, None) if isinstance(result, OriginalRecord) else (None, result)
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
-    outputs = seen.coverage()
+    outputs = observed.coverage()
     return ProofReport(
         model=model,
         backends=backends,

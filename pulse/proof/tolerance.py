@@ -98,21 +98,21 @@ class Reference:
         """The outputs of an offline model."""
         return cls(offline(model), feeds, seed)
 
-    def judge(self, name: str, got: Array, axis: int | None = None, runs: int = RUNS) -> Judgement:
+    def judge(self, name: str, output: Array, axis: int | None = None, runs: int = RUNS) -> Judgement:
         """Compare a result with output ``name``; fewer runs take less time, and allow less.
 
         axis  that of its frames, None if it has none
         """
         native = self.native[name]
-        if got.shape != native.shape or got.dtype != native.dtype:
+        if output.shape != native.shape or output.dtype != native.dtype:
             infinite = float("inf")
             return Judgement(infinite, infinite, infinite, np.zeros(native.shape), fits=False)
-        off = np.where(_same(got, native), 0.0, _distance(got, native))
+        off = np.where(_same(output, native), 0.0, _distance(output, native))
         allowed = CLOSE * _unit(native, native.dtype, axis)
         if (off <= allowed).all():
             return _judgement(off, allowed, native)
         exact = self.exact[name]
-        off = np.where(_same(got, native), 0.0, _distance(got, exact))
+        off = np.where(_same(output, native), 0.0, _distance(output, exact))
         allowed = self._floor(name, axis)
         for number in range(runs):
             if (off <= allowed).all():
@@ -174,21 +174,21 @@ def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
     return np.maximum(unit_roundoff(dtype) * largest, float(np.finfo(dtype).tiny))
 
 
-def _same(got: Array, expected: Array) -> Array:
+def _same(output: Array, expected: Array) -> Array:
     """Mask of entries that are equal infinities or both NaN."""
-    if not is_floating(got.dtype):
-        return np.zeros(got.shape, np.bool_)
-    return ~np.isfinite(got) & ((got == expected) | (np.isnan(got) & np.isnan(expected)))
+    if not is_floating(output.dtype):
+        return np.zeros(output.shape, np.bool_)
+    return ~np.isfinite(output) & ((output == expected) | (np.isnan(output) & np.isnan(expected)))
 
 
-def _distance(got: Array, exact: Array) -> Array:
+def _distance(output: Array, exact: Array) -> Array:
     """The absolute difference in f64; infinite where only one is a number."""
     if not is_floating(exact.dtype):
-        apart = got != exact
-        return np.where(apart, np.abs(got.astype(np.float64) - exact.astype(np.float64)), 0.0)
+        apart = output != exact
+        return np.where(apart, np.abs(output.astype(np.float64) - exact.astype(np.float64)), 0.0)
     with np.errstate(invalid="ignore"):
-        difference = np.abs(got.astype(np.float64) - exact)
-    same = (got == exact) | (np.isnan(got) & np.isnan(exact))
+        difference = np.abs(output.astype(np.float64) - exact)
+    same = (output == exact) | (np.isnan(output) & np.isnan(exact))
     return np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference))
 
 

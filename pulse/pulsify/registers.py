@@ -29,16 +29,16 @@ class Register:
 
 def check_registers(graph: Graph[PulsedFact, Op], registers: Iterable[Register]) -> None:
     """Raise PulsifyError if a register's parts do not match, or two registers share a source."""
-    seen: set[OutletId] = set()
+    visited: set[OutletId] = set()
     for register in registers:
         read, write = graph.fact(register.read), graph.fact(register.write)
         if not isinstance(graph.node(register.read).op, Source) or register.read in graph.inputs:
             raise PulsifyError(
                 f"register {register.name}: it must be read from a source that is not an input"
             )
-        if register.read in seen:
+        if register.read in visited:
             raise PulsifyError(f"register {register.name}: another register has the same source")
-        seen.add(register.read)
+        visited.add(register.read)
         for what, fact in (("written", write), ("initially", TypedFact.of(register.initial))):
             if (fact.dtype, fact.shape) != (read.dtype, read.shape):
                 raise PulsifyError(f"register {register.name} is read as {read} and {what} {fact}")

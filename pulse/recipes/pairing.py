@@ -69,24 +69,28 @@ def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
 
 def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
     """The first changes a spectrum; the second the same one, or the frames of samples that it becomes."""
-    one, other = first.guess, second.guess
-    if one.kind not in SPECTRAL or not one.behind or one.samples != other.samples:
+    spectral, framed = first.guess, second.guess
+    if spectral.kind not in SPECTRAL or not spectral.behind or spectral.samples != framed.samples:
         return None
-    if other.kind == "frames" and other.back:
-        stages = [*other.front, f'rfft = {{ n = {one.samples}, layout = "{one.layout}" }}']
+    if framed.kind == "frames" and framed.back:
+        stages = [*framed.front, f'rfft = {{ n = {spectral.samples}, layout = "{spectral.layout}" }}']
         _add(stages, first, "")
-        stages += [f'irfft = {{ n = {one.samples}, layout = "{one.behind}" }}', second.stage(), *other.back]
+        stages += [
+            f'irfft = {{ n = {spectral.samples}, layout = "{spectral.behind}" }}',
+            second.stage(),
+            *framed.back,
+        ]
         note = (
-            f"{one.samples} = 2 x {one.samples // 2}: the frames of {second.name} are taken for those whose spectrum "
-            f"{first.name} changes"
+            f"{spectral.samples} = 2 x {spectral.samples // 2}: the frames of {second.name} are taken for those whose "
+            f"spectrum {first.name} changes"
         )
-        return Stages(stages, [*one.notes[:-1], note, *other.notes])
-    if other.kind in SPECTRAL and other.behind and one.behind == other.layout:
-        stages = [one.front[0].partition("\n")[0]]
+        return Stages(stages, [*spectral.notes[:-1], note, *framed.notes])
+    if framed.kind in SPECTRAL and framed.behind and spectral.behind == framed.layout:
+        stages = [spectral.front[0].partition("\n")[0]]
         _add(stages, first, "")
         _add(stages, second, "_2")
         note = f"{first.name} and {second.name} are taken to change the same spectrum"
-        return Stages([*stages, other.back[-1]], [note, *one.notes, *other.notes[:-1]])
+        return Stages([*stages, framed.back[-1]], [note, *spectral.notes, *framed.notes[:-1]])
     return None
 
 

@@ -72,20 +72,20 @@ class _UnwrittenInit:
 
 def _init(cls: type) -> FunctionType:
     own: tuple[Field[Any], ...] = fields(cls)
-    given = [*(each for each in own if not each.kw_only), *(each for each in own if each.kw_only)]
-    factories = tuple(each.default_factory is not MISSING for each in given)
-    positional = sum(not each.kw_only for each in given)
+    ordered = [*(each for each in own if not each.kw_only), *(each for each in own if each.kw_only)]
+    factories = tuple(each.default_factory is not MISSING for each in ordered)
+    positional = sum(not each.kw_only for each in ordered)
     code = _init_code(factories, positional, hasattr(cls, "__post_init__"))
-    names = {f"_{number}": each.name for number, each in enumerate(given)}
+    names = {f"_{number}": each.name for number, each in enumerate(ordered)}
     code = code.replace(
         co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
         co_consts=tuple(names.get(const, const) for const in code.co_consts),
     )
-    known: dict[str, Any] = {"set_field": object.__setattr__, "not_given": _NOT_GIVEN}
-    known |= {f"default_{number}": each.default_factory for number, each in enumerate(given)}
-    method = FunctionType(code, known)
-    defaults = {each.name: _default(each) for each in given if _default(each) is not MISSING}
-    named = [each.name for each in given[positional:]]
+    namespace: dict[str, Any] = {"set_field": object.__setattr__, "not_given": _NOT_GIVEN}
+    namespace |= {f"default_{number}": each.default_factory for number, each in enumerate(ordered)}
+    method = FunctionType(code, namespace)
+    defaults = {each.name: _default(each) for each in ordered if _default(each) is not MISSING}
+    named = [each.name for each in ordered[positional:]]
     method.__defaults__ = tuple(value for name, value in defaults.items() if name not in named)
     method.__kwdefaults__ = {name: defaults[name] for name in named if name in defaults}
     return method
@@ -133,8 +133,8 @@ def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    texts = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({', '.join(texts)})"
 
 
 def _setattr(self: Any, name: str, value: Any) -> None:

@@ -197,14 +197,14 @@ class Session:
 
     def _asks(self, node: GraphNode) -> bool:
         """Whether the nodes before a node read an input or a checkpoint."""
-        stack, seen = [node.name], set[str]()
+        stack, visited = [node.name], set[str]()
         while stack:
             graph_node = self._nodes.get(stack.pop())
-            if graph_node is None or graph_node.name in seen:
+            if graph_node is None or graph_node.name in visited:
                 continue
             if graph_node.op in _ASKING:
                 return True
-            seen.add(graph_node.name)
+            visited.add(graph_node.name)
             stack += [*(each.node for each in graph_node.inputs), *graph_node.controls]
         return False
 

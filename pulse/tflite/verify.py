@@ -80,7 +80,7 @@ def verify(data: bytes, what: str) -> None:
 class _Walk:
     data: bytes
     what: str
-    seen: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    visited: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
     left: int = 0
 
     def __post_init__(self) -> None:
@@ -103,9 +103,9 @@ class _Walk:
         return place + offset
 
     def table(self, place: int, kind: str) -> None:
-        if (place, kind) in self.seen:
+        if (place, kind) in self.visited:
             return
-        self.seen.add((place, kind))
+        self.visited.add((place, kind))
         there = self.fields(place, kind)
         for number, inner in SCHEMA[kind].items():
             if number in there:

@@ -59,13 +59,13 @@ def even_length(own: Lengths, symbol: str) -> list[Lengths]:
     return [{**own, symbol: power}] if power >= LEAST_LENGTH else []
 
 
-def read_lengths(given: Any, own: Lengths) -> list[Lengths] | None:
+def read_lengths(lengths: Any, own: Lengths) -> list[Lengths] | None:
     """The lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
-    if given is None:
+    if lengths is None:
         return None
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InputError(f'lengths must be a list such as [{{"T": 4000}}, {{"T": 9000}}], not {given!r}')
-    return [{**own, **dict(_read(entry, own))} for entry in cast("Sequence[Any]", given)]
+    if isinstance(lengths, str) or not isinstance(lengths, Sequence):
+        raise InputError(f'lengths must be a list such as [{{"T": 4000}}, {{"T": 9000}}], not {lengths!r}')
+    return [{**own, **dict(_read(entry, own))} for entry in cast("Sequence[Any]", lengths)]
 
 
 def _read(entry: Any, own: Lengths) -> Iterator[tuple[str, int]]:

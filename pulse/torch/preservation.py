@@ -27,13 +27,13 @@ class ModuleState:
         self._module = module
         self._undo: list[Restore] = []
         tensors: list[Any] = []
-        seen: set[int] = set()
+        visited: set[int] = set()
         left: list[Any] = [module]
         while left:
             value = left.pop()
-            if id(value) in seen:
+            if id(value) in visited:
                 continue
-            seen.add(id(value))
+            visited.add(id(value))
             if isinstance(value, torch.nn.Module):
                 left.append(vars(value))
             elif torch.is_tensor(value):
@@ -96,7 +96,7 @@ def _refill_list(entries: list[Any], before: list[Any]) -> None:
 
 
 def _same(now: Sequence[Any], before: Sequence[Any]) -> bool:
-    return len(now) == len(before) and all(one is other for one, other in zip(now, before))
+    return len(now) == len(before) and all(left is right for left, right in zip(now, before))
 
 
 class MappedTensor(NamedTuple):

@@ -27,7 +27,7 @@ def bench(
     details: Annotated[
         bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
     ] = False,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Measure the latency of every step on noise: percentiles, a histogram, and the cost of each kind of op.
 
@@ -46,4 +46,4 @@ def bench(
     )
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, details, advance)
-    shown.print(benchmark)
+    report_options.print(benchmark)

@@ -61,7 +61,7 @@ def build(
         bool,
         typer.Option("--check/--no-check", help="Run the test vector, if this machine has the processor."),
     ] = True,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Write a model as a library for C and C++: machine code, weights and one header, without Python.
 
@@ -93,4 +93,4 @@ def build(
         plugins=plugins,
         external_weights=external_weights,
     )
-    shown.print(library)
+    report_options.print(library)

@@ -14,7 +14,7 @@ def check(
     weights: options.Weights = None,
     activations: options.Activations = None,
     proof: ProofOptions,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Prove on random input that every streamed frame equals the offline one; else name the first wrong wire.
 
@@ -40,11 +40,11 @@ def check(
     if opened.model.program is not None:
         opened.compile(model_options.pulse, backend, weights, activations=activations)
         proof_of_file = StoredProof(opened, opened.model.program)
-        shown.print(proof_of_file)
+        report_options.print(proof_of_file)
         require_outcome(proof_of_file.outcome, proof_of_file.verdict)
         return
     pulsed = opened.pulsify(model_options.pulse)
     rounding = weights or "f32", activations or "f32"
     checked = check_model(opened, pulsed, proof.choice(), backend, *rounding, kernel_preparation())
-    shown.print(checked)
+    report_options.print(checked)
     require_proof(checked.proof)

@@ -45,7 +45,7 @@ def compile(
         ),
     ] = True,
     proof: ProofOptions,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Write the program of a model to a file that starts at once; every command accepts it in place of the model.
 
@@ -78,6 +78,6 @@ def compile(
     special = program.specialise() if specialise else None
     choice = proof.choice() if check else None
     report = compile_to_file(opened, program, path, choice, kernel_preparation(), special)
-    shown.print(report)
+    report_options.print(report)
     if report.proof is not None:
         require_proof(report.proof, f"; {path} is not written (--no-check writes it unproved)")

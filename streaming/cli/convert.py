@@ -43,7 +43,7 @@ def convert(
         ),
     ] = True,
     proof: ProofOptions,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Show the pulsed form of a model: ports, delays, buffers and nodes; or write it for other runtimes.
 
@@ -70,7 +70,7 @@ def convert(
     opened = open_model(model, model_options)
     if output is not None and model_options.pulse is None and is_nnef(output):
         whole = export_offline(opened, output, proof.choice() if check else None)
-        shown.print(whole)
+        report_options.print(whole)
         if not whole.skipped:
             require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
         return
@@ -80,6 +80,6 @@ def convert(
         report = export(opened, pulsed, output, opset, proof.choice() if check else None)
     if triton is not None:
         report = export_triton(opened, pulsed, triton, opset, proof.choice() if check else None)
-    shown.print(ConversionReport(opened, pulsed, report))
+    report_options.print(ConversionReport(opened, pulsed, report))
     if report is not None and report.proof is not None:
         require_proof(report.proof, f"; {output or triton} is not written (--no-check writes it unproved)")

@@ -4,7 +4,7 @@ from streaming.cli.options import ReportOptions, takes_groups
 
 
 @takes_groups
-def devices(shown: ReportOptions) -> None:
+def devices(report_options: ReportOptions) -> None:
     """List audio devices for --mic and --speaker of pulse run --live, which take a number or a part of the name.
 
     Latencies are the system's suggestions: low for conversation, high for the fewest dropouts.
@@ -17,4 +17,4 @@ def devices(shown: ReportOptions) -> None:
     from streaming.hosts.default import list_devices
     from streaming.hosts.devices import DeviceList
 
-    shown.print(DeviceList(list_devices()))
+    report_options.print(DeviceList(list_devices()))

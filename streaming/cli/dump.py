@@ -53,7 +53,7 @@ def dump(
     weights: options.Weights = None,
     activations: options.Activations = None,
     threads: options.Threads = 1,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Print a model at one of its stages, or its cost.
 
@@ -73,7 +73,7 @@ def dump(
     if stage not in tuple(DumpStage):
         raise InputError(f"{spell('stage', stage)}: choose one of {', '.join(DumpStage)}")
     stage = DumpStage(stage)
-    if shown != ReportOptions() and stage is not DumpStage.COSTS:
+    if report_options != ReportOptions() and stage is not DumpStage.COSTS:
         raise InputError("--json and --markdown go with --stage costs; the other stages are text")
     if match is not None and (dot or stage in (DumpStage.PROGRAM, DumpStage.COSTS)):
         raise InputError("--match searches nodes of a graph: omit --dot, and --stage program and costs")
@@ -102,7 +102,7 @@ def dump(
         return
     if dot:
         raise InputError("the costs are a table, not a graph; omit --dot")
-    shown.print(_costs(opened, model_options.pulse, backend, weights, activations))
+    report_options.print(_costs(opened, model_options.pulse, backend, weights, activations))
 
 
 def _costs(
@@ -153,8 +153,8 @@ def _read(stage: DumpStage, loaded: "Loaded", dot: bool) -> str:
         model = loaded.model
         return model.dot() if dot else "\n".join(model.lines()) + "\n"
     typed = loaded.source_model.analyse() if isinstance(loaded.source_model, Model) else loaded.analyse()
-    shown = (dumps.dot if dot else dumps.text)(typed.graph, f"{typed.title}, typed")
-    return shown if dot else _totals(typed) + shown
+    text = (dumps.dot if dot else dumps.text)(typed.graph, f"{typed.title}, typed")
+    return text if dot else _totals(typed) + text
 
 
 def _text(
@@ -175,13 +175,13 @@ def _text(
 
     show = dumps.dot if dot else dumps.text
     if stage is DumpStage.DECLUTTERED:
-        shown = show(opened.typed_model.graph, f"{opened.title}, decluttered")
-        return shown if dot else _totals(opened.typed_model, opened.rate_hz) + shown
+        drawn_graph = show(opened.typed_model.graph, f"{opened.title}, decluttered")
+        return drawn_graph if dot else _totals(opened.typed_model, opened.rate_hz) + drawn_graph
     if stage is DumpStage.PULSED:
         pulsed = opened.pulsify(pulse)
-        shown = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
+        drawn_graph = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
         detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detections())
-        return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected
+        return drawn_graph if dot else _totals(pulsed, opened.rate_hz) + drawn_graph + detected
     if dot:
         raise InputError("a program is a list, not a graph; omit --dot")
     program = compile_model(opened, pulse, backend, weights, threads=threads, activations=activations)

@@ -54,7 +54,7 @@ def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
         raise InputError("--subtype is for sound; leave it out with --events")
     raw = None if sound.raw is None else StreamFormat.parse(sound.raw, rate_hz)
     routes = _routes(opened, program, request)
-    routes = [replace(one, target=_with_stdout(one.target, request.events is not None)) for one in routes]
+    routes = [replace(each, target=_with_stdout(each.target, request.events is not None)) for each in routes]
     with ExitStack() as stack:
         sounds = open_sounds(stack, program, sound.in_routes or (), request.read, sound.channel, raw)
         for route in routes:

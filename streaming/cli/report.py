@@ -20,7 +20,7 @@ def report(
         typer.Option("--output", "-o", metavar="FILE", help="Write a picture: .png, .svg or .pdf."),
     ] = None,
     *,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Report on a live run: latency, late and lost sound with times, and the end-to-end latency.
 
@@ -41,4 +41,4 @@ def report(
         from streaming.stats.plot import draw
 
         draw(stats, target)
-    shown.print(StatsReport(stats))
+    report_options.print(StatsReport(stats))

@@ -48,7 +48,7 @@ def run(
     specialise: options.Specialise = False,
     events: EventOptions,
     live: LiveOptions,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Process a file, or live sound with --live, with a model in pulses, and measure every pulse.
 
@@ -88,13 +88,13 @@ def run(
         if live.live:
             from streaming.cli.live.command import run_live
 
-            run_live(opened, program, request, live, shown)
+            run_live(opened, program, request, live, report_options)
             return
         from streaming.cli.file_run import run_file
 
         report = run_file(opened, program, request)
-    shown.print(report)
-    if shown == ReportOptions():
+    report_options.print(report)
+    if report_options == ReportOptions():
         for warning in report.warnings:
             print_warning(warning)
 

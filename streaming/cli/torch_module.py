@@ -50,10 +50,10 @@ def load_module(
 
     torch = import_torch()
     named = _read_module(torch, name, import_named(name))
-    given = {"dynamic": _read_dynamic(options.dynamic), "method": options.method}
+    from_options = {"dynamic": _read_dynamic(options.dynamic), "method": options.method}
     keywords: dict[str, Any] = {
         **named.keywords,
-        **{key: value for key, value in given.items() if value is not None},
+        **{key: value for key, value in from_options.items() if value is not None},
     }
     example = named.example if options.example is None else _read_example(torch, options.example)
     if example is None:
@@ -82,15 +82,15 @@ def refuse_module_options(options: ModelOptions, path: Path | None) -> None:
 
 def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
     """A module, or what a class or function without required arguments gives. Raises InputError."""
-    made = not isinstance(value, torch.nn.Module) and callable(value)
-    if made:
+    is_function = not isinstance(value, torch.nn.Module) and callable(value)
+    if is_function:
         value = _call(name, value)
     parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
     if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
         kinds = ", ".join(type(each).__name__ for each in parts)
         raise InputError(
-            f"{name}: {'gives' if made else 'is'} {f'({kinds})' if isinstance(value, tuple) else kinds}; it must be a "
-            "torch.nn.Module, or (module, example), or (module, example, arguments of pulse.from_torch)"
+            f"{name}: {'gives' if is_function else 'is'} {f'({kinds})' if isinstance(value, tuple) else kinds}; it "
+            "must be a torch.nn.Module, or (module, example), or (module, example, arguments of pulse.from_torch)"
         )
     module, example, keywords = (*parts, None, None)[:3]
     return NamedModule(module, example, {} if keywords is None else _check_keywords(name, keywords))
@@ -99,10 +99,10 @@ def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
 def _check_keywords(name: ModuleName, keywords: Any) -> dict[str, Any]:
     what = type(keywords).__name__
     if isinstance(keywords, dict):
-        given = cast("dict[str, Any]", keywords)
-        what = ", ".join(str(key) for key in given if key not in KEYWORDS)
+        by_name = cast("dict[str, Any]", keywords)
+        what = ", ".join(str(key) for key in by_name if key not in KEYWORDS)
         if not what:
-            return given
+            return by_name
     raise InputError(
         f"{name}: the third part must be a dict of arguments of pulse.from_torch ({', '.join(KEYWORDS)}), "
         f"not {what}"

@@ -19,7 +19,7 @@ def warm(
         typer.Option("--only", metavar="KERNEL", help="Compile only this kernel. May be repeated."),
     ] = None,
     *,
-    shown: ReportOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Compile every kernel for this processor and store it; kernels that are stored already are not compiled again.
 
@@ -31,4 +31,4 @@ def warm(
 
     with progress("compiling kernels") as advance:
         result = compile_ahead(only or None, jobs, advance)
-    shown.print(result)
+    report_options.print(result)

@@ -187,11 +187,11 @@ def _try(
         str(result / f"lib{deployed.name}.a"),
         "-lm",
     )
-    built = subprocess.run(
+    linking = subprocess.run(
         (*toolchain.compiler, "-O1", *arguments, "-o", str(runner)), capture_output=True, text=True
     )
-    if built.returncode:
-        raise CompileError(f"{deployed.name}: the test program cannot be linked: {built.stderr.strip()}")
+    if linking.returncode:
+        raise CompileError(f"{deployed.name}: the test program cannot be linked: {linking.stderr.strip()}")
     files = [
         result / "test" / "vector.bin",
         *([result / deployed.weights_file] if deployed.external_weights else []),

@@ -24,7 +24,7 @@ class EventsOutput(NotCopyable):
 
     def __init__(self, detector: Detector[Any], axis: int, sink: EventsFile | EventsStream) -> None:
         self._detector, self._axis, self._sink = detector, axis, sink
-        self.found = 0
+        self.event_count = 0
         """The number of events so far."""
 
     @property
@@ -48,11 +48,11 @@ class EventsOutput(NotCopyable):
         try:
             if error is None:
                 self._put(self._detector.flush())
-        except BaseException as found:
-            self._sink.__exit__(type(found), found, found.__traceback__)
+        except BaseException as own_error:
+            self._sink.__exit__(type(own_error), own_error, own_error.__traceback__)
             raise
         self._sink.__exit__(kind, error, trace)
 
     def _put(self, events: list[Event]) -> None:
         self._sink.write(events)
-        self.found += len(events)
+        self.event_count += len(events)

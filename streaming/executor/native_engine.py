@@ -56,8 +56,8 @@ class NativeEngine(NotCopyable):
         return self._worker.realtime_settings
 
     def start(self) -> None:
-        for one in ENTRIES:
-            one.prepare()
+        for entry in ENTRIES:
+            entry.prepare()
         self._worker.start()
 
     def open(self, state: State, depth: int) -> "NativeSlots":
@@ -85,9 +85,11 @@ class NativeEngine(NotCopyable):
 
     def _sweep(self) -> None:
         """Free the removed slots that the worker no longer uses."""
-        for one in [one for one in self._leaving_slots if not slots.is_at.call(self.address, one.address)]:
-            self._leaving_slots.remove(one)
-            one.event.close()
+        for slot in [
+            slot for slot in self._leaving_slots if not slots.is_at.call(self.address, slot.address)
+        ]:
+            self._leaving_slots.remove(slot)
+            slot.event.close()
 
     def _grow(self, table: slots.QueueTable) -> slots.QueueTable:
         """Return a table for twice the queues; the previous one is kept, since the worker may still use it."""

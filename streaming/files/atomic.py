@@ -19,10 +19,10 @@ def refuse_same(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -
             raise InputError(f"{path}: would be written twice; give each its own file")
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()
+def _is_same(first: Path, second: Path) -> bool:
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return first.resolve() == second.resolve()
 
 
 def kind_of(path: Path) -> str:

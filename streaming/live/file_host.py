@@ -151,8 +151,8 @@ class FileStream(NotCopyable):
             with self._files:
                 self._play()
             error = self._host.problem
-        except Exception as found:  # raised where the end is waited for
-            error = found
+        except Exception as raised:  # raised where the end is waited for
+            error = raised
         if error is not None or not self.stops.is_set():
             self._request.finished(error)
 

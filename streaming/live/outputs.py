@@ -31,7 +31,7 @@ class Outputs:
     def take_ready(self) -> list[dict[str, Array]]:
         """Return each stream's outputs since the last call, as ``Session.push`` returns them."""
         parts = self._take_frames([])
-        for loads, group in groupby(self._pipeline.records(), lambda one: one.loads):
+        for loads, group in groupby(self._pipeline.records(), lambda record: record.loads):
             records = list(group)
             self._begin(loads, records[0].before)
             parts = [join_frames(*pair, self._pipeline) for pair in zip(parts, self._take_frames(records))]

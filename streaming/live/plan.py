@@ -77,8 +77,8 @@ class PlannedDevices:
         frames = plan.block_frames
         if frames is None:
             frames = max(round(program.pulse * rate / plan.rate_hz), 1)
-        one, other = self.source, self.target
-        apart = other is not None and one.index != other.index
+        source, target = self.source, self.target
+        apart = target is not None and source.index != target.index
         self.stream_config = StreamConfig(
             rate_hz=plan.rate_hz,
             rate_in_hz=rate,

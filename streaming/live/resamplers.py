@@ -58,10 +58,10 @@ class Resamplers:
     def inside_frames(self) -> float:
         """The frames at the output rate that resamplers hold after a pulse, on average, as they make whole frames."""
         config, inside = self._config, 0.0
-        for one in self.inward[:1]:
-            step = Fraction(one.rate_in_hz, one.rate_out_hz)
-            more = one.delay_frames + 1 - step - (1 - Fraction(1, step.denominator)) / 2
+        for resampler in self.inward[:1]:
+            step = Fraction(resampler.rate_in_hz, resampler.rate_out_hz)
+            more = resampler.delay_frames + 1 - step - (1 - Fraction(1, step.denominator)) / 2
             inside += float(more) * config.rate_out_hz / config.rate_in_hz
-        for one in self.outward[:1]:
-            inside += one.delay_frames * config.rate_out_hz / config.rate_hz - 0.5
+        for resampler in self.outward[:1]:
+            inside += resampler.delay_frames * config.rate_out_hz / config.rate_hz - 0.5
         return inside

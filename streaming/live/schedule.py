@@ -72,7 +72,7 @@ class Timing:
             preroll: self._longest_wait(self.ahead_in, self.ahead_out, preroll)
             for preroll in dict.fromkeys((0, ahead))
         }
-        preroll = min(waits, key=lambda one: waits[one])
+        preroll = min(waits, key=lambda candidate: waits[candidate])
         return Schedule(plain, waits[preroll] - plain, headroom, preroll, self.in_device_frames(preroll))
 
     def in_device_frames(self, frames: int) -> int:

@@ -36,5 +36,5 @@ def record(histogram: Histogram, ns: int) -> None:
 
 def latency_of(histogram: Histogram, deadline_s: float | None = None, missed: int = 0) -> Latency:
     """Return a copy of the counts so far."""
-    seen = Histogram(histogram.words.copy())
-    return Latency.of_counts(seen.counts, seen.total_ns, seen.longest_ns, missed, deadline_s)
+    copied = Histogram(histogram.words.copy())
+    return Latency.of_counts(copied.counts, copied.total_ns, copied.longest_ns, missed, deadline_s)

@@ -228,15 +228,15 @@ class NativeResampler(NotCopyable):
 
     def restore(self, snapshot: bytes) -> None:
         """Continue from a snapshot, bit-identically. Raises InputError, without changes, if it does not match."""
-        (rate_in_hz, rate_out_hz, taps, fraction, step), (kept,) = unpack_parts(snapshot, 5, 1)
-        state, frames = self.state, len(kept) // FLOAT
+        (rate_in_hz, rate_out_hz, taps, fraction, step), (content,) = unpack_parts(snapshot, 5, 1)
+        state, frames = self.state, len(content) // FLOAT
         ours = self.rate_in_hz, self.rate_out_hz, state.taps
         most = state.nominal // MOST_TUNING
-        fits = len(kept) % FLOAT == 0 and frames <= state.window and fraction < state.unit
+        fits = len(content) % FLOAT == 0 and frames <= state.window and fraction < state.unit
         if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > most:
             raise InputError("the snapshot belongs to a resampler of other rates or another quality")
         self._changing = True
-        self.history[:frames] = np.frombuffer(kept, np.float32)
+        self.history[:frames] = np.frombuffer(content, np.float32)
         state.first, state.end, state.fraction, state.step = 0, frames, fraction, step
         self._changing = False
 

@@ -44,9 +44,9 @@ class FileReport(Report):
         count = self.result.nonfinite
         warnings = [f"{count} values of the output are NaN or infinite"] if count else []
         return warnings + [
-            f"{one.target.name}: clipped to {one.encoding.lower()}: {one.clipping}; {float_way(one.target.form)}"
-            for one in self.result.written
-            if one.target.form is not None and one.clipping.total
+            f"{file.target.name}: clipped to {file.encoding.lower()}: {file.clipping}; {float_way(file.target.form)}"
+            for file in self.result.written
+            if file.target.form is not None and file.clipping.total
         ]
 
     @property
@@ -105,8 +105,8 @@ class FileReport(Report):
             "frames": result.frames,
             "streams": result.streams,
             "encoding": files[0].encoding if files else None,
-            "clipped_samples": sum(one.clipping.total for one in files),
-            "clipping": [count for one in files for count in one.clipping.as_list()],
+            "clipped_samples": sum(file.clipping.total for file in files),
+            "clipping": [count for file in files for count in file.clipping.as_list()],
             "events": result.events,
             "nonfinite_values": result.nonfinite,
             "warnings": self.warnings,

@@ -62,7 +62,7 @@ class AlignedSounds:
     def __iter__(self) -> Iterator[dict[str, Samples]]:
         going, short_tracks = list(self._tracks), list[_Track]()
         while going:
-            track = min(going, key=lambda one: one.seconds)
+            track = min(going, key=lambda each: each.seconds)
             blocks = track.next()
             if blocks is None:
                 blocks = track.end()
@@ -70,7 +70,7 @@ class AlignedSounds:
                 short_tracks.append(track)
             yield blocks
             yield from self._silence(
-                short_tracks, min((one.made for one in going), default=self.samples_made)
+                short_tracks, min((each.made for each in going), default=self.samples_made)
             )
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:

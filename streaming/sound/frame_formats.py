@@ -143,8 +143,8 @@ class TableFormat:
 
     def head(self, frames: int) -> bytes:
         """Return the names of the columns."""
-        one = self._columns == 1
-        values = ["value"] if one else [f"value_{column}" for column in range(self._columns)]
+        is_single = self._columns == 1
+        values = ["value"] if is_single else [f"value_{column}" for column in range(self._columns)]
         return _rows([["frame" if self._rate_hz is None else "time_s", *values]])
 
     def body(self, frames: Array, number: int) -> bytes:

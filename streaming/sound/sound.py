@@ -37,8 +37,8 @@ class Clipping:
         over = size > 1
         if over.any():
             counts, peaks = over.sum(axis=0).tolist(), np.where(over, size, 0).max(axis=0).tolist()
-            self.samples = [one + more for one, more in zip(self.samples, counts)]
-            self.peaks = [max(one, other) for one, other in zip(self.peaks, peaks)]
+            self.samples = [before + more for before, more in zip(self.samples, counts)]
+            self.peaks = [max(before, new) for before, new in zip(self.peaks, peaks)]
 
     def as_list(self) -> list[dict[str, Any]]:
         """The clipped channels, for JSON; the peak is None if it is infinite."""

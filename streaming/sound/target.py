@@ -178,7 +178,7 @@ class Target:
 
 def event_count(writer: "FramesFile | TableStream | EventsOutput") -> int | None:
     """The number of events that a writer has found; None if it writes frames."""
-    return None if isinstance(writer, FramesFile | TableStream) else writer.found
+    return None if isinstance(writer, FramesFile | TableStream) else writer.event_count
 
 
 def _name(path: Path) -> str:

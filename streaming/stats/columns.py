@@ -51,7 +51,7 @@ class Columns:
             np.array([_of(part, "p99_us", np.max) for part in parts]),
             np.array([_of(part, "max_us", np.max) for part in parts]),
             {
-                name: np.array([sum(group_count(one.new, name) for one in part) for part in parts])
+                name: np.array([sum(group_count(interval.new, name) for interval in part) for part in parts])
                 for name in GROUPS
             },
             _extents(stats),

@@ -49,8 +49,12 @@ def decoder(kind: Any) -> Decoder:
 def _record(kind: type) -> Decoder:
     hints = get_type_hints(kind)
     parts = [
-        (one.name, decoder(hints[one.name]), one.default is MISSING and one.default_factory is MISSING)
-        for one in fields(kind)
+        (
+            field.name,
+            decoder(hints[field.name]),
+            field.default is MISSING and field.default_factory is MISSING,
+        )
+        for field in fields(kind)
     ]
 
     def decode(value: Any) -> Any:
@@ -78,7 +82,9 @@ def _sequence(arguments: tuple[Any, ...]) -> Decoder:
         values = _of(list, value, "a list")
         if len(values) != len(each):
             raise MisfitError(f"{len(values)} values in place of {len(each)}")
-        return tuple(_inside(str(place), inner, one) for place, (inner, one) in enumerate(zip(each, values)))
+        return tuple(
+            _inside(str(place), inner, element) for place, (inner, element) in enumerate(zip(each, values))
+        )
 
     return decode
 

@@ -113,11 +113,11 @@ class _Reader:
         missing = [name for name in TIMES if name not in self.summary.times]
         if missing:
             raise self.damage_error(place, f"times.{missing[0]} is missing")
-        for one in self.summary.times.values():
-            self.possible(one, place)
+        for counted in self.summary.times.values():
+            self.possible(counted, place)
         times = {
-            name: one.latency(deadline_s if name == "total" else None)
-            for name, one in self.summary.times.items()
+            name: counted.latency(deadline_s if name == "total" else None)
+            for name, counted in self.summary.times.items()
         }
         return Stats(header, tuple(self.intervals), self.summary.statistics, times, True)
 

@@ -37,8 +37,8 @@ def width_points(text: str, size: float) -> float:
 
 def one_line(text: str) -> str:
     """Remove what no font can show: line ends, and bytes of names that are not UTF-8."""
-    shown = text.encode("utf-8", "backslashreplace").decode()
-    return " ".join("".join(each if each.isprintable() else " " for each in shown).split())
+    encoded = text.encode("utf-8", "backslashreplace").decode()
+    return " ".join("".join(each if each.isprintable() else " " for each in encoded).split())
 
 
 def _cut(lines: list[str], font: "_Font") -> list[str]:

@@ -22,31 +22,31 @@ def test_a_row_has_the_model_within_the_total():
 def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch):
     """From before the thread is asked until its answer is taken; the periods between are not in it."""
     steps = [("clock", None), ("set", True), ("set", False), ("clear", True), ("clock", None)]
-    us, seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()
+    us, steps_seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()
     times_ns = iter(
         [edge for turn, each in enumerate(us) for edge in (10**9 * turn, 10**9 * turn + 1000 * each)]
     )
     set_event, clear = NativeEvent.set, NativeEvent.clear
 
     def read_ns():
-        seen.append(("clock", None))
+        steps_seen.append(("clock", None))
         return next(times_ns)
 
     def noted_set(event):
-        seen.append(("set", threading.current_thread() is here))
+        steps_seen.append(("set", threading.current_thread() is here))
         set_event(event)
 
     def noted_clear(event):
         clear(event)
         if threading.current_thread() is here:
-            seen.append(("clear", True))
+            steps_seen.append(("clear", True))
 
     monkeypatch.setattr("bench.hop.time", SimpleNamespace(perf_counter_ns=read_ns))
     monkeypatch.setattr(NativeEvent, "set", noted_set)
     monkeypatch.setattr(NativeEvent, "clear", noted_clear)
     threads = set(threading.enumerate())
     assert anyio.run(bare_hop_us, len(us), 0.001, backend=loop) == 3
-    assert seen == steps * len(us) + [("set", True)], "the last one ends the thread"
+    assert steps_seen == steps * len(us) + [("set", True)], "the last one ends the thread"
     assert set(threading.enumerate()) <= threads
 
 

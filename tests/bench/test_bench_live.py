@@ -45,9 +45,9 @@ class Device:
 
     def run(self):
         while not self.ended.wait(0.005):
-            heard = np.full((FRAMES, 1), len(self.played) + 1, np.float32)
-            played = np.full_like(heard, np.nan)
-            self.callback(heard, played, FRAMES, SimpleNamespace(currentTime=self.time - 0.001), None)
+            recorded = np.full((FRAMES, 1), len(self.played) + 1, np.float32)
+            played = np.full_like(recorded, np.nan)
+            self.callback(recorded, played, FRAMES, SimpleNamespace(currentTime=self.time - 0.001), None)
             self.played.append(played)
 
     def __enter__(self):
@@ -62,21 +62,21 @@ class Device:
 @pytest.fixture
 def devices(monkeypatch):
     """Those that were opened. A run lasts until one has played some results, however long that takes."""
-    found, wait = [], asyncio.wait
+    opened, wait = [], asyncio.wait
 
     def open_device(setup, callback):
-        found.append(Device(callback))
-        return found[-1]
+        opened.append(Device(callback))
+        return opened[-1]
 
     async def wait_longer(tasks, timeout):
-        done, _ = await wait(tasks, timeout=timeout)
-        played = found[-1].played
-        while not (done or (len(played) > 10 and any(block.any() for block in played))):
-            done, _ = await wait(tasks, timeout=0.01)
+        finished, _ = await wait(tasks, timeout=timeout)
+        played = opened[-1].played
+        while not (finished or (len(played) > 10 and any(block.any() for block in played))):
+            finished, _ = await wait(tasks, timeout=0.01)
 
     monkeypatch.setattr(event_loop, "open_stream", open_device)
     monkeypatch.setattr(asyncio, "wait", wait_longer)
-    return found
+    return opened
 
 
 @pytest.fixture(scope="module")
@@ -138,15 +138,15 @@ def test_a_row_has_the_outcome_of_a_design():
     assert len(table.new_table("").columns) == 2 + len(nobody_looked)
     machine = StolenTime(merge_spans([(203_000_000, 211_000_000)]))
     assert table.cells(outcome, machine)[3:] == ["12.00", "1", "5", "2", "1", "8.0", "4.00", "4.00", "0"]
-    told = json.loads(json.dumps(table.figures(outcome, machine)))
-    assert told["latency"]["missed"] == 1 and told["machine"]["latency_without"]["missed"] == 0
+    figures = json.loads(json.dumps(table.figures(outcome, machine)))
+    assert figures["latency"]["missed"] == 1 and figures["machine"]["latency_without"]["missed"] == 0
 
 
 def test_time_that_the_machine_took_counts_once():
     spans = merge_spans([(50, 60), (10, 20), (15, 30), (30, 31)])
     np.testing.assert_array_equal(spans, [(10, 31), (50, 60)])
     spans_of = np.array([(0, 5), (0, 15), (12, 20), (31, 50), (0, 100), (55, 56), (60, 70)])
-    expected = [sum(any(a <= t < b for a, b in spans) for t in range(*one)) for one in spans_of]
+    expected = [sum(any(a <= t < b for a, b in spans) for t in range(*times)) for times in spans_of]
     np.testing.assert_array_equal(StolenTime(spans).taken_ns(spans_of), expected)
     np.testing.assert_array_equal(StolenTime(merge_spans([])).taken_ns(spans_of), np.zeros(7))
 
@@ -182,13 +182,13 @@ def test_a_monitor_sees_a_processor_that_runs_something_more_urgent():
         "print(begun, time.monotonic_ns())\n"
     )
     with monitor_steal_time() as machine:
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     if machine.spans is None:
-        assert "PermissionError" in done.stderr
+        assert "PermissionError" in process.stderr
         pytest.skip("no right to real-time priority")
-    begun, ended = map(int, done.stdout.split())
-    (seen,) = machine.taken_ns(np.array([(begun, ended)])) / 1e6
-    assert 0 < seen <= (ended - begun) / 1e6
+    start, ended = map(int, process.stdout.split())
+    (taken_ms,) = machine.taken_ns(np.array([(start, ended)])) / 1e6
+    assert 0 < taken_ms <= (ended - start) / 1e6
 
 
 def test_the_model_is_sound_in_and_sound_out():
@@ -203,11 +203,11 @@ def test_the_model_is_sound_in_and_sound_out():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("jackd") is None, reason="jackd is not installed")
-def test_against_a_sound_server(tmp_path):
+def test_the_bench_runs_against_a_sound_server(tmp_path):
     figures = Path(tmp_path / "figures.json")
     command = [sys.executable, "-m", "bench.live", "asyncio", "--seconds", "0.5", "--json", str(figures)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "from callback entry to the result" in done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "from callback entry to the result" in process.stdout
     rows = json.loads(figures.read_text())["rows"]
     assert [row["load"] for row in rows] == list(table.LOADS)
     assert all(row["blocks"] > 10 for row in rows)

@@ -54,10 +54,10 @@ def test_the_network_is_causal_and_alive(x):
 )
 def test_every_form_that_is_timed_is_right(key):
     """``contest`` compares this project, and every form of the others, with the offline result."""
-    found = contests.contest(SYNTHETIC[key], CHECKED, 1)
-    assert set(found.best) == {"pulse", "onnxruntime", "tract"}
-    assert all(form.status == "right" for form in found.best.values())
-    others = [form for form in found.forms if form.status != "right"]
+    contest = contests.contest(SYNTHETIC[key], CHECKED, 1)
+    assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
+    assert all(form.status == "right" for form in contest.best.values())
+    others = [form for form in contest.forms if form.status != "right"]
     assert [form.how for form in others] == (["pulsed by tract"] if key == TRACT_WRONG else [])
 
 
@@ -65,10 +65,10 @@ def test_every_form_that_is_timed_is_right(key):
 @pytest.mark.parametrize("key", list(REAL))
 def test_published_models_run_in_onnxruntime_as_here(key):
     """Their exported form and that of their authors."""
-    found = contests.contest(REAL[key], 2 * CHECKED, 1)
-    told = {form.how: form.status for form in found.forms if form.runtime == "onnxruntime"}
-    assert set(told.values()) == {"right"}
-    assert "exported" in told
+    contest = contests.contest(REAL[key], 2 * CHECKED, 1)
+    statuses = {form.how: form.status for form in contest.forms if form.runtime == "onnxruntime"}
+    assert set(statuses.values()) == {"right"}
+    assert "exported" in statuses
 
 
 def test_a_missing_folder_leaves_the_published_models_out():

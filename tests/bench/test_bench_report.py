@@ -57,7 +57,7 @@ def test_means_are_geometric_and_over_the_models_that_ran(results_of_all):
 
 
 def test_targets_are_compared(results_of_all):
-    reached = {what: good for what, _, _, good in results_of_all.rows[0].target_results()}
+    reached = {title: good for title, _, _, good in results_of_all.rows[0].target_results()}
     assert reached == {"onnxruntime": True, "tract": False, "roofline": False}
 
 
@@ -72,7 +72,7 @@ def test_forms_that_are_wrong_are_told(results_of_all):
     assert "net, 4: tract, pulsed by tract: wrong, off by 1.0e+00" in list(report.left_out(results_of_all))
 
 
-def test_json_and_back(results_of_all, tmp_path):
+def test_results_are_read_back_from_json(results_of_all, tmp_path):
     results_of_all.write(tmp_path / "out.json")
     assert docs.page(results.Results.read(tmp_path / "out.json")) == docs.page(results_of_all)
 
@@ -106,7 +106,7 @@ def test_the_calls_are_timed():
     assert all(row.us > 0 for row in rows) and rows[0].over_us == 0
 
 
-def test_the_picture(results_of_all, tmp_path):
+def test_the_picture_is_drawn(results_of_all, tmp_path):
     plot = pytest.importorskip("bench.plot", exc_type=ImportError)
     plot.draw(results_of_all, tmp_path / "out.png")
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
@@ -140,7 +140,7 @@ def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch):
     assert all(row.least_us > 0 for row in rows)
 
 
-def test_the_picture_of_growth(results_of_all, tmp_path):
+def test_the_picture_of_growth_is_drawn(results_of_all, tmp_path):
     plot = pytest.importorskip("bench.plot", exc_type=ImportError)
     plot.draw_growth(results_of_all, tmp_path / "out.svg")
     assert b"roofline" in (tmp_path / "out.svg").read_bytes()
@@ -173,8 +173,8 @@ def test_power_is_read_from_counters_that_begin_again(tmp_path):
         (tmp_path / "intel-rapl:0" / "energy_uj").write_text("10000\n")
         (tmp_path / "intel-rapl:1" / "energy_uj").write_text("992000\n")
 
-    told = power.watts(use, 0.05, tmp_path, clock=iter([7.0, 7.0, 7.03, 7.06, 7.07]).__next__)
-    assert told == pytest.approx(0.022 / 0.07)  # 20 and 2 mJ from the first reading to the last
+    watts = power.watts(use, 0.05, tmp_path, clock=iter([7.0, 7.0, 7.03, 7.06, 7.07]).__next__)
+    assert watts == pytest.approx(0.022 / 0.07)  # 20 and 2 mJ from the first reading to the last
     (tmp_path / "intel-rapl:1" / "energy_uj").unlink()
     assert len(power.counters(tmp_path)) == 1
 
@@ -183,14 +183,14 @@ def test_streams_a_watt(results_of_all):
     (row,) = results_of_all.lanes
     assert row.streams_per_watt is None
     assert [line[-1] for line in report.lanes_lines(results_of_all.lanes)] == ["unknown"]
-    told = replace(results_of_all, lanes=[replace(row, watts=60.6)])
-    assert [line[-1] for line in report.lanes_lines(told.lanes)] == ["110"]
+    results = replace(results_of_all, lanes=[replace(row, watts=60.6)])
+    assert [line[-1] for line in report.lanes_lines(results.lanes)] == ["110"]
 
 
 def test_an_unknown_model_is_named():
-    done = subprocess.run([sys.executable, "-m", "bench", "nothing"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "no model is called nothing; there are denoiser, tcn_1" in done.stderr
+    process = subprocess.run([sys.executable, "-m", "bench", "nothing"], capture_output=True, text=True)
+    assert process.returncode == 2
+    assert "no model is called nothing; there are denoiser, tcn_1" in process.stderr
 
 
 @pytest.mark.slow

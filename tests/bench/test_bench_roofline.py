@@ -39,10 +39,10 @@ def test_a_reading_has_whole_blocks_and_passes(size, expected):
 
 def test_a_step_takes_the_longer_of_its_bytes_and_its_products():
     program = pulse.stream(gru(16, 1), pulse=1)
-    found = roofline.roofline(program, 50e9, 40e9)
-    assert found.multiply_adds == 3 * 16 * (16 + 16) + 16 * 32
-    assert 4 * found.multiply_adds < found.bytes < 16 * found.multiply_adds
-    assert found.working_set >= program.weights.size
-    assert found.least_us == max(found.memory_us, found.arithmetic_us)
-    assert found.memory_us == pytest.approx(found.bytes / 50e9 * 1e6)
-    assert found.bound == "memory"
+    bounds = roofline.roofline(program, 50e9, 40e9)
+    assert bounds.multiply_adds == 3 * 16 * (16 + 16) + 16 * 32
+    assert 4 * bounds.multiply_adds < bounds.bytes < 16 * bounds.multiply_adds
+    assert bounds.working_set >= program.weights.size
+    assert bounds.least_us == max(bounds.memory_us, bounds.arithmetic_us)
+    assert bounds.memory_us == pytest.approx(bounds.bytes / 50e9 * 1e6)
+    assert bounds.bound == "memory"

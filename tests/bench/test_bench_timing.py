@@ -31,8 +31,8 @@ def test_percentiles_are_in_microseconds():
 
 
 def test_a_stepper_cycles_through_the_pulses():
-    seen = []
-    stepper = timing.make_stepper(seen.append, [1, 2])
+    calls = []
+    stepper = timing.make_stepper(calls.append, [1, 2])
     for _ in range(3):
         stepper()
-    assert seen == [1, 2, 1]
+    assert calls == [1, 2, 1]

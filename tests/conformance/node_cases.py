@@ -52,12 +52,12 @@ def node_cases() -> tuple[NodeCase, ...]:
     """Every case of the installed onnx."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = load_model_tests(kind="node")
+        cases = load_model_tests(kind="node")
     return tuple(
         stored_case(Path(case.model_dir), case.rtol, case.atol)
         if case.model is None and case.model_dir
         else NodeCase(case.name, case.model or ModelProto(), case.data_sets or (), case.rtol, case.atol)
-        for case in found
+        for case in cases
     )
 
 

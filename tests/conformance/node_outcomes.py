@@ -45,9 +45,9 @@ def outcomes() -> tuple[Outcome, ...]:
     return tuple(outcome(case) for case in node_cases())
 
 
-def failures(found: Iterable[Outcome]) -> list[Outcome]:
+def failures(outcomes_of: Iterable[Outcome]) -> list[Outcome]:
     """The cases that neither pass nor have a reason."""
-    return [one for one in found if one.status not in ("passed", "skipped")]
+    return [outcome for outcome in outcomes_of if outcome.status not in ("passed", "skipped")]
 
 
 def outcome(case: NodeCase) -> Outcome:
@@ -63,14 +63,14 @@ def attempt(case: NodeCase) -> Outcome:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                got, constants = run(case.model, [as_array(value) for value in inputs])
+                results, constants = run(case.model, [as_array(value) for value in inputs])
         except PulseError as error:
             return Outcome(case, "refused", str(error))
         except Exception as error:
             return Outcome(case, "crashed", f"{type(error).__name__}: {error}")
         fixed |= constants
         for value, wanted in zip(case.model.graph.output, outputs, strict=True):
-            difference = differs(got[value.name], as_array(wanted), case.rtol, case.atol)
+            difference = differs(results[value.name], as_array(wanted), case.rtol, case.atol)
             if difference:
                 return Outcome(case, "wrong", f"{value.name}: {difference}")
     return Outcome(case, "passed", fixed=fixed)
@@ -108,12 +108,12 @@ def _spec(array: Array) -> str:
     return ",".join([*map(str, array.shape), dtype_name(array.dtype)])
 
 
-def differs(got: Array, wanted: Array, rtol: float, atol: float) -> str:
+def differs(output: Array, wanted: Array, rtol: float, atol: float) -> str:
     """How a result differs in type, shape or value; empty where it does not."""
-    if got.dtype != wanted.dtype or got.shape != wanted.shape:
-        return f"{got.dtype} {got.shape} instead of {wanted.dtype} {wanted.shape}"
+    if output.dtype != wanted.dtype or output.shape != wanted.shape:
+        return f"{output.dtype} {output.shape} instead of {wanted.dtype} {wanted.shape}"
     try:
-        np.testing.assert_allclose(got, wanted, rtol, atol)
+        np.testing.assert_allclose(output, wanted, rtol, atol)
     except AssertionError as error:
         return " ".join(str(error).split())
     return ""

@@ -8,5 +8,5 @@ from tests.conformance.node_outcomes import failures, outcome
 from tests.tables.node_cases import totals
 
 if __name__ == "__main__":
-    found = [outcome(stored_case(path.parent)) for path in sorted(Path(sys.argv[1]).glob("*/model.onnx"))]
-    print(totals(found), *failures(found), sep="\n")
+    outcomes = [outcome(stored_case(path.parent)) for path in sorted(Path(sys.argv[1]).glob("*/model.onnx"))]
+    print(totals(outcomes), *failures(outcomes), sep="\n")

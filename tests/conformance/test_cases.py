@@ -26,10 +26,10 @@ def manifest() -> list[dict[str, Any]]:
     return json.loads(path.read_text()) if path.exists() else []
 
 
-def chosen(what: str) -> list[Any]:
+def chosen(action: str) -> list[Any]:
     """The cases of one expectation, as parameters."""
-    found = [pytest.param(case, id=case["id"]) for case in manifest() if case["expect"]["do"] == what]
-    return found or [pytest.param(None, id="missing")]
+    cases = [pytest.param(case, id=case["id"]) for case in manifest() if case["expect"]["do"] == action]
+    return cases or [pytest.param(None, id="missing")]
 
 
 def load_case(case: dict[str, Any] | None) -> tuple[Path, TypedModel]:

@@ -44,5 +44,5 @@ def test_one_that_was_a_false_alarm() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "frames", "options"), CHECKS)
-def test_every_model(name: str, frames: int, options: tuple[str, ...]) -> None:
+def test_every_model_is_checked(name: str, frames: int, options: tuple[str, ...]) -> None:
     check_command(name, frames, options)

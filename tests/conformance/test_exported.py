@@ -72,10 +72,10 @@ def swift_f0() -> tuple[TypedModel, dict[str, Array]]:
     }
 
 
-def assert_same(got: dict[str, Array], wanted: dict[str, Array]) -> None:
+def assert_same(outputs: dict[str, Array], wanted: dict[str, Array]) -> None:
     for name, expected in wanted.items():
-        assert got[name].shape == expected.shape, name
-        assert np.abs(got[name] - expected).max() <= CLOSE * np.abs(expected).max(), name
+        assert outputs[name].shape == expected.shape, name
+        assert np.abs(outputs[name] - expected).max() <= CLOSE * np.abs(expected).max(), name
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,6 @@ def test_streamed_equals_offline_and_the_twin(pulse_frames: int) -> None:
         probs, state = cached.run(None, {"feat": x[:, start : start + pulse_frames], "caches_in": state})
         frames.append(probs)
     for backend in BACKENDS:
-        got = stream_whole(compile_model(model, backend), {"feat": x})
-        expected.require(got, backend)
-        np.testing.assert_allclose(got["probs"], np.concatenate(frames, 1), rtol=0, atol=1e-6)
+        outputs = stream_whole(compile_model(model, backend), {"feat": x})
+        expected.require(outputs, backend)
+        np.testing.assert_allclose(outputs["probs"], np.concatenate(frames, 1), rtol=0, atol=1e-6)

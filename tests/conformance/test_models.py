@@ -36,7 +36,7 @@ def noise(frames: int) -> Array:
 
 
 @pytest.mark.parametrize("frames", [256, 2048])
-def test_swift_f0(frames: int) -> None:
+def test_swift_f0_streams_as_offline(frames: int) -> None:
     """Pitch from raw sound: STFT, five convolutions that look ahead, a search over pitches."""
     reference = offline("swift_f0.onnx")
     typed = pulse.load(shared_path("models") / "swift_f0.onnx").analyse()

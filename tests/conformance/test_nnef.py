@@ -20,8 +20,8 @@ UNABLE = frozenset({"refused", "WRONG", "crash", "runtime_error", "load_refused"
 
 
 def manifest() -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = json.loads((shared_path("cases") / "manifest.json").read_text())
-    return found
+    cases: list[Mapping[str, Any]] = json.loads((shared_path("cases") / "manifest.json").read_text())
+    return cases
 
 
 def specs(case: Mapping[str, Any]) -> dict[str, str]:
@@ -51,48 +51,48 @@ def outcome_in_pulses(case: Mapping[str, Any], folder: Path) -> str:
 def run(step: int) -> tuple[Counter[str], int]:
     """Every ``step``-th case; and how many are equal that tract's own pulses cannot do."""
     folder = shared_path("cases")
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     beyond = 0
     for case in manifest()[::step]:
         ended = outcome_in_pulses(case, folder)
-        found[ended] += 1
+        counts[ended] += 1
         beyond += ended == "equal" and case["tract_0_23_9"] in UNABLE
-    return found, beyond
+    return counts, beyond
 
 
 def test_some_cases_stream_in_tract() -> None:
-    found, _ = run(12)
-    assert found["equal"] >= 12, found
+    counts, _ = run(12)
+    assert counts["equal"] >= 12, counts
 
 
 @pytest.mark.slow
 def test_all_cases_stream_in_tract() -> None:
-    found, beyond = run(1)
-    print(dict(found), beyond)
-    assert found["equal"] >= 159
-    assert set(found) == {"equal", "no stream"}
+    counts, beyond = run(1)
+    print(dict(counts), beyond)
+    assert counts["equal"] >= 159
+    assert set(counts) == {"equal", "no stream"}
     assert beyond >= 14
 
 
 @pytest.mark.slow
 def test_all_cases_offline_in_tract() -> None:
-    folder, found = shared_path("cases"), Counter[str]()
+    folder, counts = shared_path("cases"), Counter[str]()
     for case in manifest():
         typed = pulse.load(folder / case["file"], inputs=specs(case)).analyse().declutter()
         try:
             archive = typed.to_nnef()
         except WriteError:
-            found["refused"] += 1
+            counts["refused"] += 1
             continue
         try:
             proof = check_offline(archive, typed, lengths=case.get("lengths"))
         except WriteError:
-            found["refused by tract"] += 1
+            counts["refused by tract"] += 1
             continue
         assert proof.divergence is None, (case["id"], proof.divergence)
-        found["equal"] += 1
-    print(dict(found))
-    assert found["equal"] >= 153
+        counts["equal"] += 1
+    print(dict(counts))
+    assert counts["equal"] >= 153
 
 
 @pytest.mark.slow

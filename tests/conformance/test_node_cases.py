@@ -17,15 +17,15 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def lines_of(found: list[Outcome]) -> str:
-    return "\n".join(map(str, found))
+def lines_of(listed: list[Outcome]) -> str:
+    return "\n".join(map(str, listed))
 
 
 @pytest.mark.parametrize("operator", MUST)
 def test_plain_cases_of_an_operator_that_must_run(operator: str) -> None:
-    found = [one for one in outcomes() if one.must and one.case.operator == operator]
-    assert not failures(found), lines_of(failures(found))
-    assert any(one.status == "passed" for one in found)
+    chosen = [outcome for outcome in outcomes() if outcome.must and outcome.case.operator == operator]
+    assert not failures(chosen), lines_of(failures(chosen))
+    assert any(outcome.status == "passed" for outcome in chosen)
 
 
 def test_every_case_runs_or_has_a_reason() -> None:
@@ -34,25 +34,25 @@ def test_every_case_runs_or_has_a_reason() -> None:
 
 def test_no_reason_hides_a_case_that_passes() -> None:
     hidden = [
-        one.case.name
-        for one in outcomes()
-        if one.status == "skipped" and attempt(one.case).status == "passed"
+        outcome.case.name
+        for outcome in outcomes()
+        if outcome.status == "skipped" and attempt(outcome.case).status == "passed"
     ]
     assert not hidden
 
 
 def test_cases_that_are_off_by_rounding() -> None:
     """Within two units in the last place of the largest entry."""
-    found = [case for case in node_cases() if case.name in ROUNDED]
-    for case in found:
+    cases = [case for case in node_cases() if case.name in ROUNDED]
+    for case in cases:
         for inputs, outputs in case.data_sets:
-            got, _ = run(case.model, [as_array(value) for value in inputs])
+            results, _ = run(case.model, [as_array(value) for value in inputs])
             for value, wanted in zip(case.model.graph.output, map(as_array, outputs), strict=True):
                 unit = np.spacing(np.abs(wanted).max())
-                np.testing.assert_allclose(got[value.name], wanted, 0, 2 * unit, err_msg=case.name)
+                np.testing.assert_allclose(results[value.name], wanted, 0, 2 * unit, err_msg=case.name)
 
 
 def test_there_are_many_cases() -> None:
     """The coverage never shrinks: tract 0.23 runs 1,144 of the 1,615 of onnx 1.19."""
     assert len(MUST) == 110
-    assert sum(one.status == "passed" for one in outcomes()) > 1_144
+    assert sum(outcome.status == "passed" for outcome in outcomes()) > 1_144

@@ -59,15 +59,15 @@ CHAINS: dict[str, Callable[[Path], TypedModel]] = {
 }
 
 
-def near(got: np.ndarray, wanted: np.ndarray) -> None:
+def near(output: np.ndarray, wanted: np.ndarray) -> None:
     """As long as whole blocks make it, and equal."""
-    got, wanted = got.ravel(), wanted.ravel()
-    assert len(wanted) - 128 < got.size <= len(wanted)
-    np.testing.assert_allclose(got, wanted[: got.size], 0, SCALED * np.abs(wanted).max())
+    output, wanted = output.ravel(), wanted.ravel()
+    assert len(wanted) - 128 < output.size <= len(wanted)
+    np.testing.assert_allclose(output, wanted[: output.size], 0, SCALED * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_the_authors_chain(name: str) -> None:
+def test_the_authors_chain_streams_as_offline(name: str) -> None:
     """Offline on a part, as a stream of pulses, as a session in random blocks, and as one file read back."""
     stored = np.load(shared_path("sound") / f"{name}.npz")
     model = CHAINS[name](shared_path("models"))
@@ -76,14 +76,14 @@ def test_the_authors_chain(name: str) -> None:
     (port,) = pulsed.outputs
     program = pulsed.compile()
     near(stream_whole(program, {"x": x})[port.name], wanted)
-    session, rng, at, made = Session(program), np.random.default_rng(0), 0, []
+    session, rng, at, pieces = Session(program), np.random.default_rng(0), 0, []
     while at < x.shape[1]:
         size = int(rng.integers(0, 3000))
-        made.append(session.push(x[:, at : at + size])[port.name])
+        pieces.append(session.push(x[:, at : at + size])[port.name])
         at += size
-    made.append(session.flush()[port.name])
+    pieces.append(session.flush()[port.name])
     axis = port.axis or 0
-    near(np.concatenate(made, axis), wanted)
+    near(np.concatenate(pieces, axis), wanted)
     part = x[:, :8000]
     offline = model.run({"x": part})[port.name]
     np.testing.assert_allclose(

@@ -92,49 +92,49 @@ def author(
     session = open_session(shared_path("models") / f"{file}.onnx")
     names = [output.name for output in session.get_outputs()]
     shapes = {entry.name: entry.shape for entry in session.get_inputs()}
-    held = {
+    carried = {
         state: np.zeros([size if isinstance(size, int) else 1 for size in shapes[state]], np.float32)
         for state in states
     }
     past = np.zeros_like(np.take(x, range(context), axis))
     whole = np.concatenate([past, x], axis)
-    made: list[dict[str, Array]] = []
+    steps: list[dict[str, Array]] = []
     for number in range(CHUNKS):
         chunk = np.take(whole, range(number * frames, (number + 1) * frames + context), axis)
-        made.append(dict(zip(names, session.run(None, {name: chunk, **held, **more}))))
-        held = {state: made[-1][after] for state, after in states.items()}
-    return {output: np.stack([chunk[output] for chunk in made]) for output in names}
+        steps.append(dict(zip(names, session.run(None, {name: chunk, **carried, **more}))))
+        carried = {state: steps[-1][after] for state, after in states.items()}
+    return {output: np.stack([chunk[output] for chunk in steps]) for output in names}
 
 
 @pytest.mark.parametrize(
-    ("file", "make", "name", "axis", "frames", "told", "more"), CASES, ids=[case[0] for case in CASES]
+    ("file", "make", "name", "axis", "frames", "options", "more"), CASES, ids=[case[0] for case in CASES]
 )
-def test_chunk_by_chunk(
+def test_chunks_equal_those_of_onnxruntime(
     file: str,
     make: Callable[[], Array],
     name: str,
     axis: int,
     frames: int,
-    told: dict[str, Any],
+    options: dict[str, Any],
     more: dict[str, Any],
 ) -> None:
     """Every output of each of 200 chunks as onnxruntime has it; the first ones as the author's loop in f64."""
     path, x = shared_path("models") / f"{file}.onnx", make()
-    program = models.stream(path, frames, **told)
+    program = models.stream(path, frames, **options)
     assert program.model.chunks is not None
     states = {pair.input: pair.output for pair in program.model.chunks.pairs}
-    wanted = author(file, x, name, axis, frames, told.get("context", {}).get(name, 0), states, more)
+    wanted = author(file, x, name, axis, frames, options.get("context", {}).get(name, 0), states, more)
     assert {port.name for port in program.outputs} == set(wanted) - set(states.values())
     first = {name: np.take(x, range(FEW * frames), axis)}
     reference = Reference(oracle_of(program.model), first)
-    for output, got in stream_whole(program, first).items():
-        assert reference.judge(output, got, program.model.port(output).axis).agrees, output
+    for output, result in stream_whole(program, first).items():
+        assert reference.judge(output, result, program.model.port(output).axis).agrees, output
     state = program.spawn()
     for number in range(CHUNKS):
         chunk = np.take(x, range(number * frames, (number + 1) * frames), axis)
-        for output, got in state.step(chunk).items():
+        for output, result in state.step(chunk).items():
             expected = wanted[output]
-            off = np.abs(got - expected[number]).max()
+            off = np.abs(result - expected[number]).max()
             assert off <= CLOSE * np.abs(expected).max(), (output, number, off)
 
 
@@ -149,12 +149,12 @@ def test_sessions_take_blocks_of_any_size() -> None:
         parts.append(session.push(x[:, at : at + step])["output"])
         at += step
     parts.append(session.flush()["output"])
-    got = np.concatenate(parts, 1)
+    output = np.concatenate(parts, 1)
     padded = np.pad(x, ((0, 0), (64, -x.shape[1] % 512)))
     reference = onnxruntime.InferenceSession(str(shared_path("models") / "silero_vad_16k_static.onnx"))
-    held, wanted = np.zeros((2, 1, 128), np.float32), []
+    carried, wanted = np.zeros((2, 1, 128), np.float32), []
     for start in range(0, padded.shape[1] - 64, 512):
-        out, held = reference.run(None, {"input": padded[:, start : start + 576], "state": held})
+        out, carried = reference.run(None, {"input": padded[:, start : start + 576], "state": carried})
         wanted.append(out)
-    np.testing.assert_allclose(got, np.concatenate(wanted, 1), rtol=0, atol=CLOSE)
-    assert got.max() > 0.9
+    np.testing.assert_allclose(output, np.concatenate(wanted, 1), rtol=0, atol=CLOSE)
+    assert output.max() > 0.9

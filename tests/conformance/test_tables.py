@@ -13,7 +13,7 @@ OF_ONNX = ("operators", "node_cases")
 def test_the_document_is_up_to_date(name: str) -> None:
     if name == "models":
         shared_path("models")
-    written = (FOLDER / f"{name}.md").read_text()
-    if name in OF_ONNX and f"onnx {onnx.__version__}" not in written.replace("\n", " "):
+    document = (FOLDER / f"{name}.md").read_text()
+    if name in OF_ONNX and f"onnx {onnx.__version__}" not in document.replace("\n", " "):
         pytest.skip(f"docs/{name}.md tells of another onnx than the installed {onnx.__version__}")
-    assert written == DOCUMENTS[name](), f"run: python -m tests.tables {name}"
+    assert document == DOCUMENTS[name](), f"run: python -m tests.tables {name}"

@@ -34,32 +34,32 @@ def graph(name: str) -> Path:
     return shared_path("tensorflow") / f"{name}.pb"
 
 
-def close(found: Array, expected: Array) -> None:
-    assert found.shape == expected.shape
-    assert np.abs(found - expected).max(initial=0) <= CLOSE * max(1e-3, np.abs(expected).max(initial=0))
+def close(output: Array, expected: Array) -> None:
+    assert output.shape == expected.shape
+    assert np.abs(output - expected).max(initial=0) <= CLOSE * max(1e-3, np.abs(expected).max(initial=0))
 
 
 def pairs(name: str) -> list[tuple[dict[str, Array], dict[str, Array]]]:
     """Inputs and outputs for each of two lengths."""
     stored = np.load(FOLDER / f"{name}.npz")
-    found: list[tuple[dict[str, Array], dict[str, Array]]] = []
+    cases: list[tuple[dict[str, Array], dict[str, Array]]] = []
     for case in "01":
         sides: list[dict[str, Array]] = []
         for side in ("in", "out"):
             keys = [key for key in stored.files if key.startswith(f"{case}/{side}")]
             sides.append({key.split("/", 2)[2]: stored[key] for key in keys})
         if sides[0]:
-            found.append((sides[0], sides[1]))
-    return found
+            cases.append((sides[0], sides[1]))
+    return cases
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_equals_tensorflow(name: str) -> None:
     typed = pulse.load(graph(name)).model.analyse()
     for feeds, expected in pairs(name):
-        found = typed.run(feeds, list(expected))
+        outputs = typed.run(feeds, list(expected))
         for output, array in expected.items():
-            close(found[output], array)
+            close(outputs[output], array)
 
 
 @pytest.mark.parametrize("lengths", [(5, 80, 161), pytest.param(None, marks=pytest.mark.slow)])
@@ -76,16 +76,16 @@ def test_a_graph_that_cannot_stream_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["kws_DS_CNN_S", "kws_GRU_S"])
-def test_speech_commands(name: str) -> None:
+def test_speech_commands_equals_its_stored_outputs(name: str) -> None:
     """Spectrum and cepstrum are in the file, behind a decoder of sound files, whose outputs are the inputs."""
     stored = np.load(shared_path("tensorflow") / f"{name}.npz")
-    given = {f"{SOUND}:1": int(stored["in/sample_rate"])}
-    typed = pulse.load(graph(name), constants=given).model.analyse()
+    constants = {f"{SOUND}:1": int(stored["in/sample_rate"])}
+    typed = pulse.load(graph(name), constants=constants).model.analyse()
     outputs = ["AudioSpectrogram", "Mfcc", "labels_softmax"]
-    found = typed.run({SOUND: stored[f"in/{SOUND}"]}, outputs)
+    results = typed.run({SOUND: stored[f"in/{SOUND}"]}, outputs)
     for output in outputs:
-        close(found[output], stored[f"out/{output}"])
-    longer = pulse.tensorflow.load(graph(name), {SOUND: "T,1"}, given, outputs=["Mfcc"])
+        close(results[output], stored[f"out/{output}"])
+    longer = pulse.tensorflow.load(graph(name), {SOUND: "T,1"}, constants, outputs=["Mfcc"])
     pulse.verify(longer).require()
 
 
@@ -94,10 +94,10 @@ def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:
     states = {"h": "Identity_1", "c": "Identity_2"}
     chunking = pulse.Chunking(states=states, axes={"x": 0, "Identity": 0})
     program = pulse.stream(pulse.load(graph("lstm_step_explicit_state"), chunking=chunking))
-    state, kept = program.spawn(), {"h": np.zeros((1, 5), np.float32), "c": np.zeros((1, 5), np.float32)}
+    state, carried = program.spawn(), {"h": np.zeros((1, 5), np.float32), "c": np.zeros((1, 5), np.float32)}
     for x in np.random.default_rng(0).standard_normal((5, 1, 4)).astype(np.float32):
-        expected = typed.run({"x": x, **kept})
-        kept = {name: expected[output] for name, output in states.items()}
+        expected = typed.run({"x": x, **carried})
+        carried = {name: expected[output] for name, output in states.items()}
         close(state.step(x)["Identity"], expected["Identity"])
 
 
@@ -108,7 +108,7 @@ def seed_values(scope: str, names: tuple[str, ...]) -> list[int]:
     return [int(session.run(f"{scope}/{name}")) for name in names]
 
 
-def test_the_example_of_variables() -> None:
+def test_the_example_of_variables_runs() -> None:
     a, b, c, d, e = "a", "Identity", "AssignAdd", "Identity_1", "AssignAdd_1"
     assert seed_values("vFalse", (a, b, c, a, b, d, a, b, e, a, b)) == [0, 0, 1, 1, 1, 2, 2, 2, 4, 4, 4]
     a, c, e = "a/Read/ReadVariableOp", "ReadVariableOp", "ReadVariableOp_1"

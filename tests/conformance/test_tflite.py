@@ -22,11 +22,11 @@ def stored_calls(name: str, side: str) -> list[list[Array]]:
     return [[arrays[f"{call}/{key}"] for key in names] for call in range(CALLS)]
 
 
-def check(got: Array, wanted: Array) -> None:
+def check(output: Array, wanted: Array) -> None:
     """Floats to ``FLOATS`` of scale, codes within one step."""
-    assert got.shape == wanted.shape and got.dtype == wanted.dtype
-    apart = np.abs(got.astype(np.float64) - wanted.astype(np.float64)).max()
-    assert apart <= (FLOATS * np.abs(wanted).max() if got.dtype.kind == "f" else 1)
+    assert output.shape == wanted.shape and output.dtype == wanted.dtype
+    apart = np.abs(output.astype(np.float64) - wanted.astype(np.float64)).max()
+    assert apart <= (FLOATS * np.abs(wanted).max() if output.dtype.kind == "f" else 1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,11 +36,11 @@ def test_each_call_equals_litert(name: str) -> None:
     states = {variable.input: variable.initial for variable in model.variables}
     fed = [each for each in typed.inputs if each not in states]
     for inputs, outputs in zip(stored_calls(name, "in"), stored_calls(name, "out"), strict=True):
-        got = typed.run({**dict(zip(sorted(fed), inputs, strict=True)), **states})
-        states = {variable.input: got[variable.output] for variable in model.variables}
-        kept = sorted(set(got) - {variable.output for variable in model.variables})
-        for each, wanted in zip(kept, outputs, strict=True):
-            check(got[each], wanted)
+        results = typed.run({**dict(zip(sorted(fed), inputs, strict=True)), **states})
+        states = {variable.input: results[variable.output] for variable in model.variables}
+        names = sorted(set(results) - {variable.output for variable in model.variables})
+        for each, wanted in zip(names, outputs, strict=True):
+            check(results[each], wanted)
 
 
 @pytest.mark.parametrize("name", STREAMED)
@@ -60,10 +60,12 @@ def test_the_stream_is_proved(name: str) -> None:
 def test_equals_the_onnx_model(name: str) -> None:
     ours = pulse.load(shared_path("tflite") / f"{name}.tflite").model.analyse()
     twin_path = shared_path(TWINS[name])
-    one = dict.fromkeys(pulse.load(twin_path).model.inputs, "1,29,13") if name == "hey_mycroft" else None
-    twin = pulse.load(twin_path, inputs=one).model.analyse()
+    inputs_of_twin = (
+        dict.fromkeys(pulse.load(twin_path).model.inputs, "1,29,13") if name == "hey_mycroft" else None
+    )
+    twin = pulse.load(twin_path, inputs=inputs_of_twin).model.analyse()
     for inputs in stored_calls(name, "in"):
-        got = ours.run(dict(zip(ours.inputs, inputs, strict=True)))
+        results = ours.run(dict(zip(ours.inputs, inputs, strict=True)))
         wanted = twin.run(dict(zip(twin.inputs, inputs, strict=True)))
-        for each, other in zip(got.values(), wanted.values(), strict=True):
+        for each, other in zip(results.values(), wanted.values(), strict=True):
             check(each, other.reshape(each.shape))

@@ -9,7 +9,7 @@ from tests.demos.scripts import run
 from tests.shared import shared_path
 
 
-def test_denoise_blocks(tmp_path: Path) -> None:
+def test_denoise_blocks_runs(tmp_path: Path) -> None:
     result = run("denoise_blocks.py", "--out", str(tmp_path / "out.wav"))
     assert result.returncode == 0, result.stderr
     difference = float(result.stdout.rsplit(" ", 1)[1])
@@ -69,12 +69,12 @@ def test_run_exported(tmp_path: Path) -> None:
     samples, _ = soundfile.read(noisy_path(), dtype="float32")
     session = Session(pulsed.compile())
     pieces = [session.push(samples[None])["denoised"], session.flush()["denoised"]]
-    written, _ = soundfile.read(tmp_path / "out.wav", dtype="float32")
-    np.testing.assert_allclose(written, np.concatenate(pieces, 1)[0], atol=2 / (1 << 15))
+    recorded, _ = soundfile.read(tmp_path / "out.wav", dtype="float32")
+    np.testing.assert_allclose(recorded, np.concatenate(pieces, 1)[0], atol=2 / (1 << 15))
 
 
 @pytest.mark.parametrize("arguments", [(), ("--c",)])
-def test_zero_out(arguments: tuple[str, ...]) -> None:
+def test_zero_out_runs(arguments: tuple[str, ...]) -> None:
     if arguments and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     result = run("zero_out.py", *arguments)

@@ -44,9 +44,9 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.mark.parametrize("operator", PLUGIN)
 def test_node_cases(operator: str) -> None:
-    found = [attempt(case) for case in node_cases() if case.operator == operator]
-    assert found
-    assert not failures(found), "\n".join(map(str, failures(found)))
+    outcomes = [attempt(case) for case in node_cases() if case.operator == operator]
+    assert outcomes
+    assert not failures(outcomes), "\n".join(map(str, failures(outcomes)))
 
 
 def test_without_the_plugin_the_operator_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,8 +66,8 @@ def streamed_output(typed: TypedModel, feeds: Feeds, backend: str) -> np.ndarray
 def loss(reduction: str, **attributes: int) -> tuple[ModelProto, Feeds]:
     """The loss of 5 classes over time."""
     feeds = {"x": floats("x", 2, 5, 7), "t": rng("t").integers(0, 5, (2, 7))}
-    made = node("SoftmaxCrossEntropyLoss", "x t", "y", reduction=reduction, **attributes)
-    return model([made], feeds, {}, 13, {"x": 2, "t": 1}), feeds
+    operator = node("SoftmaxCrossEntropyLoss", "x t", "y", reduction=reduction, **attributes)
+    return model([operator], feeds, {}, 13, {"x": 2, "t": 1}), feeds
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
@@ -93,8 +93,8 @@ def test_classes_of_a_loss(wrong: int, backend: str) -> None:
 def test_a_grid_that_streams() -> None:
     """Points of a constant image, frame by frame; the op has no kernel, so numpy runs it."""
     feeds = {"grid": floats("grid", 1, 9, 4, 2)}
-    made = node("GridSample", "image grid", "y", mode="linear", padding_mode="border")
-    source = model([made], feeds, {"image": floats("image", 1, 3, 6, 5)}, 20, {"grid": 1})
+    operator = node("GridSample", "image grid", "y", mode="linear", padding_mode="border")
+    source = model([operator], feeds, {"image": floats("image", 1, 3, 6, 5)}, 20, {"grid": 1})
     typed = pulse.load(source).analyse()
     session = Session(typed.declutter().pulsify(pulse=2).compile(backend="numpy"))
     parts = [session.push(feeds)["y"], session.flush()["y"]]

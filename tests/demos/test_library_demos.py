@@ -57,19 +57,19 @@ def wanted_sound(noisy: np.ndarray) -> np.ndarray:
 
 def require_same(program: Path, noisy: np.ndarray, wanted_sound: np.ndarray) -> None:
     """A program that was compiled gives the sound of Python, of 16 bits."""
-    done = subprocess.run([program], input=noisy.tobytes(), capture_output=True)
-    assert done.returncode == 0, done.stderr
-    got = np.frombuffer(done.stdout, np.int16)
-    assert got.shape == wanted_sound.shape
-    assert np.abs(got - 32767 * wanted_sound.clip(-1, 1)).max() < 1.1
+    process = subprocess.run([program], input=noisy.tobytes(), capture_output=True)
+    assert process.returncode == 0, process.stderr
+    output = np.frombuffer(process.stdout, np.int16)
+    assert output.shape == wanted_sound.shape
+    assert np.abs(output - 32767 * wanted_sound.clip(-1, 1)).max() < 1.1
 
 
 def compile_with(*command: str | Path) -> None:
     """Run a compiler; skips if it is missing."""
     if which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
@@ -122,13 +122,13 @@ def test_pkg_config_finds_the_library(
     if which("pkg-config") is None:
         pytest.skip("pkg-config is not installed")
     command = ("pkg-config", "--cflags", "--libs", "denoise")
-    found = subprocess.run(
+    process = subprocess.run(
         command,
         env={"PATH": "/usr/bin:/bin", "PKG_CONFIG_PATH": str(library)},
         capture_output=True,
         text=True,
     )
-    assert found.returncode == 0, found.stderr
+    assert process.returncode == 0, process.stderr
     more = (f"-Wl,-rpath,{library}", "-o", tmp_path / "clean")
-    compile_with("cc", "-std=c99", DEMO, *found.stdout.split(), *more)
+    compile_with("cc", "-std=c99", DEMO, *process.stdout.split(), *more)
     require_same(tmp_path / "clean", noisy, wanted_sound)

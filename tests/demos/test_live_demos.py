@@ -44,12 +44,12 @@ def test_every_demo_has_help(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert inside(monkeypatch, name, "--help") == 0
-    told = capsys.readouterr().out
-    assert "--file" in told and "--mic" in told
+    help_text = capsys.readouterr().out
+    assert "--file" in help_text and "--mic" in help_text
 
 
 @pytest.mark.parametrize("name", LIVE)
-def test_no_such_file(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(inside(monkeypatch, name, "--file", "nowhere.wav")).startswith("error: nowhere.wav")
 
 
@@ -98,19 +98,19 @@ def test_the_probe_notices_silence(tmp_path: Path) -> None:
     assert not result.stderr
 
 
-def test_the_demos_on_jack() -> None:
+def test_the_demos_run_on_jack() -> None:
     with server_or_skip(jack_server()) as server, found_here(server):
         with play_sound(
             server, *demo_command("latency_probe.py"), "--mic", JACK, "--speaker", JACK, "--seconds", "1"
         ) as demo:
-            told, problem = demo.communicate(timeout=60)
-        assert demo.returncode == 0, told + problem
-        assert_measured(told)
+            printed, problem = demo.communicate(timeout=60)
+        assert demo.returncode == 0, printed + problem
+        assert_measured(printed)
         with play_sound(server, *demo_command("voice_meter.py"), "--mic", JACK) as demo:
             assert demo.stdout is not None
             assert any(line.rstrip().endswith("voice") for line in demo.stdout)
             demo.send_signal(signal.SIGINT)
-            told, problem = demo.communicate(timeout=60)
+            printed, problem = demo.communicate(timeout=60)
         assert demo.returncode == 0, problem
-        assert "0 frames lost" in told
+        assert "0 frames lost" in printed
         assert not problem

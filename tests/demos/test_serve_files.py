@@ -41,9 +41,9 @@ def unit():
 def manifests():
     """Kind -> manifest."""
     yaml = pytest.importorskip("yaml", reason="needs the extra test")
-    found = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
-    assert all({"apiVersion", "kind", "metadata"} <= set(each) for each in found)
-    return {each["kind"]: each for each in found}
+    documents = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
+    assert all({"apiVersion", "kind", "metadata"} <= set(each) for each in documents)
+    return {each["kind"]: each for each in documents}
 
 
 @pytest.fixture(scope="module")
@@ -97,32 +97,32 @@ def test_the_unit_starts_a_server_that_may_drain(unit, settings):
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 def test_systemd_knows_every_line_of_the_unit():
-    found = subprocess.run(
+    process = subprocess.run(
         ["systemd-analyze", "verify", FOLDER / "pulse.service"], capture_output=True, text=True, timeout=60
     )
-    lines = [line for line in found.stderr.splitlines() if "is not executable" not in line]
+    lines = [line for line in process.stderr.splitlines() if "is not executable" not in line]
     assert not [line for line in lines if "pulse.service" in line], "only the program is not installed here"
 
 
 def test_the_image_copies_existing_files_and_runs_as_its_own_user(settings):
-    found = instructions()
-    stages = [rest.split(" AS ")[-1] for word, rest in found if word == "FROM"]
-    for word, rest in found:
+    lines = instructions()
+    stages = [rest.split(" AS ")[-1] for word, rest in lines if word == "FROM"]
+    for word, rest in lines:
         if word == "COPY" and not rest.startswith("--from"):
             *sources, _ = rest.split()
             assert all((ROOT / source).exists() for source in sources), rest
         elif word == "COPY":
             assert rest.removeprefix("--from=").split()[0] in stages
-    by_word = dict(found)
-    assert by_word["USER"] == str(USER) and f"--uid {USER}" in " ".join(rest for _, rest in found)
-    last = [word for word, _ in found]
+    by_word = dict(lines)
+    assert by_word["USER"] == str(USER) and f"--uid {USER}" in " ".join(rest for _, rest in lines)
+    last = [word for word, _ in lines]
     assert last.index("USER") < last.index("ENTRYPOINT")
     assert by_word["EXPOSE"] == str(settings.port) and f":{settings.port}/health" in by_word["HEALTHCHECK"]
     assert by_word["STOPSIGNAL"] == "SIGTERM"
     command = [*json.loads(by_word["ENTRYPOINT"]), *json.loads(by_word["CMD"])]
     assert_command(command)
-    assert command[-1] == f"{dict(found)['COPY'].split()[-1]}", "the settings are where they were copied to"
-    for word, rest in found:
+    assert command[-1] == f"{dict(lines)['COPY'].split()[-1]}", "the settings are where they were copied to"
+    for word, rest in lines:
         if word in ("RUN", "ENTRYPOINT", "CMD") and rest.startswith("["):
             json.loads(rest)
 

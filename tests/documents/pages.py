@@ -54,5 +54,5 @@ class Page:
 @cache
 def pages() -> dict[str, Page]:
     """The documents by their paths."""
-    found = sorted({path.relative_to(ROOT).as_posix() for name in NAMES for path in ROOT.glob(name)})
-    return {name: Page(name) for name in found}
+    paths = sorted({path.relative_to(ROOT).as_posix() for name in NAMES for path in ROOT.glob(name)})
+    return {name: Page(name) for name in paths}

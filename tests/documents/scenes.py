@@ -204,7 +204,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 """Page -> what each of its blocks is given; names that it leaves stay for the next."""
 
 ELSEWHERE = {
-    "bench/README.md": "tests/bench/test_bench_given.py",
+    "bench/README.md": "tests/bench/test_bench_user_model.py",
     "docs/extend.md": "tests/pulse/onnx/test_extend.py",
     "docs/fleet.md": "tests/streaming/fleet/test_page.py",
     "docs/pytorch.md": "tests/pulse/torch/test_page.py",  # with a codec of its author

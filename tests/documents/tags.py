@@ -10,15 +10,15 @@ Tag: TypeAlias = tuple[str, dict[str, str]]
 class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[Tag] = []
+        self.tags: list[Tag] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Keep it."""
-        self.found.append((tag, {name: value or "" for name, value in attrs}))
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
 
 
 def tags_of(text: str) -> list[Tag]:
     """All tags of a page, in their order."""
     parser = _Tags()
     parser.feed(text)
-    return parser.found
+    return parser.tags

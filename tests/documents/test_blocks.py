@@ -35,9 +35,9 @@ def compile_block(code: str, name: str) -> CodeType:
 
 def run(code: CodeType, names: dict[str, Any]) -> None:
     """Run a block with the names of its page."""
-    done = eval(code, names)
-    if inspect.iscoroutine(done):
-        asyncio.run(done)
+    result = eval(code, names)
+    if inspect.iscoroutine(result):
+        asyncio.run(result)
 
 
 @pytest.mark.filterwarnings("ignore:.*time .T. is axis:pulse.PulseWarning")

@@ -50,7 +50,9 @@ def test_the_glossary_is_short_sorted_and_linked() -> None:
 
 
 def test_public_names_are_ordinary_or_explained() -> None:
-    options = {name for command, known in commands().items() for name in (command, *known)}
+    options = {
+        name for command, options_of_command in commands().items() for name in (command, *options_of_command)
+    }
     public = parts([*pulse.__all__, *streaming.__all__, *options])
     ordinary = set((ROOT / "tests/documents/ordinary_words.txt").read_text("utf-8").split())
     explained = singular(parts(terms()))
@@ -62,7 +64,7 @@ def test_no_word_of_a_dialect_comes_back() -> None:
     code = {name for folder in ("pulse", "streaming", "bench") for name in definitions(folder)}
     names = {name for name in code if parts([name]) & DIALECT}
     pattern = re.compile(rf"\b({'|'.join(sorted(DIALECT))})\b", re.IGNORECASE)
-    texts = {name: found for name, page in pages().items() if (found := pattern.findall(page.prose))}
+    texts = {name: matches for name, page in pages().items() if (matches := pattern.findall(page.prose))}
     assert not names
     assert not texts
 

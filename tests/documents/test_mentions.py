@@ -103,12 +103,12 @@ def resolves(dotted: str) -> bool:
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         try:
-            found = import_module(".".join(parts[:end]))
+            target = import_module(".".join(parts[:end]))
         except ModuleNotFoundError:
             continue
         except InputError:  # it says what to install
             return all(part in words() for part in parts)
-        return all((found := getattr(found, part, None)) is not None for part in parts[end:])
+        return all((target := getattr(target, part, None)) is not None for part in parts[end:])
     return False
 
 
@@ -143,19 +143,19 @@ def wrong_words(command: Sequence[str]) -> list[str]:
     name, *arguments = command
     options = [word.partition("=")[0] for word in arguments if re.match(r"--?[a-z]", word)]
     if name == "pulse":
-        which = next((word for word in arguments if not word.startswith("-")), "")
-        known = commands().get(which)
-        return [" ".join(command)] if known is None else sorted({*options} - known)
+        command_name = next((word for word in arguments if not word.startswith("-")), "")
+        known_options = commands().get(command_name)
+        return [" ".join(command)] if known_options is None else sorted({*options} - known_options)
     if name.startswith("python") and "-m" in arguments:
         module = arguments[arguments.index("-m") + 1]
         paths = [word for word in arguments if word.startswith("tests/")]
         ours = module.split(".")[0] in ("bench", "tests")
         own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-        asked = {word.partition("=")[0] for word in own if re.match("--[a-z]", word)}
+        options_used = {word.partition("=")[0] for word in own if re.match("--[a-z]", word)}
         return [
             *([] if module in OF_EXTRAS or find_spec(module) else [module]),
             *(path for path in paths if not (ROOT / path).exists()),
-            *(sorted(asked - script_options()) if ours else []),
+            *(sorted(options_used - script_options()) if ours else []),
         ]
     return []
 

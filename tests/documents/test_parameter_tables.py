@@ -43,9 +43,9 @@ def unknown_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, Definition) and (text := ast.get_docstring(node)):
             rows = [match[1] for line in text.splitlines()[1:] if (match := ROW.match(line))]
-            known = set(names_in(node)) if isinstance(node, ast.ClassDef) else parameters(node)
+            explained = set(names_in(node)) if isinstance(node, ast.ClassDef) else parameters(node)
             named = {name for row in rows for name in row.split(", ")}
-            yield from ((node.name, name) for name in sorted(named - known - RESULTS))
+            yield from ((node.name, name) for name in sorted(named - explained - RESULTS))
 
 
 @pytest.mark.parametrize(

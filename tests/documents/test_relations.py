@@ -17,5 +17,5 @@ def test_the_table_of_relations(relation: type) -> None:
     (row,) = re.findall(
         rf"^\| `{relation.__name__}\((.*)\)` \|", pages()["docs/extend.md"].text, re.MULTILINE
     )
-    told = re.findall(r"\w+", row.replace("op=…", "op"))
-    assert set(told) <= {field.name for field in fields(relation)}
+    named_fields = re.findall(r"\w+", row.replace("op=…", "op"))
+    assert set(named_fields) <= {field.name for field in fields(relation)}

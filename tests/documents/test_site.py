@@ -72,8 +72,8 @@ def site() -> dict[Path, Built]:
         ".",
         str(SITE),
     ]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
-    assert built.returncode == 0, built.stderr
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert process.returncode == 0, process.stderr
     return {path: Built(path) for path in sorted(SITE.rglob("*.html"))}
 
 

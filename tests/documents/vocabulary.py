@@ -19,19 +19,19 @@ WORD = re.compile(r"[^\W\d]\w*")
 def files() -> frozenset[str]:
     """Every file and folder of the repository's own, folders with a slash at the end."""
     inside = [path for folder in (*FOLDERS, "docs", ".ci") for path in (ROOT / folder).rglob("*")]
-    found = [path for path in (*inside, *ROOT.iterdir()) if "__pycache__" not in path.parts]
-    return frozenset(f"{path.relative_to(ROOT).as_posix()}{'/' * path.is_dir()}" for path in found)
+    paths = [path for path in (*inside, *ROOT.iterdir()) if "__pycache__" not in path.parts]
+    return frozenset(f"{path.relative_to(ROOT).as_posix()}{'/' * path.is_dir()}" for path in paths)
 
 
 @cache
 def words() -> frozenset[str]:
     """Every identifier of the code, and every word of its strings other than docstrings."""
-    found: set[str] = {path.rstrip("/").rpartition("/")[2].removesuffix(".py") for path in files()}
+    names: set[str] = {path.rstrip("/").rpartition("/")[2].removesuffix(".py") for path in files()}
     for path in modules_in(*FOLDERS):
         if path.parent != ROOT / "tests" / "documents":
-            found.update(_words_of(tree_of(path)))
-    found.update(WORD.findall((ROOT / "pyproject.toml").read_text("utf-8")))
-    return frozenset(found)
+            names.update(_words_of(tree_of(path)))
+    names.update(WORD.findall((ROOT / "pyproject.toml").read_text("utf-8")))
+    return frozenset(names)
 
 
 def _words_of(tree: ast.Module) -> Iterator[str]:
@@ -53,18 +53,18 @@ def _words_of(tree: ast.Module) -> Iterator[str]:
 @cache
 def definitions(folder: str) -> frozenset[str]:
     """The names that a package gives to modules, functions, classes, parameters and variables."""
-    found: set[str] = set()
+    defined: set[str] = set()
     for path in modules_in(folder):
-        found.add(path.stem)
+        defined.add(path.stem)
         for node in nodes_in(tree_of(path)):
             match node:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                    found.add(name)
+                    defined.add(name)
                 case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
-                    found.add(name)
+                    defined.add(name)
                 case _:
                     pass
-    return frozenset(found)
+    return frozenset(defined)
 
 
 @cache
@@ -102,36 +102,36 @@ def _members_of(kind: ast.ClassDef) -> Iterator[str]:
 @cache
 def docstrings(folder: str) -> dict[str, str]:
     """File -> its docstrings and the notes below its fields, with single spaces."""
-    found: dict[str, str] = {}
+    collected: dict[str, str] = {}
     for path in modules_in(folder):
         texts = [
             node.value.value
             for node in nodes_in(tree_of(path))
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         ]
-        found[name_of(path)] = " ".join(" ".join(text.split()) for text in texts if isinstance(text, str))
-    return found
+        collected[name_of(path)] = " ".join(" ".join(text.split()) for text in texts if isinstance(text, str))
+    return collected
 
 
 @cache
 def texts() -> frozenset[str]:
     """Every string of the package's code."""
     nodes = (node for path in modules_in("pulse") for node in nodes_in(tree_of(path)))
-    found = (node.value for node in nodes if isinstance(node, ast.Constant))
-    return frozenset(text for text in found if isinstance(text, str))
+    values = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return frozenset(text for text in values if isinstance(text, str))
 
 
 @cache
 def commands() -> dict[str, frozenset[str]]:
     """Command of ``pulse`` -> its options; those of ``pulse`` itself under the empty name."""
     group = typer.main.get_command(app)
-    found = {"": group, **group.commands}  # typer types it too widely
+    by_name = {"": group, **group.commands}  # typer types it too widely
     return {
         name: frozenset(
             option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
         )
         | {"--help"}
-        for name, command in found.items()
+        for name, command in by_name.items()
     }
 
 

@@ -31,8 +31,8 @@ class Builder:
     def chance(self, probability: float = 0.5) -> bool:
         return bool(self.rng.random() < probability)
 
-    def one_of(self, things: Sequence[Thing]) -> Thing:
-        return things[int(self.rng.integers(len(things)))]
+    def one_of(self, choices: Sequence[Thing]) -> Thing:
+        return choices[int(self.rng.integers(len(choices)))]
 
     def small(self, low: int, high: int) -> int:
         """An integer, both ends included."""

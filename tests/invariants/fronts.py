@@ -94,9 +94,9 @@ class Front:
     def then(self, other: "Front") -> "Front":
         """Both, one after the other."""
 
-        def build(built: Built) -> None:
-            self.build(built)
-            other.build(built)
+        def build(model: Built) -> None:
+            self.build(model)
+            other.build(model)
 
         return Front(
             f"{self.name}, {other.name}",
@@ -115,7 +115,7 @@ def conv(
 ) -> Front:
     """A convolution of some taps."""
     return Front(
-        name, lambda built: built.convolve(taps, pads=list(pads), strides=[stride]), frames, floats=True
+        name, lambda model: model.convolve(taps, pads=list(pads), strides=[stride]), frames, floats=True
     )
 
 
@@ -130,11 +130,11 @@ def piece(
 ) -> Front:
     """Frames before and after, then a slice ``[start:-cut:step]`` of the result."""
 
-    def build(built: Built) -> None:
+    def build(model: Built) -> None:
         if before or behind:
-            built.join_constants(before, behind)
+            model.join_constants(before, behind)
         if start or cut or step > 1:
-            built.slice(start, -cut or 1 << 40, step)
+            model.slice(start, -cut or 1 << 40, step)
 
     return Front(name, build, frames)
 
@@ -142,10 +142,10 @@ def piece(
 def double_frames(before: int = 0, start: int = 0, name: str = "") -> Front:
     """Each frame twice, after some in front, without the first ``start``."""
 
-    def build(built: Built) -> None:
-        piece(before).build(built)
-        built.convolve([1, 1], transposed=True, strides=[2])
-        piece(start=start).build(built)
+    def build(model: Built) -> None:
+        piece(before).build(model)
+        model.convolve([1, 1], transposed=True, strides=[2])
+        piece(start=start).build(model)
 
     return Front(name, build, lambda frames: max(0, 2 * (frames + before) - start), floats=True)
 
@@ -193,16 +193,16 @@ def behind(
     result = ModelProto()
     result.CopyFrom(proto)
     for name, front in fronts.items():
-        built = Built(raw(name), axes[name], feeds[name], [], {})
-        front.build(built)
-        built.nodes[-1].output[0] = name
+        model = Built(raw(name), axes[name], feeds[name], [], {})
+        front.build(model)
+        model.nodes[-1].output[0] = name
         (declared,) = (value for value in result.graph.input if value.name == name)
         declared.name = raw(name)
         declared.type.tensor_type.ClearField("shape")
         own = list(result.graph.node)
         del result.graph.node[:]
-        result.graph.node.extend([*built.nodes, *own])
+        result.graph.node.extend([*model.nodes, *own])
         result.graph.initializer.extend(
-            numpy_helper.from_array(value, key) for key, value in built.constants.items()
+            numpy_helper.from_array(value, key) for key, value in model.constants.items()
         )
     return result

@@ -13,28 +13,28 @@ from pulse.ops.time_position import Range
 from tests.invariants.builder import Builder
 
 
-def hidden_padding(b: Builder) -> None:
+def hidden_padding(builder: Builder) -> None:
     """No frame is hidden, or the last one."""
-    x = b.pick()
-    end = b.length(x) - b.small(0, 1)
-    place = b.add(Range(0, 1, b.length(x), np.dtype(np.int64)))
-    seen = b.add(Elementwise("less"), place, b.constant(np.array([end], object)))
-    seen = b.add(AddAxis(0), b.add(AddAxis(0), seen))
-    b.keep(b.add(Elementwise("where"), seen, x, b.constant(np.zeros(1, np.float32))))
+    x = builder.pick()
+    end = builder.length(x) - builder.small(0, 1)
+    place = builder.add(Range(0, 1, builder.length(x), np.dtype(np.int64)))
+    visible = builder.add(Elementwise("less"), place, builder.constant(np.array([end], object)))
+    visible = builder.add(AddAxis(0), builder.add(AddAxis(0), visible))
+    builder.keep(builder.add(Elementwise("where"), visible, x, builder.constant(np.zeros(1, np.float32))))
 
 
-def filled_table(b: Builder) -> None:
+def filled_table(builder: Builder) -> None:
     """The read rows were written, or begin one row before those."""
-    x = b.pick()
-    frames, first, early = b.length(x), b.small(1, 3), b.small(0, 1)
-    rows = b.add(Transpose((1, 0)), b.add(RemoveAxis(0), x))
-    table = b.constant(b.numbers((1, b.channels(x))))
-    table = b.add(Expand((frames + 4, TDim.of(b.channels(x)))), table)
-    place = b.add(AddAxis(1), b.add(Range(first, 1, frames, np.dtype(np.int64))))
-    table = b.add(ScatterND(), table, place, rows)
+    x = builder.pick()
+    frames, first, early = builder.length(x), builder.small(1, 3), builder.small(0, 1)
+    rows = builder.add(Transpose((1, 0)), builder.add(RemoveAxis(0), x))
+    table = builder.constant(builder.numbers((1, builder.channels(x))))
+    table = builder.add(Expand((frames + 4, TDim.of(builder.channels(x)))), table)
+    place = builder.add(AddAxis(1), builder.add(Range(first, 1, frames, np.dtype(np.int64))))
+    table = builder.add(ScatterND(), table, place, rows)
     begin = ZERO + first - early
-    read = b.add(Slice(0, begin, begin + frames), table)
-    b.keep(b.add(AddAxis(0), b.add(Transpose((1, 0)), read)))
+    read = builder.add(Slice(0, begin, begin + frames), table)
+    builder.keep(builder.add(AddAxis(0), builder.add(Transpose((1, 0)), read)))
 
 
 POSITION_STEPS: dict[str, Callable[[Builder], None]] = {

@@ -75,8 +75,8 @@ def import_graph(files: Mapping[str, Path]) -> dict[str, set[str]]:
     """Module -> the modules of ours that it imports."""
     graph: dict[str, set[str]] = {}
     for name, path in files.items():
-        found = {next((m for m in packages_of(each) if m in files), name) for each in imports_of(path)}
-        graph[name] = found - {name}
+        imported = {next((m for m in packages_of(each) if m in files), name) for each in imports_of(path)}
+        graph[name] = imported - {name}
     return graph
 
 

@@ -45,7 +45,7 @@ def movable_cases() -> tuple[Case, ...]:
 
 def assignments(feeds: Mapping[str, Array]) -> Iterator[dict[str, int]]:
     """Stream axes: any axis of any input, alone and together with axes of the same place and length elsewhere."""
-    seen: set[tuple[tuple[str, int], ...]] = set()
+    earlier: set[tuple[tuple[str, int], ...]] = set()
     for name, array in feeds.items():
         for axis, size in enumerate(array.shape):
             alone = {name: axis}
@@ -58,8 +58,8 @@ def assignments(feeds: Mapping[str, Array]) -> Iterator[dict[str, int]]:
                     back[other] = place
             for axes in (alone, front, back):
                 key = tuple(sorted(axes.items()))
-                if key not in seen:
-                    seen.add(key)
+                if key not in earlier:
+                    earlier.add(key)
                     yield axes
 
 
@@ -85,42 +85,42 @@ def streaming_case(case: Case, axes: Mapping[str, int]) -> Streaming | None:
     except PulseError:
         return None
     relations = relate(model.typed, model.symbol).relations.values()
-    found = Streaming(case, axes, frozenset(type(relation).__name__ for relation in relations))
-    return found if compare_programs(typed, [], dict(case[2]), case[0]) else None
+    streaming = Streaming(case, axes, frozenset(type(relation).__name__ for relation in relations))
+    return streaming if compare_programs(typed, [], dict(case[2]), case[0]) else None
 
 
 def attempt(
-    found: Streaming, fronts: Mapping[str, Front], times: int, runners: Runners, rng: np.random.Generator
+    moved: Streaming, fronts: Mapping[str, Front], times: int, runners: Runners, rng: np.random.Generator
 ) -> str:
     """The outcome of a case after these fronts, at a pulse ``times`` its smallest.
 
     It must stream where its inputs keep their length, and give the offline output of each length that it takes.
     """
-    name, _, feeds = found.case
-    what = (name, dict(found.axes), {key: front.name for key, front in fronts.items()}, times)
+    name, _, feeds = moved.case
+    context = (name, dict(moved.axes), {key: front.name for key, front in fronts.items()}, times)
     same = all(front.keeps_length for front in fronts.values())
     try:
-        typed = load_case(found.case, found.axes, fronts)
+        typed = load_case(moved.case, moved.axes, fronts)
         model = pulsify(typed)
         if times > 1:
             model = pulsify(typed, pulse=times * model.pulse)
     except (LoadError, FactError) as error:
-        assert not same, (what, str(error))
+        assert not same, (context, str(error))
         return "its lengths do not fit"
     except PulsifyError as error:
-        assert not same and error.refusals, (what, str(error))
+        assert not same and error.refusals, (context, str(error))
         return "; ".join(sorted({_without_sizes(refusal.reason) for refusal in error.refusals}))
     programs = runners(model, rng)
     front = next(iter(fronts.values()))
-    suiting = [frames for frames in range(1, 3 * found.frames + 9) if front.frames(frames) == found.frames]
+    suiting = [frames for frames in range(1, 3 * moved.frames + 9) if front.frames(frames) == moved.frames]
     ran = False
-    other = int(rng.integers(1, 4)) if rng.random() < 0.5 else found.frames + int(rng.integers(3, 12))
+    other = int(rng.integers(1, 4)) if rng.random() < 0.5 else moved.frames + int(rng.integers(3, 12))
     for frames in dict.fromkeys([*suiting[:1], other]):
         values = {key: array for key, array in feeds.items() if key not in fronts}
-        for key, axis in found.axes.items():
+        for key, axis in moved.axes.items():
             index = rng.integers(0, feeds[key].shape[axis], frames)
             values[raw(key) if key in fronts else key] = np.take(feeds[key], index, axis)
-        ran |= compare_programs(typed, programs, values, (*what, frames))
+        ran |= compare_programs(typed, programs, values, (*context, frames))
     return "equal" if ran else "no length"
 
 

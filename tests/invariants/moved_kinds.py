@@ -7,13 +7,13 @@ from tests.invariants.moved_cases import Streaming, assignments, movable_cases, 
 
 def every_kind() -> Iterator[Streaming]:
     """One for each set of operators, number of streaming inputs, and axis counted from the end."""
-    seen: set[object] = set()
+    kinds: set[object] = set()
     for case in movable_cases():
         operators = frozenset(node.op_type for node in case[1].graph.node)
         for axes in assignments(case[2]):
             name, axis = next(iter(axes.items()))
             kind = operators, len(axes), axis - case[2][name].ndim
-            found = streaming_case(case, axes) if kind not in seen else None
-            if found is not None:
-                seen.add(kind)
-                yield found
+            streaming = streaming_case(case, axes) if kind not in kinds else None
+            if streaming is not None:
+                kinds.add(kind)
+                yield streaming

@@ -54,79 +54,88 @@ TIME_LIMIT_S = 60
 
 def residual() -> PulsedModel:
     """A causal filter, one that looks ahead, and their sum."""
-    s = Sketch(x="1,2,T")
-    causal = s.conv(s.pad(s["x"], (2, 0)), 3, name="causal")
-    same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")
-    return pulsify(s.model(s.each("add", same, causal)), pulse=4)
+    sketch = Sketch(x="1,2,T")
+    causal = sketch.conv(sketch.pad(sketch["x"], (2, 0)), 3, name="causal")
+    same = sketch.conv(sketch.each("tanh", causal), 3, (1, 1), name="same")
+    return pulsify(sketch.model(sketch.each("add", same, causal)), pulse=4)
 
 
 def hourglass() -> PulsedModel:
     """Half as many frames inside, and a way around."""
-    s = Sketch(1, x="1,3,T")
-    down = s.each("tanh", s.conv(s.pad(s["x"], (3, 0)), 4, stride=2, name="down"))
-    inner = s.conv(down, 3, (2, 0), name="inner")
-    up = s.deconv(inner, 4, stride=2, name="up")
-    return pulsify(s.model(s.each("add", s.cut(up, 1, end=s.length(s["x"]) + 1), s["x"])), pulse=4)
+    sketch = Sketch(1, x="1,3,T")
+    down = sketch.each("tanh", sketch.conv(sketch.pad(sketch["x"], (3, 0)), 4, stride=2, name="down"))
+    inner = sketch.conv(down, 3, (2, 0), name="inner")
+    up = sketch.deconv(inner, 4, stride=2, name="up")
+    return pulsify(
+        sketch.model(sketch.each("add", sketch.cut(up, 1, end=sketch.length(sketch["x"]) + 1), sketch["x"])),
+        pulse=4,
+    )
 
 
 def recurrent(kind: CellKind) -> PulsedModel:
     """A layer, its outputs and its last state."""
-    s = Sketch(2, x="T,1,3")
+    sketch = Sketch(2, x="T,1,3")
     more = (Activation("sigmoid"), Activation("tanh"), Activation("tanh"))
     op = Recurrent(Cell(kind, more[: 2 if kind == "gru" else 3]), 4, False, None, ())
     rows = GATE_COUNTS[kind] * 4
-    weights = [s.constant(0.5 * s.taps(*shape)) for shape in ((rows, 3), (rows, 4), (2 * rows,))]
-    y = s.add("layer", op, s["x"], *weights)
-    return pulsify(s.model(y, OutletId(y.node, 1), names=["y", "last"]), pulse=3)
+    weights = [sketch.constant(0.5 * sketch.taps(*shape)) for shape in ((rows, 3), (rows, 4), (2 * rows,))]
+    y = sketch.add("layer", op, sketch["x"], *weights)
+    return pulsify(sketch.model(y, OutletId(y.node, 1), names=["y", "last"]), pulse=3)
 
 
 def mirrored_ends() -> PulsedModel:
     """Frames mirrored at both ends, then pools."""
-    s = Sketch(3, x="1,2,T")
-    x = s.conv(s.pad(s["x"], (2, 2), "reflect"), 5, name="filter")
-    return pulsify(s.model(s.pool(s.each("softsign", x), "avg", 3, stride=2)), pulse=6)
+    sketch = Sketch(3, x="1,2,T")
+    x = sketch.conv(sketch.pad(sketch["x"], (2, 2), "reflect"), 5, name="filter")
+    return pulsify(sketch.model(sketch.pool(sketch.each("softsign", x), "avg", 3, stride=2)), pulse=6)
 
 
 def sums() -> PulsedModel:
     """A running sum, a ramp, constants at the ends."""
-    s = Sketch(4, x="1,2,T")
-    total = s.add("total", CumSum(2, True, False), s.each("tanh", s["x"]))
-    ramp = s.add("ramp", Range(0.5, 0.01, s.length(total), np.dtype(F)))
-    y = s.each("add", s.each("softsign", total), ramp)
-    return pulsify(s.model(s.conv(s.ends(y, 2, 1), 3, name="after")), pulse=4)
+    sketch = Sketch(4, x="1,2,T")
+    total = sketch.add("total", CumSum(2, True, False), sketch.each("tanh", sketch["x"]))
+    ramp = sketch.add("ramp", Range(0.5, 0.01, sketch.length(total), np.dtype(F)))
+    y = sketch.each("add", sketch.each("softsign", total), ramp)
+    return pulsify(sketch.model(sketch.conv(sketch.ends(y, 2, 1), 3, name="after")), pulse=4)
 
 
 def attentive() -> PulsedModel:
     """Each frame asks the four before it."""
-    s = Sketch(5, x="1,T,4")
-    q, k, v = (s.add(name, MatMul(), s["x"], s.constant(s.taps(4, 4) / F(2))) for name in "qkv")
-    bias = s.rng.standard_normal((1, 5)).astype(F)
-    y = s.add("seen", BandedAttention(0.5, bias, 4), q, k, v)
-    return pulsify(s.model(y), pulse=4)
+    sketch = Sketch(5, x="1,T,4")
+    q, k, v = (
+        sketch.add(name, MatMul(), sketch["x"], sketch.constant(sketch.taps(4, 4) / F(2))) for name in "qkv"
+    )
+    bias = sketch.rng.standard_normal((1, 5)).astype(F)
+    y = sketch.add("seen", BandedAttention(0.5, bias, 4), q, k, v)
+    return pulsify(sketch.model(y), pulse=4)
 
 
 def gated_features() -> PulsedModel:
     """Products, a norm, a gate and a softmax over features."""
-    s = Sketch(6, x="1,T,6")
-    a, b = (s.add(name, MatMul(), s["x"], s.constant(s.taps(6, 6) / F(3))) for name in "ab")
-    gate = s.each("mul", s.each("sigmoid", a), s.each("tanh", b))
-    rows = s.add("norm", LayerNorm(2, 1e-5), gate, s.constant(s.taps(6)))
-    late = s.add("late", Transpose((0, 2, 1)), rows)
-    mixed = s.conv(late, 3, (2, 0), name="mix")
-    return pulsify(s.model(s.add("shares", Softmax(1), mixed)), pulse=5)
+    sketch = Sketch(6, x="1,T,6")
+    a, b = (
+        sketch.add(name, MatMul(), sketch["x"], sketch.constant(sketch.taps(6, 6) / F(3))) for name in "ab"
+    )
+    gate = sketch.each("mul", sketch.each("sigmoid", a), sketch.each("tanh", b))
+    rows = sketch.add("norm", LayerNorm(2, 1e-5), gate, sketch.constant(sketch.taps(6)))
+    late = sketch.add("late", Transpose((0, 2, 1)), rows)
+    mixed = sketch.conv(late, 3, (2, 0), name="mix")
+    return pulsify(sketch.model(sketch.add("shares", Softmax(1), mixed)), pulse=5)
 
 
 def stacked_frames() -> PulsedModel:
     """Pairs of adjacent frames, joined with the frame before them."""
-    s = Sketch(7, x="1,2,T")
-    s.scope.assume("T/2*2 == T")
-    half = s.dim("T/2")
-    pairs = s.add("pairs", Reshape((s.dim("1"), s.dim("2"), half, s.dim("2"))), s["x"])
-    turned = s.add("turned", Transpose((0, 1, 3, 2)), pairs)
-    rows = s.add("rows", Reshape((s.dim("1"), s.dim("4"), half)), turned)
-    before = s.cut(s.pad(rows, (1, 0)), 0, end=half, name="before")
-    both = s.add("both", Concat(1), rows, before)
-    return pulsify(s.model(s.conv(both, 3, (2, 0), out=3, name="join")), pulse=4)
+    sketch = Sketch(7, x="1,2,T")
+    sketch.scope.assume("T/2*2 == T")
+    half = sketch.dim("T/2")
+    pairs = sketch.add(
+        "pairs", Reshape((sketch.dim("1"), sketch.dim("2"), half, sketch.dim("2"))), sketch["x"]
+    )
+    turned = sketch.add("turned", Transpose((0, 1, 3, 2)), pairs)
+    rows = sketch.add("rows", Reshape((sketch.dim("1"), sketch.dim("4"), half)), turned)
+    before = sketch.cut(sketch.pad(rows, (1, 0)), 0, end=half, name="before")
+    both = sketch.add("both", Concat(1), rows, before)
+    return pulsify(sketch.model(sketch.conv(both, 3, (2, 0), out=3, name="join")), pulse=4)
 
 
 MODELS: dict[str, Callable[[], PulsedModel]] = {
@@ -199,11 +208,11 @@ class EarlyEviction(Planted):
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         assert isinstance(self.op, Delay)
         axis, (x,) = self.op.axis, inputs
-        held = state[0].shape[axis]
-        if (clock.pulse + 1) * x.shape[axis] > held > 0:
-            seen = np.moveaxis(np.concatenate([state[0], x], axis), axis, 0)
-            seen[0] = seen[1]
-            state[0] = np.moveaxis(seen, 0, axis)[(slice(None),) * axis + (slice(0, held),)]
+        kept_frames = state[0].shape[axis]
+        if (clock.pulse + 1) * x.shape[axis] > kept_frames > 0:
+            frames = np.moveaxis(np.concatenate([state[0], x], axis), axis, 0)
+            frames[0] = frames[1]
+            state[0] = np.moveaxis(frames, 0, axis)[(slice(None),) * axis + (slice(0, kept_frames),)]
         return self.op.step(inputs, state, clock)
 
 
@@ -432,7 +441,7 @@ def same_bits(
 ) -> bool:
     """Whether a program gives what is wanted for each of these inputs, bit by bit."""
     for feeds, outputs in zip(streams, wanted, strict=True):
-        found = stream_whole(program, feeds)
-        if any(outputs[name].tobytes() != found[name].tobytes() for name in outputs):
+        outputs_of_mutant = stream_whole(program, feeds)
+        if any(outputs[name].tobytes() != outputs_of_mutant[name].tobytes() for name in outputs):
             return False
     return True

@@ -55,8 +55,8 @@ def files() -> Iterator[tuple[str, Path | bytes]]:
         seeds = models_in(Path(sys.argv[3])) if len(sys.argv) > 3 else small_models()
         yield from (mutated_file(number, seeds) for number in range(int(sys.argv[1]), int(sys.argv[2])))
     else:
-        found = [path for path in Path(sys.argv[1]).iterdir() if path.is_dir() or path.suffix in KINDS]
-        yield from ((path.name, path) for path in sorted(found))
+        paths = [path for path in Path(sys.argv[1]).iterdir() if path.is_dir() or path.suffix in KINDS]
+        yield from ((path.name, path) for path in sorted(paths))
 
 
 def budget_s() -> float:
@@ -95,18 +95,20 @@ def run_program(data: bytes) -> str:
     """How far a program goes: it is loaded, listed, and run by a stream and by lanes."""
     stage = "load"
     try:
-        made = pulse.load(data).compile()
+        program = pulse.load(data).compile()
         stage = "tell"
-        assert isinstance(made, StoredProgram)
-        str(made.notes) + "".join(made.listing())
+        assert isinstance(program, StoredProgram)
+        str(program.notes) + "".join(program.listing())
         stage = "run"
-        constants = {port.name: np.zeros(port.shape, port.dtype) for port in made.inputs if not port.streams}
-        session = Session(made, constants=constants) if constants else Session(made)
-        pulses = {port.name: np.zeros(port.shape, port.dtype) for port in made.inputs if port.streams}
+        constants = {
+            port.name: np.zeros(port.shape, port.dtype) for port in program.inputs if not port.streams
+        }
+        session = Session(program, constants=constants) if constants else Session(program)
+        pulses = {port.name: np.zeros(port.shape, port.dtype) for port in program.inputs if port.streams}
         for _ in range(3):
             session.push(pulses)
         session.flush()
-        lanes = made.spawn_many(3, constants)
+        lanes = program.spawn_many(3, constants)
         lanes.step({name: np.zeros((3, *array.shape), array.dtype) for name, array in pulses.items()})
     except PulseError as error:
         assert str(error), "an error without words"

@@ -59,12 +59,12 @@ TEXTS = (
 
 def small_models() -> list[Source]:
     """Models of the case generators that have a stream, as many of each family, of all kinds in it."""
-    found: list[Source] = []
+    sources: list[Source] = []
     for family in FAMILIES.split():
         streams = [(name, model) for name, model, _ in cases(family) if name.endswith("-T")]
         chosen = streams[:: max(1, len(streams) // EACH)]
-        found += [(name, model.SerializeToString()) for name, model in chosen]
-    return found
+        sources += [(name, model.SerializeToString()) for name, model in chosen]
+    return sources
 
 
 def models_in(folder: Path) -> list[Source]:
@@ -111,12 +111,12 @@ def rewritten(data: bytes, rng: Random, kind: Any = ModelProto) -> bytes:
 
 
 def _inside(message: Message) -> list[Message]:
-    found = [message]
+    messages = [message]
     for field, value in message.ListFields():
         if field.type == FieldDescriptor.TYPE_MESSAGE:
             for inner in value if field.is_repeated else [value]:
-                found += _inside(inner)
-    return found
+                messages += _inside(inner)
+    return messages
 
 
 def _change(message: Message, field: FieldDescriptor, others: Sequence[Message], rng: Random) -> None:

@@ -69,15 +69,15 @@ def _streams() -> list[Archive]:
 @cache
 def seeds() -> tuple[dict[str, bytes], ...]:
     """The files of good archives: single operators, and layers with open time and in pulses."""
-    found: list[dict[str, bytes]] = []
+    files_of_models: list[dict[str, bytes]] = []
     for name, source, feeds in [case for case in all_cases() if case[0].endswith("-fixed")][::EACH]:
         try:
-            found.append(
+            files_of_models.append(
                 to_nnef(static_model(pulse.load(source, inputs=fixed_specs(feeds)).model.analyse())).files()
             )
         except pulse.PulseError:
             assert name
-    return (*found, *[*(archive.files() for archive in _streams()), {GRAPH: TRACT.encode()}] * 6)
+    return (*files_of_models, *[*(archive.files() for archive in _streams()), {GRAPH: TRACT.encode()}] * 6)
 
 
 def mutated_archive(number: int) -> tuple[str, bytes]:
@@ -97,7 +97,7 @@ def mutated_archive(number: int) -> tuple[str, bytes]:
 
 def reword(text: str, rng: np.random.Generator) -> str:
     for _ in range(int(rng.integers(1, 4))):
-        places = [found.span() for found in TOKEN.finditer(text)]
+        places = [match.span() for match in TOKEN.finditer(text)]
         start, stop = places[int(rng.integers(len(places)))]
         other = places[int(rng.integers(len(places)))]
         word = text[slice(*other)] if rng.random() < 0.4 else WORDS[int(rng.integers(len(WORDS)))]

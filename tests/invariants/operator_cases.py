@@ -53,7 +53,7 @@ def with_length(
 
 
 def compare_programs(
-    typed: TypedModel, programs: Iterable[Program], feeds: dict[str, Array], what: object
+    typed: TypedModel, programs: Iterable[Program], feeds: dict[str, Array], context: object
 ) -> bool:
     """Whether the offline model takes these inputs; then every program must give what it gives."""
     try:
@@ -61,7 +61,7 @@ def compare_programs(
     except InputError:
         return False
     for program in programs:
-        expected.require(stream_whole(program, feeds), (what, program.backend))
+        expected.require(stream_whole(program, feeds), (context, program.backend))
     return True
 
 
@@ -103,9 +103,9 @@ def attempt(case: Case, runners: Runners, rng: np.random.Generator) -> str:
 
 def fuzz(seeds: range, runners: Runners) -> Counter[str]:
     """Try random cases; gives how they ended."""
-    found: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     cases = all_cases()
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        found[attempt(cases[int(rng.integers(len(cases)))], runners, rng)] += 1
-    return found
+        outcomes[attempt(cases[int(rng.integers(len(cases)))], runners, rng)] += 1
+    return outcomes

@@ -27,9 +27,9 @@ NAMES = ("windows", "matrix", "transform", "limited", "constant")
 @cache
 def whole_files() -> tuple[tuple[str, bytes], ...]:
     """Program files of several kinds, the larger kernels among them."""
-    made = [(name, program(name, "numba", form)) for name in NAMES for form in ("f32", "int8")]
-    made += [(name, _case(family, name)) for family, name in CASES]
-    return tuple((name, each.to_bytes()) for name, each in made if isinstance(each, NativeProgram))
+    programs = [(name, program(name, "numba", form)) for name in NAMES for form in ("f32", "int8")]
+    programs += [(name, _case(family, name)) for family, name in CASES]
+    return tuple((name, each.to_bytes()) for name, each in programs if isinstance(each, NativeProgram))
 
 
 def _case(family: str, wanted: str) -> Program:

@@ -57,7 +57,7 @@ def write_folders(folder: Path, numbers: range) -> None:
     """A SavedModel for each number, one of its files changed."""
     for number in numbers:
         rng = np.random.default_rng(number)
-        made = stateful(folder / f"model{number}")
-        path = sorted(path for path in made.rglob("*") if path.is_file())[number % 3]
+        saved = stateful(folder / f"model{number}")
+        path = sorted(path for path in saved.rglob("*") if path.is_file())[number % 3]
         message = "SavedModel" if path.name == "saved_model.pb" else ""
         path.write_bytes(mutate_message(path.read_bytes(), rng, message)[1])

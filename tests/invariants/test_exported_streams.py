@@ -73,9 +73,9 @@ def test_random_graphs() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_operator_cases() -> None:
     """Some; every ending is reached."""
-    found = fuzz(range(250), files)
-    assert found["equal"] >= 100, found
-    assert found["refused"] >= 20, found
+    outcomes = fuzz(range(250), files)
+    assert outcomes["equal"] >= 100, outcomes
+    assert outcomes["refused"] >= 20, outcomes
 
 
 @pytest.mark.slow
@@ -91,6 +91,6 @@ def test_many_random_graphs() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_many_operator_cases() -> None:
     """Ten thousand."""
-    found = fuzz(range(100_000, 110_000), files)
-    print(dict(found))
-    assert sum(found.values()) == 10_000
+    outcomes = fuzz(range(100_000, 110_000), files)
+    print(dict(outcomes))
+    assert sum(outcomes.values()) == 10_000

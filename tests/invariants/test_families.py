@@ -173,21 +173,23 @@ def test_every_elementwise_function_has_a_kernel_an_onnx_operator_and_a_rule() -
 
 
 def test_every_family_is_there() -> None:
-    found = {path.stem.partition("_")[0] for folder in FOLDERS for path in (ROOT / folder).glob("*.py")}
-    assert set(FAMILIES) <= found
+    stems = {path.stem.partition("_")[0] for folder in FOLDERS for path in (ROOT / folder).glob("*.py")}
+    assert set(FAMILIES) <= stems
 
 
 def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
-    known = classes("pulse/ops") | classes("pulse/program/kernels")
+    class_names = classes("pulse/ops") | classes("pulse/program/kernels")
     text = (
         (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("**Other places**")[2].partition("\n8. ")[0]
     )
     listed = [word for word in text.split("`") if word.startswith("pulse/")]
-    found = {
+    deciding = {
         name_of(path)
         for path in modules_in("pulse")
         if name_of(path.parent) not in FOLDERS
-        and any(names & known for names in names_of_questions(tree_of(path)))
+        and any(names & class_names for names in names_of_questions(tree_of(path)))
     }
-    assert len(found) > 10
-    assert sorted(listed) == sorted({*found, "pulse/ops/bodies.py"}), "CONTRIBUTING.md, other places of an op"
+    assert len(deciding) > 10
+    assert sorted(listed) == sorted({*deciding, "pulse/ops/bodies.py"}), (
+        "CONTRIBUTING.md, other places of an op"
+    )

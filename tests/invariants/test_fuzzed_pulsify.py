@@ -9,15 +9,15 @@ from tests.invariants.operator_cases import fuzz
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_some_fuzzed_models() -> None:
     """Two hundred; every ending is reached."""
-    found = fuzz(range(200), backends)
-    assert found["equal"] >= 50, found
-    assert found["refused"] >= 10, found
+    outcomes = fuzz(range(200), backends)
+    assert outcomes["equal"] >= 50, outcomes
+    assert outcomes["refused"] >= 10, outcomes
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_many_fuzzed_models() -> None:
     """Ten thousand."""
-    found = fuzz(range(1_000, 11_000), backends)
-    print(dict(found))
-    assert sum(found.values()) == 10_000
+    outcomes = fuzz(range(1_000, 11_000), backends)
+    print(dict(outcomes))
+    assert sum(outcomes.values()) == 10_000

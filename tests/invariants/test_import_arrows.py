@@ -45,8 +45,8 @@ def test_pulse_knows_no_time() -> None:
     files = modules(packages=("pulse",))
     assert files
     for name, path in files.items():
-        found = {package for module in imports_of(path) for package in packages_of(module)}
-        assert found & TIME <= ALLOWED.get(name, set()), name
+        imported = {package for module in imports_of(path) for package in packages_of(module)}
+        assert imported & TIME <= ALLOWED.get(name, set()), name
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def graph() -> dict[str, set[str]]:
     return import_graph(modules())
 
 
-def test_no_circle(graph: dict[str, set[str]]) -> None:
+def test_imports_have_no_circle(graph: dict[str, set[str]]) -> None:
     assert not circle(graph)
 
 
@@ -82,8 +82,8 @@ def test_only_jit_uses_the_inner_parts_of_numba() -> None:
 def test_every_module_has_a_layer() -> None:
     named = [member for layer in LAYERS for member in members(layer)]
     assert len(set(named)) == len(named)
-    there = {package for name in modules() for package in packages_of(name)}
-    assert set(named) <= there
+    packages = {package for name in modules() for package in packages_of(name)}
+    assert set(named) <= packages
     for package in ("pulse", "streaming"):
         parts = {name for name in modules() if name.count(".") == 1 and name.startswith(f"{package}.")}
         assert parts <= set(named)

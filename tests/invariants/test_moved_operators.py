@@ -44,20 +44,20 @@ def every_case() -> Iterator[Streaming]:
     """Each case over each of its axes, where it streams."""
     for case in movable_cases():
         for axes in assignments(case[2]):
-            found = streaming_case(case, axes)
-            if found is not None:
-                yield found
+            streaming = streaming_case(case, axes)
+            if streaming is not None:
+                yield streaming
 
 
-def in_front(found: Streaming, front: Front, one: bool) -> dict[str, Front]:
-    """The front for all inputs; with ``one`` for the first alone, if it keeps the length; none if it does not suit."""
-    names = list(found.axes)[:1] if one and front.keeps_length else list(found.axes)
-    suiting = all(front.suits(found.case[2][name]) for name in names)
+def in_front(streaming: Streaming, front: Front, only_first: bool) -> dict[str, Front]:
+    """The front for all inputs, or for the first alone if it keeps the length; none if it does not suit."""
+    names = list(streaming.axes)[:1] if only_first and front.keeps_length else list(streaming.axes)
+    suiting = all(front.suits(streaming.case[2][name]) for name in names)
     return dict.fromkeys(names, front) if suiting else {}
 
 
 def move(
-    found: Streaming,
+    streaming: Streaming,
     fronts: dict[str, Front],
     runners: Runners,
     rng: np.random.Generator,
@@ -67,16 +67,16 @@ def move(
     """Try one, count how it ended, and which relation met which front."""
     if not fronts:
         return
-    end = attempt(found, fronts, int(rng.integers(1, 4)), runners, rng)
+    end = attempt(streaming, fronts, int(rng.integers(1, 4)), runners, rng)
     ended[end] += 1
     if end == "equal":
-        pairs.update((relation, front.name) for relation in found.relations for front in fronts.values())
+        pairs.update((relation, front.name) for relation in streaming.relations for front in fronts.values())
 
 
-def least_met(found: Streaming, pairs: Counter[tuple[str, str]], rng: np.random.Generator) -> list[Front]:
+def least_met(streaming: Streaming, pairs: Counter[tuple[str, str]], rng: np.random.Generator) -> list[Front]:
     """The fronts in a random order, but first those that the case's relations have met least."""
     order = rng.permutation(len(FRONTS))
-    meetings = [sum(pairs[relation, front.name] for relation in found.relations) for front in FRONTS]
+    meetings = [sum(pairs[relation, front.name] for relation in streaming.relations) for front in FRONTS]
     return [FRONTS[number] for number in sorted(order, key=lambda number: meetings[number])]
 
 
@@ -92,15 +92,15 @@ def test_kinds_of_operators_after_some_fronts(fronts: int) -> None:
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     kinds = 0
-    for number, found in enumerate(every_kind()):
+    for number, streaming in enumerate(every_kind()):
         kinds += 1
-        if not found.relations & LOOK_FURTHER and number % POINTWISE and fronts == FEW:
+        if not streaming.relations & LOOK_FURTHER and number % POINTWISE and fronts == FEW:
             continue
         rng = np.random.default_rng(number)
-        count = fronts if found.relations & LOOK_FURTHER else 1
-        for front in least_met(found, pairs, rng)[:count]:
+        count = fronts if streaming.relations & LOOK_FURTHER else 1
+        for front in least_met(streaming, pairs, rng)[:count]:
             runners = backends if rng.random() < 0.25 else reference
-            move(found, in_front(found, front, rng.random() < 0.5), runners, rng, ended, pairs)
+            move(streaming, in_front(streaming, front, rng.random() < 0.5), runners, rng, ended, pairs)
     assert honest(ended), ended
     assert kinds >= 400
     assert ended["equal"] >= 100 * fronts and ended["no length"] <= 10, ended
@@ -122,16 +122,16 @@ def test_fronts_after_fronts(seeds: range) -> None:
         rng = np.random.default_rng(seed)
         case = cases[int(rng.integers(len(cases)))]
         choice = list(assignments(case[2]))
-        found = streaming_case(case, choice[int(rng.integers(len(choice)))]) if choice else None
-        if found is None:
+        streaming = streaming_case(case, choice[int(rng.integers(len(choice)))]) if choice else None
+        if streaming is None:
             continue
         moved: dict[str, Front] = {}
-        for name in found.axes:
-            own = FRONTS if len(found.axes) == 1 else keeping
+        for name in streaming.axes:
+            own = FRONTS if len(streaming.axes) == 1 else keeping
             first, second = (own[int(rng.integers(len(own)))] for _ in range(2))
             if first.suits(case[2][name]) and second.suits(case[2][name]):
                 moved[name] = first.then(second)
-        move(found, moved, programs_of if seed % 2 else backends, rng, ended, pairs)
+        move(streaming, moved, programs_of if seed % 2 else backends, rng, ended, pairs)
     assert honest(ended), ended
     assert ended["equal"] >= len(seeds) // 2, ended
 
@@ -143,10 +143,10 @@ def test_every_operator_case(front: Front) -> None:
     """All axes of all cases, at every front of its own, in front of one input and of all."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
-    for number, found in enumerate(every_case()):
+    for number, streaming in enumerate(every_case()):
         rng = np.random.default_rng(number)
-        for one in (False, True)[: len(found.axes)]:
-            move(found, in_front(found, front, one), backends, rng, ended, pairs)
+        for only_first in (False, True)[: len(streaming.axes)]:
+            move(streaming, in_front(streaming, front, only_first), backends, rng, ended, pairs)
     print(ended, pairs)
     assert honest(ended), ended
     assert ended["equal"] >= 1000

@@ -45,9 +45,9 @@ def streams(model: PulsedModel) -> list[Feeds]:
     return [*plain, feeds_of(model, plan_trials(model).longest, "mixed", 9)]
 
 
-def outcome(model: PulsedModel, mutant: Any, heard: list[Feeds], wanted: list[dict[str, Array]]) -> str:
+def outcome(model: PulsedModel, mutant: Any, inputs: list[Feeds], wanted: list[dict[str, Array]]) -> str:
     """``same`` bit by bit as the good program, else how the proof ends."""
-    return "same" if same_bits(mutant, heard, wanted) else compare(model, oracle_of(model), [mutant]).outcome
+    return "same" if same_bits(mutant, inputs, wanted) else compare(model, oracle_of(model), [mutant]).outcome
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -61,21 +61,21 @@ def test_the_good_one_is_proved(name: str) -> None:
 def test_mutants_of_graphs(name: str, step: int) -> None:
     """Delays off by one, stale states, wrong taps, other ends, a single error of 1e-4 of a wire's scale."""
     model = MODELS[name]()
-    heard = streams(model)
+    inputs = streams(model)
 
     @cache
     def good_outputs(slow: bool) -> list[dict[str, Array]]:
         good = ReferenceProgram(model) if slow else NativeProgram(model)
-        return [stream_whole(good, feeds) for feeds in heard]
+        return [stream_whole(good, feeds) for feeds in inputs]
 
-    found: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     for mutant in islice(graph_mutants(model), 0, None, step):
-        ended = outcome(model, program_of(model, mutant), heard, good_outputs(mutant.slow))
+        ended = outcome(model, program_of(model, mutant), inputs, good_outputs(mutant.slow))
         assert ended in ("diverged", "same"), mutant.name
-        found[ended] += 1
-    print(name, dict(found))
-    assert found["diverged"] >= LEAST.get(name, 14) // step, found
-    assert found["same"] <= found["diverged"] // 3 + (step > 1), found
+        outcomes[ended] += 1
+    print(name, dict(outcomes))
+    assert outcomes["diverged"] >= LEAST.get(name, 14) // step, outcomes
+    assert outcomes["same"] <= outcomes["diverged"] // 3 + (step > 1), outcomes
 
 
 def test_there_are_enough_of_them() -> None:
@@ -85,26 +85,26 @@ def test_there_are_enough_of_them() -> None:
 def run(name: str, share: float) -> Counter[str]:
     """Some of the mutants of a model's program."""
     model = MODELS[name]()
-    program, heard, chosen = NativeProgram(model), streams(model), np.random.default_rng(1)
-    wanted = [stream_whole(program, feeds) for feeds in heard]
-    found: Counter[str] = Counter()
+    program, inputs, chosen = NativeProgram(model), streams(model), np.random.default_rng(1)
+    wanted = [stream_whole(program, feeds) for feeds in inputs]
+    outcomes: Counter[str] = Counter()
     for mutant in table_mutants(program, np.random.default_rng(0)):
         if chosen.random() > share:
             continue
         if not stays_inside(model, program, mutant):
-            found["leaves its memory"] += 1
+            outcomes["leaves its memory"] += 1
             continue
 
         def outcome_of(mutant: Any = mutant) -> str:
             other = NativeProgram(model)
             adopt(other, mutant)
-            return outcome(model, other, heard, wanted)
+            return outcome(model, other, inputs, wanted)
 
         ended = apart(outcome_of)
         assert ended in ("diverged", "same"), (mutant.name, ended)
-        found[ended] += 1
-    print(name, dict(found))
-    return found
+        outcomes[ended] += 1
+    print(name, dict(outcomes))
+    return outcomes
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.invariants import tflite_mutations
-from tests.invariants.harmless import assert_harmless
-from tests.invariants.hostile import write_all
+from tests.invariants.hostile_models import write_all
+from tests.invariants.mutation_runs import assert_harmless
 from tests.shared import shared_path
 
 TFLITE_FILES = 400

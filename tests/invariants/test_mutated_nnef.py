@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.invariants.harmless import assert_harmless
+from tests.invariants.mutation_runs import assert_harmless
 
 
 def test_archives_changed_at_random() -> None:

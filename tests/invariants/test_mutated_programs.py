@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.invariants.harmless import assert_harmless
+from tests.invariants.mutation_runs import assert_harmless
 
 FILES = 300
 

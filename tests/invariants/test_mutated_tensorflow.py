@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.invariants.harmless import assert_harmless
+from tests.invariants.mutation_runs import assert_harmless
 from tests.invariants.tensorflow_mutations import write_folders
 
 

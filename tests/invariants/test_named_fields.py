@@ -20,16 +20,16 @@ def modules() -> dict[str, ast.Module]:
 
 def numbered_names(tree: ast.AST) -> set[str]:
     """Names that are numbered from 0 on: ``A, B = range(2)``, ``A, B = 0, 1``."""
-    found: set[str] = set()
+    numbered: set[str] = set()
     for node in nodes_in(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             value = node.value
             parts = value.elts if isinstance(value, ast.Tuple) else [value]
             counted = [part.value for part in parts if isinstance(part, ast.Constant)]
             if any("range(" in ast.unparse(part) for part in parts) or counted == [*range(len(parts))]:
-                names = [one.id for one in node.targets[0].elts if isinstance(one, ast.Name)]
-                found |= {name for name in names if name.isupper()}
-    return found
+                names = [target.id for target in node.targets[0].elts if isinstance(target, ast.Name)]
+                numbered |= {name for name in names if name.isupper()}
+    return numbered
 
 
 def names_used(index: ast.expr) -> set[str]:
@@ -42,24 +42,27 @@ def compiled_functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
     """Functions that are declared for compiled code."""
     for node in nodes_in(tree):
         if isinstance(node, ast.FunctionDef):
-            given = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
-            if any(isinstance(one, ast.Name) and one.id in COMPILED for one in given):
+            decorators = (
+                decorator.func if isinstance(decorator, ast.Call) else decorator
+                for decorator in node.decorator_list
+            )
+            if any(isinstance(decorator, ast.Name) and decorator.id in COMPILED for decorator in decorators):
                 yield node
 
 
 def positions(tree: ast.AST, names: set[str], literals: bool) -> list[str]:
     """Indices that are numbered names; ``literals``: and, in compiled functions, those that are numbers."""
     every = [node for node in nodes_in(tree) if isinstance(node, ast.Subscript)]
-    found = [ast.unparse(node) for node in every if names_used(node.slice) & names]
+    indices = [ast.unparse(node) for node in every if names_used(node.slice) & names]
     for function in compiled_functions(tree) if literals else ():
         for node in ast.walk(function):
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-                found.append(ast.unparse(node))
-    return found
+                indices.append(ast.unparse(node))
+    return indices
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("A, B = range(2)\nwords[B] = 1", ["words[B]"]),
         ("(A, B) = (*range(1), 7)\nwords[start + B]", ["words[start + B]"]),
@@ -70,9 +73,9 @@ def positions(tree: ast.AST, names: set[str], literals: bool) -> list[str]:
         ("def f(shape): return shape[0]", []),
     ],
 )
-def test_positions_are_found(text: str, found: list[str]) -> None:
+def test_positions_are_found(text: str, expected: list[str]) -> None:
     tree = ast.parse(text)
-    assert positions(tree, numbered_names(tree), True) == found
+    assert positions(tree, numbered_names(tree), True) == expected
 
 
 def test_no_index_is_a_position() -> None:
@@ -86,9 +89,9 @@ def test_no_index_is_a_position() -> None:
         | {path.rpartition("/")[2]}
         for path, tree in trees.items()
     }
-    found = {
+    wrong = {
         path: at
         for path, tree in trees.items()
         if (at := positions(tree, names[path] | everywhere & imported[path], not path.startswith(KERNELS)))
     }
-    assert not found
+    assert not wrong

@@ -34,6 +34,9 @@ WORDS = {
 }
 """Function names that only look like participles."""
 
+VAGUE = {"asked", "found", "given", "got", "had", "heard", "made", "said", "seen", "thing", "things", "told"}
+"""Names that do not say what a parameter or a local holds."""
+
 
 def is_participle(name: str) -> bool:
     """Whether a function's whole name is one, or a preposition."""
@@ -76,6 +79,48 @@ def test_functions_are_verbs_or_name_what_they_give() -> None:
         for path in modules_in(*FOLDERS)
         for function in functions(tree_of(path))
     ]
+    assert not wrong
+
+
+def vague_names(tree: ast.Module) -> list[str]:
+    """The names of parameters and locals in ``VAGUE``; fields of classes may have them."""
+    names: list[str] = []
+    nodes = list(nodes_in(tree))
+    fields = {
+        id(statement.target)
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+    }
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if id(node) not in fields:
+                names.append(name)
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                names.append(name)
+            case _:
+                pass
+    return [name for name in names if name in VAGUE]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("found = 1", ["found"]),
+        ("def f(told, output): ...", ["told"]),
+        ("try: ...\nexcept ValueError as got: ...", ["got"]),
+        ("for one, made in pairs: ...", ["made"]),
+        ("class A:\n  given: int\n  heard_frames: int", []),
+        ("x.found = found(given=3)", []),
+    ],
+)
+def test_vague_names_are_listed(text: str, names: list[str]) -> None:
+    assert vague_names(ast.parse(text)) == names
+
+
+def test_locals_say_what_they_hold() -> None:
+    wrong = {name_of(path): names for path in modules_in(*FOLDERS) if (names := vague_names(tree_of(path)))}
     assert not wrong
 
 

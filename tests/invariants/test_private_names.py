@@ -32,9 +32,11 @@ def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
             if called in REPLACE:
-                for given in node.args[:2]:
-                    if isinstance(given, ast.Constant) and isinstance(given.value, str):
-                        yield from ((node.lineno, part) for part in given.value.split(".") if private(part))
+                for argument in node.args[:2]:
+                    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                        yield from (
+                            (node.lineno, part) for part in argument.value.split(".") if private(part)
+                        )
 
 
 @pytest.mark.parametrize(
@@ -52,10 +54,10 @@ def test_they_are_found(text: str, names: list[str]) -> None:
 
 
 def test_tests_use_no_private_names() -> None:
-    found = [
+    uses = [
         (f"{path.relative_to(TESTS)}:{line}", name)
         for path in sorted(TESTS.rglob("*.py"))
         for line, name in private_names(ast.parse(path.read_text()))
     ]
-    assert [f"{place}: {name}" for place, name in found if name not in ALLOWED] == []
-    assert {name for _, name in found} == ALLOWED.keys(), "one of them is not needed any more"
+    assert [f"{place}: {name}" for place, name in uses if name not in ALLOWED] == []
+    assert {name for _, name in uses} == ALLOWED.keys(), "one of them is not needed any more"

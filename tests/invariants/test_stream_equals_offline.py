@@ -63,7 +63,7 @@ def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Coun
 
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
-def test_random_graphs() -> None:
+def test_random_graphs_stream_as_offline() -> None:
     """Both backends, many graphs, every relation reached."""
     reached = check_invariant(range(150), BACKENDS, depth=10)
     assert reached["models"] == 150
@@ -74,7 +74,7 @@ def test_random_graphs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
-def test_many_random_graphs() -> None:
+def test_many_random_graphs_stream_as_offline() -> None:
     """The same, twenty thousand of them, deeper."""
     reached = check_invariant(range(10_000, 30_000), BACKENDS, depth=14)
     print(dict(reached))

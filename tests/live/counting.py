@@ -27,10 +27,10 @@ def count(source, target, frames, clock, flags, user):
     words[FLAGS] |= flags
     words[TIMED] += address_of(clock) != 0
     if address_of(target) != 0:
-        out, heard = floats_at(address_of(target)), address_of(source) != 0
-        samples = floats_at(address_of(source)) if heard else out
+        out, has_input = floats_at(address_of(target)), address_of(source) != 0
+        samples = floats_at(address_of(source)) if has_input else out
         for frame in range(frames):
-            value = samples[frame * words[CHANNELS_IN]] if heard else np.float32(1)
+            value = samples[frame * words[CHANNELS_IN]] if has_input else np.float32(1)
             for channel in range(words[CHANNELS_OUT]):
                 out[frame * words[CHANNELS_OUT] + channel] = value
     return COMPLETE if words[CALLS] == words[END_AT] else CONTINUE

@@ -21,13 +21,15 @@ def in_own_process(scenario: str, module: str = "scenarios") -> subprocess.Compl
     """Call a function of a module of ``tests.live``; it has to return, and the process to end well."""
     call = scenario if scenario.endswith(")") else f"{scenario}()"
     code = f"from tests.live import own_process, {module}; own_process.inside(lambda: {module}.{call})"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
-    if done.returncode == SKIPPED:
-        skip_or_fail(done.stdout)
-    assert done.returncode == 0, f"{scenario}: code {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done
+    if process.returncode == SKIPPED:
+        skip_or_fail(process.stdout)
+    assert process.returncode == 0, (
+        f"{scenario}: code {process.returncode}\n{process.stdout}\n{process.stderr}"
+    )
+    return process
 
 
 def inside(scenario: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ from streaming.sound.channels import Channels
 from tests.live.cassette import Cassette
 from tests.live.own_process import until
 from tests.live.servers import server_or_skip
-from tests.streaming.cancelling import cancelling_program
+from tests.streaming.echo_canceller import cancelling_program
 
 JACK = "JACK Audio Connection Kit: system"
 RATE_HZ = 48_000
@@ -42,8 +42,8 @@ def record_run(
     server: JackServer, live: Live, sound: NDArray[np.float32], folder: Path
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Play a sound into a live run through the server: what came in and what was played, [frames, channels]."""
-    heard, played = folder / "heard.wav", folder / "played.wav"
-    recorder = live.record(heard, played)
+    recorded, played = folder / "heard.wav", folder / "played.wav"
+    recorder = live.record(recorded, played)
     cassette = Cassette(sound)
     with live:
         host = PortAudio()
@@ -59,7 +59,7 @@ def record_run(
         player.stop(1)
     recorder.close()
     assert recorder.frames_lost == 0 and not recorder.problems
-    return tuple(soundfile.read(path, dtype="float32", always_2d=True)[0] for path in (heard, played))  # type: ignore[return-value]
+    return tuple(soundfile.read(path, dtype="float32", always_2d=True)[0] for path in (recorded, played))  # type: ignore[return-value]
 
 
 def noise(seconds: float) -> NDArray[np.float32]:
@@ -78,11 +78,11 @@ def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent
     """What is expected, with silence where it came late, which a machine that others share may cause."""
     if silent == 0:
         return expected[: len(played)]
-    sounds, found = np.flatnonzero(expected), np.flatnonzero(played)
-    late = found - sounds[: len(found)]  # grows at each gap
+    sounds, played_at = np.flatnonzero(expected), np.flatnonzero(played)
+    late = played_at - sounds[: len(played_at)]  # grows at each gap
     assert late[0] >= 0 and late[-1] <= silent and np.all(np.diff(late) >= 0), late[[0, -1]]
     gaps = np.zeros_like(played)
-    gaps[found] = expected[sounds[: len(found)]]
+    gaps[played_at] = expected[sounds[: len(played_at)]]
     return gaps
 
 
@@ -93,13 +93,15 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
     with jack(block) as server, tempfile.TemporaryDirectory() as folder:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=block)
         live = Live(program, plan, EngineConfig(engine=engine, policy="wait"))
-        heard, played = record_run(server, live, sound, Path(folder))
+        recorded, played = record_run(server, live, sound, Path(folder))
         statistics = live.statistics()
-    start = place_of(sound, heard[:, 0])
-    assert np.array_equal(heard[start : start + len(sound), 0], sound), "what arrived is not what was played"
+    start = place_of(sound, recorded[:, 0])
+    assert np.array_equal(recorded[start : start + len(sound), 0], sound), (
+        "what arrived is not what was played"
+    )
     session = Session(program)
     shape = [-1 if axis == program.inputs[0].axis else 1 for axis in range(len(program.inputs[0].shape))]
-    (offline,) = session.push(heard[:, 0].reshape(shape)).values()
+    (offline,) = session.push(recorded[:, 0].reshape(shape)).values()
     silent = statistics.counters.frames_silent
     delay = statistics.delay.frames - silent  # which the policy has added
     assert statistics.counters.frames_lost == 0, statistics.counters
@@ -145,16 +147,16 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
             for _, player in players:
                 player.stop(1)
         recorder.close()
-        heard, played = (soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths)
+        recorded, played = (soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths)
     counters = live.statistics().counters
-    assert heard.shape[1] == 2 and recorder.frames_lost == counters.frames_lost == 0, counters
-    for channel, sound in zip(heard.T, sounds):
+    assert recorded.shape[1] == 2 and recorder.frames_lost == counters.frames_lost == 0, counters
+    for channel, sound in zip(recorded.T, sounds):
         start = place_of(sound, channel)
         assert np.array_equal(channel[start : start + len(sound)], sound), (
             "what arrived is not what was played"
         )
     session, silent = Session(program), counters.frames_silent
-    offline = session.push({"mic": heard[None, :, 0], "far": heard[None, :, 1]})["out"][0]
+    offline = session.push({"mic": recorded[None, :, 0], "far": recorded[None, :, 1]})["out"][0]
     delay = live.statistics().delay.frames - silent
     expected = np.concatenate([np.zeros(delay, np.float32), offline])
     for channel in played.T:
@@ -171,16 +173,16 @@ def run_resampled() -> None:
     with jack() as server, tempfile.TemporaryDirectory() as folder:
         live = Live(program, Plan(SAMPLE_RATE_HZ, JACK, JACK, block_frames=480))
         live.control.bypassed = True
-        heard, played = record_run(server, live, low, Path(folder))
+        recorded, played = record_run(server, live, low, Path(folder))
         statistics = live.statistics()
-    delay, mono = statistics.delay.frames, heard.mean(axis=1, dtype=np.float32)
+    delay, mono = statistics.delay.frames, recorded.mean(axis=1, dtype=np.float32)
     assert place_of(mono, played[:, 0]) == delay
     start = place_of(low, mono) + RATE_HZ // 10  # after the first, soft frames
     sounds = slice(start, start + len(low) - RATE_HZ // 5)
-    there = played[delay:, 0][sounds]
-    late = there == 0  # what came too late is silent, and the rest keeps its place
+    played_sounds = played[delay:, 0][sounds]
+    late = played_sounds == 0  # what came too late is silent, and the rest keeps its place
     assert np.count_nonzero(late) <= statistics.counters.frames_silent < len(late) / 2, statistics.counters
-    apart = (there - mono[sounds])[~late]
+    apart = (played_sounds - mono[sounds])[~late]
     snr_db = 10 * np.log10(np.sum(mono[sounds][~late] ** 2) / np.sum(apart**2))
     print("resampled, delay", delay, "SNR", snr_db)
     assert snr_db > 60

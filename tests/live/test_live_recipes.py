@@ -25,14 +25,14 @@ def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
     """What ``pulse run RECIPE --live --json`` says in the end."""
     command = (*pulse_command(), "run", str(recipe), "--live", *DEVICES, str(seconds), "--json")
     with play_sound(server, *command, times=2 + seconds // 4) as program:
-        told, problem = program.communicate(timeout=seconds + 60)
-    assert program.returncode == 0, told + problem
-    return json.loads(told)
+        printed, problem = program.communicate(timeout=seconds + 60)
+    assert program.returncode == 0, printed + problem
+    return json.loads(printed)
 
 
-def require_delay(server: JackServer, recipe: Path, found: dict[str, Any], seconds: int) -> None:
+def require_delay(server: JackServer, recipe: Path, report: dict[str, Any], seconds: int) -> None:
     """Its stages are told, and their sum is what the probe measures."""
-    delay = found["statistics"]["delay"]
+    delay = report["statistics"]["delay"]
     assert delay["model_s"] == delay["headroom_s"] == HOP_S and delay["resampling_s"] > 0
     assert delay["device_in_s"] > 0 and delay["device_out_s"] > 0 and delay["reblocking_s"] == 0
     between_s = delay["resampling_s"] + delay["headroom_s"] + delay["model_s"]
@@ -40,20 +40,20 @@ def require_delay(server: JackServer, recipe: Path, found: dict[str, Any], secon
     with play_sound(
         server, *demo_command("latency_probe.py"), "--model", str(recipe), *DEVICES, str(seconds), times=5
     ) as probe:
-        told, problem = probe.communicate(timeout=seconds + 60)
-    assert probe.returncode == 0, told + problem
-    assert_measured(told)
-    assert f"reported   {delay['frames']} frames" in told
+        printed, problem = probe.communicate(timeout=seconds + 60)
+    assert probe.returncode == 0, printed + problem
+    assert_measured(printed)
+    assert f"reported   {delay['frames']} frames" in printed
 
 
 def test_a_recipe_on_jack(tmp_path: Path) -> None:
     """What is late on a machine with other work is counted elsewhere; here, that it runs and what its delay is."""
     recipe = laid_out("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, found_here(server):
-        found = ran(server, recipe, 2)
-        assert found["statistics"]["counters"]["pulses"] > 1 / HOP_S
-        assert found["setup"]["model"] == "gtcrn" and found["setup"]["pulse_frames"] == 256
-        require_delay(server, recipe, found, 2)
+        report = ran(server, recipe, 2)
+        assert report["statistics"]["counters"]["pulses"] > 1 / HOP_S
+        assert report["setup"]["model"] == "gtcrn" and report["setup"]["pulse_frames"] == 256
+        require_delay(server, recipe, report, 2)
 
 
 @pytest.mark.slow
@@ -61,9 +61,9 @@ def test_a_minute_without_loss(tmp_path: Path) -> None:
     """No xrun, no late block; wants a machine that does nothing else."""
     recipe = laid_out("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, found_here(server):
-        found = ran(server, recipe, 60)
-        print(json.dumps(found["statistics"], indent=1))
-        counters = found["statistics"]["counters"]
+        report = ran(server, recipe, 60)
+        print(json.dumps(report["statistics"], indent=1))
+        counters = report["statistics"]["counters"]
         assert {name: counters[name] for name in (*TROUBLE, *XRUNS)} == dict.fromkeys((*TROUBLE, *XRUNS), 0)
         assert counters["pulses"] >= 59 / HOP_S
-        require_delay(server, recipe, found, 5)
+        require_delay(server, recipe, report, 5)

@@ -83,14 +83,14 @@ def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], fr
 
 
 def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
-    heard, played = counters(), counters()
+    recorded, played = counters(), counters()
     streams = [
-        host.open(request(heard, ends[0], None)),
+        host.open(request(recorded, ends[0], None)),
         host.open(request(played, None, ends[1], channels=1)),
     ]
     for stream in streams:
         stream.start()
-    assert until(lambda: min(heard[CALLS], played[CALLS]) >= 5)
+    assert until(lambda: min(recorded[CALLS], played[CALLS]) >= 5)
     assert all(stream.stop(2.0) for stream in streams)
 
 

@@ -17,7 +17,7 @@ with jack_server() as server: print(server.name, len(server.ports()))
 def test_processes_with_other_temporary_folders_have_other_servers(tmp_path):
     """JACK has one list of names for a machine."""
     with server_or_skip(jack_server()) as server:
-        told = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", ANOTHER],
             cwd=ROOT,
             env=os.environ | {"TMPDIR": str(tmp_path)},
@@ -26,6 +26,6 @@ def test_processes_with_other_temporary_folders_have_other_servers(tmp_path):
             timeout=LIMIT_S,
             check=False,
         )
-        assert told.returncode == 0, told.stderr
-        name, ports = told.stdout.split()
+        assert process.returncode == 0, process.stderr
+        name, ports = process.stdout.split()
         assert name != server.name and int(ports) == len(server.ports()) == 4

@@ -59,9 +59,9 @@ def test_stream_keeps_the_outputs_that_are_asked_for() -> None:
 
 def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
     """The smallest pulse; align; prepare; a symbol of another name."""
-    seen: list[str] = []
-    program = pulse.stream(proto(), prepare=seen.extend)
-    assert program.pulse == 1 and seen
+    prepared: list[str] = []
+    program = pulse.stream(proto(), prepare=prepared.extend)
+    assert program.pulse == 1 and prepared
     assert pulse.stream(pulse.load(proto(), symbol="T"), align=True, backend="numpy").outputs[0].delay == 1
     assert pulse.load(proto(), {"x": "1,2,U"}).pulsify().symbol.name == "U"
     with pytest.raises(PulseError, match="no input has a symbol W"):
@@ -81,8 +81,8 @@ def test_verify_takes_every_stage() -> None:
         report = pulse.verify(source, pulse=3, lengths=[2, 7])
         assert report.equal and report.lengths == (2, 7) and report.model.pulse == 3
     assert pulse.verify(pulse.load(model, symbol="T"), backend="numpy").backends == ("numpy",)
-    seen: list[str] = []
-    assert pulse.verify(model, pulse=3, lengths=[7], prepare=seen.extend).equal and seen
+    prepared: list[str] = []
+    assert pulse.verify(model, pulse=3, lengths=[7], prepare=prepared.extend).equal and prepared
 
 
 def test_a_pulsed_model_in_place_of_a_program_is_refused() -> None:

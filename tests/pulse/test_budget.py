@@ -11,7 +11,7 @@ import pulse
 from pulse.errors import LoadError, PulseWarning
 from pulse.ops.control import Loop
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
-from tests.invariants.hostile import counting_loop, model
+from tests.invariants.hostile_models import counting_loop, model
 from tests.pulse.cases.build import node
 
 ONE, FIRST, YES = np.ones(1, np.float32), np.zeros(1, np.float32), np.array(True)
@@ -56,10 +56,10 @@ def test_nodes_that_functions_unfold_to() -> None:
         helper.make_node("F", [f"y{k}" if k else "x"], [f"y{k + 1}" if k < 9 else "y"], domain="own")
         for k in range(10)
     ]
-    made = model(calls, functions=[function])
-    assert pulse.load(made, budget={"nodes": 100}).analyse().inputs
+    proto = model(calls, functions=[function])
+    assert pulse.load(proto, budget={"nodes": 100}).analyse().inputs
     with pytest.raises(LoadError, match=r"y9 \(F\)|y\d \(F\): .* more than 50 nodes"):
-        pulse.load(made, budget={"nodes": 50})
+        pulse.load(proto, budget={"nodes": 50})
 
 
 def test_plain_nodes_are_not_counted() -> None:
@@ -68,12 +68,12 @@ def test_plain_nodes_are_not_counted() -> None:
 
 
 def test_elements_of_all_constants_together() -> None:
-    made, x = with_constants(10, 1000), feeds()
+    proto, x = with_constants(10, 1000), feeds()
     with pytest.warns(
         PulseWarning, match=r"w\d \(.*\) is not computed .*: 1000 elements, .* of 4000 .*\"elements\": 40000"
     ):
-        less = pulse.load(made, budget={"elements": 4000}).analyse()
-    whole = pulse.load(made).analyse()
+        less = pulse.load(proto, budget={"elements": 4000}).analyse()
+    whole = pulse.load(proto).analyse()
     assert less.spending.unfolded and not whole.spending.unfolded
     np.testing.assert_array_equal(less.run(x)["y"], whole.run(x)["y"])
     np.testing.assert_array_equal(less.declutter().run(x)["y"], whole.run(x)["y"])
@@ -81,9 +81,9 @@ def test_elements_of_all_constants_together() -> None:
 
 def test_elements_grow_with_what_the_file_stores() -> None:
     stored = np.ones((50, 40), np.float32)
-    made = model([node("Transpose", "w", "t", perm=[1, 0]), node("MatMul", "t w", "m"), node("MatMul", "x m")],
+    proto = model([node("Transpose", "w", "t", perm=[1, 0]), node("MatMul", "t w", "m"), node("MatMul", "x m")],
                  {"w": stored}, (1, "T", 40))  # fmt: skip
-    typed = pulse.load(made, budget={"elements": 0}).analyse()
+    typed = pulse.load(proto, budget={"elements": 0}).analyse()
     assert not typed.spending.unfolded and typed.spending.stored == stored.size
 
 
@@ -94,29 +94,29 @@ def test_the_error_of_a_needed_value_names_the_budget() -> None:
         node("Reshape", "n minus", "n1"),
         node("Expand", "x n1"),
     ]
-    made = model(shape, BASE | {"size": np.array([3000]), "minus": np.array([-1])}, (1, 1, 1))
+    proto = model(shape, BASE | {"size": np.array([3000]), "minus": np.array([-1])}, (1, 1, 1))
     with pytest.raises(
         LoadError, match=r"y \(Expand\): .*wide \(\w+\) is not computed before running: 3000 elements"
     ):
-        pulse.load(made, budget={"elements": 1000}).analyse()
+        pulse.load(proto, budget={"elements": 1000}).analyse()
 
 
 def test_seconds_of_a_loop_of_known_turns() -> None:
-    made, x = loop_model(5000), feeds()
-    assert np.array_equal(pulse.load(made).analyse().run(x)["y"], x + 5000)
+    proto, x = loop_model(5000), feeds()
+    assert np.array_equal(pulse.load(proto).analyse().run(x)["y"], x + 5000)
     with pytest.warns(
         PulseWarning, match=r"r \(Loop\) .*: it takes about .* seconds, .* 0\.01 .*\{\"seconds\":"
     ):
-        left = pulse.load(made, budget={"seconds": 0.01}).analyse()
+        left = pulse.load(proto, budget={"seconds": 0.01}).analyse()
     assert any(isinstance(each.op, Loop) for each in left.graph.nodes)
     assert np.array_equal(left.run(x)["y"], x + 5000)
 
 
 def test_seconds_of_a_loop_that_stops_by_itself() -> None:
     step = [node("Add", "v one", "w"), node("Less", "w far", "go")]
-    made = loop_model(10**6, step, "go")
+    proto = loop_model(10**6, step, "go")
     with pytest.warns(PulseWarning, match=r"r \(Loop\) is not computed"):
-        left = pulse.load(made, budget={"seconds": 0.5}).analyse()
+        left = pulse.load(proto, budget={"seconds": 0.5}).analyse()
     assert left.spending.seconds <= 0.5
 
 
@@ -128,11 +128,11 @@ def test_long_convolutions_are_not_folded() -> None:
 
 
 def test_lists_that_are_too_long() -> None:
-    made = model([node("HannWindow", "n", "w"), node("Mul", "x w")], {"n": np.array(50_000)})
+    proto = model([node("HannWindow", "n", "w"), node("Mul", "x w")], {"n": np.array(50_000)})
     with pytest.raises(
         LoadError, match=r"w \(HannWindow\): its size is 50000: .*budget=\{\"elements\": 100000\}"
     ):
-        pulse.load(made, budget={"elements": 10_000}).analyse()
+        pulse.load(proto, budget={"elements": 10_000}).analyse()
 
 
 def test_a_step_that_is_done_twice_takes_no_more() -> None:
@@ -155,7 +155,7 @@ def test_nested_reading_counts_in_the_outer_analysis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "match"),
+    ("budget", "match"),
     [
         ({"knots": 3}, "no limit 'knots'; there are nodes, elements, seconds"),
         ({"nodes": -1}, r"nodes is -1; give a number, as in budget=\{\"nodes\": 1000000\}"),
@@ -164,14 +164,14 @@ def test_nested_reading_counts_in_the_outer_analysis() -> None:
         (5, "budget must map limits to numbers"),
     ],
 )
-def test_a_wrong_budget_is_refused(given: object, match: str) -> None:
+def test_a_wrong_budget_is_refused(budget: object, match: str) -> None:
     with pytest.raises(LoadError, match=match):
-        pulse.load(loop_model(2), budget=given)  # pyright: ignore[reportArgumentType]
+        pulse.load(loop_model(2), budget=budget)  # pyright: ignore[reportArgumentType]
 
 
 def test_stream_and_verify_keep_to_it() -> None:
-    made = loop_model(100, [node("Relu", "v", "a"), node("Add", "v one", "w")])
-    assert pulse.stream(made, backend="numpy").pulse
+    proto = loop_model(100, [node("Relu", "v", "a"), node("Add", "v one", "w")])
+    assert pulse.stream(proto, backend="numpy").pulse
     for call in (pulse.stream, pulse.verify):
         with pytest.raises(LoadError, match="unfold to more than 10 nodes"):
-            call(pulse.load(made, budget={"nodes": 10}))
+            call(pulse.load(proto, budget={"nodes": 10}))

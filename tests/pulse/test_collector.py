@@ -18,18 +18,18 @@ def usual_collector() -> Generator[None]:
     gc.set_threshold(*thresholds)
 
 
-def is_in(generation: int, found: object) -> bool:
-    return any(each is found for each in gc.get_objects(generation))
+def is_in(generation: int, searched: object) -> bool:
+    return any(each is searched for each in gc.get_objects(generation))
 
 
 def test_new_objects_are_old_afterwards():
     """Only at the end of the outermost block; and nothing is kept out of the collector."""
     with fewer_collections():
         with fewer_collections():
-            made = [[number] for number in range(1000)]
+            objects = [[number] for number in range(1000)]
             assert gc.get_threshold() == (OBJECTS, 10, 10)
-        assert is_in(0, made[0])
-    assert is_in(2, made[0]) and not is_in(0, made[0])
+        assert is_in(0, objects[0])
+    assert is_in(2, objects[0]) and not is_in(0, objects[0])
     assert gc.get_threshold() == (700, 10, 10) and gc.get_freeze_count() == 0
 
 
@@ -37,8 +37,8 @@ def test_frozen_objects_stay_frozen():
     gc.freeze()
     count = gc.get_freeze_count()
     with fewer_collections():
-        made = [[number] for number in range(1000)]
-    assert gc.get_freeze_count() >= count - 100 and not is_in(2, made[0])
+        objects = [[number] for number in range(1000)]
+    assert gc.get_freeze_count() >= count - 100 and not is_in(2, objects[0])
 
 
 def test_a_collector_that_is_off_stays_off():

@@ -40,7 +40,7 @@ def ones(*shape: int) -> Array:
 
 
 def every_op() -> list[type[Op]]:
-    modules = [import_module(f"pulse.ops.{found.name}") for found in iter_modules(pulse.ops.__path__)]
+    modules = [import_module(f"pulse.ops.{entry.name}") for entry in iter_modules(pulse.ops.__path__)]
     return [
         item
         for module in modules
@@ -70,9 +70,9 @@ class Told(Secret):
 
 
 def test_ops_of_users() -> None:
-    s = Sketch(x="1,2,T")
-    told = s.add("told", Told(), s["x"])
-    report = pulse.cost_report(s.model(s.add("secret", Secret(), told)))
+    sketch = Sketch(x="1,2,T")
+    free = sketch.add("told", Told(), sketch["x"])
+    report = pulse.cost_report(sketch.model(sketch.add("secret", Secret(), free)))
     assert report.uncounted == ("Secret",)
     assert str(report.work.elementwise) == "6*T"
 
@@ -126,58 +126,58 @@ def test_attention_and_transforms() -> None:
 
 def small() -> CostReport:
     """Conv of 3 taps and 2 to 4 channels, relu, then every second frame by another."""
-    made = model(
+    proto = model(
         [node("Conv", "x w b", "h", pads=[2, 0]), node("Relu", "h", "r"), node("Conv", "r v", strides=[2])],
         {"x": floats("x", 1, 2, 9)},
         {"w": floats("w", 4, 2, 3), "b": floats("b", 4), "v": floats("v", 4, 4, 1)},
         stream={"x": 2},
     )
-    return pulse.cost_report(pulse.load(made).analyse().declutter().pulsify(pulse=4), rate_hz=100)
+    return pulse.cost_report(pulse.load(proto).analyse().declutter().pulsify(pulse=4), rate_hz=100)
 
 
 def test_costs_of_a_model() -> None:
-    made = small()
-    assert made.parameters == 4 * 2 * 3 + 4 + 4 * 4
-    assert made.weight_bytes == 4 * made.parameters
-    assert made.per_frame(made.work.macs) == 24 + 8
-    assert made.per_second(made.work.macs) == 3200
-    assert made.pulse_cost is not None
-    assert made.pulse_cost.work.macs == 4 * 24 + 2 * 16
-    assert (made.pulse_cost.delay_bytes, made.pulse_cost.state_bytes) == (2 * 2 * 4, 2 * 2 * 4)
-    lines = str(made).splitlines()
+    report = small()
+    assert report.parameters == 4 * 2 * 3 + 4 + 4 * 4
+    assert report.weight_bytes == 4 * report.parameters
+    assert report.per_frame(report.work.macs) == 24 + 8
+    assert report.per_second(report.work.macs) == 3200
+    assert report.pulse_cost is not None
+    assert report.pulse_cost.work.macs == 4 * 24 + 2 * 16
+    assert (report.pulse_cost.delay_bytes, report.pulse_cost.state_bytes) == (2 * 2 * 4, 2 * 2 * 4)
+    lines = str(report).splitlines()
     assert "parameters" in lines[2] and "44" in lines[2]
-    assert "a frame, 3200 a second" in str(made)
+    assert "a frame, 3200 a second" in str(report)
     assert any("24*T" in line for line in lines)
-    data = made.as_dict()
+    data = report.as_dict()
     assert data["macs_per_second"] == 3200 and data["macs_per_pulse"] == 128
     assert [row["op"] for row in data["nodes"]].count("Conv") == 2
 
 
 def test_costs_of_every_stage() -> None:
     """A file's bytes, a Model, a TypedModel, a Program; weights that two nodes share count once."""
-    made = model(
+    proto = model(
         [node("MatMul", "x w", "h"), node("MatMul", "h w")],
         {"x": floats("x", 1, 9, 4)},
         {"w": floats("w", 4, 4)},
         stream={"x": 1},
     )
-    typed = pulse.load(made).analyse()
+    typed = pulse.load(proto).analyse()
     program = typed.pulsify().compile()
-    for stage in (made.SerializeToString(), pulse.load(made), typed, typed.pulsify(), program):
-        found = pulse.cost_report(stage)
-        assert (found.parameters, found.weight_bytes) == (16, 64)
-        assert str(found.work.macs) == "32*T"
-        assert found.per_second(found.work.macs) is None
-    assert found.program_cost is not None and found.program_cost.instructions == len(program.instructions)  # type: ignore[attr-defined]
+    for stage in (proto.SerializeToString(), pulse.load(proto), typed, typed.pulsify(), program):
+        report = pulse.cost_report(stage)
+        assert (report.parameters, report.weight_bytes) == (16, 64)
+        assert str(report.work.macs) == "32*T"
+        assert report.per_second(report.work.macs) is None
+    assert report.program_cost is not None and report.program_cost.instructions == len(program.instructions)  # type: ignore[attr-defined]
     with pytest.raises(pulse.InputError, match="numpy backend has no instructions"):
         pulse.cost_report(typed.pulsify().compile("numpy"))
 
 
 def test_products_over_time_grow_without_limit() -> None:
     scores = [node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "x t")]
-    made = pulse.cost_report(model(scores, {"x": floats("x", 1, 9, 4)}, stream={"x": 1}))
-    assert str(made.work.macs) == "4*T*T"
-    assert made.per_frame(made.work.macs) is None and "4*T*T" in made.totals().text()
+    report = pulse.cost_report(model(scores, {"x": floats("x", 1, 9, 4)}, stream={"x": 1}))
+    assert str(report.work.macs) == "4*T*T"
+    assert report.per_frame(report.work.macs) is None and "4*T*T" in report.totals().text()
 
 
 def test_bodies_count_for_each_frame() -> None:
@@ -195,9 +195,9 @@ def test_published_figures_of_gtcrn() -> None:
     Here normalisations are folded into convolutions, which leaves 23,372; the file stores the two constant filter
     banks besides (64 x 192 each). Multiply-adds and elementwise operations together are 31.4 million a second.
     """
-    made = pulse.cost_report(shared_path("models") / "gtcrn_offline.onnx", rate_hz=62.5)
-    assert made.parameters == 23_372 + 2 * 64 * 192
-    macs, each = made.per_second(made.work.macs), made.per_second(made.work.elementwise)
+    report = pulse.cost_report(shared_path("models") / "gtcrn_offline.onnx", rate_hz=62.5)
+    assert report.parameters == 23_372 + 2 * 64 * 192
+    macs, each = report.per_second(report.work.macs), report.per_second(report.work.elementwise)
     assert macs is not None and each is not None
     assert 30e6 < macs + each < 34e6
 
@@ -205,6 +205,6 @@ def test_published_figures_of_gtcrn() -> None:
 def test_published_figures_of_firered_vad() -> None:
     """0.6 million parameters."""
     typed = pulse.load(shared_path("models/fireredvad_stream.onnx"), inputs={"feat": "1,T,80,f32"}).analyse()
-    made = pulse.cost_report(typed.declutter(), rate_hz=100)
-    assert made.parameters == pytest.approx(588_000, rel=0.05)
-    assert made.per_frame(made.work.macs) == pytest.approx(made.parameters, rel=0.05)
+    report = pulse.cost_report(typed.declutter(), rate_hz=100)
+    assert report.parameters == pytest.approx(588_000, rel=0.05)
+    assert report.per_frame(report.work.macs) == pytest.approx(report.parameters, rel=0.05)

@@ -114,8 +114,8 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data(), inputs=st.integers(0, 3), outputs=st.integers(1, 3), name=st.sampled_from("xyz"))
     def add(self, data: st.DataObject, inputs: int, outputs: int, name: str) -> None:
         read = [self.wire(data) for _ in range(inputs)]
-        made = self.graph.add(name, Named("f"), read, ["int"] * outputs)
-        assert len(made) == outputs
+        outlets = self.graph.add(name, Named("f"), read, ["int"] * outputs)
+        assert len(outlets) == outputs
 
     @rule(data=st.data())
     def redirect(self, data: st.DataObject) -> None:
@@ -148,12 +148,12 @@ class Edits(RuleBasedStateMachine):
     @invariant()
     def sound(self) -> None:
         self.graph.check()
-        seen: set[int] = set()
+        earlier: set[int] = set()
         for node_id in self.all():
-            assert {outlet.node for outlet in self.graph.nodes[node_id].inputs} <= seen
-            seen.add(node_id)
-        assert set(self.graph.order()) <= seen
-        assert all(self.graph.find(self.graph.label(wire)).node in seen for wire in self.graph.wires())
+            assert {outlet.node for outlet in self.graph.nodes[node_id].inputs} <= earlier
+            earlier.add(node_id)
+        assert set(self.graph.order()) <= earlier
+        assert all(self.graph.find(self.graph.label(wire)).node in earlier for wire in self.graph.wires())
 
 
 TestEdits = Edits.TestCase

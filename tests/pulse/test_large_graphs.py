@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 import pulse
 from pulse.support.collector import OBJECTS, fewer_collections
-from tests.invariants.hostile import model
+from tests.invariants.hostile_models import model
 from tests.pulse.cases.build import node
 
 
@@ -49,13 +49,13 @@ def fan_of_constants(count: int) -> ModelProto:
 
 def outputs(count: int) -> ModelProto:
     """Many outputs, each of its own node."""
-    made = fan_of_constants(count)
-    kept = [made.graph.output[0]]
-    del made.graph.output[:]
+    proto = fan_of_constants(count)
+    first_output = [proto.graph.output[0]]
+    del proto.graph.output[:]
     for k in range(count):
-        made.graph.output.add().CopyFrom(kept[0])
-        made.graph.output[k].name = f"v{k}"
-    return made
+        proto.graph.output.add().CopyFrom(first_output[0])
+        proto.graph.output[k].name = f"v{k}"
+    return proto
 
 
 def lines_run(source: ModelProto) -> int:

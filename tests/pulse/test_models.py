@@ -20,8 +20,8 @@ STEPS = {"analyse", "declutter", "pulsify", "chunked", "compile", "to_onnx", "sa
 
 
 def sketch_model() -> TypedModel:
-    s = Sketch(x="1,2,T")
-    return s.model(s.conv(s.each("relu", s["x"]), 3, name="y"))
+    sketch = Sketch(x="1,2,T")
+    return sketch.model(sketch.conv(sketch.each("relu", sketch["x"]), 3, name="y"))
 
 
 def test_networks_know_no_later_step() -> None:
@@ -41,12 +41,12 @@ def test_each_step_gives_a_model() -> None:
 
 
 def test_all_functions_that_make_models() -> None:
-    made = [
+    typed_models = [
         front.gain(2.0),
         pulse.chain(sketch_model(), sketch_model()),
         pulse.load(sketch_model()).typed_model,
     ]
-    assert {type(each) for each in made} == {TypedModel}
+    assert {type(each) for each in typed_models} == {TypedModel}
     assert type(pulse.load(sketch_model()).pulsify(4)) is PulsedModel
 
 

@@ -81,8 +81,8 @@ def test_bypass_retires_inputs_of_the_bypassed_node() -> None:
 def test_known_wires_are_folded_in_a_patch() -> None:
     graph = chain().graph
     patch = Patch(graph)
-    one = patch.constant("one", np.ones((1, 1, 1), np.float32))
-    two = patch.wire("two", ADD, [one, one])[0]
+    unit = patch.constant("one", np.ones((1, 1, 1), np.float32))
+    two = patch.wire("two", ADD, [unit, unit])[0]
     assert isinstance(patch.graph.node(two).op, Const)
     patch.shunt(OutletId(2), patch.wire("b", ADD, [patch.tap(OutletId(1)), two])[0])
     patch.apply()

@@ -80,8 +80,8 @@ class Point:
 
 
 def test_like_a_dataclass():
-    for given in ((1.0,), (1.0, "b", [3], "n")):
-        tone, plain = Tone(*given), Plain(*given)
+    for arguments in ((1.0,), (1.0, "b", [3], "n")):
+        tone, plain = Tone(*arguments), Plain(*arguments)
         assert asdict(tone) == asdict(plain)
         assert repr(tone) == repr(plain).replace("Plain", "Tone")
     assert is_dataclass(Tone) and [each.name for each in fields(Tone)] == [
@@ -117,8 +117,8 @@ def test_records_inherit_fields():
 
 
 def test_by_identity_and_by_name():
-    one = Named(first=1)
-    assert one != Named(first=1) and hash(one) != hash(Named(first=1)) and one.second == 1
+    named = Named(first=1)
+    assert named != Named(first=1) and hash(named) != hash(Named(first=1)) and named.second == 1
     with pytest.raises(TypeError):
         Named(1)  # pyright: ignore[reportCallIssue]
 
@@ -176,11 +176,11 @@ def test_not_made_by_init():
 
         x: int
 
-    one, other = object.__new__(Fresh), object.__new__(Fresh)
-    for each in (one, other):
+    first, other = object.__new__(Fresh), object.__new__(Fresh)
+    for each in (first, other):
         vars(each)["x"] = 3
-    assert one == other and hash(one) == hash(other) and repr(one).endswith("Fresh(x=3)")
-    assert copy.copy(one) == one
+    assert first == other and hash(first) == hash(other) and repr(first).endswith("Fresh(x=3)")
+    assert copy.copy(first) == first
     assert pickle.loads(pickle.dumps(Point(1, 2))) == Point(1, 2)
 
 
@@ -201,8 +201,8 @@ def test_threads_may_call_a_class_at_once():
             return kind()
 
         with ThreadPoolExecutor(4) as threads:
-            found = [each.result() for each in [threads.submit(make) for _ in range(4)]]
-        assert all(each == found[0] and hash(each) == hash(found[0]) for each in found)
+            instances = [each.result() for each in [threads.submit(make) for _ in range(4)]]
+        assert all(each == instances[0] and hash(each) == hash(instances[0]) for each in instances)
 
 
 def test_a_record_that_changes():
@@ -213,9 +213,9 @@ def test_a_record_that_changes():
         name: str
         count: int = 0
 
-    one, other = Counted("a"), Counted("a")
-    one.count += 2
-    assert (one.count, other.count, repr(one).endswith("Counted(name='a', count=2)")) == (2, 0, True)
-    assert replace(one, name="b").count == 2 and one != other and one == Counted("a", 2)
+    first, other = Counted("a"), Counted("a")
+    first.count += 2
+    assert (first.count, other.count, repr(first).endswith("Counted(name='a', count=2)")) == (2, 0, True)
+    assert replace(first, name="b").count == 2 and first != other and first == Counted("a", 2)
     with pytest.raises(TypeError, match="unhashable"):
-        hash(one)
+        hash(first)

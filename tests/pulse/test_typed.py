@@ -18,9 +18,11 @@ F = np.float32
 
 
 def two() -> TypedModel:
-    s = Sketch(x="1,2,T", y="1,2,2*T")
-    low = s.conv(s["y"], 2, stride=2, name="low")
-    return s.model(s.each("add", low, s["x"], name="sum"), s.each("neg", low, name="other"))
+    sketch = Sketch(x="1,2,T", y="1,2,2*T")
+    low = sketch.conv(sketch["y"], 2, stride=2, name="low")
+    return sketch.model(
+        sketch.each("add", low, sketch["x"], name="sum"), sketch.each("neg", low, name="other")
+    )
 
 
 def zeros(*shape: int) -> Array:
@@ -70,16 +72,16 @@ def test_arrays_that_do_not_fit(feeds: dict[str, Array], message: str) -> None:
 
 def test_one_array_for_one_input() -> None:
     """And only then."""
-    s = Sketch(x="1,2,T")
-    assert s.model(s.each("relu", s["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
+    sketch = Sketch(x="1,2,T")
+    assert sketch.model(sketch.each("relu", sketch["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
     with pytest.raises(InputError, match="has 2 inputs, feed them by name: x, y"):
         two().run(zeros(1, 2, 3))
 
 
 def test_lengths_that_break_an_assumption_are_refused() -> None:
     """Reflection needs more frames than it adds."""
-    s = Sketch(x="1,2,T")
-    model = s.model(s.pad(s["x"], (3, 0), "reflect"))
+    sketch = Sketch(x="1,2,T")
+    model = sketch.model(sketch.pad(sketch["x"], (3, 0), "reflect"))
     assert model.run(zeros(1, 2, 4))["pad"].shape == (1, 2, 7)
     with pytest.raises(InputError, match=r"the model needs .*T.*, which T=3 does not satisfy"):
         model.run(zeros(1, 2, 3))
@@ -87,8 +89,8 @@ def test_lengths_that_break_an_assumption_are_refused() -> None:
 
 def test_symbols_are_read_off_linear_dims() -> None:
     """2*T+3, and two symbols in one shape."""
-    s = Sketch(x="2*T+3,U")
-    model = s.model(s.each("relu", s["x"]))
+    sketch = Sketch(x="2*T+3,U")
+    model = sketch.model(sketch.each("relu", sketch["x"]))
     env = model.bind({"x": zeros(9, 5)})
     assert {symbol.name: value for symbol, value in env.items()} == {"T": 3, "U": 5}
     with pytest.raises(InputError, match="does not fit"):
@@ -109,24 +111,24 @@ def test_with_outputs_and_copy_leave_the_model_alone() -> None:
 
 def test_a_fact_error_names_the_node_and_its_inputs() -> None:
     """So that it can be found in the file."""
-    s = Sketch(x="1,2,T", y="1,3,T")
+    sketch = Sketch(x="1,2,T", y="1,3,T")
     with pytest.raises(FactError, match=r"join \(Concat\): .*\[reads x: 1,2,T,f32; y: 1,3,T,f32\]"):
-        s.add("join", Concat(2), s["x"], s["y"])
+        sketch.add("join", Concat(2), sketch["x"], sketch["y"])
     with pytest.raises(FactError, match=r"met \(add\)"):
-        s.add("met", Elementwise("add"), s["x"], s["y"])
+        sketch.add("met", Elementwise("add"), sketch["x"], sketch["y"])
 
 
 def test_known_values_are_folded_while_wiring() -> None:
     """Constants become constants; large ones are left alone."""
-    s = Sketch(x="1,2,T")
-    one = s.constant(np.ones((1, 2, 1), F))
-    twice = s.each("add", one, one, name="twice")
-    assert isinstance(s.graph.node(twice).op, Const)
-    np.testing.assert_array_equal(known_value(s.graph, twice), np.full((1, 2, 1), 2, F))
-    wide = s.add("wide", Pad(pads_of((0, 0), (0, 0), (0, 1 << 25))), one)
-    assert known_value(s.graph, wide) is None and known_value(s.graph, s["x"]) is None
-    sizes = s.constant(np.array([s.length(s["x"]), TDim.of(1)], dtype=object))
-    assert known_value(s.graph, sizes) is None
+    sketch = Sketch(x="1,2,T")
+    constant = sketch.constant(np.ones((1, 2, 1), F))
+    twice = sketch.each("add", constant, constant, name="twice")
+    assert isinstance(sketch.graph.node(twice).op, Const)
+    np.testing.assert_array_equal(known_value(sketch.graph, twice), np.full((1, 2, 1), 2, F))
+    wide = sketch.add("wide", Pad(pads_of((0, 0), (0, 0), (0, 1 << 25))), constant)
+    assert known_value(sketch.graph, wide) is None and known_value(sketch.graph, sketch["x"]) is None
+    sizes = sketch.constant(np.array([sketch.length(sketch["x"]), TDim.of(1)], dtype=object))
+    assert known_value(sketch.graph, sizes) is None
 
 
 def test_declutter_and_pulsify_are_steps_of_the_model() -> None:

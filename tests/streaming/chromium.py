@@ -37,8 +37,8 @@ def browser(microphone: Path | None = None) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        heard = [] if microphone is None else [f"--use-file-for-fake-audio-capture={microphone}"]
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *heard])
+        microphone_flags = [] if microphone is None else [f"--use-file-for-fake-audio-capture={microphone}"]
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *microphone_flags])
         try:
             yield started
         finally:

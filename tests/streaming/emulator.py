@@ -109,15 +109,15 @@ class Emulator:
         ]
         table = self.numbered_table(program, single)
         head = np.array([*sizes.values(), len(table), len(segments) // 2, len(lanes)])
-        given, taken = self._process.stdin, self._process.stdout
-        assert given and taken
+        to_process, from_process = self._process.stdin, self._process.stdout
+        assert to_process and from_process
         for part in (head, table, segments, program.weights, *own):
-            given.write(part.tobytes())
-        given.flush()
+            to_process.write(part.tobytes())
+        to_process.flush()
         for memory in own:
-            got = taken.read(memory.size)
-            assert len(got) == memory.size, (self._process.wait(10), self._process.args)
-            memory[:] = np.frombuffer(got, np.uint8)
+            answer = from_process.read(memory.size)
+            assert len(answer) == memory.size, (self._process.wait(10), self._process.args)
+            memory[:] = np.frombuffer(answer, np.uint8)
 
     def numbered_table(self, program: NativeExecutable, single: bool) -> NDArray[np.int64]:
         """The table, with numbers of symbols for those of kernels."""

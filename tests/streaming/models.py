@@ -97,8 +97,8 @@ def halves(length):
     """Of x [1, T] and half [1, length]: y and z, one more than each."""
     sketch = Sketch()
     x, half = sketch.source("x", "1,T,f32"), sketch.source("half", f"1,{length},f32")
-    one = sketch.constant("one", [[1.0]])
-    y, z = sketch.wire("y", Elementwise("add"), x, one), sketch.wire("z", Elementwise("add"), half, one)
+    unit = sketch.constant("one", [[1.0]])
+    y, z = sketch.wire("y", Elementwise("add"), x, unit), sketch.wire("z", Elementwise("add"), half, unit)
     return sketch.finish(y=y, z=z)
 
 

@@ -28,6 +28,6 @@ def join_calls(program: Program, pieces: list[dict[str, Array]]) -> dict[str, Ar
     return {port.name: np.concatenate([piece[port.name] for piece in pieces], port.axis) for port in ports}
 
 
-def attributes(thing: Any) -> dict[str, Any]:
+def attributes(item: Any) -> dict[str, Any]:
     """Of a program or model that has arrived."""
-    return {"process": os.getpid(), "name": type(thing).__name__}
+    return {"process": os.getpid(), "name": type(item).__name__}

@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from streaming.builtin import SAMPLE_RATE_HZ, clean_path, denoiser, model_path, noisy_path, sound
+from streaming.builtin import (
+    SAMPLE_RATE_HZ,
+    clean_path,
+    denoiser,
+    model_path,
+    noisy_path,
+    sound,
+    voice,
+    voice_path,
+)
 from tests.streaming.command import snr_db
 
 SESSION = onnxruntime.InferenceSession(model_path(), providers=["CPUExecutionProvider"])
@@ -40,8 +49,15 @@ def frame_power(x):
     return np.mean(x[: len(x) // FRAME * FRAME].reshape(-1, FRAME) ** 2, axis=1)
 
 
-def test_the_script_writes_the_stored_model():
-    stored, fresh = onnx.load(model_path()), denoiser.denoiser()
+@pytest.mark.parametrize(
+    ("path", "build"),
+    [
+        pytest.param(model_path, denoiser.denoiser, id="denoiser"),
+        pytest.param(voice_path, voice.voice_detector, id="voice detector"),
+    ],
+)
+def test_the_script_writes_the_stored_model(path, build):
+    stored, fresh = onnx.load(path()), build()
     for left, right in zip(stored.graph.initializer, fresh.graph.initializer, strict=True):
         np.testing.assert_allclose(numpy_helper.to_array(left), numpy_helper.to_array(right), atol=1e-6)
     del stored.graph.initializer[:], fresh.graph.initializer[:]
@@ -93,7 +109,7 @@ def test_an_isolated_click_passes_unchanged():
 
 
 @pytest.mark.parametrize("length", [1, 7, 159, 160, 161, 319, 320, 321, 1000, 16001])
-def test_any_length(length, noisy):
+def test_the_denoiser_takes_any_length(length, noisy):
     y = denoise(noisy[:length])
     assert y.shape == (length,)
     assert np.isfinite(y).all()
@@ -107,8 +123,8 @@ def test_silence_stays_silent():
 @given(st.integers(1, 12000), st.integers(0, 12000))
 def test_output_depends_on_one_hop_of_future_only(length, later):
     x = np.random.default_rng(length).normal(0, 0.1, length + later)
-    known = max(0, length - denoiser.WINDOW)
-    np.testing.assert_allclose(denoise(x)[:known], denoise(x[:length])[:known], atol=1e-6)
+    settled = max(0, length - denoiser.WINDOW)
+    np.testing.assert_allclose(denoise(x)[:settled], denoise(x[:length])[:settled], atol=1e-6)
 
 
 def test_no_operator_beyond_the_plain_ones():

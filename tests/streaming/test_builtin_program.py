@@ -51,7 +51,7 @@ def test_sources_of_the_program(built_program: Path):
     assert not any(Path(name).is_absolute() for name in sources)
 
 
-def test_other_sources(folder: Path):
+def test_a_program_of_other_sources_is_not_used(folder: Path):
     index = json.loads((folder / INDEX).read_text())
     sources = [name for name in index["sources"] if name != "pulse/pulsify/schedule.py"]
     (folder / INDEX).write_text(json.dumps({**index, "sources": sources}))
@@ -65,7 +65,7 @@ def test_none_is_built(folder: Path):
     assert carried_program(folder) is None
 
 
-def test_a_damaged_one(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(notice, "warned", set())
     content = bytearray((folder / PROGRAM).read_bytes())
     content[-1] ^= 1

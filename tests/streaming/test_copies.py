@@ -26,17 +26,17 @@ from tests.streaming.processes import attributes, go_on, run
 
 KINDS = [("windows", *form) for form in FORMS] + [(name, "numba", "f32") for name in MODELS[1:]]
 WAYS = {
-    "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
+    "pickle": lambda item: pickle.loads(pickle.dumps(item)),
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
 }
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 
 
-def begin_session(made: Program, frames: int = 11) -> Session:
+def begin_session(program: Program, frames: int = 11) -> Session:
     """A session with frames that wait."""
-    session = Session(made, constants(made))
-    session.push(block(made, frames))
+    session = Session(program, constants(program))
+    session.push(block(program, frames))
     assert session.pending_frames
     return session
 
@@ -44,43 +44,45 @@ def begin_session(made: Program, frames: int = 11) -> Session:
 @ways
 @pytest.mark.parametrize(("name", "backend", "form"), KINDS)
 def test_a_copied_session_goes_on_by_itself(name, backend, form, way):
-    made = program(name, backend, form)
-    session, straight = begin_session(made), begin_session(made)
+    compiled = program(name, backend, form)
+    session, straight = begin_session(compiled), begin_session(compiled)
     other = way(session)
     assert other.statistics() == session.statistics()
-    other.push(block(made, 9, 4))
-    x = block(made, 10, 5)
+    other.push(block(compiled, 9, 4))
+    x = block(compiled, 10, 5)
     wanted = straight.push(x), straight.flush()
     assert all(map(same, (session.push(x), session.flush()), wanted))
-    other = way(begin_session(made))
+    other = way(begin_session(compiled))
     assert all(map(same, (other.push(x), other.flush()), wanted))
-    assert (other.program is made) == (way is not WAYS["pickle"])
+    assert (other.program is compiled) == (way is not WAYS["pickle"])
 
 
 def test_sessions_of_one_program_stay_so():
-    made = program("windows")
-    first, second = copy.deepcopy([begin_session(made), begin_session(made)])
-    assert first.program is second.program is made and first is not second
-    first, second, third = pickle.loads(pickle.dumps([begin_session(made), begin_session(made), made]))
-    assert first.program is second.program is third and third is not made
+    compiled = program("windows")
+    first, second = copy.deepcopy([begin_session(compiled), begin_session(compiled)])
+    assert first.program is second.program is compiled and first is not second
+    first, second, third = pickle.loads(
+        pickle.dumps([begin_session(compiled), begin_session(compiled), compiled])
+    )
+    assert first.program is second.program is third and third is not compiled
 
 
 def test_a_copy_checks_and_counts_as_the_session_does():
-    made = program("windows")
-    session = Session(made, check_finite=False)
-    session.push(np.full_like(block(made, 3), np.nan))
-    copy.deepcopy(session).push(np.full_like(block(made, 3), np.nan))
-    session = begin_session(made)
+    compiled = program("windows")
+    session = Session(compiled, check_finite=False)
+    session.push(np.full_like(block(compiled, 3), np.nan))
+    copy.deepcopy(session).push(np.full_like(block(compiled, 3), np.nan))
+    session = begin_session(compiled)
     session.flush()
     with pytest.raises(pulse.InputError, match="after flush"):
-        copy.copy(session).push(block(made, 1))
+        copy.copy(session).push(block(compiled, 1))
 
 
 class Named(Session):
     """A session that someone has extended."""
 
-    def __init__(self, made, name):
-        super().__init__(made)
+    def __init__(self, program, name):
+        super().__init__(program)
         self.name = name
 
 
@@ -109,11 +111,11 @@ def workers(request):
 
 def test_a_program_runs_in_another_process(workers):
     for name, backend, form in KINDS:
-        made = program(name, backend, form)
-        x = block(made, 21)
-        process, found = workers.submit(run, made, constants(made), x).result(timeout=120)
+        compiled = program(name, backend, form)
+        x = block(compiled, 21)
+        process, outputs = workers.submit(run, compiled, constants(compiled), x).result(timeout=120)
         assert process != os.getpid()
-        assert same(found, run(made, constants(made), x)[1]), (name, backend, form)
+        assert same(outputs, run(compiled, constants(compiled), x)[1]), (name, backend, form)
 
 
 def test_a_session_goes_on_in_another_process_and_comes_back(workers):
@@ -121,8 +123,8 @@ def test_a_session_goes_on_in_another_process_and_comes_back(workers):
         session = begin_session(program(name, backend, form))
         straight = copy.deepcopy(session)
         x, more = block(session.program, 9, 1), block(session.program, 6, 2)
-        found, back = workers.submit(go_on, session, x).result(timeout=120)
-        assert same(found, straight.push(x)), (name, backend, form)
+        outputs, back = workers.submit(go_on, session, x).result(timeout=120)
+        assert same(outputs, straight.push(x)), (name, backend, form)
         assert same(back.push(more), straight.push(more))
         assert same(back.flush(), straight.flush())
 
@@ -130,16 +132,16 @@ def test_a_session_goes_on_in_another_process_and_comes_back(workers):
 def test_models_of_every_stage_go_to_another_process(workers):
     model = pulsed_model("windows")
     loaded = pulse.load(model.to_onnx())
-    for thing in (loaded, loaded.analyse(), model.typed, model):
-        told = workers.submit(attributes, thing).result(timeout=120)
-        assert told["name"] == type(thing).__name__ and told["process"] != os.getpid()
+    for item in (loaded, loaded.analyse(), model.typed, model):
+        answer = workers.submit(attributes, item).result(timeout=120)
+        assert answer["name"] == type(item).__name__ and answer["process"] != os.getpid()
 
 
-def check_refused(thing: Any, words: str) -> None:
+def check_refused(item: Any, words: str) -> None:
     for way in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(CopyError, match=words) as found:
-            way(thing)
-        assert "\n" not in str(found.value)
+        with pytest.raises(CopyError, match=words) as refusal:
+            way(item)
+        assert "\n" not in str(refusal.value)
 
 
 def test_objects_of_this_process_refuse_copies(tmp_path):

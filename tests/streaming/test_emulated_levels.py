@@ -40,14 +40,14 @@ def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     PROCESSORS[level].require()
     folder = tmp_path_factory.mktemp(level)
     kernels = [name for name in kernel_names() if "." not in name]
-    built = folder / "libraries"
+    libraries = folder / "libraries"
     try:
-        index = build([level], built, kernels)
+        index = build([level], libraries, kernels)
     except CompileError as error:
         if "no linker" not in str(error):
             raise
         pytest.skip(str(error))
-    with Emulator(level, built / file_of(level), list(index.functions), folder) as started:
+    with Emulator(level, libraries / file_of(level), list(index.functions), folder) as started:
         yield started
 
 
@@ -71,15 +71,15 @@ def test_kernels_compute_the_same(emulator: Emulator) -> None:
 def exact_kinds(emulator: Emulator) -> int:
     """How many whole streams equal the offline model, within the tolerance of streams here."""
     equal = 0
-    for found in every_kind():
-        typed = load_case(found.case, found.axes, {})
+    for streaming in every_kind():
+        typed = load_case(streaming.case, streaming.axes, {})
         try:
             program = compile_model(pulsify(typed), "numba")
         except CompileError:
             continue
         assert isinstance(program, NativeProgram)
         with emulator.run_here(program):
-            equal += compare_programs(typed, [program], dict(found.case[2]), found.case[0])
+            equal += compare_programs(typed, [program], dict(streaming.case[2]), streaming.case[0])
     return equal
 
 
@@ -87,12 +87,12 @@ def lanes_equal_streams_here(
     emulator: Emulator, proto: onnx.ModelProto, weights: str, activations: str = "f32"
 ) -> None:
     """Lanes and a single stream there give what streams give here."""
-    made = pulse.stream(proto, pulse=2, weights=weights, activations=activations)
-    assert isinstance(made, NativeProgram)
-    fed = [pulses(made, i, 3) for i in range(LANES)]
-    states = [made.spawn() for _ in fed]
-    with emulator.run_here(made):
-        lanes, single = made.spawn_many(LANES), made.spawn()
+    native = pulse.stream(proto, pulse=2, weights=weights, activations=activations)
+    assert isinstance(native, NativeProgram)
+    fed = [pulses(native, i, 3) for i in range(LANES)]
+    states = [native.spawn() for _ in fed]
+    with emulator.run_here(native):
+        lanes, single = native.spawn_many(LANES), native.spawn()
         for number in range(3):
             together = lanes.step(np.stack([each[number] for each in fed]))
             wanted = [state.step(each[number]) for state, each in zip(states, fed)]
@@ -103,10 +103,10 @@ def lanes_equal_streams_here(
 
 def denoiser_equals_itself_here(emulator: Emulator) -> None:
     """The built-in model."""
-    made = pulse.stream(model_path(), pulse=160)
-    assert isinstance(made, NativeProgram)
-    here = made.spawn()
-    with emulator.run_here(made):
-        there = made.spawn()
-        for samples in pulses(made, 0, 5):
-            close(there.step(samples), here.step(samples))
+    native = pulse.stream(model_path(), pulse=160)
+    assert isinstance(native, NativeProgram)
+    state_here = native.spawn()
+    with emulator.run_here(native):
+        state_there = native.spawn()
+        for samples in pulses(native, 0, 5):
+            close(state_there.step(samples), state_here.step(samples))

@@ -28,9 +28,9 @@ UNITS = [
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 
 
-def begin_session(made, frames=11):
-    session = Session(made, constants(made))
-    session.push(block(made, frames))
+def begin_session(program, frames=11):
+    session = Session(program, constants(program))
+    session.push(block(program, frames))
     return session
 
 
@@ -40,7 +40,7 @@ def outcomes(begin, call, unit, step, after):
     begin  makes a session, always the same
     after  tells how it goes on
     """
-    found = Counter()
+    counts = Counter()
     straight = begin()
     saved = straight.snapshot()
     wanted, wanted_after = call(straight), after(straight)
@@ -54,10 +54,10 @@ def outcomes(begin, call, unit, step, after):
         session = sessions.pop()
         try:
             again = call(session)
-            found["as before"] += 1
+            counts["as before"] += 1
         except InputError as error:
             assert "reset(), or restore() a snapshot" in str(error)
-            found["refused"] += 1
+            counts["refused"] += 1
             for refused in (session.snapshot, session.flush):
                 with pytest.raises(InputError, match=r"with reset\(\)"):
                     refused()
@@ -65,43 +65,46 @@ def outcomes(begin, call, unit, step, after):
             again = call(session)
         assert same(again, wanted)
         assert all(map(same, after(session), wanted_after))
-    return found
+    return counts
 
 
 @units
 @pytest.mark.parametrize("name", ["windows", "constant"])
 def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step):
-    made = program(name, backend)
-    x, more = block(made, 10, 5), block(made, 7, 6)
-    found = outcomes(
-        lambda: begin_session(made),
+    compiled = program(name, backend)
+    x, more = block(compiled, 10, 5), block(compiled, 7, 6)
+    counts = outcomes(
+        lambda: begin_session(compiled),
         lambda session: session.push(x),
         unit,
         step,
         lambda session: (session.push(more), session.flush()),
     )
-    assert found["as before"]
-    assert (found["refused"] > 0) == (backend == "numba")
+    assert counts["as before"]
+    assert (counts["refused"] > 0) == (backend == "numba")
 
 
 @units
 @pytest.mark.parametrize("name", ["matrix", "transform"])
 def test_a_push_of_just_a_pulse(name, backend, unit, step):
     """It goes past the buffers; what is counted is the same."""
-    made = program(name, backend)
-    x, more = block(made, made.pulse, 5), block(made, 2 * made.pulse + 1, 6)
-    found = outcomes(
-        lambda: begin_session(made, 2 * made.pulse),
+    compiled = program(name, backend)
+    x, more = block(compiled, compiled.pulse, 5), block(compiled, 2 * compiled.pulse + 1, 6)
+    counts = outcomes(
+        lambda: begin_session(compiled, 2 * compiled.pulse),
         lambda session: session.push(x),
         unit,
         step,
         lambda session: (session.push(more), session.flush()),
     )
-    assert found["as before"]
-    session, other = begin_session(made, 2 * made.pulse), begin_session(made, 2 * made.pulse + 1)
+    assert counts["as before"]
+    session, other = (
+        begin_session(compiled, 2 * compiled.pulse),
+        begin_session(compiled, 2 * compiled.pulse + 1),
+    )
     session.push(x)
     other.push(x)
-    assert (session.frames_in, session.pulses) == (3 * made.pulse, 3)
+    assert (session.frames_in, session.pulses) == (3 * compiled.pulse, 3)
     assert session.statistics().frames_out == other.statistics().frames_out
     assert (session.pending_frames, other.pending_frames) == (0, 1)
     broken = x.copy()
@@ -112,54 +115,54 @@ def test_a_push_of_just_a_pulse(name, backend, unit, step):
 
 @pytest.mark.parametrize("step", [61, pytest.param(13, marks=pytest.mark.slow)])
 def test_a_push_of_many_pulses_is_undone(step):
-    made = program("windows")
-    x, more = block(made, NativeState.pulses_worth_a_mark * made.pulse, 5), block(made, 7, 6)
-    found = outcomes(
-        lambda: begin_session(made),
+    compiled = program("windows")
+    x, more = block(compiled, NativeState.pulses_worth_a_mark * compiled.pulse, 5), block(compiled, 7, 6)
+    counts = outcomes(
+        lambda: begin_session(compiled),
         lambda session: session.push(x),
         "opcode",
         step,
         lambda session: (session.push(more), session.flush()),
     )
-    assert found["as before"] > 100 and not found["refused"]
+    assert counts["as before"] > 100 and not counts["refused"]
 
 
 @pytest.mark.parametrize(
     ("backend", "step"), [("numba", 1), ("numpy", 5), pytest.param("numpy", 1, marks=pytest.mark.slow)]
 )
 def test_a_push_without_a_pulse_is_undone(backend, step):
-    made = program("windows", backend)
-    x, more = block(made, 1, 5), block(made, 17, 6)
-    found = outcomes(
-        lambda: begin_session(made, 9),
+    compiled = program("windows", backend)
+    x, more = block(compiled, 1, 5), block(compiled, 17, 6)
+    counts = outcomes(
+        lambda: begin_session(compiled, 9),
         lambda session: session.push(x),
         "opcode",
         step,
         lambda session: (session.push(more), session.flush()),
     )
-    assert found["as before"] > 100 and not found["refused"]
+    assert counts["as before"] > 100 and not counts["refused"]
 
 
 @units
 def test_flush_is_undone(backend, unit, step):
-    made = program("windows", backend)
-    found = outcomes(
-        lambda: begin_session(made), lambda session: session.flush(), unit, step, lambda session: ()
+    compiled = program("windows", backend)
+    counts = outcomes(
+        lambda: begin_session(compiled), lambda session: session.flush(), unit, step, lambda session: ()
     )
-    assert found["as before"] and not found["refused"]
+    assert counts["as before"] and not counts["refused"]
 
 
 @pytest.mark.parametrize("ahead", [0, 9, 61])
 def test_inputs_that_wait_for_each_other(ahead):
     """One input is ahead, so that its buffer grows, moves on and empties inside of a push."""
-    made = models.program(models.two_rates(), 2, "numba")
+    compiled = models.program(models.two_rates(), 2, "numba")
     rng = np.random.default_rng(0)
     fast = rng.standard_normal((1, 1, 400)).astype(np.float32)
     slow = rng.standard_normal((1, 1, 100)).astype(np.float32)
     gain = {"gain": np.ones((1, 1, 1), np.float32)}
 
     def begin():
-        session = Session(made, gain)
+        session = Session(compiled, gain)
         session.push({"fast": fast[..., : 13 + ahead], "slow": slow[..., :2]})
         session.push({"slow": slow[..., 2:3]})
         return session
@@ -171,14 +174,14 @@ def test_inputs_that_wait_for_each_other(ahead):
         outputs = session.push({"fast": fast[..., 40 + ahead :], "slow": slow[..., 8:]})
         return outputs, session.flush()
 
-    found = outcomes(begin, call, "opcode", 7, after)
-    assert found["as before"]
+    counts = outcomes(begin, call, "opcode", 7, after)
+    assert counts["as before"]
 
 
 def test_an_operation_that_raises_in_a_later_pulse_changes_nothing():
-    made = program("failing", "numpy")
-    session, straight = begin_session(made), begin_session(made)
-    x = block(made, 23, 3)
+    compiled = program("failing", "numpy")
+    session, straight = begin_session(compiled), begin_session(compiled)
+    x = block(compiled, 23, 3)
     loud = x.copy()
     loud[..., 17] = 1e9
     before, statistics = session.snapshot(), session.statistics()
@@ -195,13 +198,13 @@ def test_an_operation_that_raises_in_a_later_pulse_changes_nothing():
 
 
 def test_reset_after_an_interruption():
-    made = program("windows")
-    x = block(made, 10, 5)
-    wanted = Session(made).push(x)
+    compiled = program("windows")
+    x = block(compiled, 10, 5)
+    wanted = Session(compiled).push(x)
     sessions = []
 
     def ready():
-        sessions.append(begin_session(made))
+        sessions.append(begin_session(compiled))
         return lambda: sessions[-1].push(x)
 
     for _ in everywhere(ready, "line"):
@@ -212,35 +215,35 @@ def test_reset_after_an_interruption():
 
 @pytest.mark.parametrize("call", ["reset", "restore"])
 def test_reset_and_restore_can_be_called_again(call):
-    made = program("windows")
-    x, saved = block(made, 10, 5), begin_session(made, 5).snapshot()
-    session = Session(made)
+    compiled = program("windows")
+    x, saved = block(compiled, 10, 5), begin_session(compiled, 5).snapshot()
+    session = Session(compiled)
     if call == "restore":
         session.restore(saved)
-    wanted, unchanged = session.push(x), begin_session(made).push(x)
+    wanted, unchanged = session.push(x), begin_session(compiled).push(x)
     sessions = []
 
     def ready():
-        sessions.append(begin_session(made))
+        sessions.append(begin_session(compiled))
         return sessions[-1].reset if call == "reset" else lambda: sessions[-1].restore(saved)
 
     for _ in everywhere(ready, "opcode"):
         session = sessions.pop()
         try:
-            found = session.push(x)
-            assert same(found, unchanged) or same(found, wanted)  # not begun, or done
+            outputs = session.push(x)
+            assert same(outputs, unchanged) or same(outputs, wanted)  # not begun, or done
         except InputError as error:
             assert "reset()" in str(error)
         session.reset() if call == "reset" else session.restore(saved)
         assert same(session.push(x), wanted)
 
 
-def interrupted_in_a_pulse(made):
+def interrupted_in_a_pulse(program):
     """A session whose push could not be undone."""
-    sessions, x = [], block(made, 10, 5)
+    sessions, x = [], block(program, 10, 5)
 
     def ready():
-        sessions.append(begin_session(made))
+        sessions.append(begin_session(program))
         return lambda: sessions[-1].push(x)
 
     for _ in everywhere(ready, "opcode"):
@@ -252,12 +255,12 @@ def interrupted_in_a_pulse(made):
 
 
 def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is():
-    made, other = program("windows"), program("limited")
-    session = interrupted_in_a_pulse(made)
+    compiled, other = program("windows"), program("limited")
+    session = interrupted_in_a_pulse(compiled)
     with pytest.raises(InputError):
         session.restore(begin_session(other).snapshot())
     with pytest.raises(InputError, match=r"reset\(\)"):
-        session.push(block(made, 1))
+        session.push(block(compiled, 1))
 
 
 @pytest.fixture
@@ -271,9 +274,9 @@ def no_collections():
 @pytest.mark.usefixtures("no_collections")
 def test_signals_in_the_middle_of_pushes():
     """A real SIGINT, as Ctrl-C sends it, at random moments of pushes of different lengths."""
-    made = program("windows")
+    compiled = program("windows")
     rng = random.Random(0)
-    straight, session = Session(made), Session(made)
+    straight, session = Session(compiled), Session(compiled)
     reached = Counter()
 
     def interrupt(number, frame):
@@ -282,7 +285,7 @@ def test_signals_in_the_middle_of_pushes():
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for number in range(150):
-            x = block(made, rng.choice([3, 40, 1000]), number)
+            x = block(compiled, rng.choice([3, 40, 1000]), number)
             saved = session.snapshot()
             push, ready = session.push, None
             try:
@@ -338,8 +341,8 @@ def test_an_interrupted_resampler_needs_a_reset(rates):
             except InputError as error:
                 assert "reset()" in str(error)
             resampler.reset()
-            found = [resampler.process(x), resampler.process(x), resampler.flush()]
-            assert all(map(np.array_equal, found, wanted))
+            pieces = [resampler.process(x), resampler.process(x), resampler.flush()]
+            assert all(map(np.array_equal, pieces, wanted))
 
 
 def test_a_resampler_names_the_block_that_does_not_fit():

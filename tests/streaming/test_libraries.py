@@ -62,21 +62,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_function_of_a_library_computes(folder: Path) -> None:
     assert HERE is not None
-    found = load(HERE, folder)
-    assert found is not None
+    library = load(HERE, folder)
+    assert library is not None
     kernel = KERNELS["move"]
-    address = found.address("move", kernel.function.__module__)
+    address = library.address("move", kernel.function.__module__)
     assert address is not None
     memory = np.arange(8, dtype=np.uint8)
     row, bases = np.array([0, 5, operand(0, 0), operand(0, 4), 4]), np.array([memory.ctypes.data])
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)(row.ctypes.data, bases.ctypes.data)
     assert memory.tolist() == [4, 5, 6, 7, 4, 5, 6, 7]
-    ticks = found.address("machine.read_ticks", "pulse.program.machine.machine")
+    ticks = library.address("machine.read_ticks", "pulse.program.machine.machine")
     assert ticks is not None
     read = builtin("machine.read_ticks", ticks)
     assert 0 < read() < read()
-    assert found.address("move", "a.plugin") is None, "another function of the same name"
-    assert found.address("gru", KERNELS["gru"].function.__module__) is None
+    assert library.address("move", "a.plugin") is None, "another function of the same name"
+    assert library.address("gru", KERNELS["gru"].function.__module__) is None
 
 
 def test_damaged_libraries_are_reported_and_skipped(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
@@ -137,7 +137,7 @@ def named_levels(monkeypatch: Any) -> Any:
     levels.named_level.cache_clear()
 
 
-def test_levels_by_name(named_levels: Any) -> None:
+def test_a_level_is_chosen_by_name(named_levels: Any) -> None:
     assert HERE is not None
     named_levels("native")
     assert runnable_level() is None
@@ -202,7 +202,7 @@ def test_a_wheel_runs_without_numba(tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
     results = []
     for level, paths, arguments in ((HERE.name, tmp_path / "installed", ["alone"]), (HERE.name, root, [])):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", STREAMED, *arguments],
             env={**os.environ, "PYTHONPATH": str(paths), "PULSE_LEVEL": level},
             cwd=tmp_path,
@@ -210,6 +210,6 @@ def test_a_wheel_runs_without_numba(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
         )
-        results.append(json.loads(done.stdout))
+        results.append(json.loads(process.stdout))
         assert results[-1]["pulse"].startswith(str(paths))
     assert results[0]["digest"] == results[1]["digest"]

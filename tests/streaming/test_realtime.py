@@ -72,19 +72,19 @@ def test_no_wish_changes_nothing():
 @linux
 def test_without_rights_all_goes_on_and_is_told():
     """A user of no rights: the collector is frozen, for the rest there is a reason and a way out."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=True
     )
-    settings = {name: (had, got, text) for name, had, got, text in json.loads(done.stdout)}
+    settings = {name: (granted, value, text) for name, granted, value, text in json.loads(process.stdout)}
     assert list(settings) == ["collector", "memory", "priority"]
     assert settings["collector"][0]
-    had, got, text = settings["memory"]
-    assert (had, got) == (False, "not locked")
+    granted, value, text = settings["memory"]
+    assert (granted, value) == (False, "not locked")
     assert "may lock 1 (ulimit -l); put '@audio - memlock unlimited' into /etc/security/limits.d" in text
-    had, got, text = settings["priority"]
-    assert (had, got) == (False, f"nice {os.nice(0)}" if os.nice(0) else "normal")
+    granted, value, text = settings["priority"]
+    assert (granted, value) == (False, f"nice {os.nice(0)}" if os.nice(0) else "normal")
     assert "the limit of this user is 0 (ulimit -r); put '@audio - rtprio 70'" in text
-    assert done.stderr == ""
+    assert process.stderr == ""
 
 
 @capable(CAP_IPC_LOCK)
@@ -94,11 +94,11 @@ def test_memory_is_locked_until_the_last_stream_ends():
         assert settings == [RealtimeSetting("memory", "locked", "locked")]
         first = locked_kib()
         assert first > before + 10_000
-        held = mmap.mmap(-1, 64 << 20)
+        mapped = mmap.mmap(-1, 64 << 20)
         with apply_to_process(ONLY_LOCK):
             assert locked_kib() >= first + (60 << 10)
         assert locked_kib() >= first
-        held.close()
+        mapped.close()
     assert locked_kib() == 0
 
 
@@ -161,28 +161,28 @@ def test_all_is_undone_after_an_error():
 
 def test_streams_that_end_in_another_order_than_they_began():
     """Eight streams in threads: while any runs the collector is frozen, at the end it is not."""
-    begun, seen = threading.Barrier(8, timeout=30), []
+    barrier, frozen = threading.Barrier(8, timeout=30), []
 
     def stream(number):
         with apply_to_process(Realtime(switch_interval_s=1e-3 * (number + 1))):
-            begun.wait()
-            seen.append(gc.get_freeze_count() > 0)
+            barrier.wait()
+            frozen.append(gc.get_freeze_count() > 0)
 
     before = sys.getswitchinterval()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(stream, range(8)))
-    assert seen == [True] * 8
+    assert frozen == [True] * 8
     assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
 
 
 def test_windows_goes_on_and_tells(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with apply_to_process(Realtime()) as settings:
-        found = [*settings, *apply_to_thread(Realtime(cpu=0))]
-    assert {each.name: each.is_granted for each in found} == {
+        all_settings = [*settings, *apply_to_thread(Realtime(cpu=0))]
+    assert {each.name: each.is_granted for each in all_settings} == {
         "collector": True,
         "memory": False,
         "priority": False,
         "cpu": False,
     }
-    assert all(each.is_granted or each.reason == "not available on win32" for each in found)
+    assert all(each.is_granted or each.reason == "not available on win32" for each in all_settings)

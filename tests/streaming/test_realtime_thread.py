@@ -46,8 +46,8 @@ def test_one_cpu_for_the_thread_alone():
     before = os.sched_getaffinity(0)
     chosen = max(before)
     wish = Realtime(priority=None, cpu=chosen)
-    found = in_a_thread(lambda: (apply_to_thread(wish), os.sched_getaffinity(0)))
-    assert found == ([RealtimeSetting("cpu", f"CPU {chosen}", f"CPU {chosen}")], {chosen})
+    settings_and_cpus = in_a_thread(lambda: (apply_to_thread(wish), os.sched_getaffinity(0)))
+    assert settings_and_cpus == ([RealtimeSetting("cpu", f"CPU {chosen}", f"CPU {chosen}")], {chosen})
     assert os.sched_getaffinity(0) == before
 
 
@@ -93,7 +93,7 @@ class Scheduler:
 
 @linux
 @pytest.mark.parametrize(
-    ("fifo", "nice", "got"),
+    ("fifo", "nice", "granted"),
     [
         (70, 0, "FIFO 70"),
         (20, -20, "FIFO 20"),
@@ -103,10 +103,10 @@ class Scheduler:
         (0, 20, "normal"),
     ],
 )
-def test_from_real_time_to_nice_to_normal(monkeypatch, fifo, nice, got):
+def test_from_real_time_to_nice_to_normal(monkeypatch, fifo, nice, granted):
     Scheduler(monkeypatch, fifo, nice)
     (setting,) = apply_to_thread(Realtime())
-    assert (setting.requested, setting.granted) == ("FIFO 70", got)
+    assert (setting.requested, setting.granted) == ("FIFO 70", granted)
     assert (
         setting.reason is None
         if setting.is_granted
@@ -122,8 +122,8 @@ def test_a_refusal_that_is_not_the_users_fault(monkeypatch):
     assert "Operation not permitted" in setting.reason and "cpu.rt_runtime_us" in setting.reason
 
 
-@pytest.mark.parametrize(("refused", "got"), [(0, "user interactive"), (1, "normal")])
-def test_macos_has_classes_of_threads(monkeypatch, refused, got):
+@pytest.mark.parametrize(("refused", "granted"), [(0, "user interactive"), (1, "normal")])
+def test_macos_has_classes_of_threads(monkeypatch, refused, granted):
     class System:
         def pthread_set_qos_class_self_np(self, quality, relative):
             assert (quality, relative) == (0x21, 0)
@@ -132,6 +132,6 @@ def test_macos_has_classes_of_threads(monkeypatch, refused, got):
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(ctypes, "CDLL", lambda *_: System())
     priority, cpu = apply_to_thread(Realtime(cpu=0))
-    assert (priority.granted, cpu.granted) == (got, "any CPU")
+    assert (priority.granted, cpu.granted) == (granted, "any CPU")
     assert priority.reason and cpu.reason == "not available on darwin"
     assert memory.lock_all() == "not available on darwin"

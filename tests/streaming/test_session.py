@@ -60,13 +60,13 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data):
     x = noise(*(length if number == axis else size for number, size in enumerate(shape)), seed=length)
     ready_program = ready(make, pulse, backend)
     session = Session(ready_program)
-    found = push_and_flush(session, x, cuts, axis)
-    assert_same(found, ready_program.model.typed.run(x))
+    outputs = push_and_flush(session, x, cuts, axis)
+    assert_same(outputs, ready_program.model.typed.run(x))
     whole, _ = run_whole(ready_program.spawn(), {"x": x}, np.nan)
-    assert_same(found, whole)
+    assert_same(outputs, whole)
     assert session.frames_in == length
     assert session.statistics().frames_out == {
-        port.name: found[port.name].shape[port.axis] for port in ready_program.outputs if port.streams
+        port.name: outputs[port.name].shape[port.axis] for port in ready_program.outputs if port.streams
     }
 
 
@@ -266,8 +266,8 @@ def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frame
         session.push({"x": x[:, cut:]}),
         session.flush(np.nan),
     ]
-    found = {port.name: join_pieces(pieces, port) for port in chosen.outputs}
-    assert_same(found, chosen.model.typed.run({"x": x, "half": other}))
+    outputs = {port.name: join_pieces(pieces, port) for port in chosen.outputs}
+    assert_same(outputs, chosen.model.typed.run({"x": x, "half": other}))
 
 
 def test_a_model_with_a_longest_stream_takes_no_more():
@@ -322,11 +322,11 @@ def test_a_snapshot_of_another_pulse_or_model_is_refused():
 def test_statistics_are_frozen_and_count():
     session = Session(ready(filter_model, 6, "numpy"))
     session.push(noise(1, 15))
-    found = session.statistics()
-    assert (found.frames_in, found.pending_frames, found.pulses) == (15, 3, 2)
-    assert found.frames_out["loud"] == 12
+    statistics = session.statistics()
+    assert (statistics.frames_in, statistics.pending_frames, statistics.pulses) == (15, 3, 2)
+    assert statistics.frames_out["loud"] == 12
     with pytest.raises(AttributeError):
-        found.pulses = 3
+        statistics.pulses = 3
 
 
 def test_one_bit_that_flipped_in_a_snapshot_is_found():

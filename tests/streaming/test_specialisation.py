@@ -63,15 +63,15 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
 
 def model() -> TypedModel:
     """Convolutions, elementwise functions and copies."""
-    s = Sketch(x="1,12,T")
-    wide = s.conv(s["x"], 3, (2, 0), dilation=1, name="wide")
-    return s.model(s.each("mul", s.each("tanh", wide), wide, name="y"))
+    sketch = Sketch(x="1,12,T")
+    wide = sketch.conv(sketch["x"], 3, (2, 0), dilation=1, name="wide")
+    return sketch.model(sketch.each("mul", sketch.each("tanh", wide), wide, name="y"))
 
 
 def fresh() -> NativeProgram:
-    made = model().pulsify(None, 4).compile()
-    assert isinstance(made, NativeProgram)
-    return made
+    compiled = model().pulsify(None, 4).compile()
+    assert isinstance(compiled, NativeProgram)
+    return compiled
 
 
 def outputs(count: int) -> list[dict[str, Array]]:
@@ -84,10 +84,10 @@ def outputs(count: int) -> list[dict[str, Array]]:
 def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) -> None:
     stub(EVERY_GAIN + WAIT + SERVE)
     program, wanted = fresh(), outputs(3 * PULSES)
-    state, got = program.spawn(), list[dict[str, Array]]()
+    state, steps = program.spawn(), list[dict[str, Array]]()
 
     def step() -> None:
-        got.append(state.step(block(program, program.pulse, len(got))))
+        steps.append(state.step(block(program, program.pulse, len(steps))))
 
     with BackgroundSpecialisation(program) as special:
         for _ in range(PULSES):
@@ -96,17 +96,17 @@ def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) ->
             not special.wait(0) and special.outcome is None and str(special) == "special rows: not ready yet"
         )
         Path("go").touch()
-        while not special.wait(0) and len(got) < 2 * PULSES:
+        while not special.wait(0) and len(steps) < 2 * PULSES:
             step()
         assert special.wait()
-        while len(got) < 3 * PULSES:
+        while len(steps) < 3 * PULSES:
             step()
     assert special.problem is None
     assert special.outcome is not None and special.outcome.used
     assert str(special) == f"special rows: {special.outcome}"
     assert not np.array_equal(program.table, link(program.unlinked))
     assert program.special_kernels == special.outcome.kernels
-    for left, right in zip(wanted, got, strict=True):
+    for left, right in zip(wanted, steps, strict=True):
         assert same(left, right)
 
 
@@ -176,7 +176,7 @@ def test_an_executor(stub: Stub) -> None:
     anyio.run(run)
 
 
-def test_the_command(stub: Stub) -> None:
+def test_the_command_reports_why_it_specialised_nothing(stub: Stub) -> None:
     stub('sys.stdin.buffer.read(); print(\'{"error": "no kernel"}\')')
     result = command.pulse("run", "--specialise")
     assert "note: special rows: " in result.stderr
@@ -186,29 +186,29 @@ def test_the_command(stub: Stub) -> None:
 
 def of_sound() -> NativeProgram:
     """A program of x [1, 1, T]: y [1, 1, T], filters and functions of the sound, in about thirty rows."""
-    s = Sketch(x="1,1,T")
-    wide = s.conv(s["x"], 16, (15, 0), out=12, name="wide")
+    sketch = Sketch(x="1,1,T")
+    wide = sketch.conv(sketch["x"], 16, (15, 0), out=12, name="wide")
     for number in range(8):
-        deep = s.conv(wide, 3, (2, 0), dilation=1, name=f"deep{number}")
-        gate = s.each("sigmoid", deep, name=f"gate{number}")
-        wide = s.each("mul", s.each("tanh", deep, name=f"tanh{number}"), gate, name=f"wide{number}")
-    made = s.model(s.conv(wide, 3, (2, 0), out=1, name="y")).pulsify(None, 160).compile()
-    assert isinstance(made, NativeProgram)
-    return made
+        deep = sketch.conv(wide, 3, (2, 0), dilation=1, name=f"deep{number}")
+        gate = sketch.each("sigmoid", deep, name=f"gate{number}")
+        wide = sketch.each("mul", sketch.each("tanh", deep, name=f"tanh{number}"), gate, name=f"wide{number}")
+    compiled = sketch.model(sketch.conv(wide, 3, (2, 0), out=1, name="y")).pulsify(None, 160).compile()
+    assert isinstance(compiled, NativeProgram)
+    return compiled
 
 
 @pytest.mark.slow
 def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
     """The sound of a run that takes special rows is that of a session with generic ones, bit for bit."""
     stub(EVERY_GAIN + WAIT + SERVE)
-    made = of_sound()
-    played, given = list[Array](), list[Array]()
+    compiled = of_sound()
+    played, inputs = list[Array](), list[Array]()
 
     def run(host: VirtualHost) -> None:
-        given.append(noise(RATE, 1) / 50)
-        played.append(host.run(given[-1]))
+        inputs.append(noise(RATE, 1) / 50)
+        played.append(host.run(inputs[-1]))
 
-    with runs(made) as (host, live), BackgroundSpecialisation(made) as special:
+    with runs(compiled) as (host, live), BackgroundSpecialisation(compiled) as special:
         run(host)
         Path("go").touch()
         while not special.wait(0.1):
@@ -217,8 +217,8 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
         run(host)
         delay = live.delay.frames
     assert special.outcome is not None and special.outcome.used, str(special)
-    assert not np.array_equal(made.table, link(made.unlinked))
-    sound = np.concatenate(given)
+    assert not np.array_equal(compiled.table, link(compiled.unlinked))
+    sound = np.concatenate(inputs)
     wanted = late_by(played_by(of_sound(), sound, "y"), delay, len(sound))
     np.testing.assert_array_equal(np.concatenate(played), wanted)
 

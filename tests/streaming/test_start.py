@@ -59,21 +59,21 @@ def unless_compiled(*names: str) -> tuple[str, ...]:
 
 def ran(code: str, *arguments: str) -> Sequence[str]:
     """What a process writes, line by line."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
-    return done.stdout.splitlines()
+    return process.stdout.splitlines()
 
 
 @pytest.fixture
 def relu(tmp_path: Path) -> str:
     path = tmp_path / "relu.onnx"
-    built = models.build([models.node("Relu", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]})
-    path.write_bytes(built.SerializeToString())
+    proto = models.build([models.node("Relu", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]})
+    path.write_bytes(proto.SerializeToString())
     return str(path)
 
 
-def test_a_model_of_a_file(relu: str):
+def test_a_model_of_a_file_imports_only_what_it_needs(relu: str):
     """Onnx is for writing and checking, numba for compiling; what a program does not need is not imported."""
     heavy = (*HEAVY, *unless_compiled(*CARRIED, *KEPT))
     result, imported = ran(RELU.format(heavy=heavy), relu)
@@ -81,7 +81,7 @@ def test_a_model_of_a_file(relu: str):
     assert imported.split("|") == [" ", " False"]
 
 
-def test_a_program_of_a_file(relu: str, tmp_path: Path):
+def test_a_program_of_a_file_imports_only_what_it_runs(relu: str, tmp_path: Path):
     """It imports the kernels that it runs, and nothing that knows of models."""
     path = tmp_path / "relu.pulse"
     pulse.stream(relu, 4).save(path)
@@ -95,10 +95,10 @@ def test_a_program_of_a_file_takes_nothing_slow(relu: str, tmp_path: Path):
     pulse.stream(relu, 4).save(path)
     folders = [str(Path(package.__path__[0]).parent) for package in (pulse, np)]
     code = f"import sys; sys.path[:0] = {folders!r}\n{STORED.format(heavy=unless_compiled(*SLOW))}"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-S", "-c", code, str(path)], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == ["4.0", ""]
+    assert process.stdout.splitlines() == ["4.0", ""]
 
 
 def modules_of_command(folder: Path, heavy: Sequence[str], *arguments: str) -> str:
@@ -114,7 +114,7 @@ def modules_of_command(folder: Path, heavy: Sequence[str], *arguments: str) -> s
     return ran(code)[-1]
 
 
-def test_the_command_line(tmp_path: Path):
+def test_the_command_line_imports_only_what_it_needs(tmp_path: Path):
     """No conversion of what is not given, nothing that is live."""
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *unless_compiled(*CARRIED, *KEPT))
     assert modules_of_command(tmp_path, heavy, "run", "--json") == "|"
@@ -128,7 +128,7 @@ def test_the_command_line_with_a_program(relu: str, tmp_path: Path):
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.ones((1, 8)))
 
 
-def test_a_program_and_options_of_a_model(relu: str, tmp_path: Path):
+def test_options_of_a_model_are_refused_for_a_program(relu: str, tmp_path: Path):
     """The command refuses them as pulse.load does."""
     path = tmp_path / "relu.pulse"
     pulse.stream(relu, 4).save(path)
@@ -136,8 +136,11 @@ def test_a_program_and_options_of_a_model(relu: str, tmp_path: Path):
     command = [sys.executable, "-c", code, "run", str(path), "x.npy", "--symbol", "T"]
     with pytest.raises(pulse.LoadError, match="is a program; the options for reading its model are fixed"):
         pulse.load(path, symbol="T")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, "is a program; the options for reading its model are fixed" in done.stderr) == (
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (
+        process.returncode,
+        "is a program; the options for reading its model are fixed" in process.stderr,
+    ) == (
         2,
         True,
     )

@@ -66,17 +66,17 @@ def test_an_executor_gives_the_same_frames():
         async with Executor(program) as executor:
             pieces = [None] * 3
 
-            async def one(number):
+            async def collect_stream(number):
                 pieces[number] = await collect(executor.stream(blocks(x, 1, [500, 700])))
 
             async with anyio.create_task_group() as group:
                 for number in range(3):
-                    group.start_soon(one, number)
+                    group.start_soon(collect_stream, number)
             return [join_pieces(each, program) for each in pieces]
 
-    wanted, got = anyio.run(stream_pieces, ready(late)), anyio.run(stream_pieces, on_two())
-    for one, other in zip(wanted, got):
-        np.testing.assert_array_equal(one["y"], other["y"])
+    wanted, on_two_threads = anyio.run(stream_pieces, ready(late)), anyio.run(stream_pieces, on_two())
+    for piece, other in zip(wanted, on_two_threads):
+        np.testing.assert_array_equal(piece["y"], other["y"])
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="a priority for each thread is Linux's")
@@ -84,24 +84,24 @@ def test_an_executor_gives_the_same_frames():
 def test_helpers_get_the_priority_of_the_thread_that_steps():
     program = on_two()
     state = program.spawn()
-    found = []
+    schedulers = []
 
     def step():
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(7))
         share_priority(program.helpers)
-        found.append([os.sched_getscheduler(each) & ~os.SCHED_RESET_ON_FORK for each in program.helpers])
+        schedulers.append([os.sched_getscheduler(each) & ~os.SCHED_RESET_ON_FORK for each in program.helpers])
 
     thread = threading.Thread(target=step)
     thread.start()
     thread.join()
-    assert found == [[os.SCHED_FIFO]]
+    assert schedulers == [[os.SCHED_FIFO]]
     del state
 
 
 def test_commands_take_threads(tmp_path):
     assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
-    shown = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
-    assert "rows run in parts, on 2 threads" in shown and "product in 2 parts" in shown
+    text = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
+    assert "rows run in parts, on 2 threads" in text and "product in 2 parts" in text
     assert (
         "in parts of N from (0, "
         in pulse("dump", "--stage", "program", "--pulse", 1600, "--threads", 2).stdout

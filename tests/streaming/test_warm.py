@@ -43,12 +43,12 @@ def command(*arguments, **environment):
     )
 
 
-def test_once_and_then_there(folder):
+def test_kernels_are_compiled_once(folder):
     """Two processes compile; the second run finds all and starts none; the bar counts up to the end."""
-    seen = []
-    first = warming.warm(QUICK, jobs=2, progress=lambda done, total: seen.append((done, total)))
+    progress = []
+    first = warming.warm(QUICK, jobs=2, progress=lambda count, total: progress.append((count, total)))
     assert (first.folder, set(first.compiled_s), first.present, first.jobs) == (folder, set(QUICK), (), 2)
-    assert seen == [(done, len(QUICK)) for done in range(1, len(QUICK) + 1)]
+    assert progress == [(count, len(QUICK)) for count in range(1, len(QUICK) + 1)]
     assert list(first.compiled_s.values()) == sorted(first.compiled_s.values(), reverse=True)
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) == len(QUICK) and {path.suffix for path in files} == {".kernel"}
@@ -56,12 +56,14 @@ def test_once_and_then_there(folder):
     assert (second.compiled_s, second.present, second.jobs) == ({}, QUICK, 0)
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
     assert str(folder) in text and "there before  4" in text
-    found = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
-    assert found["folder"] == str(folder) and found["present"] == list(QUICK) and found["compiled_s"] == {}
+    details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
+    assert (
+        details["folder"] == str(folder) and details["present"] == list(QUICK) and details["compiled_s"] == {}
+    )
     for path in folder.rglob("move-*"):
         path.unlink()
-    found = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
-    assert list(found["compiled_s"]) == ["move"] and found["jobs"] == 1 and found["seconds"] > 0
+    details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
+    assert list(details["compiled_s"]) == ["move"] and details["jobs"] == 1 and details["seconds"] > 0
 
 
 def test_another_process_finds_compiled_kernels(folder):
@@ -71,13 +73,13 @@ def test_another_process_finds_compiled_kernels(folder):
         "from pulse.jit.registry import KERNELS\n"
         "kernel = KERNELS['tick']; kernel.prepare(); print(kernel.cached)"
     )
-    told = [
+    printed = [
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         ).stdout.split()
         for _ in range(2)
     ]
-    assert told == [["False"], ["True"]]
+    assert printed == [["False"], ["True"]]
     assert warming.warm(["tick"]).present == ("tick",)
 
 
@@ -97,10 +99,10 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance():
         "from streaming.executor.native_engine import ENTRIES; "
         "print({one.name for one in ENTRIES} ^ set(warming.EXECUTOR))"
     )
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
-    assert told.stdout == "{'pipeline.next_pulse'}\nset()\n"
+    assert process.stdout == "{'pipeline.next_pulse'}\nset()\n"
 
 
 def test_a_name_that_is_not_there():
@@ -139,9 +141,9 @@ def begun_processes(monkeypatch):
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
     monkeypatch.setattr(warming, "core_count", lambda: 2)
-    for one in (*STEPPING, *(KERNELS[name] for name in ("tick", "move", "fill"))):
-        monkeypatch.setattr(one, "loaded_address", None)
-        monkeypatch.setattr(one, "unkept", None)
+    for kernel in (*STEPPING, *(KERNELS[name] for name in ("tick", "move", "fill"))):
+        monkeypatch.setattr(kernel, "loaded_address", None)
+        monkeypatch.setattr(kernel, "unkept", None)
     return processes
 
 
@@ -150,10 +152,10 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
     with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
-        ) as told:
+        ) as warned:
             warming.compile_in_parallel()(["tick", "move", "fill"])
         location = cache_location()
-        assert len(told) == 1 and location.kind == "temporary" and len(begun_processes) == 2
+        assert len(warned) == 1 and location.kind == "temporary" and len(begun_processes) == 2
         assert len(list(location.folder.iterdir())) == 5
         KERNELS["fill"].prepare()
         assert KERNELS["fill"].cached
@@ -169,9 +171,9 @@ def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, b
         fill(small_disk)
         with pytest.warns(
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
-        ) as told:
+        ) as warned:
             warming.compile_in_parallel()(["tick", "move", "fill"])
-        assert len(told) == 1 and len(begun_processes) == (0 if foreseen else 2)
+        assert len(warned) == 1 and len(begun_processes) == (0 if foreseen else 2)
         assert all(KERNELS[name].unkept for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
         with pytest.raises(
@@ -186,28 +188,28 @@ def fill(disk):
     (disk / "rest").write_bytes(bytes(free.f_bavail * free.f_frsize))
 
 
-def test_commands_on_a_full_disk(small_disk, tmp_path, monkeypatch):
+def test_commands_report_a_full_disk(small_disk, tmp_path, monkeypatch):
     """``run`` tells in one line what it could not keep; ``warm`` fails."""
     monkeypatch.chdir(tmp_path)
     assert command("run").returncode == 0
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
-    kept = small_disk / "kernels" / cache_location().folder.name
-    kept.mkdir(parents=True, mode=0o700)
+    folder = small_disk / "kernels" / cache_location().folder.name
+    folder.mkdir(parents=True, mode=0o700)
     for path in cache_location().folder.glob("[!t]*.kernel"):
-        shutil.copy(path, kept)
-    kept.parent.chmod(0o700)
+        shutil.copy(path, folder)
+    folder.parent.chmod(0o700)
     fill(small_disk)
     (tmp_path / "denoised.wav").unlink()
-    result = command("run", PULSE_CACHE=str(kept.parent))
+    result = command("run", PULSE_CACHE=str(folder.parent))
     words = (
         "No space left on device, so compiled kernels are not kept and compiled again by the next process; "
     )
     advice = "free the disk or set PULSE_CACHE to another folder"
-    assert (result.returncode, result.stderr) == (0, f"warning: {kept}: {words}{advice}\n")
+    assert (result.returncode, result.stderr) == (0, f"warning: {folder}: {words}{advice}\n")
     assert (tmp_path / "denoised.wav").exists()
-    result = command("warm", "--only", "tick", PULSE_CACHE=str(kept.parent))
+    result = command("warm", "--only", "tick", PULSE_CACHE=str(folder.parent))
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"error: {kept}: No space left on device, so tick is not kept; {advice}\n"
+    assert result.stderr == f"error: {folder}: No space left on device, so tick is not kept; {advice}\n"
 
 
 def test_kernels_that_another_process_cannot_compile(folder, tmp_path):
@@ -225,11 +227,11 @@ def test_kernels_that_another_process_cannot_compile(folder, tmp_path):
         "except CompileError as error: print(error)"
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"}
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
-    assert told.stdout.startswith("chatty: may raise an exception, or needs Python or memory (")
-    assert (told.stdout.count("\n"), told.stderr) == (1, "")
+    assert process.stdout.startswith("chatty: may raise an exception, or needs Python or memory (")
+    assert (process.stdout.count("\n"), process.stderr) == (1, "")
 
 
 SCRIPT = """
@@ -258,24 +260,24 @@ def test_a_script_is_not_run_again_by_compiling_processes(folder, tmp_path, opti
     """No guard of ``__main__`` is needed; a kernel that the script declares is compiled where it is known."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(root=str(Path(__file__).parents[2])))
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *optimised, script], capture_output=True, text=True, timeout=120, check=False
     )
-    assert (told.stdout, told.stderr) == ("2 [True, True, True]\n", "")
+    assert (process.stdout, process.stderr) == ("2 [True, True, True]\n", "")
 
 
 @pytest.mark.parametrize("arguments", [("run",), ("bench", "--steps", "5"), ("check", "--weights", "bf16")])
 def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
     """All that they need and that is not kept or carried is asked for before it is compiled."""
-    asked = []
+    names = []
     monkeypatch.setattr(CompiledFunction, "is_kept", False)
-    monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
+    monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: names.extend)
     monkeypatch.setattr("streaming.cli.model.STEPPING", (SimpleNamespace(is_kept=False),))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    assert {"product", "tick"} <= set(asked)
-    assert ("product_bf16" in asked) == ("bf16" in arguments)
+    assert {"product", "tick"} <= set(names)
+    assert ("product_bf16" in names) == ("bf16" in arguments)
 
 
 def test_a_process_that_ends_by_itself(folder, monkeypatch):
@@ -294,19 +296,19 @@ def test_a_process_that_ends_by_itself(folder, monkeypatch):
 @pytest.mark.parametrize("alone", ["one processor", "no interpreter", ""])
 def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun_processes, alone):
     """In this process where others cannot help; what is there needs no bar."""
-    seen = []
+    progress = []
 
     @contextmanager
     def show(title):
-        yield lambda done, total: seen.append((done, total))
+        yield lambda count, total: progress.append((count, total))
 
     monkeypatch.setattr(warming, "progress", show)
     if alone == "one processor":
         monkeypatch.setattr(warming, "core_count", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
     warming.compile_in_parallel()(["tick", "move", "fill"])
-    assert seen == [(number, 5) for number in range(1, 6)]
+    assert progress == [(number, 5) for number in range(1, 6)]
     assert len(begun_processes) == (0 if alone else 2)
     warming.compile_in_parallel()(["tick", "move", "fill"])
-    assert len(seen) == 5
+    assert len(progress) == 5
     assert len(list(folder.rglob("*.kernel"))) == 5

@@ -18,11 +18,11 @@ ACCESS = {(False, 0): "read rarely", (False, 1): "read", (True, 1): "written", (
 
 def document() -> str:
     """The whole document."""
-    found: dict[type[Instruction], None] = {}
+    kinds: dict[type[Instruction], None] = {}
     for kernel in KERNELS.values():
         if kernel.function.__module__.startswith("pulse.") and kernel.instruction.kernel == kernel.name:
-            found[kernel.instruction] = None
-    parts = [_section(each, each.kernel) for each in sorted(found, key=lambda each: each.kernel)]
+            kinds[kernel.instruction] = None
+    parts = [_section(each, each.kernel) for each in sorted(kinds, key=lambda each: each.kernel)]
     return "\n".join([HEAD, *parts])
 
 

@@ -78,19 +78,19 @@ def feeds(typed: TypedModel, frames: int) -> dict[str, Array]:
     }
 
 
-def by_onnxruntime(path: Path, given: Mapping[str, Array], constants: Mapping[str, Any]) -> dict[str, Array]:
+def by_onnxruntime(path: Path, inputs: Mapping[str, Array], constants: Mapping[str, Any]) -> dict[str, Array]:
     """The outputs, by name."""
     session = open_session(path)
     stored = {name: np.array(value, np.int64) for name, value in constants.items()}
     names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, {**given, **stored})))
+    return dict(zip(names, session.run(None, {**inputs, **stored})))
 
 
 def equal(path: Path, typed: TypedModel, model: SharedModel) -> bool:
     """Whether one call gives what onnxruntime gives."""
-    given = feeds(typed, model.frames)
-    wanted = by_onnxruntime(path, given, model.constants)
-    return all(np.allclose(got, wanted[name], *TOLERANCE) for name, got in typed.run(given).items())
+    inputs = feeds(typed, model.frames)
+    wanted = by_onnxruntime(path, inputs, model.constants)
+    return all(np.allclose(output, wanted[name], *TOLERANCE) for name, output in typed.run(inputs).items())
 
 
 def streams_as(pulsed: PulsedModel) -> str:

@@ -17,7 +17,7 @@ are written and read. Those of ONNX that are written as NNEF, with tract's opera
 
 def document() -> str:
     """The page."""
-    written = ", ".join(f"`{name}`" for name in sorted({*WRITERS, *EXPANDERS}))
+    operators = ", ".join(f"`{name}`" for name in sorted({*WRITERS, *EXPANDERS}))
     fragments = standard_fragments()
     names = {**{name: each.names for name, each in SIGNATURES.items()}}
     names |= {
@@ -31,4 +31,4 @@ def document() -> str:
         ]
         for name in sorted(names)
     ]
-    return f"{HEAD}{written}\n\nThose that are read:\n\n{table(['operator', 'of', 'arguments'], rows)}\n"
+    return f"{HEAD}{operators}\n\nThose that are read:\n\n{table(['operator', 'of', 'arguments'], rows)}\n"

@@ -22,50 +22,50 @@ A case is *plain* where it is one operator, *expanded* where it spells out an op
 """
 
 
-def share(found: Sequence[Outcome]) -> str:
+def share(results: Sequence[Outcome]) -> str:
     """Passed of all; empty where there are none."""
-    return f"{sum(one.status == 'passed' for one in found)} / {len(found)}" if found else ""
+    return f"{sum(result.status == 'passed' for result in results)} / {len(results)}" if results else ""
 
 
-def totals(found: Sequence[Outcome]) -> str:
+def totals(results: Sequence[Outcome]) -> str:
     """How many pass, by kind."""
     kinds = {
-        "plain cases of the operators that must run": [one for one in found if one.must],
-        "all plain cases": [one for one in found if not one.case.expanded],
-        "all expanded cases": [one for one in found if one.case.expanded],
-        "all": list(found),
+        "plain cases of the operators that must run": [result for result in results if result.must],
+        "all plain cases": [result for result in results if not result.case.expanded],
+        "all expanded cases": [result for result in results if result.case.expanded],
+        "all": list(results),
     }
     rows: list[list[object]] = []
-    for name, ones in kinds.items():
-        count = Counter(one.status for one in ones)
+    for name, results_of_kind in kinds.items():
+        count = Counter(result.status for result in results_of_kind)
         rows.append(
             [
                 name,
-                len(ones),
+                len(results_of_kind),
                 count["passed"],
                 count["skipped"],
-                len(ones) - count["passed"] - count["skipped"],
+                len(results_of_kind) - count["passed"] - count["skipped"],
             ]
         )
     return table(["cases", "total", "pass", "not run", "do not pass"], rows)
 
 
-def _skips(found: Sequence[Outcome]) -> str:
-    counts = Counter(one.reason for one in found if one.status == "skipped")
-    must = Counter(one.reason for one in found if one.status == "skipped" and one.must)
+def _skips(results: Sequence[Outcome]) -> str:
+    counts = Counter(result.reason for result in results if result.status == "skipped")
+    must = Counter(result.reason for result in results if result.status == "skipped" and result.must)
     rows = [(reason, counts[reason], must[reason] or "") for reason, _ in SKIPS if counts[reason]]
     return table(["not run because", "cases", "of them must"], rows)
 
 
-def _operators(found: Sequence[Outcome]) -> str:
+def _operators(results: Sequence[Outcome]) -> str:
     plain: dict[str, list[Outcome]] = defaultdict(list)
     bodies: dict[str, list[Outcome]] = defaultdict(list)
-    names = {one.case.name: one.case.operator for one in found if not one.case.expanded}
-    for one in found:
-        if one.case.expanded:
-            bodies[names.get(one.case.name.split(EXPANDED)[0], "")].append(one)
+    names = {result.case.name: result.case.operator for result in results if not result.case.expanded}
+    for result in results:
+        if result.case.expanded:
+            bodies[names.get(result.case.name.split(EXPANDED)[0], "")].append(result)
         else:
-            plain[one.case.operator].append(one)
+            plain[result.case.operator].append(result)
     rows = [
         (name or "several", "yes" if name in MUST else "", share(plain[name]), share(bodies[name]))
         for name in sorted({*plain, *bodies}, key=lambda name: (not name, name))
@@ -73,24 +73,24 @@ def _operators(found: Sequence[Outcome]) -> str:
     return table(["operator", "must", "plain", "expanded"], rows)
 
 
-def _failures(found: Iterable[Outcome]) -> str:
-    kinds = Counter((one.case.operator or "several", one.status) for one in found)
+def _failures(results: Iterable[Outcome]) -> str:
+    kinds = Counter((result.case.operator or "several", result.status) for result in results)
     return table(["operator", "how", "cases"], [(*kind, count) for kind, count in sorted(kinds.items())])
 
 
-def document(found: Sequence[Outcome] | None = None) -> str:
+def document(results: Sequence[Outcome] | None = None) -> str:
     """The whole document."""
-    found = outcomes() if found is None else found
-    fixed = sum(one.fixed for one in found if one.status == "passed")
-    failures = [one for one in found if one.status not in ("passed", "skipped")]
+    results = outcomes() if results is None else results
+    fixed = sum(result.fixed for result in results if result.status == "passed")
+    failures = [result for result in results if result.status not in ("passed", "skipped")]
     parts = [
         HEAD.format(version=onnx.__version__, fixed=fixed),
-        totals(found),
+        totals(results),
         "## Not run",
-        _skips(found),
+        _skips(results),
         *(["## Do not pass", _failures(failures)] if failures else []),
         "## Operators",
         "Passed of all, by operator.",
-        _operators(found),
+        _operators(results),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"

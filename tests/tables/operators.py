@@ -73,14 +73,14 @@ def axes_of(feeds: dict[str, Array]) -> Iterator[dict[str, str]]:
 
 def attempts() -> dict[str, Found]:
     """What the cases show of each operator."""
-    found: dict[str, Found] = defaultdict(Found)
+    attempts_by_name: dict[str, Found] = defaultdict(Found)
     tried: dict[str, int] = defaultdict(int)
-    seen: set[bytes] = set()
+    tried_models: set[bytes] = set()
     for _, proto, feeds in all_cases():
         same = b"".join(part.SerializeToString() for part in proto.graph.node)
-        if same in seen:
+        if same in tried_models:
             continue
-        seen.add(same)
+        tried_models.add(same)
         operators = {operator_name(node.domain, node.op_type) for node in proto.graph.node}
         most = 1 if len(operators) > MANY else CASES_FOR_EACH
         main = [operator for operator in operators if tried[operator] < most]
@@ -91,24 +91,24 @@ def attempts() -> dict[str, Found]:
         for specs in axes_of(feeds):
             streams, refusal, kernels = attempt(proto, specs)
             for operator in main:
-                one = found[operator]
-                one.relations |= streams
-                one.refused |= refusal
+                attempted = attempts_by_name[operator]
+                attempted.relations |= streams
+                attempted.refused |= refusal
                 if kernels is not None:
-                    one.compiled = one.compiled is not False and kernels
-    return found
+                    attempted.compiled = attempted.compiled is not False and kernels
+    return attempts_by_name
 
 
 def attempt(proto: Any, specs: dict[str, str]) -> tuple[set[str], bool, bool | None]:
     """One case over one axis: relations, whether refused, whether compiled (None: it never came to that)."""
     try:
         model = pulsify(load(proto, inputs=specs).analyse())
-        found = relate(model.typed, model.symbol).relations.values()
+        relations = relate(model.typed, model.symbol).relations.values()
     except PulsifyError:
         return set(), True, None
     except PulseError:
         return set(), False, None
-    names = {relation_name(relation) for relation in found if not isinstance(relation, Pointwise)}
+    names = {relation_name(relation) for relation in relations if not isinstance(relation, Pointwise)}
     try:
         compile_model(model)
     except CompileError:
@@ -118,47 +118,49 @@ def attempt(proto: Any, specs: dict[str, str]) -> tuple[set[str], bool, bool | N
 
 def versions() -> dict[str, list[int]]:
     """Operator of the default domain -> the opsets at which it changed, from the one that the first opset has."""
-    known: dict[str, set[int]] = defaultdict(set)
+    versions_of: dict[str, set[int]] = defaultdict(set)
     for schema in defs.get_all_schemas_with_history():
         if not schema.domain and schema.since_version <= OPSETS[-1]:
-            known[schema.name].add(schema.since_version)
-    first = {name: max((at for at in ats if at <= OPSETS[0]), default=0) for name, ats in known.items()}
-    return {name: sorted(at for at in ats if at >= first[name]) for name, ats in known.items()}
+            versions_of[schema.name].add(schema.since_version)
+    first = {name: max((at for at in ats if at <= OPSETS[0]), default=0) for name, ats in versions_of.items()}
+    return {name: sorted(at for at in ats if at >= first[name]) for name, ats in versions_of.items()}
 
 
 def proven() -> dict[str, set[int]]:
     """Operator -> the versions of which a case runs."""
-    found: dict[str, set[int]] = defaultdict(set)
+    versions_of: dict[str, set[int]] = defaultdict(set)
     models = [proto for _, proto, _ in all_cases()]
-    models += [one.case.model for one in outcomes() if one.status == "passed"]
+    models += [result.case.model for result in outcomes() if result.status == "passed"]
     for model in models:
         opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
         for node in nodes(model.graph):
             if not node.domain and defs.has(node.op_type, ""):
-                found[node.op_type].add(defs.get_schema(node.op_type, opset, "").since_version)
-    return found
+                versions_of[node.op_type].add(defs.get_schema(node.op_type, opset, "").since_version)
+    return versions_of
 
 
 def document() -> str:
     """The whole document."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = attempts()
-    known, shown = versions(), proven()
+        attempts_by_name = attempts()
+    versions_of, proven_of = versions(), proven()
     rows: list[list[object]] = []
     for name in sorted(TRANSLATORS):
-        one = found[name]
-        streams = ", ".join(sorted(one.relations)) or "no streaming case"
-        kernels = "" if one.compiled is None else "yes" if one.compiled else "partly"
-        listed = ", ".join(str(at) if at in shown[name] else f"({at})" for at in known.get(name, []))
-        rows.append([name, listed, streams, "yes" if one.refused else "", kernels])
-    missing = sorted(set(known) - set(TRANSLATORS))
+        attempted = attempts_by_name[name]
+        streams = ", ".join(sorted(attempted.relations)) or "no streaming case"
+        kernels = "" if attempted.compiled is None else "yes" if attempted.compiled else "partly"
+        listed = ", ".join(
+            str(at) if at in proven_of[name] else f"({at})" for at in versions_of.get(name, [])
+        )
+        rows.append([name, listed, streams, "yes" if attempted.refused else "", kernels])
+    missing = sorted(set(versions_of) - set(TRANSLATORS))
     parts = [
         HEAD.format(last=OPSETS[-1], onnx=onnx.__version__),
         table(["operator", "versions", "streams as", "refused over some axis", "kernels"], rows),
         f"{len(rows)} operators.",
-        f"Of the {len(known)} operators of the standard, {len(missing)} are not covered: {', '.join(missing)}. A model "
-        "with one of them loads; it runs as far as nothing needs that operator, or a "
+        f"Of the {len(versions_of)} operators of the standard, {len(missing)} are not covered: {', '.join(missing)}. "
+        "A model with one of them loads; it runs as far as nothing needs that operator, or a "
         "[plugin](extend.md) brings it.",
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -20,14 +20,14 @@ def document() -> str:
     families: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, translator in TRANSLATORS.items():
         if not name.startswith("_"):
-            told = (translator.__doc__ or "").strip().splitlines()[0]
-            families[translator.__module__][told].append(name)
+            summary = (translator.__doc__ or "").strip().splitlines()[0]
+            families[translator.__module__][summary].append(name)
     parts = [HEAD]
     for module in sorted(families):
         title = (import_module(module).__doc__ or "").strip().splitlines()[0].rstrip(".")
         rows = [
-            (", ".join(f"`{name}`" for name in sorted(names)), told)
-            for told, names in families[module].items()
+            (", ".join(f"`{name}`" for name in sorted(names)), summary)
+            for summary, names in families[module].items()
         ]
         parts.append(f"## {title}\n\n{table(('operators', 'what they do'), sorted(rows))}\n")
     count = len([name for name in TRANSLATORS if not name.startswith("_")])

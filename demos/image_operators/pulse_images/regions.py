@@ -40,9 +40,9 @@ class RoiAlign(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, regions, images = inputs
-        made = [self._region(x[image].astype(np.float64), region) for region, image in zip(regions, images)]
-        shape = (len(made), x.shape[1], self.height, self.width)
-        return [np.array(made).reshape(shape).astype(x.dtype)]
+        pooled = [self._region(x[image].astype(np.float64), region) for region, image in zip(regions, images)]
+        shape = (len(pooled), x.shape[1], self.height, self.width)
+        return [np.array(pooled).reshape(shape).astype(x.dtype)]
 
     def _region(self, image: Array, region: Array) -> Array:
         left, top, right, bottom = region.astype(np.float64) * self.scale - (0.5 if self.half else 0)
@@ -78,8 +78,8 @@ class RoiAlign(Op):
 def _neighbours(places: Array, size: int) -> list[tuple[Array, Array]]:
     """The two pixels next to each place, and their weights; none of a place more than one pixel outside."""
     inside = (places >= -1) & (places <= size)
-    kept = np.clip(places, 0, size - 1)
-    low = np.minimum(np.floor(kept), size - 1).astype(np.int64)
+    clipped = np.clip(places, 0, size - 1)
+    low = np.minimum(np.floor(clipped), size - 1).astype(np.int64)
     high = np.minimum(low + 1, size - 1)
-    share = kept - low
+    share = clipped - low
     return [(low, np.where(inside, 1 - share, 0)), (high, np.where(inside, share, 0))]

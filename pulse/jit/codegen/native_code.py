@@ -151,12 +151,12 @@ def optimise(
     if python:
         module.link_in(llvm.parse_assembly(python_code(python, symbol, inner, module.triple)))
     module = _in_fixed_order(module)
-    for one in (*module.functions, *module.global_variables):
-        if not one.is_declaration and one.name != symbol:
-            one.linkage = "internal"
-    for one in module.functions:
-        if not one.is_declaration:
-            one.add_function_attribute("nounwind")
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != symbol:
+            value.linkage = "internal"
+    for value in module.functions:
+        if not value.is_declaration:
+            value.add_function_attribute("nounwind")
     passes = llvm.create_new_module_pass_manager()
     passes.add_ipsccp_pass()
     passes.add_simplify_cfg_pass()
@@ -187,5 +187,7 @@ def emit_code(module: Any, symbol: str) -> NativeCode:
 def _needs(module: Any) -> tuple[str, ...]:
     everything = (*module.functions, *module.global_variables)
     return tuple(
-        sorted(one.name for one in everything if one.is_declaration and not one.name.startswith("llvm."))
+        sorted(
+            value.name for value in everything if value.is_declaration and not value.name.startswith("llvm.")
+        )
     )

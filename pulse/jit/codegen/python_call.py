@@ -24,7 +24,7 @@ def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
     """Return the LLVM code of ``symbol``, a METH_FASTCALL wrapper of a C function of int64. Its self is None."""
     module = ir.Module(symbol)
     module.triple = triple
-    known = {
+    functions = {
         name: ir.Function(module, ir.FunctionType(result, arguments), name)
         for name, (result, *arguments) in FUNCTIONS.items()
     }
@@ -33,17 +33,17 @@ def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
     outer_type = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT64])
     outer = ir.Function(module, outer_type, symbol)
     builder = ir.IRBuilder(outer.append_basic_block())
-    none, given, count = outer.args
+    none, pointer, count = outer.args
 
     def call(name: str, *arguments):
-        return builder.call(known[name], arguments)
+        return builder.call(functions[name], arguments)
 
     with builder.if_then(builder.icmp_signed("!=", count, INT64(python.arguments)), likely=False):
         call("PyErr_BadArgument")
         builder.ret(NULL)
     values = []
     for place in range(python.arguments):
-        argument = builder.load(builder.gep(given, [INT64(place)]))
+        argument = builder.load(builder.gep(pointer, [INT64(place)]))
         if place in python.objects:
             values.append(builder.ptrtoint(argument, INT64))
             continue

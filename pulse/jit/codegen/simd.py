@@ -50,8 +50,8 @@ def constant(data: ir.VectorType, values):
 
 def splat(builder, scalar, data: ir.VectorType):
     """Broadcast a scalar to every lane."""
-    one = builder.insert_element(ir.Constant(data, ir.Undefined), scalar, INT32(0))
-    return builder.shuffle_vector(one, ir.Constant(data, ir.Undefined), constant(INTS_LL, 0))
+    vector = builder.insert_element(ir.Constant(data, ir.Undefined), scalar, INT32(0))
+    return builder.shuffle_vector(vector, ir.Constant(data, ir.Undefined), constant(INTS_LL, 0))
 
 
 @lower_cast(types.Number, FLOATS)
@@ -61,13 +61,13 @@ def _splat_number(context, builder, fromty, toty, value):
     return splat(builder, context.cast(builder, value, fromty, element), toty.data)
 
 
-def accepts(given: types.Type, wanted: types.Type) -> bool:
+def accepts(actual: types.Type, wanted: types.Type) -> bool:
     """Whether an argument has the wanted type or is a number that converts to it."""
-    if given == wanted:
+    if actual == wanted:
         return True
     if isinstance(wanted, LanesType):
-        return wanted != MASK and isinstance(given, types.Integer if wanted == INTS else types.Number)
-    return isinstance(wanted, types.Number) and isinstance(given, types.Number)
+        return wanted != MASK and isinstance(actual, types.Integer if wanted == INTS else types.Number)
+    return isinstance(wanted, types.Number) and isinstance(actual, types.Number)
 
 
 def lowers(function: Callable, result: types.Type, *arguments: types.Type, lanes_needed: bool = False):
@@ -76,11 +76,11 @@ def lowers(function: Callable, result: types.Type, *arguments: types.Type, lanes
     ``lanes_needed``: at least one argument must be lanes (for operators, which numbers have too).
     """
 
-    def resolve(given):
+    def resolve(actual):
         fits = (
-            len(given) == len(arguments)
-            and all(map(accepts, given, arguments))
-            and (not lanes_needed or any(isinstance(one, LanesType) for one in given))
+            len(actual) == len(arguments)
+            and all(map(accepts, actual, arguments))
+            and (not lanes_needed or any(isinstance(kind, LanesType) for kind in actual))
         )
         return signature(result, *arguments) if fits else None
 

@@ -85,9 +85,9 @@ def annotations_of(declared: Any, own: dict[str, Any]) -> dict[str, Any]:
     return own if all(isinstance(kind, type) for kind in own.values()) else get_type_hints(declared)
 
 
-def _spec(kind: Any, given: "Spec | None") -> Spec:
-    if given is not None:
-        return given
+def _spec(kind: Any, spec: "Spec | None") -> Spec:
+    if spec is not None:
+        return spec
     if kind is float:
         return Spec("real")
     return Spec("group") if issubclass(kind, Fields) else Spec("number")
@@ -102,13 +102,13 @@ def layout_of(declared: type[Fields]) -> Layout:
     """Return the layout of a declaration."""
     known_fields: dict[str, Field] = {}
     own = fields(declared)  # type: ignore[arg-type]
-    kinds = annotations_of(declared, {given.name: given.type for given in own})
+    kinds = annotations_of(declared, {declaration.name: declaration.type for declaration in own})
     at, behind, has_lines = declared.START, (), False
-    for given in own:
-        name, kind = given.name, kinds[given.name]
-        spec = _spec(kind, given.metadata.get("spec"))
+    for declaration in own:
+        name, kind = declaration.name, kinds[declaration.name]
+        spec = _spec(kind, declaration.metadata.get("spec"))
         inside: Any = get_args(kind)[0] if spec.kind == "groups" else kind if spec.kind == "group" else None
-        if given.metadata.get("line") or (spec.kind == "group" and layout_of(inside).has_lines):
+        if declaration.metadata.get("line") or (spec.kind == "group" and layout_of(inside).has_lines):
             at, has_lines = _up_to_line(at), True
         known_fields[name] = Field(name, spec, at, behind, inside)
         if spec.kind == "groups":

@@ -186,8 +186,8 @@ class RowFields(Fields):
             if each.kind == "group":
                 yield from value.arguments()
             elif each.kind == "groups":
-                for one in value:
-                    yield from one.arguments()
+                for part in value:
+                    yield from part.arguments()
             elif each.kind == "real":
                 yield real_bits(value)
             elif each.kind == "number":
@@ -202,8 +202,8 @@ class RowFields(Fields):
             if each.kind == "group":
                 yield from value.fields_by_name(f"{name}.")
             elif each.kind == "groups":
-                for i, one in enumerate(value):
-                    yield from one.fields_by_name(f"{name}[{i}].")
+                for i, part in enumerate(value):
+                    yield from part.fields_by_name(f"{name}[{i}].")
             else:
                 yield name, value
 
@@ -212,8 +212,8 @@ class RowFields(Fields):
         for each in _fields_with_operands(type(self)):
             value = getattr(self, each.name)
             if each.group is not None:
-                for one in value if each.kind == "groups" else (value,):
-                    yield from one.operands()
+                for part in value if each.kind == "groups" else (value,):
+                    yield from part.operands()
             elif value is not None:
                 yield each.name, each.spec, value
 
@@ -278,8 +278,8 @@ class Instruction(RowFields):
     @cache
     def forms(cls) -> tuple[Form, ...]:
         """Return the forms of weights for which the instruction is declared."""
-        given: list[Spec | None] = [each.metadata.get("spec") for each in fields(cls)]  # type: ignore[arg-type]
-        if not any(spec and spec.kind == "weights" for spec in given):
+        specs: list[Spec | None] = [each.metadata.get("spec") for each in fields(cls)]  # type: ignore[arg-type]
+        if not any(spec and spec.kind == "weights" for spec in specs):
             return ("f32",)
         return ROUNDED_FORMS if cls.rounds_rows else tuple(FORMS)
 

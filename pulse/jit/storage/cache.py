@@ -75,7 +75,7 @@ def warn_if_nothing_is_kept() -> None:
 
 def make_folder(folder: Path) -> None:
     """Make a folder and its parents if they are missing. Raises OSError."""
-    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
+    for missing in reversed([parent for parent in (folder, *folder.parents) if not parent.exists()]):
         missing.mkdir(mode=0o777 if is_shared() else 0o700, exist_ok=True)
 
 

@@ -68,27 +68,27 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(part)
 
 
-def _absorb_function(digest: Any, function: types.FunctionType, seen: set[int]) -> None:
+def _absorb_function(digest: Any, function: types.FunctionType, visited: set[int]) -> None:
     _update(digest, function.__module__, function.__qualname__)
-    if id(function) in seen:
+    if id(function) in visited:
         return
-    seen.add(id(function))
+    visited.add(id(function))
     for cell in function.__closure__ or ():
-        _absorb(digest, cell.cell_contents, seen)
+        _absorb(digest, cell.cell_contents, visited)
     for code in _codes(function.__code__):
         constants = [part for part in code.co_consts if not isinstance(part, types.CodeType)]
         _update(digest, code.co_code, repr(constants), code.co_names, code.co_varnames, code.co_freevars)
         for name in code.co_names:
             if name in function.__globals__:
                 _update(digest, name)
-                _absorb(digest, function.__globals__[name], seen)
+                _absorb(digest, function.__globals__[name], visited)
 
 
-def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
+def _absorb(digest: Any, value: Any, visited: set[int]) -> None:
     """Add a value that a function refers to: functions by their code, others by their ``repr``."""
     value = getattr(value, "py_func", value)
     if isinstance(value, types.FunctionType):
-        _absorb_function(digest, value, seen)
+        _absorb_function(digest, value, visited)
     elif isinstance(value, types.ModuleType):
         _update(digest, value.__name__)
     elif isinstance(value, np.ndarray):
@@ -96,10 +96,10 @@ def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
         _update(digest, array.dtype, array.shape, array.tobytes())
     elif isinstance(value, tuple | list):
         for part in cast("Sequence[Any]", value):
-            _absorb(digest, part, seen)
+            _absorb(digest, part, visited)
     elif isinstance(value, dict):
         for part in cast("dict[Any, Any]", value).items():
-            _absorb(digest, part, seen)
+            _absorb(digest, part, visited)
     else:
         _update(digest, type(value).__qualname__, re.sub(" at 0x[0-9a-fA-F]+", "", repr(value)))
 

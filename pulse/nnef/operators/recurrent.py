@@ -191,8 +191,8 @@ def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Map
     named_functions: list[tuple[str, Mapping[str, float]]] = []
     for function in functions:
         defaults = ACTIVATION_DEFAULTS[BY_LOWER_CASE[function.lower()]]
-        given = {name: lists[name].pop(0) for name in defaults if lists[name]}
-        named_functions.append((function, {**defaults, **given}))
+        parameters = {name: lists[name].pop(0) for name in defaults if lists[name]}
+        named_functions.append((function, {**defaults, **parameters}))
     return tuple(named_functions)
 
 

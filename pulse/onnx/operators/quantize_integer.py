@@ -192,7 +192,9 @@ def _requantize(
         for slot, name in ((scale, "y_scale"), (zero, "y_zero"))
     )
     factors = node.wire(
-        Elementwise("mul"), [node.cast(one, F32, f"factor{i}") for i, one in enumerate(scales)], "factors"
+        Elementwise("mul"),
+        [node.cast(factor, F32, f"factor{i}") for i, factor in enumerate(scales)],
+        "factors",
     )
     ratio = node.wire(Elementwise("div"), [factors, node.cast(own, F32, "y_factor")], "ratio")
     wide = node.wire(Elementwise("mul"), [node.cast(sums, F32, "wide"), ratio], "scaled")

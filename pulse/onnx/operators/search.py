@@ -102,7 +102,9 @@ def unique(node: NodeContext) -> list[OutletId]:
         y = np.take(y, order, axis or 0)
         first, inverse, counts = first[order], rank[inverse], counts[order]
     results: list[Array] = [y, *(np.asarray(part.ravel(), np.int64) for part in (first, inverse, counts))]
-    return [node.with_name(name or node.wire_name).constant(one) for name, one in zip(node.outputs, results)]
+    return [
+        node.with_name(name or node.wire_name).constant(result) for name, result in zip(node.outputs, results)
+    ]
 
 
 def _constant(node: NodeContext, slot: int, what: str) -> Array:

@@ -215,8 +215,8 @@ def _without(
     clues: Clues, wide: OutletId, narrow: OutletId, axes: tuple[int, ...], rank: int
 ) -> Iterator[FactRelation]:
     """``narrow`` is ``wide`` without some axes, which are of size 1."""
-    one: list[Dim] = [ONE if axis in axes else None for axis in range(rank)]
-    yield HasSizes(wide, tuple(one))
+    dims: list[Dim] = [ONE if axis in axes else None for axis in range(rank)]
+    yield HasSizes(wide, tuple(dims))
     yield Mapped(narrow, wide, [axis for axis in range(rank) if axis not in axes])
 
 

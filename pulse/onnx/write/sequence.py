@@ -69,7 +69,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
     states: list[SequenceState] = []
     if notes.states:
         graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), _free("one", used_names)))
-    one = graph.initializer[-1].name if notes.states else ""
+    unit_shape = graph.initializer[-1].name if notes.states else ""
     for note in notes.states:
         input_info, output_info = inputs[note.input], outputs[note.output]
         kind, shape = input_info.type.tensor_type.elem_type, shape_of(input_info)
@@ -91,7 +91,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
             graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), empty))
             first.append(helper.make_node("Reshape", [state, empty], [note.input]))
             output = _free(f"{note.output}.vector", used_names)
-            graph.node.append(helper.make_node("Reshape", [note.output, one], [output]))
+            graph.node.append(helper.make_node("Reshape", [note.output, unit_shape], [output]))
             _set_vector(input_info)
             output_info.name = output
             _set_vector(output_info)

@@ -144,12 +144,12 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
     def _storage_text(self) -> str:
         """Describe the forms of the instructions' weights; small matrices stay f32."""
-        made = Counter(
+        rows_by_form = Counter(
             ("weights and activations" if row.instruction.rounds_rows else "weights", row.instruction.form)
             for row in self.instructions
             if len(row.instruction.forms()) > 1
         )
-        counts = [f"{count} with {what} of {form}" for (what, form), count in made.items()]
+        counts = [f"{count} with {what} of {form}" for (what, form), count in rows_by_form.items()]
         return f"; {', '.join(counts)}" if counts else ""
 
     def listing(self) -> list[str]:

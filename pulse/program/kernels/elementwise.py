@@ -113,11 +113,11 @@ class Chain32(Instruction):
 
     def reaches(self) -> Iterator[Reach]:
         require(1 <= self.input_count <= INPUTS, f"{self.input_count} inputs")
-        known = set(range(self.input_count))
+        registers = set(range(self.input_count))
         for op in self.ops:
             require(0 <= op.code < len(OPCODES) and 0 <= op.target < REGISTERS, f"micro-op {op.code}")
-            require({op.a, op.b, op.c} <= known, "a register that holds nothing")
-            known.add(op.target)
+            require({op.a, op.b, op.c} <= registers, "a register that holds nothing")
+            registers.add(op.target)
         for part in (*self.inputs, self.output):
             loops = run(self.s0, part.step0) + run(self.s1, part.step1)
             yield (

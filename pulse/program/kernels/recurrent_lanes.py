@@ -71,8 +71,8 @@ def store_states(row: RecurrentRow, count: int, lanes: Pointer) -> None:
         start, stop = lanes[l], lanes[CHUNK + l]
         if start < stop:
             last = T - stop if row.reverse else stop - 1
-            one = lane(row, l)
-            take_rows(one.h, one.y + last * frame, B, H, step)
+            stream = lane(row, l)
+            take_rows(stream.h, stream.y + last * frame, B, H, step)
 
 
 @device
@@ -158,8 +158,8 @@ def gru_lanes(row: Gru) -> None:
                             three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
                             behind = min(first + GROUP, active)
                         for j in range(behind - first):
-                            one = lane(group, nth_lane(lanes, active, first + j))
-                            x, y = one.x + at_x, one.y + new
+                            stream = lane(group, nth_lane(lanes, active, first + j))
+                            x, y = stream.x + at_x, stream.y + new
                             h = state_of(group, lanes, active, first + j, i, new, back, b * H)
                             z, r = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             own = vload(sums, 64 * j + 32)
@@ -190,9 +190,9 @@ def lstm_lanes(row: Lstm) -> None:
     while left > 0:
         count = min(left, CHUNK)
         for l in range(count):
-            one = lane(group, l)
-            if one.reload and one.clock[0] == 0:
-                take_rows(one.c, one.c0, B, H, one.step_c0)
+            stream = lane(group, l)
+            if stream.reload and stream.clock[0] == 0:
+                take_rows(stream.c, stream.c0, B, H, stream.step_c0)
         lanes_valid_frames(group, count, lanes)
         for i in range(T):
             t, active = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
@@ -207,12 +207,12 @@ def lstm_lanes(row: Lstm) -> None:
                         h3 = state_of(group, lanes, active, first + 3, i, new, back, b * H)
                         four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
                         for j in range(min(GROUP, active - first)):
-                            one = lane(group, nth_lane(lanes, active, first + j))
-                            x, y = one.x + at_x, one.y + new
+                            stream = lane(group, nth_lane(lanes, active, first + j))
+                            x, y = stream.x + at_x, stream.y + new
                             gi, go = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             gf, gc = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
                             finish_lstm(
-                                x, one.c + b * H, peepholes, y, n, H, couples, gi, go, gf, gc,
+                                x, stream.c + b * H, peepholes, y, n, H, couples, gi, go, gf, gc,
                                 f, g, out, clip,
                             )  # fmt: skip
         store_states(group, count, lanes)

@@ -66,8 +66,8 @@ def reduction(
             i += many
         while i < count:
             rest = count - i
-            known = vlt(vindex(), vsplat(rest))
-            r0 = combine_lanes(r0, vselect(known, vload_part(x, i, min(rest, LANES)), vsplat(neutral)))
+            inside = vlt(vindex(), vsplat(rest))
+            r0 = combine_lanes(r0, vselect(inside, vload_part(x, i, min(rest, LANES)), vsplat(neutral)))
             i += LANES
         return across(combine_lanes(combine_lanes(r0, r1), combine_lanes(r2, r3)))
 

@@ -160,8 +160,8 @@ def _combine(cx: Lowering, parts: Sequence[Value], kind: int, scale: float, y: V
 def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
     """Return the tensor, and stride and length of its reduced axes as one; copy it if they cannot be merged."""
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
-    one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
-    if not one:
+    is_one_axis = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
+    if not is_one_axis:
         x = cx.order_axes(
             x, [*(axis for axis in x.order if axis not in axes), *long, *(a for a in axes if a not in long)]
         )

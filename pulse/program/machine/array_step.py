@@ -133,23 +133,23 @@ def _nan_count(data: int, size: int, count: int) -> int:
 @entry("machine.step_arrays", 4, gives_int=True, keeps_gil=True, objects=(1, 2))
 def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int:
     step = array_call_at(address)
-    given, forms = words_at(step.given), forms_at(step.forms)
+    addresses, forms = words_at(step.given), forms_at(step.forms)
     if first != step.nothing:
         pair = pair_at(step.given)
         pair.source, pair.target = first, second
     header = step.header
     for number in range(step.arrays):
-        if not _fits(forms[number], given[number], header, step.kind):
+        if not _fits(forms[number], addresses[number], header, step.kind):
             return DIFFERS
     # without the GIL from here on: only the data of the arrays is used, and the caller keeps them alive
     for number in range(step.arrays):
-        given[number] = words_at(given[number] + header)[DATA]
+        addresses[number] = words_at(addresses[number] + header)[DATA]
     thread = _save(step.save)
     nan = 0
     if refuses_nan != 0:
         for number in range(step.inputs):
             form = forms[number]
-            nan += _nan_count(given[number], form.floats, form.elements)
+            nan += _nan_count(addresses[number], form.floats, form.elements)
     if nan == 0:
         call = call_at(step.call)
         boxes = boxes_at(call.boxes)
@@ -157,10 +157,10 @@ def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int
             copy_box(boxes[number], bytes_at(call.fixed), True)
         boxes = boxes[call.constants]
         for number in range(step.inputs):
-            copy_box(boxes[number], bytes_at(given[number] - boxes[number].offset), True)
+            copy_box(boxes[number], bytes_at(addresses[number] - boxes[number].offset), True)
         run_rows(call.table, call.rows, call.bases)
         for number in range(step.inputs, step.arrays):
-            copy_box(boxes[number], bytes_at(given[number] - boxes[number].offset), False)
+            copy_box(boxes[number], bytes_at(addresses[number] - boxes[number].offset), False)
     _restore(step.restore, thread)
     return RAN if nan == 0 else HAS_NAN
 
@@ -207,14 +207,14 @@ class ArrayStep(NotCopyable):
             form.flags = READ if number < inputs else WRITTEN
             form.elements, form.floats = prod(slot.shape), dtype.itemsize if dtype.kind == "f" else 0
             at += 8 * len(slot.shape)
-        given = np.zeros(len(slots), np.int64)
+        object_addresses = np.zeros(len(slots), np.int64)
         call, interpreter = ArrayCall.new(), addresses()
         call.call, call.arrays, call.inputs = packed.call.address, len(slots), inputs
-        call.forms, call.given = forms.address, given.ctypes.data
+        call.forms, call.given = forms.address, object_addresses.ctypes.data
         call.save, call.restore = interpreter["PyEval_SaveThread"], interpreter["PyEval_RestoreThread"]
         call.header, call.kind, call.nothing = HEADER, id(np.ndarray), id(None)
         self._kept = packed, dtypes, shapes, forms, call
-        self._given = given.data
+        self._given = object_addresses.data
         self._inputs = [slot.name for slot in packed.inputs]
         self._outputs = [
             (slot.name, slot.shape, dtype) for slot, dtype in zip(slots[inputs:], dtypes[inputs:])
@@ -237,15 +237,15 @@ class ArrayStep(NotCopyable):
         inputs, results = _objects(feed, self._inputs), _objects(outputs, self._names)
         if inputs is None or results is None:
             return None
-        alive, given = [*inputs, *results], self._given
+        alive, addresses = [*inputs, *results], self._given
         for number, each in enumerate(alive):
-            given[number] = id(each)
+            addresses[number] = id(each)
         return alive, cast("dict[str, Array]", dict(zip(self._names, results)))
 
 
-def _objects(given: object, names: Sequence[str]) -> Sequence[object] | None:
+def _objects(argument: object, names: Sequence[str]) -> Sequence[object] | None:
     """The objects under exactly these names; None if the names differ."""
-    if type(given) is not dict:
-        return (given,) if len(names) == 1 else None
-    named = cast("dict[str, object]", given)
+    if type(argument) is not dict:
+        return (argument,) if len(names) == 1 else None
+    named = cast("dict[str, object]", argument)
     return [*map(named.get, names)] if len(named) == len(names) else None

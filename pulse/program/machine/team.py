@@ -184,11 +184,11 @@ def _help(address: int, number: int) -> None:
     """Run the loop of a helper: take part in each turn until ``stop`` is set; sleep after a while without a turn."""
     team = team_at(address)
     own = members_at(team.members)[number]
-    mode, seen, since = flush_denormals(), 0, tick_count()
+    mode, last_turn, since = flush_denormals(), 0, tick_count()
     while load(team, "stop") == 0:
         turn = load(team, "turn")
-        if turn != seen:
-            seen = turn
+        if turn != last_turn:
+            last_turn = turn
             run_claimed(team, turn, load(team, "row"), load(team, "bases"), number)
             fence()
             if load(team, "waiting") == 1:
@@ -199,7 +199,7 @@ def _help(address: int, number: int) -> None:
         else:
             store(own, "sleeping", 1)
             fence()
-            if load(team, "turn") == seen and load(team, "stop") == 0:
+            if load(team, "turn") == last_turn and load(team, "stop") == 0:
                 wait_event(own.wait)
             store(own, "sleeping", 0)
             since = tick_count()

@@ -50,8 +50,8 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
     kernel = kernel_of(row[0])
     if threads == 1 or kernel.instruction.cuts is Instruction.cuts:
         return None
-    seen = kernel.instruction.from_words(row, 0, (), kernel.form)
-    if seen.work() < LONG_WORK:
+    instruction = kernel.instruction.from_words(row, 0, (), kernel.form)
+    if instruction.work() < LONG_WORK:
         return None
     counts = range(threads, 1, -1)
     return next((parts for count in counts if (parts := best_cut(kernel, row, count)) is not None), None)

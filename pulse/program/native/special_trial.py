@@ -45,8 +45,8 @@ class SpecialTrial:
         other = SpecialTrial(self._program)
         return all(
             np.array_equal(a, b)
-            for one, two in zip(self._memories(left), other._memories(right))
-            for a, b in zip(one, two)
+            for own_memory, other_memory in zip(self._memories(left), other._memories(right))
+            for a, b in zip(own_memory, other_memory)
         )
 
     def _memories(self, table: RowTable) -> Iterator[tuple[Array, Array]]:

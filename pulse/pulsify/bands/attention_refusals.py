@@ -83,12 +83,12 @@ def _read_scores(
     graph: TypedGraph, softmax: TypedNode, symbol: Symbol, static: Callable[[OutletId], bool]
 ) -> _Scores:
     scores = _Scores([], [], False, [])
-    pending, seen = [*softmax.inputs], set[OutletId]()
+    pending, visited = [*softmax.inputs], set[OutletId]()
     while pending:
         outlet = pending.pop()
-        if outlet in seen:
+        if outlet in visited:
             continue
-        seen.add(outlet)
+        visited.add(outlet)
         node, pairs = graph.node(outlet), len(graph.fact(outlet).symbolic_axes(symbol)) > 1
         if static(outlet):
             scores.masked |= pairs
@@ -107,11 +107,11 @@ def _read_scores(
 
 
 def _sources(graph: TypedGraph, outlet: OutletId) -> set[str]:
-    pending, seen, names = [outlet.node], set[int](), set[str]()
+    pending, visited, names = [outlet.node], set[int](), set[str]()
     while pending:
         node = graph.nodes[pending.pop()]
-        if node.id not in seen:
-            seen.add(node.id)
+        if node.id not in visited:
+            visited.add(node.id)
             pending += [source.node for source in node.inputs]
             names |= {f"input {node.name}"} if isinstance(node.op, Source) else set()
     return names

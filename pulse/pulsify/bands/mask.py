@@ -270,12 +270,12 @@ class Mask:
             for at, source in enumerate(self.graph.nodes[number].inputs)
             if at != slot
         ]
-        largest_position, seen = 0, set[int]()
+        largest_position, visited = 0, set[int]()
         while pending:
             node = self.graph.node(pending.pop())
-            if node.id in seen:
+            if node.id in visited:
                 continue
-            seen.add(node.id)
+            visited.add(node.id)
             pending += node.inputs
             value = self.graph.fact(OutletId(node.id)).value if isinstance(node.op, Const) else None
             if value is None or value.dtype == object:
@@ -329,7 +329,7 @@ class Mask:
     def _find(self, op: BandedAttention) -> Band:
         """The band. Raises NoBandError if a frame that should see nothing sees all."""
         samples = self._samples.values()
-        blind, finite = any(one.blind for one in samples), any(one.finite for one in samples)
+        blind, finite = any(sample.blind for sample in samples), any(sample.finite for sample in samples)
         if blind and finite:
             raise NoBandError(
                 "the mask hides all frames from some rows, and with finite masked scores these rows read all frames",

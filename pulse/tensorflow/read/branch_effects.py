@@ -74,16 +74,16 @@ def _argument(endpoint: NodeOutput, function: LibraryFunction, nodes: dict[str, 
     return None
 
 
-def hidden_assignment(node: GraphNode, library: FunctionLibrary, seen: set[str]) -> GraphNode | None:
+def hidden_assignment(node: GraphNode, library: FunctionLibrary, visited: set[str]) -> GraphNode | None:
     """An assignment in the functions that a node runs."""
     for value in node.attributes.values():
-        if not isinstance(value, FunctionName) or value.name in seen or value.name not in library:
+        if not isinstance(value, FunctionName) or value.name in visited or value.name not in library:
             continue
-        seen.add(value.name)
+        visited.add(value.name)
         for inner in library.find(value).nodes:
             if changes(inner.op):
                 return inner
-            assignment = hidden_assignment(inner, library, seen)
+            assignment = hidden_assignment(inner, library, visited)
             if assignment is not None:
                 return assignment
     return None

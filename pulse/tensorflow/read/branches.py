@@ -32,13 +32,13 @@ class _Sides:
     def of(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
         """Condition -> the output of Switch that a tensor depends on."""
         sides: dict[NodeOutput, int] = {}
-        stack, seen = [endpoint], set[NodeOutput]()
+        stack, visited = [endpoint], set[NodeOutput]()
         while stack:
             each = stack.pop()
             node = self._graph.nodes.get(each.node)
-            if each in seen or node is None:
+            if each in visited or node is None:
                 continue
-            seen.add(each)
+            visited.add(each)
             if node.op in SWITCH and len(node.inputs) == 2:
                 sides.setdefault(self._plain(node.inputs[1]), each.slot)
             stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]

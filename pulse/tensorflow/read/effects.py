@@ -145,14 +145,14 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
 
 def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
     """Whether a node surely runs after another."""
-    seen = {late}
+    visited = {late}
     stack = [late]
     while stack:
         name = stack.pop()
         if name == early:
             return True
-        fresh = after[name] - seen
-        seen |= fresh
+        fresh = after[name] - visited
+        visited |= fresh
         stack += fresh
     return False
 
@@ -174,14 +174,14 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
 def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
     """Whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
     stack = [*(each.node for each in node.inputs), *node.controls]
-    seen: set[str] = set()
+    visited: set[str] = set()
     while stack:
         name = stack.pop()
         producer = graph.nodes.get(name)
-        if name in seen or producer is None or producer.op in MERGE:
+        if name in visited or producer is None or producer.op in MERGE:
             continue
         if producer.op in SWITCH:
             return True
-        seen.add(name)
+        visited.add(name)
         stack += [*(each.node for each in producer.inputs), *producer.controls]
     return False

@@ -65,7 +65,7 @@ def _read_objects(checkpoint: CheckpointTensors, what: str) -> Proto:
 def _keys(objects: Proto, saved_objects: Proto) -> dict[int, str]:
     """Object -> the name of its tensor: both graphs are walked from their roots, by the names of children."""
     keys: dict[int, str] = {}
-    stack, seen = [(0, 0)], {0}
+    stack, visited = [(0, 0)], {0}
     while stack:
         place, other = stack.pop()
         if not (0 <= place < len(objects.nodes) and 0 <= other < len(saved_objects.nodes)):
@@ -75,7 +75,7 @@ def _keys(objects: Proto, saved_objects: Proto) -> dict[int, str]:
                 keys[place] = attribute.checkpoint_key
         children = {child.local_name: child.node_id for child in saved_objects.nodes[other].children}
         for child in objects.nodes[place].children:
-            if child.local_name in children and child.node_id not in seen:
-                seen.add(child.node_id)
+            if child.local_name in children and child.node_id not in visited:
+                visited.add(child.node_id)
                 stack.append((child.node_id, children[child.local_name]))
     return keys

@@ -158,17 +158,17 @@ def _copy(
     return places
 
 
-def _depends(thing: object, symbol: Symbol) -> bool:
+def _depends(item: object, symbol: Symbol) -> bool:
     """Whether an op, a fact or a part of one contains a symbol."""
-    if isinstance(thing, TDim):
-        return symbol in thing.symbols
-    if isinstance(thing, np.ndarray):
-        value = cast("Array", thing)
+    if isinstance(item, TDim):
+        return symbol in item.symbols
+    if isinstance(item, np.ndarray):
+        value = cast("Array", item)
         return is_symbolic(value) and any(_depends(TDim.of(each), symbol) for each in value.ravel().tolist())
-    if isinstance(thing, tuple):
-        return any(_depends(each, symbol) for each in cast("tuple[object, ...]", thing))
-    if isinstance(thing, Op | TypedFact):
-        return any(_depends(getattr(thing, part.name), symbol) for part in fields(cast("Any", thing)))
+    if isinstance(item, tuple):
+        return any(_depends(each, symbol) for each in cast("tuple[object, ...]", item))
+    if isinstance(item, Op | TypedFact):
+        return any(_depends(getattr(item, part.name), symbol) for part in fields(cast("Any", item)))
     return False
 
 

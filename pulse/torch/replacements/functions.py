@@ -39,9 +39,9 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
                 result = function(*args)
                 result.tolist = lambda: list(range(*args))
                 return result
-            known = self._conditions.convert(name, args)
-            if known is not None:
-                return known
+            converted = self._conditions.convert(name, args)
+            if converted is not None:
+                return converted
             if name == "contiguous" and len(args) == 1 and not args[0].is_contiguous():
                 # a copy in any case; the exporter may take it for the same tensor, and then its strides do not fit
                 function, named = torch.clone, {"memory_format": torch.contiguous_format}

@@ -136,7 +136,7 @@ class _Body:
         if key not in self._known:
             self._note(values, self._make(values))
         before, inner = self._known[key]
-        if any(one is not other for one, other in zip(before, values)):
+        if any(left is not right for left, right in zip(before, values)):
             raise _NoScanError("its steps are not alike")
         return inner
 
@@ -247,7 +247,7 @@ class _Body:
         while self._pending:  # after all outputs, because these are compared up to the last step
             place, values = self._pending.pop()
             self._nexts[place] = self._node("Identity", [self._value(values)], values[0])
-        kept = self._keep_last_values()
+        last_values = self._keep_last_values()
         frames = list(self._frames.values())
         if not frames:
             raise _NoScanError(NO_FRAME)
@@ -279,7 +279,7 @@ class _Body:
         joined = scan.outputs[len(self._nexts) :]
         for node, value, frame in zip(stacks, joined, outputs):
             self._replace(node, value, frame)
-        for value, place in kept:
+        for value, place in last_values:
             result = scan.outputs[place]
             result.type, result.shape = value.type, value.shape
             _use_instead(self._graph, value, result)
@@ -309,7 +309,7 @@ class _Body:
 
     def _keep_last_values(self) -> list[tuple[Any, int]]:
         """Values of the last step that are used after the loop, each with the index of the state that keeps it."""
-        kept: list[tuple[Any, int]] = []
+        last_values: list[tuple[Any, int]] = []
         for values, inner in list(self._known.values()):
             value = values[-1]
             behind = any(
@@ -330,9 +330,9 @@ class _Body:
             self._graph.insert_before(self._graph[0], begin)
             self._begins.append(begin.outputs[0])
             self._state_inputs.append(self._input("kept", value))
-            kept.append((value, len(self._nexts)))
+            last_values.append((value, len(self._nexts)))
             self._nexts.append(self._node("Identity", [inner], value))
-        return kept
+        return last_values
 
 
 def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:

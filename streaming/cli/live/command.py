@@ -39,7 +39,11 @@ KEYS = {"m": "mute", "b": "bypass", "r": "reset", "q": "quit"}
 
 
 def run_live(
-    opened: OpenedModel, program: Program, request: RunRequest, options: LiveOptions, shown: ReportOptions
+    opened: OpenedModel,
+    program: Program,
+    request: RunRequest,
+    options: LiveOptions,
+    report_options: ReportOptions,
 ) -> None:
     """Run until Ctrl-C or q, SIGTERM, the end of the file, or the given seconds; then print the report.
 
@@ -71,7 +75,7 @@ def run_live(
                 target = replace(target, descriptor=take_stdout(text=True))
             run.frames = files.enter_context(FramesWriter(target, port, opened.rate_hz, live))
         statistics = run.until_it_ends(signals, files)
-    shown.print(LiveReport(live.setup, statistics.summary()))
+    report_options.print(LiveReport(live.setup, statistics.summary()))
     if host is not None and host.clipping is not None and host.clipping.total:
         print_warning(
             f"{request.target}: clipped: {host.clipping}; --subtype float keeps them in a .wav file"
@@ -124,7 +128,7 @@ class _LiveRun:
         writers = (self._recorder, self.frames)
         problems = [
             *self._problems,
-            *(problem for one in writers if one is not None for problem in one.problems),
+            *(problem for writer in writers if writer is not None for problem in writer.problems),
         ]
         if self._stats is not None and self._stats.problem is not None:
             problems.append(self._stats.problem)

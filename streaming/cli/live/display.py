@@ -170,9 +170,9 @@ class _Display:
         from rich.text import Text
 
         line = Text()
-        shown = self.scene.p99_us[-width:]
+        recent = self.scene.p99_us[-width:]
         steps = self.signs.steps
-        for p99_us in shown:
+        for p99_us in recent:
             share = p99_us / (deadline_s * 1e6)
             if isnan(share):
                 line.append(" ")
@@ -182,7 +182,7 @@ class _Display:
                 line.append(
                     steps[min(int(share * len(steps)), len(steps) - 1)], "green" if share < 0.5 else "yellow"
                 )
-        return line.append(" " * (width - len(shown)))
+        return line.append(" " * (width - len(recent)))
 
 
 def clock(seconds: float) -> str:

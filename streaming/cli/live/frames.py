@@ -72,5 +72,5 @@ class FramesWriter:
     ) -> None:
         try:
             self._file.__exit__(kind, error, trace)
-        except PulseError as found:
-            self.problems.append(found)
+        except PulseError as problem:
+            self.problems.append(problem)

@@ -40,8 +40,8 @@ class LiveView:
         self.scene = Scene(Ticks(interval_s))
         self._console = console or terminal(stderr=True, soft_wrap=False)
         self._quiet = quiet
-        shown = self._console.is_terminal and not quiet
-        self._live = Live(console=self._console, auto_refresh=False, transient=True) if shown else None
+        is_shown = self._console.is_terminal and not quiet
+        self._live = Live(console=self._console, auto_refresh=False, transient=True) if is_shown else None
 
     def __enter__(self) -> "LiveView":
         if self._live is not None:

@@ -28,10 +28,7 @@ from pulse.extend import Conv, Pointwise, implements
 from pulse.program.backends import implementations
 from pulse.program.backends.mixed import MixedProgram
 from streaming import Session
-
-
-def random(*shape: int) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+from tests.pulse.chunks.models import noise
 
 
 def model() -> tuple[GraphView, GraphView, GraphView]:
@@ -81,14 +78,14 @@ def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
             )
         ]
     )
-    x = random(1, 4, 12, 9)
+    x = noise(1, 4, 12, 9)
     plain = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     view.set_backend("numpy", kernel)
     program = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     node = program.node("a").implementation
     assert node.key == f"Conv/numpy/f32/NCHW/{kernel}" and kernel in node.why
-    got, wanted = (run(each, x, 2) for each in (program, plain))
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    output, wanted = (run(each, x, 2) for each in (program, plain))
+    np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
     pulse.verify(view.graph(shape), pulse=2, backend="numpy").require()
 
 
@@ -120,14 +117,14 @@ def test_streams_of_several_backends_are_kept_and_go_on() -> None:
     whole, _, back = model()
     back.set_backend("numpy")
     program = compile_view(whole)
-    state, x = program.spawn(), random(6, 1, 1, 4)
+    state, x = program.spawn(), noise(6, 1, 1, 4)
     state.step(x[0])
     snapshot, copy = state.snapshot(), pickle.loads(pickle.dumps(state))
     first = [state.step(each) for each in x[1:3]]
     state.restore(snapshot)
     for again, each, wanted in zip((state, copy), (x[1], x[1]), (first[0], first[0])):
-        (got,), (value,) = again.step(each).values(), wanted.values()
-        assert np.array_equal(got, value)
+        (output,), (value,) = again.step(each).values(), wanted.values()
+        assert np.array_equal(output, value)
     with pytest.raises(InputError, match="not the size of this stream's"):
         state.restore(snapshot[:-1])
     (still,) = state.step(x[2]).values()
@@ -198,9 +195,9 @@ def test_types_that_a_kernel_does_not_take() -> None:
 
 
 def test_views_of_a_chain() -> None:
-    one, two = (Sequential([ReLU(), Tanh()], name="same") for _ in range(2))
-    one.set_backend("numpy")
-    joined = pulse.chain(one.graph("1,T"), two.graph("1,T"))
+    first, second = (Sequential([ReLU(), Tanh()], name="same") for _ in range(2))
+    first.set_backend("numpy")
+    joined = pulse.chain(first.graph("1,T"), second.graph("1,T"))
     assert list(joined.graph.views) == ["same", "same.1"]
     program = pulse.stream(joined, pulse=2)
     assert program.backend == "numba + numpy" and len(program.transfers) == 1

@@ -62,10 +62,7 @@ from pulse.build import (
 )
 from pulse.errors import InputError, PulsifyError
 from tests.pulse.build.edges import edges
-
-
-def random(*shape: int) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+from tests.pulse.chunks.models import noise
 
 
 def block() -> tuple[object, ...]:
@@ -106,7 +103,7 @@ def test_three_ways_give_one_graph() -> None:
     structures = by_structures()
     through = {edge for edge in edges(structures) if "same" not in (edge[0], edge[2])}
     assert through | {("conv", 0, "add", 1)} == edges(calls)  # the identity stands for a wire
-    x = random(1, 2, 9)
+    x = noise(1, 2, 9)
     results = [next(iter(view.forward(x).values())) for view in (calls, structures, lines)]
     assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
 
@@ -129,32 +126,34 @@ def test_deep_nesting_equals_manual_wiring() -> None:
         return Sequential([Parallel(branches), Concat(3, 1), Conv1D(8, 4, 1, seed=seed)])
 
     deep = Sequential([inception(1), [inception(2), [ReLU()]]])
-    x = random(1, 4, 11)
+    x = noise(1, 4, 11)
     (y,) = deep.forward(x).values()
 
     def plain(x: np.ndarray, seed: int) -> np.ndarray:
         def conv(cin: int, cout: int, value: np.ndarray) -> np.ndarray:
             return next(iter(GraphView([Conv1D(cin, cout, 1, seed=seed)]).forward(value).values()))
 
-        one = conv(4, 2, x)
-        two = np.concatenate([1 / (1 + np.exp(-np.maximum(one, 0))), np.tanh(one)], 1)
+        first = conv(4, 2, x)
+        second = np.concatenate([1 / (1 + np.exp(-np.maximum(first, 0))), np.tanh(first)], 1)
         wide = np.pad(x, [(0, 0), (0, 0), (1, 1)], constant_values=-np.inf)
-        three = conv(4, 2, np.maximum(np.maximum(wide[..., :-2], wide[..., 1:-1]), wide[..., 2:]))
-        return conv(8, 4, np.concatenate([one, two, three], 1))
+        third = conv(4, 2, np.maximum(np.maximum(wide[..., :-2], wide[..., 1:-1]), wide[..., 2:]))
+        return conv(8, 4, np.concatenate([first, second, third], 1))
 
     np.testing.assert_allclose(y, np.maximum(plain(plain(x, 1), 2), 0), rtol=1e-5, atol=1e-6)
     pulse.verify(deep.graph("1,4,T"), pulse=3, backend="numpy").require()
 
 
 def test_parameters_are_given_or_come_of_a_seed() -> None:
-    w, b = random(4, 2, 3), random(4)
-    given = Conv1D(2, 4, 3, weight=w, bias=b)
-    x = random(1, 2, 5)
-    (y,) = GraphView([given]).forward(x).values()
+    w, b = noise(4, 2, 3), noise(4)
+    conv = Conv1D(2, 4, 3, weight=w, bias=b)
+    x = noise(1, 2, 5)
+    (y,) = GraphView([conv]).forward(x).values()
     expected = sum(np.einsum("oc,ct->ot", w[:, :, k], x[0, :, k : k + 3]) for k in range(3)) + b[:, None]
     np.testing.assert_allclose(y[0], expected, rtol=1e-5, atol=1e-5)
-    one, same, other = (Conv1D(2, 4, 3, seed=seed).parent(1) for seed in (1, 1, 2))
-    assert np.array_equal(one.op.value, same.op.value) and not np.array_equal(one.op.value, other.op.value)
+    first, same, other = (Conv1D(2, 4, 3, seed=seed).parent(1) for seed in (1, 1, 2))
+    assert np.array_equal(first.op.value, same.op.value) and not np.array_equal(
+        first.op.value, other.op.value
+    )
 
 
 def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None:
@@ -162,8 +161,8 @@ def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None
     twin = gru.share()
     assert twin is not gru and twin.op is gru.op
     assert [a is b for a, b in zip(gru.parents(), twin.parents())] == [True] * 3
-    one, two = gru(Connector("a", "T,1,2")), twin(Connector("b", "T,1,2"))
-    view = one.graph(two)
+    first, second = gru(Connector("a", "T,1,2")), twin(Connector("b", "T,1,2"))
+    view = first.graph(second)
     assert len(view.parameters()) == 3
     model = view.graph()
     alone = GRU(2, 3).share()(Connector("a", "T,1,2")).graph().graph()
@@ -171,7 +170,7 @@ def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None
     pulse.verify(model, pulse=2, backend="numpy").require()
     program = pulse.stream(model, pulse=1, backend="numpy")
     state = program.spawn()
-    same = random(1, 1, 2)
+    same = noise(1, 1, 2)
     state.step({"a": same, "b": np.zeros_like(same)})
     a, b = state.step({"a": same, "b": same}).values()
     assert not np.allclose(a, b)
@@ -203,7 +202,7 @@ def test_nodes_know_parents_and_children_by_slot() -> None:
 
 
 def test_softmin_is_the_softmax_of_the_negative() -> None:
-    x = random(2, 5)
+    x = noise(2, 5)
     (y,) = Softmin(axis=1).forward(x).values()
     (z,) = GraphView([Softmax(axis=1)]).forward(-x).values()
     assert np.array_equal(y, z)
@@ -306,7 +305,7 @@ def test_an_optional_input_is_fed() -> None:
     Producer(np.float32(0.5)).add_child(clip, in_=2)
     model = clip(gru(Connector("x", "T,1,2"))).graph().graph()
     assert set(model.inputs) == {"x", "h"}
-    feeds = {"x": random(4, 1, 2), "h": 3 * np.ones((1, 1, 3), np.float32)}
+    feeds = {"x": noise(4, 1, 2), "h": 3 * np.ones((1, 1, 3), np.float32)}
     (y,) = model.analyse().run(feeds).values()
     assert y.max() == 0.5
 
@@ -320,10 +319,10 @@ def test_a_connector_that_another_wire_replaces_is_refused() -> None:
 
 
 def test_a_circle_and_a_second_parent_are_refused() -> None:
-    one, two = Add("one"), ReLU("two")
-    one.add_child(two)
+    first, second = Add("one"), ReLU("two")
+    first.add_child(second)
     with pytest.raises(InputError, match="close a circle"):
-        two.add_child(one)
+        second.add_child(first)
     other = ReLU("other")
     with pytest.raises(InputError, match="reads one already"):
-        other.add_child(two)
+        other.add_child(second)

@@ -66,10 +66,10 @@ class Plan:
 
     def by_calls(self) -> GraphView:
         x = Connector("x", SHAPE)
-        made: list[Connector] = []
+        connectors: list[Connector] = []
         for make, sources in zip(self.makers, self.reads):
-            made.append(make()(*(x if source < 0 else made[source] for source in sources)))
-        ends = [made[number] for number in self.ends]
+            connectors.append(make()(*(x if source < 0 else connectors[source] for source in sources)))
+        ends = [connectors[number] for number in self.ends]
         return ends[0].graph(*ends[1:])
 
     def by_edges(self, rng: np.random.Generator) -> GraphView:
@@ -99,8 +99,10 @@ def random_plan(rng: np.random.Generator) -> Plan:
             plan.makers.append(lambda make=make, name=f"n{number}": make(name))
             plan.reads.append((int(rng.integers(-1, number)), int(rng.integers(-1, number))))
         else:
-            one = ONE[int(rng.integers(len(ONE)))]
-            plan.makers.append(lambda one=one, name=f"n{number}", seed=seed: one(name, seed))
+            make_unary = ONE[int(rng.integers(len(ONE)))]
+            plan.makers.append(
+                lambda make_unary=make_unary, name=f"n{number}", seed=seed: make_unary(name, seed)
+            )
             plan.reads.append((int(rng.integers(-1, number)),))
     return plan
 
@@ -123,20 +125,22 @@ class Trees:
         if kind < 0.75:
             return self.merge_branches(depth)
         self.count += 1
-        one, name, seed = (
+        make_unary, name, seed = (
             ONE[int(self.rng.integers(len(ONE)))],
             f"n{self.count}",
             int(self.rng.integers(1 << 30)),
         )
-        return one(name, seed), lambda x: one(name, seed)(x)
+        return make_unary(name, seed), lambda x: make_unary(name, seed)(x)
 
     def merge_branches(self, depth: int) -> "tuple[object, Callable[[Connector], Connector]]":
         (left, by_left), (right, by_right) = (self.make(depth - 1) for _ in range(2))
         self.count += 1
         name = f"n{self.count}"
         if self.rng.random() < 0.7:
-            two = TWO[int(self.rng.integers(len(TWO)))]
-            return [Parallel([left, right]), two(name)], lambda x: two(name)(by_left(x), by_right(x))
+            make_binary = TWO[int(self.rng.integers(len(TWO)))]
+            return [Parallel([left, right]), make_binary(name)], lambda x: make_binary(name)(
+                by_left(x), by_right(x)
+            )
         mix = f"{name}.mix"
 
         def join_nodes() -> list[Node]:
@@ -168,25 +172,25 @@ def require_same(first: GraphView, second: GraphView, streams: bool, seed: int) 
     x = np.random.default_rng(seed).standard_normal((1, CHANNELS, 7)).astype(np.float32)
     results = [list(view.forward(x).values()) for view in (first, second)]
     assert len(results[0]) == len(results[1])
-    assert all(np.array_equal(one, other, equal_nan=True) for one, other in zip(*results))
+    assert all(np.array_equal(left, other, equal_nan=True) for left, other in zip(*results))
     if streams:
         pulse.verify(pulse.load(second, inputs={"x": SHAPE}), pulse=3, backend="numpy", lengths=[1, 8])
 
 
 def compare(numbers: Iterable[int]) -> Counter[str]:
     """How many graphs of each kind, and of how many nodes."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number in numbers:
         rng = np.random.default_rng(number)
         plan = random_plan(rng)
         require_same(plan.by_calls(), plan.by_edges(rng), number % 8 == 0, number)
-        found["by edges"] += 1
+        counts["by edges"] += 1
         part, call = Trees(rng).make(3)
         view, called = Sequential([part]), call(Connector("x", SHAPE)).graph()
         require_same(called, view, number % 8 == 1, number)
-        found["by structures"] += 1
-        found["nodes"] += len(plan.reads) + len(view)
-    return found
+        counts["by structures"] += 1
+        counts["nodes"] += len(plan.reads) + len(view)
+    return counts
 
 
 def test_random_graphs() -> None:
@@ -195,6 +199,6 @@ def test_random_graphs() -> None:
 
 @pytest.mark.slow
 def test_many_random_graphs() -> None:
-    found = compare(range(1000, 3000))
-    print(dict(found))
-    assert found["by edges"] == found["by structures"] == 2000
+    counts = compare(range(1000, 3000))
+    print(dict(counts))
+    assert counts["by edges"] == counts["by structures"] == 2000

@@ -74,9 +74,9 @@ class Graph:
 Mask = Callable[[Graph, str], str]
 
 
-def add_mask(g: Graph, scores: str, seen: str, low: float = -np.inf) -> str:
+def add_mask(graph: Graph, scores: str, visible: str, low: float = -np.inf) -> str:
     """Where(seen, 0, low), added."""
-    return g.add("Add", scores, g.add("Where", seen, g.constant(0.0), g.constant(low)))
+    return graph.add("Add", scores, graph.add("Where", visible, graph.constant(0.0), graph.constant(low)))
 
 
 def window(back: int, ahead: int, low: float = -np.inf) -> Mask:
@@ -86,12 +86,14 @@ def window(back: int, ahead: int, low: float = -np.inf) -> Mask:
 def trilu(back: int) -> Mask:
     """Two triangles of ones."""
 
-    def mask(g: Graph, scores: str) -> str:
-        ones = g.add("ConstantOfShape", g.square())
-        ones = g.add("Add", ones, g.constant(1.0))
-        lower = g.add("Trilu", ones, upper=0)
-        band = g.add("Trilu", lower, g.number(-back), upper=1)
-        return g.add("Where", g.add("Equal", band, g.constant(0.0)), g.constant(-np.inf), scores)
+    def mask(graph: Graph, scores: str) -> str:
+        square = graph.add("ConstantOfShape", graph.square())
+        square = graph.add("Add", square, graph.constant(1.0))
+        lower = graph.add("Trilu", square, upper=0)
+        band = graph.add("Trilu", lower, graph.number(-back), upper=1)
+        return graph.add(
+            "Where", graph.add("Equal", band, graph.constant(0.0)), graph.constant(-np.inf), scores
+        )
 
     return mask
 
@@ -99,10 +101,10 @@ def trilu(back: int) -> Mask:
 def fill_mask(back: int, ahead: int) -> Mask:
     """``masked_fill`` with a large negative number, before the scale."""
 
-    def mask(g: Graph, scores: str) -> str:
-        hidden = g.add("Not", g.is_between(g.behind(), -ahead, back))
-        chosen = g.add("Where", hidden, g.constant(-1e9), scores)
-        return g.add("Div", chosen, g.constant(1.5))
+    def mask(graph: Graph, scores: str) -> str:
+        hidden = graph.add("Not", graph.is_between(graph.behind(), -ahead, back))
+        chosen = graph.add("Where", hidden, graph.constant(-1e9), scores)
+        return graph.add("Div", chosen, graph.constant(1.5))
 
     return mask
 
@@ -110,10 +112,10 @@ def fill_mask(back: int, ahead: int) -> Mask:
 def inverted_mask(back: int, ahead: int) -> Mask:
     """``(1 - mask) * -10000``."""
 
-    def mask(g: Graph, scores: str) -> str:
-        seen = g.add("Cast", g.is_between(g.behind(), -ahead, back), to=1)
-        hidden = g.add("Mul", g.add("Sub", g.constant(1.0), seen), g.constant(-10000.0))
-        return g.add("Add", scores, g.add("Unsqueeze", hidden, g.integers(0, 1)))
+    def mask(graph: Graph, scores: str) -> str:
+        visible = graph.add("Cast", graph.is_between(graph.behind(), -ahead, back), to=1)
+        hidden = graph.add("Mul", graph.add("Sub", graph.constant(1.0), visible), graph.constant(-10000.0))
+        return graph.add("Add", scores, graph.add("Unsqueeze", hidden, graph.integers(0, 1)))
 
     return mask
 
@@ -121,10 +123,10 @@ def inverted_mask(back: int, ahead: int) -> Mask:
 def chunks(size: int, left: int) -> Mask:
     """Each frame sees its chunk and some chunks before it."""
 
-    def mask(g: Graph, scores: str) -> str:
-        rows, columns = (g.add("Div", steps, g.number(size)) for steps in g.positions())
-        seen = g.is_between(g.add("Sub", rows, columns), 0, left)
-        return g.add("Where", seen, scores, g.constant(-np.inf))
+    def mask(graph: Graph, scores: str) -> str:
+        rows, columns = (graph.add("Div", steps, graph.number(size)) for steps in graph.positions())
+        visible = graph.is_between(graph.add("Sub", rows, columns), 0, left)
+        return graph.add("Where", visible, scores, graph.constant(-np.inf))
 
     return mask
 
@@ -132,10 +134,10 @@ def chunks(size: int, left: int) -> Mask:
 def slopes(back: int, ahead: int) -> Mask:
     """A penalty for distance, one for each head."""
 
-    def mask(g: Graph, scores: str) -> str:
-        distance = g.add("Cast", g.add("Abs", g.behind()), to=1)
-        bias = g.add("Mul", distance, g.constant([[[-0.5]], [[-0.125]]]))
-        return add_mask(g, g.add("Add", scores, bias), g.is_between(g.behind(), -ahead, back))
+    def mask(graph: Graph, scores: str) -> str:
+        distance = graph.add("Cast", graph.add("Abs", graph.behind()), to=1)
+        bias = graph.add("Mul", distance, graph.constant([[[-0.5]], [[-0.125]]]))
+        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), -ahead, back))
 
     return mask
 
@@ -143,10 +145,10 @@ def slopes(back: int, ahead: int) -> Mask:
 def column_slopes(back: int) -> Mask:
     """A penalty that grows with the column alone, which a softmax cannot tell from one for distance."""
 
-    def mask(g: Graph, scores: str) -> str:
-        _, columns = g.positions()
-        bias = g.add("Mul", g.add("Cast", columns, to=1), g.constant([[[0.5]], [[0.25]]]))
-        return add_mask(g, g.add("Add", scores, bias), g.is_between(g.behind(), 0, back))
+    def mask(graph: Graph, scores: str) -> str:
+        _, columns = graph.positions()
+        bias = graph.add("Mul", graph.add("Cast", columns, to=1), graph.constant([[[0.5]], [[0.25]]]))
+        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), 0, back))
 
     return mask
 
@@ -154,12 +156,12 @@ def column_slopes(back: int) -> Mask:
 def looked_up(reach: int) -> Mask:
     """A learnt number for each distance, clipped."""
 
-    def mask(g: Graph, scores: str) -> str:
-        behind = g.behind()
-        clipped = g.add("Min", g.add("Max", behind, g.number(-2)), g.number(2))
-        table = g.constant([0.5, -1.0, 0.25, 2.0, -0.75])
-        bias = g.add("Gather", table, g.add("Add", clipped, g.number(2)))
-        return add_mask(g, g.add("Add", scores, bias), g.is_between(behind, -reach, reach))
+    def mask(graph: Graph, scores: str) -> str:
+        behind = graph.behind()
+        clipped = graph.add("Min", graph.add("Max", behind, graph.number(-2)), graph.number(2))
+        table = graph.constant([0.5, -1.0, 0.25, 2.0, -0.75])
+        bias = graph.add("Gather", table, graph.add("Add", clipped, graph.number(2)))
+        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(behind, -reach, reach))
 
     return mask
 
@@ -167,24 +169,28 @@ def looked_up(reach: int) -> Mask:
 def buffer(size: int, back: int, ahead: int) -> Mask:
     """A stored mask, sliced to the length."""
 
-    def mask(g: Graph, scores: str) -> str:
+    def mask(graph: Graph, scores: str) -> str:
         behind = np.arange(size)[:, None] - np.arange(size)
-        table = g.constant(np.where((behind >= -ahead) & (behind <= back), 0, -np.inf)[None, None])
-        ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+        table = graph.constant(np.where((behind >= -ahead) & (behind <= back), 0, -np.inf)[None, None])
+        ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
         for axis in (2, 3):
-            table = g.add("Slice", table, g.integers(0), ends, g.integers(axis), g.integers(1))
-        return g.add("Add", scores, table)
+            table = graph.add(
+                "Slice", table, graph.integers(0), ends, graph.integers(axis), graph.integers(1)
+            )
+        return graph.add("Add", scores, table)
 
     return mask
 
 
-def causal(g: Graph, scores: str) -> str:
+def causal(graph: Graph, scores: str) -> str:
     """Every frame before."""
-    ones = g.add("Expand", g.constant(True, np.bool_), g.square())
-    return add_mask(g, scores, g.add("Cast", g.add("Trilu", g.add("Cast", ones, to=1), upper=0), to=9))
+    square = graph.add("Expand", graph.constant(True, np.bool_), graph.square())
+    return add_mask(
+        graph, scores, graph.add("Cast", graph.add("Trilu", graph.add("Cast", square, to=1), upper=0), to=9)
+    )
 
 
-def full(g: Graph, scores: str) -> str:
+def full(graph: Graph, scores: str) -> str:
     """No mask at all."""
     return scores
 
@@ -207,81 +213,82 @@ MASKS: dict[str, tuple[Mask, int, int, int]] = {
 """Masks, and how far back and ahead a frame sees, and after how many frames the mask repeats."""
 
 
-def heads(g: Graph, q: str, k: str, v: str, mask: Mask, clean: bool = False) -> str:
+def heads(graph: Graph, q: str, k: str, v: str, mask: Mask, clean: bool = False) -> str:
     """Scaled dot products of two heads; q, k, v and the result are [1, T, 8]."""
     inner = WIDTH // HEADS
-    parts = [g.add("Reshape", x, g.integers(1, -1, HEADS, inner)) for x in (q, k, v)]
+    parts = [graph.add("Reshape", x, graph.integers(1, -1, HEADS, inner)) for x in (q, k, v)]
     turned = [
-        g.add("Transpose", x, perm=perm) for x, perm in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+        graph.add("Transpose", x, perm=perm)
+        for x, perm in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
     ]
-    scores = g.add("MatMul", turned[0], turned[1], name=f"scores{len(g.nodes)}")
-    scores = g.add("Mul", scores, g.constant(inner**-0.5))
-    weights = g.add("Softmax", mask(g, scores), axis=-1)
+    scores = graph.add("MatMul", turned[0], turned[1], name=f"scores{len(graph.nodes)}")
+    scores = graph.add("Mul", scores, graph.constant(inner**-0.5))
+    weights = graph.add("Softmax", mask(graph, scores), axis=-1)
     if clean:
-        weights = g.add("Where", g.add("IsNaN", weights), g.constant(0.0), weights)
-    mixed = g.add("Transpose", g.add("MatMul", weights, turned[2]), perm=[0, 2, 1, 3])
-    return g.add("Reshape", mixed, g.integers(1, -1, WIDTH))
+        weights = graph.add("Where", graph.add("IsNaN", weights), graph.constant(0.0), weights)
+    mixed = graph.add("Transpose", graph.add("MatMul", weights, turned[2]), perm=[0, 2, 1, 3])
+    return graph.add("Reshape", mixed, graph.integers(1, -1, WIDTH))
 
 
 def self_attention(mask: Mask, clean: bool = False) -> Graph:
     """Projections of x, two heads, a projection."""
-    g = Graph()
-    q, k, v = (g.linear("x") for _ in range(3))
-    g.add("MatMul", heads(g, q, k, v, mask, clean), g.weights(WIDTH, WIDTH), name="y")
-    return g
+    graph = Graph()
+    q, k, v = (graph.linear("x") for _ in range(3))
+    graph.add("MatMul", heads(graph, q, k, v, mask, clean), graph.weights(WIDTH, WIDTH), name="y")
+    return graph
 
 
 def flat_heads(mask: Mask) -> Graph:
     """Heads as a batch [H, T, d]; the mask is added in [1, H, T, T]."""
-    g = Graph()
+    graph = Graph()
     inner = WIDTH // HEADS
-    parts = [g.add("Reshape", g.linear("x"), g.integers(-1, HEADS, inner)) for _ in range(3)]
-    q, k, v = (g.add("Transpose", x, perm=[1, 0, 2]) for x in parts)
-    scores = g.add("MatMul", q, g.add("Transpose", k, perm=[0, 2, 1]))
-    wide = mask(g, g.add("Unsqueeze", scores, g.integers(0)))
-    weights = g.add("Softmax", g.add("Squeeze", wide, g.integers(0)), axis=-1)
-    mixed = g.add("Transpose", g.add("MatMul", weights, v), perm=[1, 0, 2])
-    g.add("Reshape", mixed, g.integers(1, -1, WIDTH), name="y")
-    return g
+    parts = [graph.add("Reshape", graph.linear("x"), graph.integers(-1, HEADS, inner)) for _ in range(3)]
+    q, k, v = (graph.add("Transpose", x, perm=[1, 0, 2]) for x in parts)
+    scores = graph.add("MatMul", q, graph.add("Transpose", k, perm=[0, 2, 1]))
+    wide = mask(graph, graph.add("Unsqueeze", scores, graph.integers(0)))
+    weights = graph.add("Softmax", graph.add("Squeeze", wide, graph.integers(0)), axis=-1)
+    mixed = graph.add("Transpose", graph.add("MatMul", weights, v), perm=[1, 0, 2])
+    graph.add("Reshape", mixed, graph.integers(1, -1, WIDTH), name="y")
+    return graph
 
 
 def convolved_keys(mask: Mask) -> Graph:
     """Over x [1, 8, T]: queries at 0, keys with a causal convolution, values that look two frames ahead."""
-    g = Graph(frames_axis=2)
+    graph = Graph(frames_axis=2)
 
     def conv(kernel: int, pads: list[int]) -> str:
-        w = g.constant(floats((kernel, pads), WIDTH, WIDTH, kernel) * (WIDTH * kernel) ** -0.5)
-        return g.add("Conv", "x", w, kernel_shape=[kernel], pads=pads)
+        w = graph.constant(floats((kernel, pads), WIDTH, WIDTH, kernel) * (WIDTH * kernel) ** -0.5)
+        return graph.add("Conv", "x", w, kernel_shape=[kernel], pads=pads)
 
     q, k, v = conv(1, [0, 0]), conv(3, [2, 0]), conv(5, [2, 2])
-    scores = g.add("MatMul", g.add("Transpose", q, perm=[0, 2, 1]), k)
-    weights = g.add("Softmax", mask(g, scores), axis=2)
-    g.add("MatMul", v, g.add("Transpose", weights, perm=[0, 2, 1]), name="y")
-    return g
+    scores = graph.add("MatMul", graph.add("Transpose", q, perm=[0, 2, 1]), k)
+    weights = graph.add("Softmax", mask(graph, scores), axis=2)
+    graph.add("MatMul", v, graph.add("Transpose", weights, perm=[0, 2, 1]), name="y")
+    return graph
 
 
 def block(mask: Mask, layers: int = 2) -> Graph:
     """Pre-norm transformer layers."""
-    g = Graph()
+    graph = Graph()
     x = "x"
     for number in range(layers):
-        scale = [g.constant(1 + 0.1 * floats((number, n), WIDTH)) for n in range(4)]
-        h = g.add("LayerNormalization", x, *scale[:2], axis=-1)
-        h = heads(g, *(g.linear(h) for _ in range(3)), mask)
-        x = g.add("Add", x, g.linear(h))
-        h = g.add("LayerNormalization", x, *scale[2:], axis=-1)
-        h = g.add("Relu", g.linear(h))
+        scale = [graph.constant(1 + 0.1 * floats((number, n), WIDTH)) for n in range(4)]
+        h = graph.add("LayerNormalization", x, *scale[:2], axis=-1)
+        h = heads(graph, *(graph.linear(h) for _ in range(3)), mask)
+        x = graph.add("Add", x, graph.linear(h))
+        h = graph.add("LayerNormalization", x, *scale[2:], axis=-1)
+        h = graph.add("Relu", graph.linear(h))
         last = number == layers - 1
-        x = g.add("Add", x, g.linear(h), name="y" if last else "")
-    return g
+        x = graph.add("Add", x, graph.linear(h), name="y" if last else "")
+    return graph
 
 
 def onnx_attention(name: str = "Attention", mask: str = "", flat: bool = True, **attributes: Any) -> Graph:
     """The Attention node; ``mask`` is a wire, or made by the caller."""
-    g = Graph(frames_axis=1 if flat else 2)
+    graph = Graph(frames_axis=1 if flat else 2)
     inputs = ["x", "k", "v", *([mask] if mask else [])]
-    g.add(name, *inputs, name="y", **attributes)
-    return g
+    graph.add(name, *inputs, name="y", **attributes)
+    return graph
 
 
 def attention() -> Iterator[Case]:
@@ -307,17 +314,17 @@ def node_attention() -> Iterator[Case]:
     for streams in (False, True):
         feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}
         yield f"Attention_{streams}", onnx_attention(**own).model(feeds, 23, streams=streams), feeds
-        made = onnx_attention(**own, is_causal=1, scale=0.3)
-        yield f"Attention_causal_{streams}", made.model(feeds, 23, streams=streams), feeds
+        graph = onnx_attention(**own, is_causal=1, scale=0.3)
+        yield f"Attention_causal_{streams}", graph.model(feeds, 23, streams=streams), feeds
         four = {name: floats(name, 1, 2, 9, 4) for name in "xkv"}
         yield f"Attention_4_{streams}", onnx_attention(flat=False).model(four, 23, streams=streams), four
         shared = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
-        made = onnx_attention(flat=False, is_causal=1)
-        yield f"Attention_shared_{streams}", made.model(shared, 23, streams=streams), shared
+        graph = onnx_attention(flat=False, is_causal=1)
+        yield f"Attention_shared_{streams}", graph.model(shared, 23, streams=streams), shared
     for dtype in (np.bool_, np.float32):
         g = onnx_attention(mask="m", **own)
-        kept = rng("mask").random((9, 9)) < 0.6
-        g.constants["m"] = (kept | np.eye(9, dtype=np.bool_)).astype(dtype)
+        visible = rng("mask").random((9, 9)) < 0.6
+        g.constants["m"] = (visible | np.eye(9, dtype=np.bool_)).astype(dtype)
         feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}
         yield f"Attention_mask_{np.dtype(dtype)}", g.model(feeds, 23, streams=False), feeds
 
@@ -327,17 +334,17 @@ def cached_attention() -> Iterator[Case]:
     four = {name: floats(name, 1, 2, 5, 4) for name in "xkv"}
     past = {"pk": floats("pk", 1, 2, 3, 4), "pv": floats("pv", 1, 2, 3, 4)}
     for name, attributes in (("plain", {}), ("causal", {"is_causal": 1})):
-        g = Graph(frames_axis=2)
-        g.nodes.append(node("Attention", "x k v _ pk pv", "y present_key present_value", **attributes))
+        graph = Graph(frames_axis=2)
+        graph.nodes.append(node("Attention", "x k v _ pk pv", "y present_key present_value", **attributes))
         feeds = {**four, **past}
         yield (
             f"Attention_past_{name}",
-            g.model(feeds, 23, "y present_key present_value", streams=False),
+            graph.model(feeds, 23, "y present_key present_value", streams=False),
             feeds,
         )
     for streams in (False, True):
-        made = onnx_attention(flat=False, is_causal=1, softcap=0.5)
-        yield f"Attention_softcap_{streams}", made.model(four, 23, streams=streams), four
+        causal = onnx_attention(flat=False, is_causal=1, softcap=0.5)
+        yield f"Attention_softcap_{streams}", causal.model(four, 23, streams=streams), four
 
 
 ALL = (attention, node_attention, cached_attention)

@@ -16,17 +16,17 @@ def linear_attention() -> Iterator[Case]:
     decay, beta = -np.abs(floats("g", 2, 6, 2)), np.abs(floats("beta", 2, 6, 2)) * 0.3
     streams = dict.fromkeys(("q", "k", "v", "g", "b"), 1)
     for rule, optional in OPTIONAL.items():
-        made = node(
+        operator = node(
             "LinearAttention", f"q k v {optional}", "y s", update_rule=rule, q_num_heads=4, kv_num_heads=2
         )
         feeds = {"q": q, "k": k, "v": v}
         feeds |= {name: value for name, value in (("g", decay), ("b", beta)) if name in optional.split()}
         stream = {name: streams[name] for name in feeds}
-        yield from cases(f"LinearAttention_{rule}", [made], feeds, None, (27,), stream, "y s")
-    made = node("LinearAttention", "q k v p g b", "y s", q_num_heads=4, kv_num_heads=2, scale=0.7)
+        yield from cases(f"LinearAttention_{rule}", [operator], feeds, None, (27,), stream, "y s")
+    operator = node("LinearAttention", "q k v p g b", "y s", q_num_heads=4, kv_num_heads=2, scale=0.7)
     feeds = {"q": q, "k": k, "v": v, "g": -np.abs(floats("g", 2, 6, 6)), "b": beta[:, :, :1].copy()}
     past = {"p": floats("p", 2, 2, 3, 5)}
-    yield from cases("LinearAttention_past", [made], feeds, past, (27,), streams, "y s")
+    yield from cases("LinearAttention_past", [operator], feeds, past, (27,), streams, "y s")
 
 
 def attention_of_microsoft() -> Iterator[Case]:
@@ -38,12 +38,12 @@ def attention_of_microsoft() -> Iterator[Case]:
     for rule, optional in OPTIONAL.items():
         used = {name: value for name, value in feeds.items() if name in f"q k v {optional}".split()}
         names = f"q k v p {optional.removeprefix('_ ')}"
-        made = node(
+        operator = node(
             "LinearAttention", names, "y s", domain="com.microsoft", update_rule=rule, scale=0.7, **heads
         )
         stream = dict.fromkeys(used, 1)
         name = f"com.microsoft::LinearAttention_{rule}"
-        yield from cases(name, [made], used, past, (17,), stream, "y s")
+        yield from cases(name, [operator], used, past, (17,), stream, "y s")
 
 
 ALL = (linear_attention, attention_of_microsoft)

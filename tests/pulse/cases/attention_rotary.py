@@ -13,25 +13,30 @@ def rotary() -> Iterator[Case]:
     x = floats("x", 2, 3, 7, 8)
     positions = np.arange(14).reshape(2, 7) % 9
     for interleaved in (0, 1):
-        made = node("RotaryEmbedding", "x c s", interleaved=interleaved)
+        operator = node("RotaryEmbedding", "x c s", interleaved=interleaved)
         table = {"c": cos[positions], "s": sin[positions]}
-        yield from cases(f"RotaryEmbedding_{interleaved}", [made], {"x": x}, table, (23,), {"x": 1})
+        yield from cases(f"RotaryEmbedding_{interleaved}", [operator], {"x": x}, table, (23,), {"x": 1})
         yield from cases(
             f"RotaryEmbedding_{interleaved}_side",
-            [made],
+            [operator],
             {"x": x, **table},
             None,
             (23,),
             {"x": 2, "c": 1, "s": 1},
         )
-        made = node("RotaryEmbedding", "x c s p", interleaved=interleaved, num_heads=3)
+        operator = node("RotaryEmbedding", "x c s p", interleaved=interleaved, num_heads=3)
         flat = {"x": x.transpose(0, 2, 1, 3).reshape(2, 7, 24).copy(), "p": positions}
         yield from cases(
-            f"RotaryEmbedding_{interleaved}_flat", [made], flat, {"c": cos, "s": sin}, (23,), {"x": 1, "p": 1}
+            f"RotaryEmbedding_{interleaved}_flat",
+            [operator],
+            flat,
+            {"c": cos, "s": sin},
+            (23,),
+            {"x": 1, "p": 1},
         )
-        made = node("RotaryEmbedding", "x c s p", interleaved=interleaved, rotary_embedding_dim=4)
+        operator = node("RotaryEmbedding", "x c s p", interleaved=interleaved, rotary_embedding_dim=4)
         part = {"c": cos[:, :2].copy(), "s": sin[:, :2].copy(), "p": positions}
-        yield from cases(f"RotaryEmbedding_{interleaved}_part", [made], {"x": x}, part, (23,))
+        yield from cases(f"RotaryEmbedding_{interleaved}_part", [operator], {"x": x}, part, (23,))
 
 
 ALL = (rotary,)

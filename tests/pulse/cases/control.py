@@ -37,18 +37,18 @@ def if_() -> Iterator[Case]:
     """Constant conditions, conditions on shapes, branches of different rank, conditions that are data."""
     x = floats("x", 2, 5, 3)
     for value in (True, False):
-        made = node("If", "c", **branches("Relu", "Sigmoid"))
-        yield from cases(f"If_{value}", [made], {"x": x}, {"c": np.array(value)}, (11, 16), {"x": 1})
+        operator = node("If", "c", **branches("Relu", "Sigmoid"))
+        yield from cases(f"If_{value}", [operator], {"x": x}, {"c": np.array(value)}, (11, 16), {"x": 1})
         side = {"x": x, "c": np.array([value])}
-        yield from cases(f"If_data_{value}", [made], side, None, (16,), {"x": 1})
-    one = [
+        yield from cases(f"If_data_{value}", [operator], side, None, (16,), {"x": 1})
+    nodes = [
         node("Shape", "x", "shape"),
         node("Gather", "shape first", "rows"),
         node("Equal", "rows two", "c"),
         node("If", "c", **branches("Relu", "Flatten")),
     ]
     constants = {"first": np.int64(0), "two": np.int64(2)}
-    yield from cases("If_shape", one, {"x": x}, constants, (16,), {"x": 1})
+    yield from cases("If_shape", nodes, {"x": x}, constants, (16,), {"x": 1})
     inner = node("If", "d", "r", **branches("Neg", "Abs", "deep"))
     outer = {
         "then_branch": graph([inner], [], [("r", F32)]),
@@ -83,11 +83,13 @@ def loop() -> Iterator[Case]:
     """Constant trip counts, conditions on the iteration, states that grow, no iteration, data that decides."""
     x, s = floats("x", 2, 5), floats("s", 2, 5)
     half = {"half": np.float32(0.5)}
-    made = node("Loop", "n go s", "last y", body=iterations())
+    operator = node("Loop", "n go s", "last y", body=iterations())
     for count in (1, 3):
         constants = {"n": np.int64(count), "go": np.array(True), **half}
         both = {"x": x, "s": s}
-        yield from cases(f"Loop_{count}", [made], both, constants, (11, 16, 21), {"x": 1, "s": 1}, "last y")
+        yield from cases(
+            f"Loop_{count}", [operator], both, constants, (11, 16, 21), {"x": 1, "s": 1}, "last y"
+        )
     endless = node("Loop", "n _ s", "last y", body=iterations())
     yield from cases(
         "Loop_no_condition", [endless], {"x": x}, {"n": np.int64(2), "s": s, **half}, (16,), None, "last y"
@@ -118,9 +120,9 @@ def loop() -> Iterator[Case]:
         [("iteration", I64), ("go_in", BOOL), ("s_in", F32)],
         [("go_out", BOOL), ("s_out", F32)],
     )
-    made = node("Loop", "_ go x", "y", body=doubled)
+    operator = node("Loop", "_ go x", "y", body=doubled)
     yield from cases(
-        "Loop_until", [made], {"x": np.abs(x) + 0.1}, {"go": np.array(True), "ten": np.float32(10)}, (16,)
+        "Loop_until", [operator], {"x": np.abs(x) + 0.1}, {"go": np.array(True), "ten": np.float32(10)}, (16,)
     )
 
 

@@ -74,11 +74,13 @@ def conv_transpose() -> Iterator[Case]:
     x, constants = floats("x", 1, 2, 6), {"w": floats("w", 2, 3, 5)}
     for rule in ("SAME_UPPER", "SAME_LOWER"):
         for stride in (1, 2, 3):
-            made = node("ConvTranspose", "x w", auto_pad=rule, strides=[stride])
-            yield from cases(f"ConvTranspose_{rule}_{stride}", [made], {"x": x}, constants, stream={"x": 2})
+            operator = node("ConvTranspose", "x w", auto_pad=rule, strides=[stride])
+            yield from cases(
+                f"ConvTranspose_{rule}_{stride}", [operator], {"x": x}, constants, stream={"x": 2}
+            )
     for length in (11, 12, 13):
-        made = node("ConvTranspose", "x w", output_shape=[length], strides=[2])
-        yield from cases(f"ConvTranspose_output_{length}", [made], {"x": x}, constants)
+        operator = node("ConvTranspose", "x w", output_shape=[length], strides=[2])
+        yield from cases(f"ConvTranspose_output_{length}", [operator], {"x": x}, constants)
 
 
 def conv_transpose_in_groups() -> Iterator[Case]:
@@ -92,11 +94,11 @@ def conv_transpose_in_groups() -> Iterator[Case]:
         ([1, 1], [0, 1, 0, 1], 4),
         ([1, 2], [0, 1, 0, 0], 4),
     ):
-        made = node("ConvTranspose", "x w b", "t", strides=strides, pads=pads, group=group)
+        operator = node("ConvTranspose", "x w b", "t", strides=strides, pads=pads, group=group)
         constants = {"w": floats("w", 4, 4 // group, 2, 5), "b": floats("b", 4), "s": floats("s", 4, 1, 1)}
         yield from cases(
             f"ConvTranspose_{'x'.join(map(str, strides))}_{group}",
-            [made, node("PRelu", "t s", "p"), node("Tanh", "p")],
+            [operator, node("PRelu", "t s", "p"), node("Tanh", "p")],
             {"x": x},
             constants,
             (9, 17),

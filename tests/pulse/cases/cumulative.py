@@ -13,10 +13,10 @@ def cumsum() -> Iterator[Case]:
     for axis in (0, 1, -1):
         for exclusive in (0, 1):
             for reverse in (0, 1):
-                made = node("CumSum", "x a", exclusive=exclusive, reverse=reverse)
+                operator = node("CumSum", "x a", exclusive=exclusive, reverse=reverse)
                 constants = {"a": np.array(axis, np.int64)}
                 name = f"CumSum_{axis}_{exclusive}_{reverse}"
-                yield from cases(name, [made], {"x": x}, constants, (11, 14), {"x": 1})
+                yield from cases(name, [operator], {"x": x}, constants, (11, 14), {"x": 1})
     for dtype in (np.int32, np.int64, np.float64):
         constants = {"a": np.array([1], np.int32)}
         yield from cases(
@@ -29,10 +29,10 @@ def running_products() -> Iterator[Case]:
     x = floats("x", 2, 5, 3)
     for exclusive in (0, 1):
         for reverse in (0, 1):
-            made = node("CumProd", "x a", exclusive=exclusive, reverse=reverse)
+            operator = node("CumProd", "x a", exclusive=exclusive, reverse=reverse)
             name = f"CumProd_{exclusive}{reverse}"
             yield from cases(
-                name, [made], {"x": x}, {"a": np.int64(1)}, (26,), {"x": 1 if not reverse else 0}
+                name, [operator], {"x": x}, {"a": np.int64(1)}, (26,), {"x": 1 if not reverse else 0}
             )
 
 

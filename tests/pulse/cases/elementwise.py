@@ -138,8 +138,8 @@ def cast() -> Iterator[Case]:
     masked = node("Dropout", "x", "y mask")
     yield from cases("Dropout_mask", [masked], {"x": x}, None, (12, 13), {"x": 1}, outputs="y mask")
     still = {"ratio": np.array(0, np.float32), "training": np.array(True)}
-    made = node("Dropout", "x ratio training")
-    yield from cases("Dropout_zero_ratio", [made], {"x": x}, still, (13, 22), {"x": 1})
+    operator = node("Dropout", "x ratio training")
+    yield from cases("Dropout_zero_ratio", [operator], {"x": x}, still, (13, 22), {"x": 1})
     yield from cases(
         "Dropout_ratio", [node("Dropout", "x r")], {"x": x}, {"r": np.float32(0.5)}, stream={"x": 1}
     )

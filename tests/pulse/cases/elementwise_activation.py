@@ -13,12 +13,12 @@ def activations() -> Iterator[Case]:
     wild = x.copy()
     wild[0, 0, 0], wild[1, 0, 0], wild[0, 1, 0] = np.inf, -np.inf, np.nan
     for positive, negative in ((1, 1), (1, 0), (0, 1), (0, 0)):
-        made = node("IsInf", "x", detect_positive=positive, detect_negative=negative)
-        yield from cases(f"IsInf_{positive}{negative}", [made], {"x": wild}, None, (10, 20), {"x": 2})
-    made = node("Shrink", "x", lambd=0.7, bias=0.2)
-    yield from cases("Shrink", [made], {"x": x}, None, (9,), {"x": 2})
-    made = node("SwiGLU", "x z", alpha=1.3)
-    yield from cases("SwiGLU", [made], {"x": x, "z": floats("z", 2, 6, 5)}, None, (28,), {"x": 2, "z": 2})
+        operator = node("IsInf", "x", detect_positive=positive, detect_negative=negative)
+        yield from cases(f"IsInf_{positive}{negative}", [operator], {"x": wild}, None, (10, 20), {"x": 2})
+    operator = node("Shrink", "x", lambd=0.7, bias=0.2)
+    yield from cases("Shrink", [operator], {"x": x}, None, (9,), {"x": 2})
+    operator = node("SwiGLU", "x z", alpha=1.3)
+    yield from cases("SwiGLU", [operator], {"x": x, "z": floats("z", 2, 6, 5)}, None, (28,), {"x": 2, "z": 2})
 
 
 ALL = (activations,)

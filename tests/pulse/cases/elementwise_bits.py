@@ -14,9 +14,9 @@ def bits() -> Iterator[Case]:
         yield from cases(op, [node(op, "x z")], {"x": x, "z": z}, None, (18,), {"x": 1, "z": 1})
     yield from cases("BitwiseNot", [node("BitwiseNot", "x")], {"x": x}, None, (18,), {"x": 1})
     for direction in ("LEFT", "RIGHT"):
-        made = node("BitShift", "x s", direction=direction)
+        operator = node("BitShift", "x s", direction=direction)
         shift = {"s": np.array([0, 1, 2, 3, 7], np.uint8)}
-        yield from cases(f"BitShift_{direction}", [made], {"x": x}, shift, (11,), {"x": 0})
+        yield from cases(f"BitShift_{direction}", [operator], {"x": x}, shift, (11,), {"x": 0})
 
 
 ALL = (bits,)

@@ -28,8 +28,8 @@ def newest_cases(cases: Iterable[Case]) -> tuple[Case, ...]:
     """One of each that differs in more than its opset or its symbols: that of the newest opset."""
     newest: dict[str, tuple[int, Case]] = {}
     for case in cases:
-        found = re.fullmatch(r"(.*)-(\d+)-(?:fixed|T)", case[0])
-        name, opset = (found[1], int(found[2])) if found else (case[0], 0)
+        match = re.fullmatch(r"(.*)-(\d+)-(?:fixed|T)", case[0])
+        name, opset = (match[1], int(match[2])) if match else (case[0], 0)
         if name not in newest or newest[name][0] < opset:
             newest[name] = opset, case
     return tuple(case for _, case in newest.values())

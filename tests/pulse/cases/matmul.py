@@ -32,9 +32,9 @@ def matmul() -> Iterator[Case]:
         for trans_b in (0, 1):
             a = floats("a", 5, 3) if trans_a else floats("a", 3, 5)
             constants = {"w": floats("w", 4, 5) if trans_b else floats("w", 5, 4), "c": floats("c", 4)}
-            made = node("Gemm", "x w c", transA=trans_a, transB=trans_b, alpha=0.5, beta=2.0)
+            operator = node("Gemm", "x w c", transA=trans_a, transB=trans_b, alpha=0.5, beta=2.0)
             stream = {"x": trans_a}
-            yield from cases(f"Gemm_{trans_a}{trans_b}", [made], {"x": a}, constants, (7, 9, 13), stream)
+            yield from cases(f"Gemm_{trans_a}{trans_b}", [operator], {"x": a}, constants, (7, 9, 13), stream)
     weights = {"w": floats("w", 5, 4)}
     yield from cases(
         "Gemm_no_bias", [node("Gemm", "x w")], {"x": floats("a", 3, 5)}, weights, (11, 13), {"x": 0}

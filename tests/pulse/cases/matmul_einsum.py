@@ -53,11 +53,11 @@ def einsum() -> Iterator[Case]:
         terms = dict(zip("xyz", (text.replace("...", "ac") for text in texts)))
         feeds = {name: floats(name, *(SIZES[label] for label in term)) for name, term in terms.items()}
         axes = {name: term.index(stream) for name, term in terms.items() if stream and stream in term}
-        made = node("Einsum", " ".join(feeds), "out", equation=equation)
-        yield from cases(f"Einsum_{number}", [made], feeds, None, (12,), axes or None, "out")
+        operator = node("Einsum", " ".join(feeds), "out", equation=equation)
+        yield from cases(f"Einsum_{number}", [operator], feeds, None, (12,), axes or None, "out")
     weights = {"w": floats("w", 4, 5, 2)}
-    made = node("Einsum", "x w", equation="b t n, n h d -> b t h d")
-    yield from cases("Einsum_weights", [made], {"x": floats("x", 2, 7, 4)}, weights, (12,), {"x": 1})
+    operator = node("Einsum", "x w", equation="b t n, n h d -> b t h d")
+    yield from cases("Einsum_weights", [operator], {"x": floats("x", 2, 7, 4)}, weights, (12,), {"x": 1})
     small = {"x": floats("x", 1, 3), "z": floats("z", 2, 3)}
     yield from cases(
         "Einsum_ones",

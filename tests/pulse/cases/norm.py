@@ -13,8 +13,8 @@ def softmax() -> Iterator[Case]:
     for op in ("Softmax", "LogSoftmax"):
         yield from cases(op, [node(op, "x")], {"x": x}, opsets=(11, 13), stream={"x": 1})
         for axis in (0, 1, 2, -1):
-            made = node(op, "x", axis=axis)
-            yield from cases(f"{op}_{axis}", [made], {"x": x}, opsets=(11, 13), stream={"x": 1})
+            operator = node(op, "x", axis=axis)
+            yield from cases(f"{op}_{axis}", [operator], {"x": x}, opsets=(11, 13), stream={"x": 1})
 
 
 def norm() -> Iterator[Case]:
@@ -23,8 +23,8 @@ def norm() -> Iterator[Case]:
     for axis in (-1, 2, 1):
         shape = x.shape[axis:]
         constants = {"g": floats("g", *shape), "b": floats("b", *shape)}
-        made = node("LayerNormalization", "x g b", axis=axis, epsilon=1e-3)
-        yield from cases(f"LayerNormalization_{axis}", [made], {"x": x}, constants, (17,), {"x": 0})
+        operator = node("LayerNormalization", "x g b", axis=axis, epsilon=1e-3)
+        yield from cases(f"LayerNormalization_{axis}", [operator], {"x": x}, constants, (17,), {"x": 0})
     scale = {"g": floats("g", 5)}
     yield from cases(
         "LayerNormalization_no_bias", [node("LayerNormalization", "x g")], {"x": x}, scale, stream={"x": 2}
@@ -40,13 +40,13 @@ def norm() -> Iterator[Case]:
         "m": floats("m", 3),
         "v": np.abs(floats("v", 3)) + 0.1,
     }
-    made = node("BatchNormalization", "x g b m v", epsilon=1e-3)
-    yield from cases("BatchNormalization", [made], {"x": x}, channels, (7, 9, 14, 15), {"x": 2})
-    made = node("BatchNormalization", "x g b m v", "y mean variance", training_mode=1, momentum=0.7)
+    operator = node("BatchNormalization", "x g b m v", epsilon=1e-3)
+    yield from cases("BatchNormalization", [operator], {"x": x}, channels, (7, 9, 14, 15), {"x": 2})
+    operator = node("BatchNormalization", "x g b m v", "y mean variance", training_mode=1, momentum=0.7)
     names = "y mean variance"
-    yield from cases("BatchNormalization_training", [made], {"x": x}, channels, (14,), {"x": 2}, names)
+    yield from cases("BatchNormalization_training", [operator], {"x": x}, channels, (14,), {"x": 2}, names)
     fed = {"x": x[..., 0], **channels}
-    yield from cases("BatchNormalization_fed", [made], fed, None, (15,), {"x": 2})
+    yield from cases("BatchNormalization_fed", [operator], fed, None, (15,), {"x": 2})
 
 
 def norms() -> Iterator[Case]:
@@ -65,26 +65,26 @@ def norms() -> Iterator[Case]:
     zeros[0, :, 0, 0] = 0
     for p in (1, 2):
         for axis in (1, -1):
-            made = node("LpNormalization", "x", p=p, axis=axis)
-            yield from cases(f"LpNormalization_{p}_{axis}", [made], {"x": zeros}, None, (13,), {"x": 2})
+            operator = node("LpNormalization", "x", p=p, axis=axis)
+            yield from cases(f"LpNormalization_{p}_{axis}", [operator], {"x": zeros}, None, (13,), {"x": 2})
     for axes in ([1], [0, 2, 3], [1, 3]):
-        made = node("MeanVarianceNormalization", "x", axes=axes)
+        operator = node("MeanVarianceNormalization", "x", axes=axes)
         stream = {"x": 2 if 2 not in axes else 1}
-        yield from cases(f"MeanVarianceNormalization_{axes}", [made], {"x": x}, None, (9, 13), stream)
+        yield from cases(f"MeanVarianceNormalization_{axes}", [operator], {"x": x}, None, (9, 13), stream)
     plain = node("MeanVarianceNormalization", "x")
     yield from cases("MeanVarianceNormalization", [plain], {"x": x}, None, (13,), {"x": 1})
     for axis in (-1, 2):
-        made = node("RMSNormalization", "x g", axis=axis, epsilon=1e-3)
+        operator = node("RMSNormalization", "x g", axis=axis, epsilon=1e-3)
         scale = {"g": floats("g", *x.shape[axis:])}
-        yield from cases(f"RMSNormalization_{axis}", [made], {"x": x}, scale, (23,), {"x": 1})
+        yield from cases(f"RMSNormalization_{axis}", [operator], {"x": x}, scale, (23,), {"x": 1})
 
 
 def lrn() -> Iterator[Case]:
     """Over neighbouring channels."""
     x = floats("x", 2, 6, 5)
     for size in (1, 3, 5):
-        made = node("LRN", "x", size=size, alpha=0.3, beta=0.6, bias=1.5)
-        yield from cases(f"LRN_{size}", [made], {"x": x[..., None]}, None, (13,), {"x": 2})
+        operator = node("LRN", "x", size=size, alpha=0.3, beta=0.6, bias=1.5)
+        yield from cases(f"LRN_{size}", [operator], {"x": x[..., None]}, None, (13,), {"x": 2})
 
 
 ALL = (softmax, norm, norms, lrn)

@@ -36,8 +36,8 @@ def pad() -> Iterator[Case]:
 def center_crop_pad() -> Iterator[Case]:
     """To a size."""
     x = floats("x", 4, 6, 5)
-    made = node("CenterCropPad", "x s", axes=[1, 2])
-    yield from cases("CenterCropPad", [made], {"x": x}, {"s": np.array([3, 8])}, (18,), {"x": 0})
+    operator = node("CenterCropPad", "x s", axes=[1, 2])
+    yield from cases("CenterCropPad", [operator], {"x": x}, {"s": np.array([3, 8])}, (18,), {"x": 0})
 
 
 ALL = (pad, center_crop_pad)

@@ -36,10 +36,10 @@ def pool() -> Iterator[Case]:
         )
     for rule in ("SAME_UPPER", "SAME_LOWER", "VALID"):
         for op in ("MaxPool", "AveragePool"):
-            made = node(op, "x", kernel_shape=[3], strides=[2], auto_pad=rule)
+            operator = node(op, "x", kernel_shape=[3], strides=[2], auto_pad=rule)
             for size in (10, 11):
                 x = floats(size, 1, 2, size)
-                yield from cases(f"{op}_{rule}_{size}", [made], {"x": x}, stream={"x": 2})
+                yield from cases(f"{op}_{rule}_{size}", [operator], {"x": x}, stream={"x": 2})
     for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
         yield from cases(op, [node(op, "x")], {"x": floats(op, 2, 3, 4, 5)}, stream={"x": 2})
 
@@ -50,10 +50,12 @@ def ceil_pool() -> Iterator[Case]:
         for size in (6, 7, 8, 9):
             for stride in (1, 2, 3):
                 for pads in ([0, 0], [1, 1], [0, 1]):
-                    made = node(op, "x", kernel_shape=[2], strides=[stride], pads=pads, ceil_mode=1, **extra)
+                    operator = node(
+                        op, "x", kernel_shape=[2], strides=[stride], pads=pads, ceil_mode=1, **extra
+                    )
                     name = f"{op}_ceil_{len(extra)}_{size}_{stride}_{pads}"
                     yield from cases(
-                        name, [made], {"x": floats(size, 1, 2, size)}, opsets=(19,), stream={"x": 2}
+                        name, [operator], {"x": floats(size, 1, 2, size)}, opsets=(19,), stream={"x": 2}
                     )
 
 
@@ -61,7 +63,7 @@ def pool_places() -> Iterator[Case]:
     """The indices of the largest entries, in both orders, with padding."""
     x = np.round(floats("places", 2, 3, 6, 7) * 2)
     for order in (0, 1):
-        made = node(
+        operator = node(
             "MaxPool",
             "x",
             "y places",
@@ -71,7 +73,7 @@ def pool_places() -> Iterator[Case]:
             storage_order=order,
         )
         name = f"MaxPool_places_{order}"
-        yield from cases(name, [made], {"x": x}, None, (12,), {"x": 2}, outputs="y places")
+        yield from cases(name, [operator], {"x": x}, None, (12,), {"x": 2}, outputs="y places")
 
 
 ALL = (ceil_pool, pool, pool_places)

@@ -24,21 +24,21 @@ def quantize() -> Iterator[Case]:
     for kind in (np.uint8, np.int8, np.uint16, np.int16):
         opsets = (21,) if np.dtype(kind).itemsize == 2 else (10, 13, 21)
         constants = {"s": np.float32(0.25), "z": kind(3)}
-        made = node("QuantizeLinear", "x s z")
+        operator = node("QuantizeLinear", "x s z")
         yield from cases(
-            f"QuantizeLinear_{kind.__name__}", [made], {"x": ties()}, constants, opsets, {"x": 1}
+            f"QuantizeLinear_{kind.__name__}", [operator], {"x": ties()}, constants, opsets, {"x": 1}
         )
-    made = node("QuantizeLinear", "x s")
+    operator = node("QuantizeLinear", "x s")
     yield from cases(
-        "QuantizeLinear_plain", [made], {"x": ties()}, {"s": np.float32(0.5)}, (10, 13), {"x": 1}
+        "QuantizeLinear_plain", [operator], {"x": ties()}, {"s": np.float32(0.5)}, (10, 13), {"x": 1}
     )
     x = floats("x", 2, 3, 5) * 50
     rows = {"s": np.array([0.1, 0.3, 2], np.float32), "z": np.array([1, -2, 0], np.int8)}
-    made = node("QuantizeLinear", "x s z", axis=1)
-    yield from cases("QuantizeLinear_axis", [made], {"x": x}, rows, (13, 21), {"x": 2})
+    operator = node("QuantizeLinear", "x s z", axis=1)
+    yield from cases("QuantizeLinear_axis", [operator], {"x": x}, rows, (13, 21), {"x": 2})
     blocks = {"s": np.abs(floats("s", 2, 2, 5)) + 0.1}
-    made = node("QuantizeLinear", "x s", axis=1, block_size=2)
-    yield from cases("QuantizeLinear_blocks", [made], {"x": x}, blocks, (21,))
+    operator = node("QuantizeLinear", "x s", axis=1, block_size=2)
+    yield from cases("QuantizeLinear_blocks", [operator], {"x": x}, blocks, (21,))
 
 
 def dequantize() -> Iterator[Case]:
@@ -46,23 +46,25 @@ def dequantize() -> Iterator[Case]:
     for kind in (np.uint8, np.int8, np.uint16, np.int16, np.int32):
         x = integers(kind, kind, 2, 3, 5)
         opsets = (21,) if np.dtype(kind).itemsize == 2 else (10, 13, 21)
-        made = node("DequantizeLinear", "x s")
+        operator = node("DequantizeLinear", "x s")
         name = f"DequantizeLinear_{kind.__name__}"
-        yield from cases(f"{name}_plain", [made], {"x": x}, {"s": np.float32(0.3)}, opsets, {"x": 2})
+        yield from cases(f"{name}_plain", [operator], {"x": x}, {"s": np.float32(0.3)}, opsets, {"x": 2})
         if kind is np.int32:
             continue
-        made = node("DequantizeLinear", "x s z", axis=1)
+        operator = node("DequantizeLinear", "x s z", axis=1)
         rows = {"s": np.array([0.1, 0.3, 2], np.float32), "z": integers("z", kind, 3)}
-        yield from cases(name, [made], {"x": x}, rows, [n for n in opsets if n > 10], {"x": 2})
-    made = node("DequantizeLinear", "x s", axis=2, block_size=2)
+        yield from cases(name, [operator], {"x": x}, rows, [n for n in opsets if n > 10], {"x": 2})
+    operator = node("DequantizeLinear", "x s", axis=2, block_size=2)
     blocks = {"s": np.abs(floats("s", 2, 3, 3)) + 0.1}
-    yield from cases("DequantizeLinear_blocks", [made], {"x": integers("b", np.int8, 2, 3, 5)}, blocks, (21,))
+    yield from cases(
+        "DequantizeLinear_blocks", [operator], {"x": integers("b", np.int8, 2, 3, 5)}, blocks, (21,)
+    )
     pair = [node("DequantizeLinear", "w s z", "weights"), node("Sub", "x weights")]
     stored = {"w": integers("w", np.int8, 4), "s": np.float32(0.1), "z": np.int8(2)}
     yield from cases("DequantizeLinear_weights", pair, {"x": floats("x", 3, 4)}, stored, (13,), {"x": 0})
-    there = [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z")]
+    both_ways = [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z")]
     steps = {"s": np.float32(0.05), "z": np.uint8(128)}
-    yield from cases("QuantizeLinear_and_back", there, {"x": floats("x", 3, 4)}, steps, (13,), {"x": 0})
+    yield from cases("QuantizeLinear_and_back", both_ways, {"x": floats("x", 3, 4)}, steps, (13,), {"x": 0})
 
 
 def dynamic() -> Iterator[Case]:
@@ -72,9 +74,9 @@ def dynamic() -> Iterator[Case]:
         ("_positive", np.abs(floats("x", 3, 4))),
         ("_zero", np.zeros((2, 3))),
     ):
-        made = node("DynamicQuantizeLinear", "x", "y s z")
+        operator = node("DynamicQuantizeLinear", "x", "y s z")
         feeds = {"x": x.astype(np.float32)}
-        yield from cases(f"DynamicQuantizeLinear{name}", [made], feeds, None, (11,), {"x": 0}, "y s z")
+        yield from cases(f"DynamicQuantizeLinear{name}", [operator], feeds, None, (11,), {"x": 0}, "y s z")
 
 
 def products() -> Iterator[Case]:
@@ -90,18 +92,18 @@ def products() -> Iterator[Case]:
                 f"{name}_zeros", [node("MatMulInteger", "a b p q")], a, b | zeros, (10,), {"a": 1}
             )
     columns = {"b": integers("b", np.uint8, 6, 4), "p": np.uint8(7), "q": integers("q", np.uint8, 4)}
-    made = node("MatMulInteger", "a b p q")
+    operator = node("MatMulInteger", "a b p q")
     yield from cases(
-        "MatMulInteger_columns", [made], {"a": integers("a", np.uint8, 3, 6)}, columns, (10,), {"a": 0}
+        "MatMulInteger_columns", [operator], {"a": integers("a", np.uint8, 3, 6)}, columns, (10,), {"a": 0}
     )
     scaled = {
         "b": integers("b", np.uint8, 6, 4),
         **{name: np.float32(value) for name, value in zip("ste", (0.02, 0.03, 0.1))},
         **{name: np.uint8(value) for name, value in zip("pqr", (100, 120, 128))},
     }
-    made = node("QLinearMatMul", "a s p b t q e r")
+    operator = node("QLinearMatMul", "a s p b t q e r")
     yield from cases(
-        "QLinearMatMul", [made], {"a": integers("a", np.uint8, 3, 6)}, scaled, (10, 21), {"a": 0}
+        "QLinearMatMul", [operator], {"a": integers("a", np.uint8, 3, 6)}, scaled, (10, 21), {"a": 0}
     )
 
 
@@ -110,8 +112,8 @@ def convolutions() -> Iterator[Case]:
     x = {"x": integers("x", np.uint8, 1, 4, 12)}
     w = {"w": integers("w", np.uint8, 6, 2, 3), "p": np.uint8(100), "q": np.uint8(120)}
     for strides in (1, 2):
-        made = node("ConvInteger", "x w p q", group=2, strides=[strides], pads=[2, 0])
-        yield from cases(f"ConvInteger_{strides}", [made], x, w, (10,), {"x": 2})
+        operator = node("ConvInteger", "x w p q", group=2, strides=[strides], pads=[2, 0])
+        yield from cases(f"ConvInteger_{strides}", [operator], x, w, (10,), {"x": 2})
     yield from cases("ConvInteger_plain", [node("ConvInteger", "x w", group=2)], x, w, (10,), {"x": 2})
     quantized = {
         "w": integers("w", np.int8, 6, 4, 3),
@@ -123,8 +125,8 @@ def convolutions() -> Iterator[Case]:
         "r": np.uint8(128),
         "b": integers("b", np.int16, 6).astype(np.int32),
     }
-    made = node("QLinearConv", "x s p w t q e r b", pads=[1, 1])
-    yield from cases("QLinearConv", [made], x, quantized, (10,), {"x": 2})
+    operator = node("QLinearConv", "x s p w t q e r b", pads=[1, 1])
+    yield from cases("QLinearConv", [operator], x, quantized, (10,), {"x": 2})
 
 
 def arithmetic() -> Iterator[Case]:
@@ -135,10 +137,10 @@ def arithmetic() -> Iterator[Case]:
         zeros = {"p": kind(3), "q": kind(7), "r": kind(100)}
         for op in ("QLinearAdd", "QLinearMul"):
             name = f"com.microsoft::{op}_{kind.__name__}"
-            made = node(op, "x s p z t q e r", domain="com.microsoft")
-            yield from cases(name, [made], {"x": x, "z": z}, scales | zeros, (17,), {"x": 1, "z": 0})
+            operator = node(op, "x s p z t q e r", domain="com.microsoft")
+            yield from cases(name, [operator], {"x": x, "z": z}, scales | zeros, (17,), {"x": 1, "z": 0})
             row = {"z": z[:1].copy()}
-            yield from cases(f"{name}_row", [made], {"x": x}, scales | zeros | row, (17,), {"x": 1})
+            yield from cases(f"{name}_row", [operator], {"x": x}, scales | zeros | row, (17,), {"x": 1})
 
 
 def activations() -> Iterator[Case]:
@@ -149,8 +151,8 @@ def activations() -> Iterator[Case]:
         zeros = {"p": kind(3), "r": kind(10)}
         for op, attributes in (("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.3})):
             name = f"com.microsoft::{op}_{kind.__name__}"
-            made = node(op, "x s p e r", domain="com.microsoft", **attributes)
-            yield from cases(name, [made], x, scales | zeros, (17,), {"x": 1})
+            operator = node(op, "x s p e r", domain="com.microsoft", **attributes)
+            yield from cases(name, [operator], x, scales | zeros, (17,), {"x": 1})
 
 
 ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic, activations)

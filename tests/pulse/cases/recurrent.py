@@ -44,15 +44,15 @@ def layer(
     fed = {"x": floats("x", T, B, I), **(feeds or {})}
     attributes.setdefault("hidden_size", hidden)
     results = OUTPUTS[op] if outputs is None else outputs
-    kept = " ".join(found for found in results.split() if found != "_")
-    made = node(op, inputs, results, **attributes)
+    present = " ".join(name_of_tensor for name_of_tensor in results.split() if name_of_tensor != "_")
+    operator = node(op, inputs, results, **attributes)
     forward = attributes.get("direction", "forward") == "forward"
     stream = {"x": 0} if forward else None
-    yield from cases(f"{op}_{name}", [made], fed, constants, opsets, stream, kept)
+    yield from cases(f"{op}_{name}", [operator], fed, constants, opsets, stream, present)
     if "l" not in inputs.split():
-        over_batch = {found: 1 for found in ("x", "h0", "c0") if found in fed}
+        over_batch = {name_of_tensor: 1 for name_of_tensor in ("x", "h0", "c0") if name_of_tensor in fed}
         for case, model, values in cases(
-            f"{op}_{name}_batch", [made], fed, constants, opsets, over_batch, kept
+            f"{op}_{name}_batch", [operator], fed, constants, opsets, over_batch, present
         ):
             if not case.endswith("fixed"):
                 yield case, model, values
@@ -75,27 +75,31 @@ def states() -> Iterator[Case]:
     for op in GATES:
         for direction in ("forward", "bidirectional"):
             count = 2 if direction == "bidirectional" else 1
-            given = {"h0": floats("h0", count, B, H)}
+            initial = {"h0": floats("h0", count, B, H)}
             names = "x w r b _ h0"
             if op == "LSTM":
-                given["c0"] = floats("c0", count, B, H)
-                yield from layer(op, f"{direction}_h0", names, feeds={"h0": given["h0"]}, direction=direction)
+                initial["c0"] = floats("c0", count, B, H)
+                yield from layer(
+                    op, f"{direction}_h0", names, feeds={"h0": initial["h0"]}, direction=direction
+                )
                 yield from layer(
                     op,
                     f"{direction}_c0",
                     f"{names[:-3]} _ c0",
-                    feeds={"c0": given["c0"]},
+                    feeds={"c0": initial["c0"]},
                     direction=direction,
                 )
                 names += " c0"
-            yield from layer(op, f"{direction}_states", names, feeds=given, direction=direction)
+            yield from layer(op, f"{direction}_states", names, feeds=initial, direction=direction)
             lengths = np.array([T, 2, 4], np.int32)
             for label, value in (("whole", np.full(B, T, np.int32)), ("part", lengths)):
-                made = node(op, names.replace(" _ ", " l "), OUTPUTS[op], direction=direction, hidden_size=H)
-                fed = {"x": floats("x", T, B, I), **given}
+                operator = node(
+                    op, names.replace(" _ ", " l "), OUTPUTS[op], direction=direction, hidden_size=H
+                )
+                fed = {"x": floats("x", T, B, I), **initial}
                 constants = {**weights(op, count), "l": value}
                 yield from cases(
-                    f"{op}_{direction}_{label}_lengths", [made], fed, constants, (14,), None, OUTPUTS[op]
+                    f"{op}_{direction}_{label}_lengths", [operator], fed, constants, (14,), None, OUTPUTS[op]
                 )
     for direction in ("forward", "bidirectional"):
         yield from layer("LSTM", f"{direction}_peepholes", "x w r b _ _ _ p", direction=direction)

@@ -26,8 +26,8 @@ def reduce() -> Iterator[Case]:
                 yield from cases(name, [node(op, "x a", keepdims=keep)], {"x": x}, constants, new, {"x": 2})
         yield from cases(f"{op}_all", [node(op, "x")], {"x": x}, opsets=(11, 18), stream={"x": 2})
     for kind in REDUCTIONS:
-        made = node(f"Reduce{kind}", "x", noop_with_empty_axes=1)
-        yield from cases(f"Reduce{kind}_noop", [made], {"x": x}, opsets=(18,), stream={"x": 2})
+        operator = node(f"Reduce{kind}", "x", noop_with_empty_axes=1)
+        yield from cases(f"Reduce{kind}_noop", [operator], {"x": x}, opsets=(18,), stream={"x": 2})
 
 
 def arg_reduce() -> Iterator[Case]:
@@ -36,8 +36,10 @@ def arg_reduce() -> Iterator[Case]:
     for op in ("ArgMax", "ArgMin"):
         for axis in (0, 1, -1):
             for keep in (0, 1):
-                made = node(op, "x", axis=axis, keepdims=keep)
-                yield from cases(f"{op}_{axis}_{keep}", [made], {"x": x}, opsets=(11, 13), stream={"x": 1})
+                operator = node(op, "x", axis=axis, keepdims=keep)
+                yield from cases(
+                    f"{op}_{axis}_{keep}", [operator], {"x": x}, opsets=(11, 13), stream={"x": 1}
+                )
         last = node(op, "x", axis=1, select_last_index=1)
         yield from cases(f"{op}_last", [last], {"x": x}, opsets=(12, 13), stream={"x": 1})
 

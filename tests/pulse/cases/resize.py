@@ -23,7 +23,7 @@ def nearest() -> Iterator[Case]:
     for scale in SCALES:
         for coordinates in (*COORDINATES, "tf_half_pixel_for_nn"):
             for rounding in ROUNDINGS:
-                made = node(
+                operator = node(
                     "Resize",
                     "x r s",
                     coordinate_transformation_mode=coordinates,
@@ -31,7 +31,7 @@ def nearest() -> Iterator[Case]:
                 )
                 opset = 11 if coordinates == "tf_half_pixel_for_nn" else 13
                 name = f"Resize_nearest_{coordinates}_{rounding}_{scale:.2f}"
-                yield from cases(name, [made], {"x": x}, _scales(1, 1, scale), (opset,), {"x": 2})
+                yield from cases(name, [operator], {"x": x}, _scales(1, 1, scale), (opset,), {"x": 2})
         symmetric = node("Resize", "x r s", coordinate_transformation_mode="half_pixel_symmetric")
         name = f"Resize_nearest_symmetric_{scale:.2f}"
         yield from cases(name, [symmetric], {"x": x}, _scales(1, 1, scale), (19,), {"x": 2})
@@ -42,10 +42,10 @@ def linear() -> Iterator[Case]:
     x = floats("linear", 1, 3, 12)
     for scale in SCALES:
         for coordinates in (*COORDINATES, "half_pixel_symmetric"):
-            made = node("Resize", "x r s", mode="linear", coordinate_transformation_mode=coordinates)
+            operator = node("Resize", "x r s", mode="linear", coordinate_transformation_mode=coordinates)
             opset = 19 if coordinates == "half_pixel_symmetric" else 13
             name = f"Resize_linear_{coordinates}_{scale:.2f}"
-            yield from cases(name, [made], {"x": x}, _scales(1, 1, scale), (opset,), {"x": 2})
+            yield from cases(name, [operator], {"x": x}, _scales(1, 1, scale), (opset,), {"x": 2})
     image = floats("image", 2, 3, 6, 5)
     both = node("Resize", "x r s", mode="linear")
     yield from cases("Resize_linear_two", [both], {"x": image}, _scales(1, 1, 2, 1.5), (11, 18), {"x": 2})
@@ -57,13 +57,13 @@ def cubic() -> Iterator[Case]:
     x = floats("cubic", 1, 2, 3, 12)
     for scale in SCALES:
         for coordinates in COORDINATES:
-            made = node("Resize", "x r s", mode="cubic", coordinate_transformation_mode=coordinates)
+            operator = node("Resize", "x r s", mode="cubic", coordinate_transformation_mode=coordinates)
             name = f"Resize_cubic_{coordinates}_{scale:.2f}"
-            yield from cases(name, [made], {"x": x}, _scales(1, 1, 1, scale), (13,), {"x": 3})
+            yield from cases(name, [operator], {"x": x}, _scales(1, 1, 1, scale), (13,), {"x": 3})
     for name, attributes in (("a", {"cubic_coeff_a": -0.5}), ("excluded", {"exclude_outside": 1})):
-        made = node("Resize", "x r s", mode="cubic", **attributes)
+        operator = node("Resize", "x r s", mode="cubic", **attributes)
         both = _scales(1, 1, 2, 0.75)
-        yield from cases(f"Resize_cubic_{name}", [made], {"x": x}, both, (13, 18), {"x": 1})
+        yield from cases(f"Resize_cubic_{name}", [operator], {"x": x}, both, (13, 18), {"x": 1})
 
 
 def crops() -> Iterator[Case]:
@@ -71,7 +71,7 @@ def crops() -> Iterator[Case]:
     x = floats("cropped", 1, 2, 6, 8)
     region = {"r": np.array([0, 0, 0.25, -0.2, 1, 1, 0.75, 1.1], np.float32)}
     for mode in ("nearest", "linear"):
-        made = node(
+        operator = node(
             "Resize",
             "x r s",
             mode=mode,
@@ -79,11 +79,11 @@ def crops() -> Iterator[Case]:
             extrapolation_value=7.0,
         )
         yield from cases(
-            f"Resize_{mode}_crop", [made], {"x": x}, {**_scales(1, 1, 0.5, 2), **region}, (13,), {"x": 0}
+            f"Resize_{mode}_crop", [operator], {"x": x}, {**_scales(1, 1, 0.5, 2), **region}, (13,), {"x": 0}
         )
     for policy in ("not_larger", "not_smaller"):
-        made = node("Resize", "x _ _ s", axes=[2, 3], keep_aspect_ratio_policy=policy, mode="linear")
-        yield from cases(f"Resize_{policy}", [made], {"x": x}, {"s": np.array([9, 20])}, (18,), {"x": 0})
+        operator = node("Resize", "x _ _ s", axes=[2, 3], keep_aspect_ratio_policy=policy, mode="linear")
+        yield from cases(f"Resize_{policy}", [operator], {"x": x}, {"s": np.array([9, 20])}, (18,), {"x": 0})
 
 
 def sizes() -> Iterator[Case]:
@@ -91,9 +91,9 @@ def sizes() -> Iterator[Case]:
     x = floats("sizes", 1, 3, 12)
     for size in (24, 18, 7, 5, 12):
         for mode in ("nearest", "linear"):
-            made = node("Resize", "x r r s", mode=mode)
+            operator = node("Resize", "x r r s", mode=mode)
             constants = {**_scales(), "s": np.array([1, 3, size])}
-            yield from cases(f"Resize_{mode}_to_{size}", [made], {"x": x}, constants, (11, 13), {"x": 2})
+            yield from cases(f"Resize_{mode}_to_{size}", [operator], {"x": x}, constants, (11, 13), {"x": 2})
     some = node("Resize", "x _ _ s", axes=[-1])
     yield from cases("Resize_axes", [some], {"x": x}, {"s": np.array([30])}, (18, 19), {"x": 2})
     doubled = [
@@ -121,9 +121,9 @@ def old() -> Iterator[Case]:
     for scale in (2.0, 3.0, 1.5):
         for mode in ("nearest", "linear"):
             for op, opset in (("Upsample", 9), ("Resize", 10)):
-                made = node(op, "x s", mode=mode)
+                operator = node(op, "x s", mode=mode)
                 name = f"{op}_{mode}_{scale}"
-                yield from cases(name, [made], {"x": x}, _scales(1, 1, scale), (opset,), {"x": 2})
+                yield from cases(name, [operator], {"x": x}, _scales(1, 1, scale), (opset,), {"x": 2})
             seven = node("Upsample", "x", mode=mode, scales=[1.0, 1.0, scale])
             yield from cases(f"Upsample_{mode}_{scale}", [seven], {"x": x}, opsets=(7,), stream={"x": 2})
     for scale in (0.5, 0.4):

@@ -37,14 +37,14 @@ def scan() -> Iterator[Case]:
     x, s = floats("x", 7, 2, 3), floats("s", 2, 4)
     w = {"w": floats("w", 3, 4)}
     opsets = (9, 16, 21)
-    made = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
-    yield from cases("Scan", [made], {"x": x}, {"s": s, **w}, opsets, {"x": 0}, "last y")
-    yield from cases("Scan_side_state", [made], {"x": x, "s": s}, w, (16,), {"x": 0}, "y last")
-    yield from cases("Scan_side_weights", [made], {"x": x, **w}, {"s": s}, (16,), {"x": 0}, "y last")
+    operator = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
+    yield from cases("Scan", [operator], {"x": x}, {"s": s, **w}, opsets, {"x": 0}, "last y")
+    yield from cases("Scan_side_state", [operator], {"x": x, "s": s}, w, (16,), {"x": 0}, "y last")
+    yield from cases("Scan_side_weights", [operator], {"x": x, **w}, {"s": s}, (16,), {"x": 0}, "y last")
     batch = node("Scan", "_ s x", "last y", body=smoothing_body(), num_scan_inputs=1, directions=[1])
     many = {"x": floats("batch", 3, 7, 2, 3)}
-    held = {"s": floats("held", 3, 2, 4), **w}
-    yield from cases("Scan_batch", [batch], many, held, (8,), {"x": 2}, "last y")
+    states = {"s": floats("held", 3, 2, 4), **w}
+    yield from cases("Scan_batch", [batch], many, states, (8,), {"x": 2}, "last y")
     moved = node(
         "Scan",
         "s x",
@@ -106,10 +106,10 @@ def crossed_states() -> Iterator[Case]:
         "a_out b_out c_out d_out e_out u_out v_out",
         {"three": np.full(3, 3, np.float32)},
     )
-    made = node("Scan", "a b c d e x", "al bl cl dl el u v", body=inside, num_scan_inputs=1)
+    operator = node("Scan", "a b c d e x", "al bl cl dl el u v", body=inside, num_scan_inputs=1)
     starts = {name: floats(name, 3) for name in "abcd"} | {"e": floats("e", 2, 2)}
     feeds = {"x": floats("x", 7, 3)}
-    yield from cases("Scan_crossed", [made], feeds, starts, (16,), {"x": 0}, "u v al bl cl dl el")
+    yield from cases("Scan_crossed", [operator], feeds, starts, (16,), {"x": 0}, "u v al bl cl dl el")
 
 
 def nested_scans() -> Iterator[Case]:
@@ -128,13 +128,15 @@ def nested_scans() -> Iterator[Case]:
         "s_in x_in",
         "s_out y_out",
     )
-    made = node("Scan", "s x", "last y", body=outside, num_scan_inputs=1)
+    operator = node("Scan", "s x", "last y", body=outside, num_scan_inputs=1)
     constants = {
         "s": np.array(0.3, np.float32),
         "zero": np.array(0, np.float32),
         "w": np.array(0.5, np.float32),
     }
-    yield from cases("Scan_nested", [made], {"x": floats("x", 6, 3)}, constants, (16,), {"x": 0}, "y last")
+    yield from cases(
+        "Scan_nested", [operator], {"x": floats("x", 6, 3)}, constants, (16,), {"x": 0}, "y last"
+    )
 
 
 ALL = (scan,)

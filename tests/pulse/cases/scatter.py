@@ -27,23 +27,23 @@ def scatter_nd() -> Iterator[Case]:
     }
     for name, indices in (boxes | odd).items():
         updates = floats(name, *indices.shape[:-1], *x.shape[indices.shape[-1] :])
-        made = node("ScatterND", "x i u")
+        operator = node("ScatterND", "x i u")
         stream = {"x": 2, "u": updates.ndim - 1} if indices.shape[-1] < 3 else None
         feeds = {"x": x, "u": updates}
-        yield from cases(f"ScatterND_{name}", [made], feeds, {"i": indices}, (11, 18), stream)
+        yield from cases(f"ScatterND_{name}", [operator], feeds, {"i": indices}, (11, 18), stream)
     for reduction in ("add", "mul", "max", "min"):
         for name in ("rows", "repeated"):
             indices = (boxes | odd)[name]
             feeds = {"x": x, "u": floats(name, len(indices), 6, 5)}
-            made = node("ScatterND", "x i u", reduction=reduction)
+            operator = node("ScatterND", "x i u", reduction=reduction)
             yield from cases(
-                f"ScatterND_{reduction}_{name}", [made], feeds, {"i": indices}, (18,), {"x": 1, "u": 1}
+                f"ScatterND_{reduction}_{name}", [operator], feeds, {"i": indices}, (18,), {"x": 1, "u": 1}
             )
     feeds = {"x": x, "i": np.array([[2], [0]]), "u": floats("u", 2, 6, 5)}
     yield from cases("ScatterND_computed", [node("ScatterND", "x i u")], feeds, None, (16,), {"x": 2, "u": 2})
     feeds = {"x": x[0], "u": floats("u", 2, 5)}
-    made = node("ScatterND", "x i u")
-    yield from cases("ScatterND_time", [made], feeds, {"i": np.array([[0], [1]])}, (16,), {"x": 0})
+    operator = node("ScatterND", "x i u")
+    yield from cases("ScatterND_time", [operator], feeds, {"i": np.array([[0], [1]])}, (16,), {"x": 0})
 
 
 def scatter_elements() -> Iterator[Case]:
@@ -55,9 +55,9 @@ def scatter_elements() -> Iterator[Case]:
         places = np.array([[0, 2, 1], [-1, 3, 2], [1, 0, 3], [2, 1, 0]])
         yield from cases(op, [node(op, "x i u", axis=1)], feeds, {"i": places}, opsets)
     steady = np.repeat(np.array([[3], [1]]), 6, 1)
-    made = node("ScatterElements", "x i u", axis=0)
+    operator = node("ScatterElements", "x i u", axis=0)
     both = {"x": x, "u": floats("u", 2, 6)}
-    yield from cases("ScatterElements_rows", [made], both, {"i": steady}, (18,))
+    yield from cases("ScatterElements_rows", [operator], both, {"i": steady}, (18,))
     expanded = [
         node("Shape", "u", "shape"),
         node("Expand", "i shape", "wide"),
@@ -67,11 +67,11 @@ def scatter_elements() -> Iterator[Case]:
         "ScatterElements_expanded", expanded, both, {"i": steady[:, :1]}, (18,), {"x": 1, "u": 1}
     )
     for reduction in ("add", "mul", "max", "min"):
-        made = node("ScatterElements", "x i u", axis=1, reduction=reduction)
-        yield from cases(f"ScatterElements_{reduction}", [made], feeds, {"i": indices}, (18,))
-    made = node("ScatterElements", "x i u", axis=1)
+        operator = node("ScatterElements", "x i u", axis=1, reduction=reduction)
+        yield from cases(f"ScatterElements_{reduction}", [operator], feeds, {"i": indices}, (18,))
+    operator = node("ScatterElements", "x i u", axis=1)
     computed = {**feeds, "i": np.array([[0, 2, 1]] * 4)}
-    yield from cases("ScatterElements_computed", [made], computed, None, (16,), {"x": 0, "i": 0, "u": 0})
+    yield from cases("ScatterElements_computed", [operator], computed, None, (16,), {"x": 0, "i": 0, "u": 0})
 
 
 def frames_laid() -> Iterator[Case]:

@@ -13,14 +13,16 @@ def tensor_scatter() -> Iterator[Case]:
     feeds = {"x": cache, "u": update}
     yield from cases("TensorScatter", [node("TensorScatter", "x u")], feeds, None, (24,), {"x": 3, "u": 3})
     for mode in ("linear", "circular"):
-        made = node("TensorScatter", "x u i", mode=mode)
+        operator = node("TensorScatter", "x u i", mode=mode)
         for name, index in (("same", [3, 3]), ("own", [1, 4]), ("round", [5, 2])):
             if mode == "linear" and name == "round":
                 continue
             places = {"i": np.array(index)}
-            yield from cases(f"TensorScatter_{mode}_{name}", [made], feeds, places, (24,), {"x": 3, "u": 3})
             yield from cases(
-                f"TensorScatter_{mode}_{name}_data", [made], feeds | places, None, (24,), {"x": 3, "u": 3}
+                f"TensorScatter_{mode}_{name}", [operator], feeds, places, (24,), {"x": 3, "u": 3}
+            )
+            yield from cases(
+                f"TensorScatter_{mode}_{name}_data", [operator], feeds | places, None, (24,), {"x": 3, "u": 3}
             )
 
 

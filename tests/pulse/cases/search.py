@@ -13,11 +13,11 @@ def top_k() -> Iterator[Case]:
     for axis in (0, 1, -1):
         for largest in (0, 1):
             for count in (1, 3):
-                made = node("TopK", "x k", "y z", axis=axis, largest=largest)
+                operator = node("TopK", "x k", "y z", axis=axis, largest=largest)
                 constants = {"k": np.array([count])}
                 stream = {"x": 1 if axis != 1 else 2}
                 name = f"TopK_{axis}_{largest}_{count}"
-                yield from cases(name, [made], {"x": x}, constants, (11, 13), stream, "y z")
+                yield from cases(name, [operator], {"x": x}, constants, (11, 13), stream, "y z")
     whole = node("TopK", "x k", "y z", axis=1)
     yield from cases("TopK_all", [whole], {"x": x}, {"k": np.array([7])}, (10,), {"x": 2}, "y z")
     yield from cases("TopK_none", [whole], {"x": x}, {"k": np.array([0])}, (11,), {"x": 2}, "y z")
@@ -33,12 +33,12 @@ def one_hot() -> Iterator[Case]:
     """Axes, indices from the end and out of range, types."""
     x = np.array([[0, 2, -1, 5], [3, -4, -5, 1]])
     for axis in (-1, 0, 1):
-        made = node("OneHot", "x depth values", axis=axis)
+        operator = node("OneHot", "x depth values", axis=axis)
         constants = {"depth": np.int64(4), "values": np.array([-1, 2], np.float32)}
-        yield from cases(f"OneHot_{axis}", [made], {"x": x}, constants, (9, 11), {"x": 1})
+        yield from cases(f"OneHot_{axis}", [operator], {"x": x}, constants, (9, 11), {"x": 1})
     as_float = {"depth": np.array([4], np.float32), "values": np.array([0, 1], np.float32)}
-    made = node("OneHot", "x depth values")
-    yield from cases("OneHot_f32", [made], {"x": x.astype(np.float32)}, as_float, (11,), {"x": 1})
+    operator = node("OneHot", "x depth values")
+    yield from cases("OneHot_f32", [operator], {"x": x.astype(np.float32)}, as_float, (11,), {"x": 1})
 
 
 def trilu() -> Iterator[Case]:
@@ -47,9 +47,9 @@ def trilu() -> Iterator[Case]:
     for upper in (0, 1):
         yield from cases(f"Trilu_{upper}", [node("Trilu", "x", upper=upper)], {"x": x}, None, (14,), {"x": 0})
         for k in (-2, 1, 9):
-            made = node("Trilu", "x k", upper=upper)
+            operator = node("Trilu", "x k", upper=upper)
             constants = {"k": np.int64(k)}
-            yield from cases(f"Trilu_{upper}_{k}", [made], {"x": x}, constants, (14,), {"x": 0})
+            yield from cases(f"Trilu_{upper}_{k}", [operator], {"x": x}, constants, (14,), {"x": 0})
     masked = [node("Trilu", "w", "m", upper=0), node("Add", "x m")]
     yield from cases("Trilu_constant", masked, {"x": x}, {"w": floats("w", 4, 5)}, (14,), {"x": 0})
     yield from cases("Trilu_time", [node("Trilu", "x")], {"x": x}, None, (14,), {"x": 1})
@@ -59,8 +59,8 @@ def hardmax() -> Iterator[Case]:
     """The largest entry of an axis."""
     x = floats("x", 2, 6, 5)
     for axis in (1, -1):
-        made = node("Hardmax", "x", axis=axis)
-        yield from cases(f"Hardmax_{axis}", [made], {"x": np.round(x)}, None, (11, 13), {"x": 0})
+        operator = node("Hardmax", "x", axis=axis)
+        yield from cases(f"Hardmax_{axis}", [operator], {"x": np.round(x)}, None, (11, 13), {"x": 0})
 
 
 def selections() -> Iterator[Case]:

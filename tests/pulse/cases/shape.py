@@ -29,8 +29,8 @@ def reshape() -> Iterator[Case]:
             f"Flatten_{axis}", [node("Flatten", "x", axis=axis)], {"x": x}, opsets=(11, 13), stream={"x": 1}
         )
     empty = np.zeros((0, 4), np.float32)
-    made = node("Reshape", "x s", allowzero=1)
-    yield from cases("Reshape_allowzero", [made], {"x": empty}, {"s": ints(4, 0)})
+    operator = node("Reshape", "x s", allowzero=1)
+    yield from cases("Reshape_allowzero", [operator], {"x": empty}, {"s": ints(4, 0)})
 
 
 def transpose() -> Iterator[Case]:
@@ -40,8 +40,8 @@ def transpose() -> Iterator[Case]:
     for perm in ((1, 0, 2, 3), (3, 1, 0, 2), (0, 2, 1, 3)):
         yield from cases(f"Transpose_{perm}", [node("Transpose", "x", perm=perm)], {"x": x}, stream={"x": 1})
     for axes in ((0,), (1, 3), (-1,), (5, 0)):
-        made = node("Unsqueeze", "x", axes=axes)
-        yield from cases(f"Unsqueeze_{axes}", [made], {"x": x}, opsets=(7, 11), stream={"x": 1})
+        operator = node("Unsqueeze", "x", axes=axes)
+        yield from cases(f"Unsqueeze_{axes}", [operator], {"x": x}, opsets=(7, 11), stream={"x": 1})
         yield from cases(
             f"Unsqueeze_{axes}", [node("Unsqueeze", "x a")], {"x": x}, {"a": ints(*axes)}, (13,), {"x": 1}
         )

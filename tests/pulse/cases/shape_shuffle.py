@@ -9,9 +9,9 @@ def shuffles() -> Iterator[Case]:
     """Depth to space in both orders, and back."""
     x = floats("shuffles", 2, 12, 3, 4)
     for mode in ("DCR", "CRD"):
-        made = node("DepthToSpace", "x", blocksize=2, mode=mode)
+        operator = node("DepthToSpace", "x", blocksize=2, mode=mode)
         for axis in (2, 3):
-            yield from cases(f"DepthToSpace_{mode}_{axis}", [made], {"x": x}, None, (11, 13), {"x": axis})
+            yield from cases(f"DepthToSpace_{mode}_{axis}", [operator], {"x": x}, None, (11, 13), {"x": axis})
     plain = node("DepthToSpace", "x", blocksize=2)
     yield from cases("DepthToSpace", [plain], {"x": x}, opsets=(10,), stream={"x": 3})
     back = node("SpaceToDepth", "x", blocksize=2)

@@ -30,8 +30,8 @@ def slices() -> Iterator[Case]:
     ]
     for start, end, step in bounds:
         constants = {"b": ints(start), "e": ints(end), "a": ints(1), "s": ints(step)}
-        made = node("Slice", "x b e a s")
-        yield from cases(f"Slice_{start}_{end}_{step}", [made], {"x": x}, constants, (10, 17), {"x": 1})
+        operator = node("Slice", "x b e a s")
+        yield from cases(f"Slice_{start}_{end}_{step}", [operator], {"x": x}, constants, (10, 17), {"x": 1})
         if step == 1:
             old = node("Slice", "x", starts=[start], ends=[end], axes=[1])
             yield from cases(f"Slice_{start}_{end}", [old], {"x": x}, opsets=(9,), stream={"x": 1})
@@ -52,8 +52,8 @@ def split() -> Iterator[Case]:
     x = floats("split", 2, 6, 8)
     equal = node("Split", "x", "y z", axis=1)
     yield from cases("Split_equal", [equal], {"x": x}, opsets=(7, 13), stream={"x": 2}, outputs="z y")
-    given = node("Split", "x", "y z", axis=1, split=[1, 5])
-    yield from cases("Split_sizes", [given], {"x": x}, opsets=(11,), stream={"x": 2}, outputs="y z")
+    operator = node("Split", "x", "y z", axis=1, split=[1, 5])
+    yield from cases("Split_sizes", [operator], {"x": x}, opsets=(11,), stream={"x": 2}, outputs="y z")
     sized = node("Split", "x s", "y z w", axis=-2)
     yield from cases("Split_sizes", [sized], {"x": x}, {"s": ints(1, 3, 2)}, (13, 18), {"x": 2}, "y z w")
     count = node("Split", "x", "y z w", axis=2, num_outputs=3)
@@ -67,9 +67,9 @@ def reverse_sequence() -> Iterator[Case]:
     """Reversed starts."""
     x = floats("x", 4, 6, 5)
     for batch in (0, 1):
-        made = node("ReverseSequence", "x n", batch_axis=batch, time_axis=1 - batch)
+        operator = node("ReverseSequence", "x n", batch_axis=batch, time_axis=1 - batch)
         lengths = np.array([1, 3, 4, 2, 4, 1])[: x.shape[batch]]
-        yield from cases(f"ReverseSequence_{batch}", [made], {"x": x}, {"n": lengths}, (10,), {"x": 2})
+        yield from cases(f"ReverseSequence_{batch}", [operator], {"x": x}, {"n": lengths}, (10,), {"x": 2})
 
 
 def first_frame_met() -> Iterator[Case]:
@@ -82,8 +82,8 @@ def first_frame_met() -> Iterator[Case]:
     )
     scaled = [first, node("Abs", "first", "level"), node("Add", "level first", "two"), node("Mul", "two x")]
     yield from cases("Slice_first_scales", scaled, {"x": x}, ends, stream={"x": 2})
-    taken = [node("Gather", "x zero", "g", axis=2), node("Unsqueeze", "g a", "first"), node("Sub", "first x")]
-    yield from cases("Gather_first_subtracted", taken, {"x": x}, ends, stream={"x": 2})
+    nodes = [node("Gather", "x zero", "g", axis=2), node("Unsqueeze", "g a", "first"), node("Sub", "first x")]
+    yield from cases("Gather_first_subtracted", nodes, {"x": x}, ends, stream={"x": 2})
     wide = {**ends, "wide": np.array([1, 2, 3])}
     repeated = [first, node("Expand", "first wide", "front"), node("Concat", "front x", axis=2)]
     yield from cases("Slice_first_repeated_in_front", repeated, {"x": x}, wide, stream={"x": 2})

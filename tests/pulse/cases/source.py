@@ -13,12 +13,12 @@ def constants() -> Iterator[Case]:
     x = floats("constants", 2, 6, 4)
     forms = {"value_float": 2.5, "value_floats": [1.0, 2.0, 3.0, 4.0]}
     for name, value in forms.items():
-        made = [node("Constant", "", "c", **{name: value}), node("Add", "x c")]
-        yield from cases(f"Constant_{name}", made, {"x": x}, opsets=(12, 17), stream={"x": 1})
+        nodes = [node("Constant", "", "c", **{name: value}), node("Add", "x c")]
+        yield from cases(f"Constant_{name}", nodes, {"x": x}, opsets=(12, 17), stream={"x": 1})
     whole = {"value_int": 1, "value_ints": [2, 0, 1]}
     for name, value in whole.items():
-        made = [node("Constant", "", "c", **{name: value}), node("Gather", "x c", axis=2)]
-        yield from cases(f"Constant_{name}", made, {"x": x}, stream={"x": 1})
+        nodes = [node("Constant", "", "c", **{name: value}), node("Gather", "x c", axis=2)]
+        yield from cases(f"Constant_{name}", nodes, {"x": x}, stream={"x": 1})
     yield from cases("Shape", [node("Shape", "x")], {"x": x}, opsets=(7, 15), stream={"x": 1})
     yield from cases(
         "Shape_part", [node("Shape", "x", start=-2, end=3)], {"x": x}, opsets=(15,), stream={"x": 1}

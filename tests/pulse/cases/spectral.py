@@ -14,19 +14,21 @@ def stft() -> Iterator[Case]:
     hann = np.hanning(6).astype(np.float32)
     for hop in (1, 3, 8):
         for onesided in (0, 1):
-            made = node("STFT", "x hop w", onesided=onesided)
+            operator = node("STFT", "x hop w", onesided=onesided)
             constants = {"hop": np.int64(hop), "w": hann}
-            yield from cases(f"STFT_window_{hop}_{onesided}", [made], {"x": x}, constants, stream={"x": 1})
+            yield from cases(
+                f"STFT_window_{hop}_{onesided}", [operator], {"x": x}, constants, stream={"x": 1}
+            )
     for length in (1, 4, 5):
-        made = node("STFT", "x hop _ length", onesided=1)
+        operator = node("STFT", "x hop _ length", onesided=1)
         constants = {"hop": np.int64(2), "length": np.int64(length)}
-        yield from cases(f"STFT_length_{length}", [made], {"x": x}, constants, stream={"x": 1})
+        yield from cases(f"STFT_length_{length}", [operator], {"x": x}, constants, stream={"x": 1})
     both = {"hop": np.int64(2), "w": hann, "length": np.int64(6)}
     yield from cases("STFT_both", [node("STFT", "x hop w length")], {"x": x}, both, stream={"x": 0})
     yield from cases("STFT_rank_2", [node("STFT", "x hop w")], {"x": x[..., 0]}, both, stream={"x": 1})
     complex_signal = floats("stft complex", 2, 23, 2)
-    made = node("STFT", "x hop w length", onesided=0)
-    yield from cases("STFT_complex", [made], {"x": complex_signal}, both, stream={"x": 1})
+    operator = node("STFT", "x hop w length", onesided=0)
+    yield from cases("STFT_complex", [operator], {"x": complex_signal}, both, stream={"x": 1})
     centred = [node("Pad", "x pads", "padded", mode="reflect"), node("STFT", "padded hop w")]
     constants = {**both, "pads": np.array([0, 3, 0, 0, 3, 0])}
     yield from cases("STFT_centred", centred, {"x": x}, constants, (17, 20), {"x": 1})
@@ -49,20 +51,22 @@ def dft() -> Iterator[Case]:
     x = floats("dft length", 3, 5, 2)
     for length in (3, 8):
         for inverse in (0, 1):
-            made = node("DFT", "x length", axis=1, inverse=inverse)
+            operator = node("DFT", "x length", axis=1, inverse=inverse)
             constants = {"length": np.int64(length)}
-            yield from cases(f"DFT_length_{length}_{inverse}", [made], {"x": x}, constants, stream={"x": 0})
+            yield from cases(
+                f"DFT_length_{length}_{inverse}", [operator], {"x": x}, constants, stream={"x": 0}
+            )
     for length in (None, 6, 8, 9):
-        made = node("DFT", "x" if length is None else "x length", axis=1, inverse=1, onesided=1)
+        operator = node("DFT", "x" if length is None else "x length", axis=1, inverse=1, onesided=1)
         constants = {} if length is None else {"length": np.int64(length)}
-        yield from cases(f"DFT_real_{length}", [made], {"x": x}, constants, (17,), {"x": 0})
+        yield from cases(f"DFT_real_{length}", [operator], {"x": x}, constants, (17,), {"x": 0})
     yield from cases("DFT_default", [node("DFT", "x")], {"x": x}, None, (17, 20), {"x": 0})
     yield from cases("DFT_time", [node("DFT", "x")], {"x": x}, None, (17, 20), {"x": 1})
     for attributes in ({"inverse": 1}, {"inverse": 1, "onesided": 1}):
-        made = node("DFT", "x", **attributes)
-        yield from cases(f"DFT_time_{'_'.join(attributes)}", [made], {"x": x}, stream={"x": 1})
-    one = node("DFT", "x", onesided=1)
-    yield from cases("DFT_time_onesided", [one], {"x": x[..., :1]}, stream={"x": 1})
+        operator = node("DFT", "x", **attributes)
+        yield from cases(f"DFT_time_{'_'.join(attributes)}", [operator], {"x": x}, stream={"x": 1})
+    onesided = node("DFT", "x", onesided=1)
+    yield from cases("DFT_time_onesided", [onesided], {"x": x[..., :1]}, stream={"x": 1})
 
 
 def window() -> Iterator[Case]:
@@ -70,9 +74,9 @@ def window() -> Iterator[Case]:
     x = floats("window", 3, 10)
     for op in ("HannWindow", "HammingWindow", "BlackmanWindow"):
         for periodic in (0, 1):
-            made = [node(op, "size", "w", periodic=periodic), node("Mul", "x w")]
+            nodes = [node(op, "size", "w", periodic=periodic), node("Mul", "x w")]
             constants = {"size": np.int64(10)}
-            yield from cases(f"{op}_{periodic}", made, {"x": x}, constants, stream={"x": 0})
+            yield from cases(f"{op}_{periodic}", nodes, {"x": x}, constants, stream={"x": 0})
     wide = [
         node("HannWindow", "size", "w", output_datatype=TensorProto.DOUBLE),
         node("Cast", "w", "narrow", to=TensorProto.FLOAT),
@@ -91,9 +95,9 @@ def mel() -> Iterator[Case]:
             "low": np.float32(low),
             "high": np.float32(high),
         }
-        made = [node("MelWeightMatrix", "bands length rate low high", "w"), node("MatMul", "x w")]
+        nodes = [node("MelWeightMatrix", "bands length rate low high", "w"), node("MatMul", "x w")]
         x = floats("mel", 4, 33)
-        yield from cases(f"MelWeightMatrix_{bands}", made, {"x": x}, constants, stream={"x": 0})
+        yield from cases(f"MelWeightMatrix_{bands}", nodes, {"x": x}, constants, stream={"x": 0})
 
 
 ALL = (stft, dft, window, mel)

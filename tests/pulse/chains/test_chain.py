@@ -71,8 +71,8 @@ def test_a_model_of_chunks_after_another(frames: int) -> None:
     joined = chain(flat("n"), models.cache_of_sound())
     x = noise(1, 1, frames, seed=frames)
     chunks = [{"x": piece} for piece in pieces(offline(flat(), x), 1, 8)]
-    made = loop(models.cache_of_sound(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
-    wanted = np.concatenate([each["y"] for each in made], 1)[:, :frames]
+    steps = loop(models.cache_of_sound(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
+    wanted = np.concatenate([each["y"] for each in steps], 1)[:, :frames]
     np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
     for backend in ("numba", "numpy"):
         program = joined.declutter().pulsify().compile(backend)
@@ -92,12 +92,12 @@ def test_a_delay_of_a_model_of_chunks() -> None:
     late = pulse.load(models.cache_of_sound(8), chunking=Chunking(delay={"y": 3}))
     joined = chain(late)
     x = noise(1, 11)
-    made = loop(
+    steps = loop(
         models.cache_of_sound(),
         [{"x": p} for p in pieces(x, 1, 8)],
         {"cache": ("cache_out", np.zeros((1, 4), F))},
     )
-    wanted = np.concatenate([each["y"] for each in made], 1)[:, 3:14]
+    wanted = np.concatenate([each["y"] for each in steps], 1)[:, 3:14]
     np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
     prove(joined, 8)
 
@@ -136,9 +136,9 @@ def test_wires_by_name() -> None:
     x = noise(1, 1, 20)
     filtered = offline(conv(3, pads=(1, 1)), x)
     mask = offline(conv(5, pads=(2, 2)), filtered)
-    made = joined.run(x)
-    assert list(made) == ["y", "mask"]
-    np.testing.assert_allclose(made["y"], mask * filtered, 1e-6)
+    outputs = joined.run(x)
+    assert list(outputs) == ["y", "mask"]
+    np.testing.assert_allclose(outputs["y"], mask * filtered, 1e-6)
     prove(joined, 4)
 
 

@@ -167,12 +167,12 @@ def loop(
     """The author's loop in onnxruntime: states by input, each with its output and its first value."""
     session = open_session(model)
     names = [output.name for output in session.get_outputs()]
-    held = {name: first for name, (_, first) in states.items()}
-    made: list[dict[str, Array]] = []
+    carried = {name: first for name, (_, first) in states.items()}
+    steps: list[dict[str, Array]] = []
     for chunk in chunks:
-        made.append(dict(zip(names, session.run(None, {**chunk, **held}))))
-        held = {name: made[-1][other] for name, (other, _) in states.items()}
-    return made
+        steps.append(dict(zip(names, session.run(None, {**chunk, **carried}))))
+        carried = {name: steps[-1][other] for name, (other, _) in states.items()}
+    return steps
 
 
 def pieces(x: Array, axis: int, frames: int, context: int = 0) -> list[Array]:

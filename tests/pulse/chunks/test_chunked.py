@@ -60,8 +60,8 @@ def test_recurrent_step(backend: str, frames: int) -> None:
     wanted = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1
     )
-    given = {} if frames == 1 else {"axes": {"x": 1}}
-    program = models.stream(model, backend=backend, **given)
+    axes = {} if frames == 1 else {"axes": {"x": 1}}
+    program = models.stream(model, backend=backend, **axes)
     assert (program.pulse, [port.name for port in program.inputs]) == (frames, ["x"])
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted, 1e-5, 1e-6)
     program = pulse.stream(models.gru("time"), pulse=frames, backend=backend)
@@ -76,9 +76,9 @@ def test_cached_filter(backend: str, samples: int) -> None:
     wanted = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, 8)], zeros(cache=("cache_out", (1, 4)))), "y", 1
     )
-    got = stream_blocks(pulse.stream(model, backend=backend), x, 1, samples)["y"]
-    assert got.shape == x.shape
-    np.testing.assert_allclose(got, wanted[:, :samples], 1e-5, 1e-6)
+    output = stream_blocks(pulse.stream(model, backend=backend), x, 1, samples)["y"]
+    assert output.shape == x.shape
+    np.testing.assert_allclose(output, wanted[:, :samples], 1e-5, 1e-6)
 
 
 def test_registers_that_change_places(backend: str) -> None:
@@ -89,13 +89,13 @@ def test_registers_that_change_places(backend: str) -> None:
     wanted = join_results(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
     program = models.stream(model, initial=first, backend=backend)
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted, 1e-5, 1e-6)
-    kept = models.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
-    state = kept.spawn()
+    with_states = models.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
+    state = with_states.spawn()
     for piece, expected in zip(pieces(x, 1, 6), loop(model, [{"x": p} for p in pieces(x, 1, 6)], states)):
-        for name, got in state.step(piece).items():
-            np.testing.assert_allclose(got, expected[name], 1e-5, 1e-6, err_msg=name)
-    assert [port.axis for port in kept.outputs] == [1, None, None]
-    np.testing.assert_allclose(stream_blocks(kept, x[:, :5], 1)["y"], wanted[:, :5], 1e-5, 1e-6)
+        for name, output in state.step(piece).items():
+            np.testing.assert_allclose(output, expected[name], 1e-5, 1e-6, err_msg=name)
+    assert [port.axis for port in with_states.outputs] == [1, None, None]
+    np.testing.assert_allclose(stream_blocks(with_states, x[:, :5], 1)["y"], wanted[:, :5], 1e-5, 1e-6)
 
 
 def test_integer_state(backend: str) -> None:
@@ -156,7 +156,7 @@ def test_the_proof_of_a_file() -> None:
     assert pulse.verify(models.gru("time"), pulse=3, lengths=[1, 7]).lengths == (1, 7)
 
 
-def test_snapshot_restore_reset(backend: str) -> None:
+def test_snapshots_go_on_elsewhere_and_reset_begins_again(backend: str) -> None:
     """Registers are part of the state: a snapshot goes on elsewhere, reset begins again."""
     program = pulse.stream(models.cache_of_sound(), backend=backend)
     x = noise(1, 61)
@@ -175,11 +175,13 @@ def test_snapshot_restore_reset(backend: str) -> None:
 
 def test_another_first_value_is_another_program(backend: str) -> None:
     """Snapshots tell them apart."""
-    one = pulse.stream(models.gru(), backend=backend)
-    two = models.stream(models.gru(), backend=backend, initial={"h": np.ones((1, 1, 3))})
-    assert not np.array_equal(one.spawn().step(noise(1, 1, 4))["y"], two.spawn().step(noise(1, 1, 4))["y"])
+    program = pulse.stream(models.gru(), backend=backend)
+    changed = models.stream(models.gru(), backend=backend, initial={"h": np.ones((1, 1, 3))})
+    assert not np.array_equal(
+        program.spawn().step(noise(1, 1, 4))["y"], changed.spawn().step(noise(1, 1, 4))["y"]
+    )
     with pytest.raises(InputError, match="belongs to another model"):
-        two.spawn().restore(one.spawn().snapshot())
+        changed.spawn().restore(program.spawn().snapshot())
 
 
 def test_states_that_no_kept_output_needs_are_left_out() -> None:
@@ -224,7 +226,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
 
 
 @pytest.mark.parametrize(
-    ("model", "given", "message"),
+    ("model", "options", "message"),
     [
         (CACHED, {"pulse": 4}, "pulse 4: one call of the model takes 8 new frames; use a multiple of that"),
         (CACHED, {"pulse": 6, "context": {"x": 4}}, "takes 4 new frames, after 4 of context of x"),
@@ -269,11 +271,11 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
     ],
 )
 def test_misfits_are_refused_with_the_reason(
-    model: ModelProto, given: Mapping[str, object], message: str
+    model: ModelProto, options: Mapping[str, object], message: str
 ) -> None:
     """Each with the way out."""
     with pytest.raises(PulsifyError, match=message):
-        models.stream(model, backend="numpy", **given)  # pyright: ignore
+        models.stream(model, backend="numpy", **options)  # pyright: ignore
 
 
 def test_a_symbolic_shape_is_no_chunk() -> None:
@@ -289,10 +291,10 @@ def test_offline_models_stay_as_they_were(backend: str) -> None:
     program = models.stream(models.gru("time"), pulse=2, states={}, backend=backend)
     assert program.model.chunks is None
     x = noise(1, 5, 4)
-    got, _ = run_whole(program.spawn({"h": np.zeros((1, 1, 3), F)}), {"x": x}, np.nan)
+    outputs, _ = run_whole(program.spawn({"h": np.zeros((1, 1, 3), F)}), {"x": x}, np.nan)
     wanted = loop(models.gru("time"), [{"x": x}], zeros(h=("hn", (1, 1, 3))))[0]
-    np.testing.assert_allclose(got["y"], wanted["y"], 1e-5, 1e-6)
-    np.testing.assert_allclose(got["hn"], wanted["hn"], 1e-5, 1e-6)
+    np.testing.assert_allclose(outputs["y"], wanted["y"], 1e-5, 1e-6)
+    np.testing.assert_allclose(outputs["hn"], wanted["hn"], 1e-5, 1e-6)
     with pytest.raises(PulseError, match="no input has a symbolic dim"):
         pulse.stream(models.build([models.node("Abs", "x", "y")], {"x": [1, 8]}, {"y": [1, 8]}))
 
@@ -320,7 +322,7 @@ def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
 
 
 @pytest.mark.parametrize(
-    ("x", "h", "given", "message"),
+    ("x", "h", "options", "message"),
     [
         (
             [1, "mics", "time"],
@@ -340,31 +342,31 @@ def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
     ],
 )
 def test_names_of_dims_that_do_not_tell(
-    x: list[int | str], h: list[int | str], given: Mapping[str, object], message: str
+    x: list[int | str], h: list[int | str], options: Mapping[str, object], message: str
 ) -> None:
     """Time must be clear, and every other dim known."""
     with pytest.raises(PulsifyError, match=message):
-        models.stream(sum_with_state(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **given)  # pyright: ignore
+        models.stream(sum_with_state(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **options)  # pyright: ignore
 
 
 def test_names_of_dims_that_tell(backend: str) -> None:
     """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
-    for shape, given, axis in (
+    for shape, options, axis in (
         ([1, "mics", "time"], {"symbol": "time", "inputs": {"x": "1,2,time", "h": "1,3"}}, 2),
         (["N", 4], {}, 1),
         (["batch", 1, 2, 2], {}, 1),
     ):
         program = models.stream(
-            sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **given
+            sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **options
         )
         assert (program.inputs[0].axis, len(program.model.buffers())) == (axis, 1)
 
 
 def test_other_weights_are_another_program(backend: str) -> None:
     """Those inside of the call: a snapshot of one is not taken for the other's."""
-    one, two = models.gru(), models.gru()
-    weights = next(tensor for tensor in two.graph.initializer if tensor.name == "w")
+    first, second = models.gru(), models.gru()
+    weights = next(tensor for tensor in second.graph.initializer if tensor.name == "w")
     weights.CopyFrom(numpy_helper.from_array(noise(1, 9, 4, seed=99), "w"))
-    snapshot = pulse.stream(one, backend=backend).spawn().snapshot()
+    snapshot = pulse.stream(first, backend=backend).spawn().snapshot()
     with pytest.raises(InputError, match="belongs to another model"):
-        pulse.stream(two, backend=backend).spawn().restore(snapshot)
+        pulse.stream(second, backend=backend).spawn().restore(snapshot)

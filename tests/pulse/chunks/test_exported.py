@@ -54,9 +54,9 @@ def test_a_session_is_the_same(backend: str, tmp_path: Path) -> None:
     wanted = push_blocks(Session(original.compile(backend)), x, sizes)
     session = Session(program)
     for _ in range(2):
-        got = push_blocks(session, x, sizes)
+        outputs = push_blocks(session, x, sizes)
         for name, expected in wanted.items():
-            np.testing.assert_allclose(got[name], expected, 1e-5, 1e-6)
+            np.testing.assert_allclose(outputs[name], expected, 1e-5, 1e-6)
         session.reset()
     first = session.push(x[:, :, :10])["y"]
     saved = session.snapshot()
@@ -92,9 +92,14 @@ def test_written_again_it_is_the_same_stream() -> None:
     """A file that was read back can leave once more."""
     first = late_layer().to_onnx()
     again = pulse.load(first).analyse().declutter().pulsify().to_onnx()
-    one, two = notes_of(first), notes_of(again)
-    assert (one.inputs, one.outputs, one.awaits, one.end) == (two.inputs, two.outputs, two.awaits, two.end)
-    assert {state.input for state in one.states} == {state.input for state in two.states}
+    first_notes, second_notes = notes_of(first), notes_of(again)
+    assert (first_notes.inputs, first_notes.outputs, first_notes.awaits, first_notes.end) == (
+        second_notes.inputs,
+        second_notes.outputs,
+        second_notes.awaits,
+        second_notes.end,
+    )
+    assert {state.input for state in first_notes.states} == {state.input for state in second_notes.states}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,7 @@ def test_metadata_that_does_not_fit(old: str, new: str, message: str) -> None:
         typed.pulsify()
 
 
-def test_a_register_of_the_wrong_shape() -> None:
+def test_a_register_of_the_wrong_shape_is_refused() -> None:
     """Found before anything runs."""
     proto = late_layer().to_onnx()
     notes = notes_of(proto)

@@ -126,8 +126,8 @@ def test_doubt_is_said(inputs: Shapes, outputs: Shapes, message: str) -> None:
 )
 def test_axis_of_time(shape: list[int], axis: int | None) -> None:
     """Sound, one frame of features, or nothing that tells."""
-    told = time_axis(shape, F)
-    assert (told[0] if told else None) == axis
+    axis_and_reason = time_axis(shape, F)
+    assert (axis_and_reason[0] if axis_and_reason else None) == axis
     assert time_axis([512], np.dtype(np.int64)) is None
 
 
@@ -145,8 +145,8 @@ def test_axis_of_time(shape: list[int], axis: int | None) -> None:
 )
 def test_axis_of_an_output(shape: list[int], rank: int, axis: int, frames: int, expected: int | None) -> None:
     """As the input's, by its frames, by its shape, or none."""
-    told = output_axis(shape, F, rank, axis, frames)
-    assert (told[0] if told else None) == expected
+    axis_and_reason = output_axis(shape, F, rank, axis, frames)
+    assert (axis_and_reason[0] if axis_and_reason else None) == expected
 
 
 def test_an_input_with_an_axis_of_frames_is_no_state() -> None:

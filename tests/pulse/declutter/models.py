@@ -67,11 +67,11 @@ def lean(model: TypedModel, tolerance: float = 2e-6) -> tuple[TypedModel, Counte
             name: rng.standard_normal([dim.eval(env) for dim in fact.shape]).astype(fact.dtype)
             for name, fact in model.inputs.items()
         }
-        expected, got = model.run(feeds), result.run(feeds)
-        assert list(got) == list(expected)
+        expected, outputs = model.run(feeds), result.run(feeds)
+        assert list(outputs) == list(expected)
         for name, value in expected.items():
-            assert got[name].dtype == value.dtype
-            np.testing.assert_allclose(got[name], value, rtol=tolerance, atol=tolerance)
+            assert outputs[name].dtype == value.dtype
+            np.testing.assert_allclose(outputs[name], value, rtol=tolerance, atol=tolerance)
     return result, fired
 
 

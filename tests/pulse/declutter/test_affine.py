@@ -152,6 +152,6 @@ def test_a_chain_is_folded_in_one_and_weights_keep_their_name() -> None:
     assert ops(result) == ["Conv"]
     conv = result.graph.node(result.graph.outputs[0])
     assert (conv.name, result.graph.label(conv.inputs[1])) == ("b", "weights")
-    found = known_value(result.graph, conv.inputs[1])
-    assert found is not None
-    np.testing.assert_allclose(found, -w * (np.float32(2) / 3), rtol=1e-6)
+    folded = known_value(result.graph, conv.inputs[1])
+    assert folded is not None
+    np.testing.assert_allclose(folded, -w * (np.float32(2) / 3), rtol=1e-6)

@@ -14,16 +14,16 @@ from tests.pulse.declutter.models import Small, lean, ops
 ROWS = 40
 
 
-def write_frames(s: Small, first: int = 0, step: int = 1, stored: bool = False) -> OutletId:
+def write_frames(small: Small, first: int = 0, step: int = 1, stored: bool = False) -> OutletId:
     """A table of zeros; the frames of x [T, 4] stand in it from ``first`` on."""
-    frames = s.dim("T")
+    frames = small.dim("T")
     if stored:
-        every = s.constant(np.arange(ROWS) * step)
-        index = s.add("i", Slice(0, TDim.of(first), frames + first), every)
+        every = small.constant(np.arange(ROWS) * step)
+        index = small.add("i", Slice(0, TDim.of(first), frames + first), every)
     else:
-        index = s.add("i", Range(first, step, frames, np.dtype(np.int64)))
-    table = s.constant(np.zeros((ROWS, 4), np.float32))
-    return s.add("table", ScatterND(), table, s.add("column", AddAxis(1), index), s.x)
+        index = small.add("i", Range(first, step, frames, np.dtype(np.int64)))
+    table = small.constant(np.zeros((ROWS, 4), np.float32))
+    return small.add("table", ScatterND(), table, small.add("column", AddAxis(1), index), small.x)
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -31,11 +31,11 @@ def write_frames(s: Small, first: int = 0, step: int = 1, stored: bool = False) 
     ("first", "start", "end"), [(0, 0, "T"), (3, 3, "T+3"), (3, 4, "T+3"), (0, 0, "T-2")]
 )
 def test_written_entries_are_read(stored: bool, first: int, start: int, end: str) -> None:
-    s = Small("T,4,f32")
-    s.scope.assume("T >= 3")
-    s.scope.assume("T <= 37")
-    y = s.add("y", Slice(0, TDim.of(start), s.dim(end)), write_frames(s, first, stored=stored))
-    result, fired = lean(s.model(y))
+    small = Small("T,4,f32")
+    small.scope.assume("T >= 3")
+    small.scope.assume("T <= 37")
+    y = small.add("y", Slice(0, TDim.of(start), small.dim(end)), write_frames(small, first, stored=stored))
+    result, fired = lean(small.model(y))
     assert fired["read_what_was_written"] == 1
     assert "scatter_nd" not in " ".join(ops(result)).lower()
     assert set(ops(result)) <= {"Slice"}
@@ -47,8 +47,8 @@ def test_written_entries_are_read(stored: bool, first: int, start: int, end: str
 )
 def test_other_rows_of_the_table_are_read_from_it(first: int, step: int, start: int, end: str) -> None:
     """One frame too many, one too early, every second row."""
-    s = Small("T,4,f32")
-    y = s.add("y", Slice(0, TDim.of(start), s.dim(end)), write_frames(s, first, step))
-    result, fired = lean(s.model(y))
+    small = Small("T,4,f32")
+    y = small.add("y", Slice(0, TDim.of(start), small.dim(end)), write_frames(small, first, step))
+    result, fired = lean(small.model(y))
     assert not fired["read_what_was_written"]
     assert len(ops(result)) > 1

@@ -16,18 +16,18 @@ def el(kind: str) -> Elementwise:
     return Elementwise(kind)
 
 
-def positions(s: Small, start: int = 0, step: int = 1) -> OutletId:
-    return s.add("p", Range(start, step, s.dim("T"), INTEGER))
+def positions(small: Small, start: int = 0, step: int = 1) -> OutletId:
+    return small.add("p", Range(start, step, small.dim("T"), INTEGER))
 
 
-def length(s: Small, more: int = 0) -> OutletId:
-    return s.constant(np.array([s.dim("T") + more], object))
+def length(small: Small, more: int = 0) -> OutletId:
+    return small.constant(np.array([small.dim("T") + more], object))
 
 
-def mask_input(s: Small, condition: OutletId) -> OutletId:
+def mask_input(small: Small, condition: OutletId) -> OutletId:
     """The input where the condition is true, else 0."""
-    row = s.add("row", AddAxis(0), condition)
-    return s.add("y", el("where"), s.add("rows", AddAxis(0), row), s.x, 0.0)
+    row = small.add("row", AddAxis(0), condition)
+    return small.add("y", el("where"), small.add("rows", AddAxis(0), row), small.x, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_positions_within_the_length_need_no_mask(kind: str, start: int, step: i
 def test_masks_that_are_inverted_or_multiplied() -> None:
     small = Small()
     behind = small.add("c", el("greater_equal"), positions(small), length(small))
-    seen = small.add("seen", Cast(np.dtype(np.float32)), small.add("n", el("not"), behind))
-    y = small.add("y", el("mul"), small.x, seen)
+    visible = small.add("seen", Cast(np.dtype(np.float32)), small.add("n", el("not"), behind))
+    y = small.add("y", el("mul"), small.x, visible)
     assert ops(lean(small.model(y))[0]) == []
 
 

@@ -241,8 +241,8 @@ def test_proofs_decide_quasi_affine_dims_of_one_symbol(examples: int) -> None:
 
     @settings(QUICK, max_examples=examples)
     @given(terms)
-    def check(drawn: tuple) -> None:
-        parts, const, least = drawn
+    def check(parameters: tuple) -> None:
+        parts, const, least = parameters
         scope = SymbolScope()
         symbol = scope.symbol("S")
         if least is not None:
@@ -250,13 +250,13 @@ def test_proofs_decide_quasi_affine_dims_of_one_symbol(examples: int) -> None:
         dim = sum((c * ((a * symbol + b) // k) for c, a, b, k in parts), TDim.of(const))
         period = lcm(*(k for *_, k in parts))
         span = range(-20 * period - 40 if least is None else least, 20 * period + 40)
-        found = [sum(c * ((a * s + b) // k) for c, a, b, k in parts) + const for s in span]
-        ge_is = "yes" if min(found) >= 0 else "no" if max(found) < 0 else "unknown"
-        eq_is = "yes" if not any(found) else "no" if 0 not in found else "unknown"
+        values = [sum(c * ((a * s + b) // k) for c, a, b, k in parts) + const for s in span]
+        ge_is = "yes" if min(values) >= 0 else "no" if max(values) < 0 else "unknown"
+        eq_is = "yes" if not any(values) else "no" if 0 not in values else "unknown"
         assert dim.prove_ge(0).verdict == ge_is, (str(dim), least)
         assert dim.prove_eq(0).verdict == eq_is, (str(dim), least)
         falls = (dim.slope(symbol) > 0 and least is None) or dim.slope(symbol) < 0
-        assert dim.bounds()[0] == (None if falls else min(found)), (str(dim), least)
+        assert dim.bounds()[0] == (None if falls else min(values)), (str(dim), least)
         reached[f"ge {ge_is}"] += 1
         reached[f"eq {eq_is}"] += 1
 

@@ -54,9 +54,9 @@ def test_f32_rounds_no_size_to_another() -> None:
     """Files compute in f32: quotients of sizes up to 2^20 are on the same side of every integer."""
     sizes = np.arange(1, 1 << 20, 7)
     for divisor in (3, 5, 7, 480):
-        got = np.ceil(sizes.astype(np.float32) / np.float32(divisor))
+        quotients = np.ceil(sizes.astype(np.float32) / np.float32(divisor))
         dim = (Ratio.of(T) / Ratio.of(divisor)).ceil().num
-        assert dim == (T + divisor - 1) // divisor and (got == -(-sizes // divisor)).all()
+        assert dim == (T + divisor - 1) // divisor and (quotients == -(-sizes // divisor)).all()
 
 
 def test_rounded_values_that_may_become_whole_are_refused() -> None:

@@ -9,11 +9,11 @@ from pulse.support.bounds import FAR
 
 
 def test_once_for_equal_dims_and_arguments() -> None:
-    asked: list[tuple[TDim, int]] = []
+    calls: list[tuple[TDim, int]] = []
 
     @cache_in_scope
     def look_up(dim: TDim, more: int) -> int:
-        asked.append((dim, more))
+        calls.append((dim, more))
         return more
 
     @cache_in_scope
@@ -23,9 +23,9 @@ def test_once_for_equal_dims_and_arguments() -> None:
     scope = SymbolScope()
     dims = [TDim.of(scope.symbol("T")) + 1 for _ in range(2)]
     assert [look_up(dim, more) for dim in dims for more in (3, 4)] == [3, 4, 3, 4]
-    assert asked == [(dims[0], 3), (dims[0], 4)]
+    assert calls == [(dims[0], 3), (dims[0], 4)]
     assert other(dims[0], 3) == -3
-    assert look_up(SymbolScope().parse("T+1"), 3) == 3 and len(asked) == 3, "another T"
+    assert look_up(SymbolScope().parse("T+1"), 3) == 3 and len(calls) == 3, "another T"
     assert look_up(dims[0], more=3) == 3
     assert look_up(TDim.of(7), 5) == 5
 

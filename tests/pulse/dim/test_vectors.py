@@ -57,7 +57,7 @@ def test_equal_values_have_one_form(scope: SymbolScope, left: str, right: str) -
     ("left", "right", "at"),
     [("(S+1)/2+(1-S)/2", "1", 2), ("-S/2", "-(S/2)", 3), ("(2*S)/4*2", "S", 3), ("min(S, T)", "S", 9)],
 )
-def test_invalid_floor_divisions(scope: SymbolScope, left: str, right: str, at: int) -> None:
+def test_invalid_floor_divisions_are_refused(scope: SymbolScope, left: str, right: str, at: int) -> None:
     a, b = scope.parse(left), scope.parse(right)
     values = {scope.symbol("S"): at, scope.symbol("T"): 0}
     assert a != b
@@ -193,7 +193,7 @@ def test_slopes_of_dims(scope: SymbolScope, text: str, slope: Fraction) -> None:
 @pytest.mark.parametrize(
     "text", ["S*S", "S*T", "S*(S%2)", "S*(S/2) - (S*S)/2", "broadcast(S, 2*S)", "S*(T>3)"]
 )
-def test_no_slope(scope: SymbolScope, text: str) -> None:
+def test_a_dim_without_a_slope_is_refused(scope: SymbolScope, text: str) -> None:
     with pytest.raises(DimError, match="slope"):
         scope.parse(text).slope(scope.symbol("S"))
 
@@ -270,7 +270,7 @@ def test_text_of_dims(scope: SymbolScope) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "S+", "(S", "S S", "min()", "3 ? 4", "S >= T >= 1", "max(S", "2**S"])
-def test_unreadable_text(scope: SymbolScope, text: str) -> None:
+def test_unreadable_text_is_refused(scope: SymbolScope, text: str) -> None:
     with pytest.raises(DimError, match="cannot read"):
         scope.parse(text)
 

@@ -30,10 +30,10 @@ def assert_refused(call: Callable[[], object], message: str) -> None:
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def near(got: Array, wanted: Array, share: float = EXACT) -> None:
+def near(output: Array, wanted: Array, share: float = EXACT) -> None:
     """Equal shapes, and values as near as ``EXACT`` says."""
-    assert got.shape == wanted.shape, (got.shape, wanted.shape)
-    off = np.abs(got - wanted).max(initial=0)
+    assert output.shape == wanted.shape, (output.shape, wanted.shape)
+    off = np.abs(output - wanted).max(initial=0)
     assert off <= share * np.abs(wanted).max(initial=0) + 1e-8, off
 
 
@@ -56,16 +56,18 @@ def streams(
     backends  the first one is tried at all of them, others at the last
     """
     several = feeds if isinstance(feeds, list) else [feeds]
-    given = [one if isinstance(one, Mapping) else {next(iter(model.inputs)): one} for one in several]
-    expected = [Expected(model, one) for one in given]
+    feeds_of_streams = [
+        each if isinstance(each, Mapping) else {next(iter(model.inputs)): each} for each in several
+    ]
+    expected = [Expected(model, each) for each in feeds_of_streams]
     lean = model.declutter()
     least = lean.pulsify()
     for times in pulses:
         pulsed = least if times == 1 else lean.pulsify(pulse=least.pulse * times)
         for backend in backends if times == pulses[-1] else backends[:1]:
             program = compile_model(pulsed, backend)
-            for one, wanted in zip(given, expected):
-                wanted.require(_in_blocks(Session(program), one), (times, backend))
+            for each, wanted in zip(feeds_of_streams, expected):
+                wanted.require(_in_blocks(Session(program), each), (times, backend))
     return {port.name: port.delay for port in least.outputs}
 
 

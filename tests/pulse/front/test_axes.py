@@ -12,10 +12,10 @@ X = np.random.default_rng(0).standard_normal((1, 6, 21)).astype(np.float32)
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3, -1, -4])
 def test_unsqueeze_and_squeeze(axis: int) -> None:
-    one = unsqueeze(axis, "1,6,frames")
+    model = unsqueeze(axis, "1,6,frames")
     wanted = np.expand_dims(X, axis)
-    near(offline(one, X), wanted)
-    assert streams(one, X) == {"y": 0}
+    near(offline(model, X), wanted)
+    assert streams(model, X) == {"y": 0}
     shape = ",".join("frames" if size == 21 else str(size) for size in wanted.shape)
     back = squeeze(axis, shape)
     near(offline(back, wanted), X)
@@ -29,7 +29,7 @@ def test_transpose_moves_the_axes(perm: list[int]) -> None:
     assert streams(model, X) == {"y": 0}
 
 
-def test_invalid_axes() -> None:
+def test_invalid_axes_are_refused() -> None:
     with pytest.raises(InputError, match=r"unsqueeze: axis=4 must be from -4 to 3"):
         unsqueeze(4, "1,6,frames")
     with pytest.raises(InputError, match=r"squeeze: axis 1 of '1,6,frames' must have the size 1"):

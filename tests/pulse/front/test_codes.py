@@ -19,12 +19,12 @@ def values() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 
 def test_codes_are_those_of_litert() -> None:
-    g = Graph()
-    x = g.input((1, 10, 40))
-    g.outputs = [g.result("QUANTIZE", [x], (1, 10, 40), "", 2, "int8", (SCALE, ZERO))]
-    (wanted,) = calls(file_bytes(g), [[values()]])[0]
-    (got,) = front.quantize(SCALE, ZERO).run({"x": values()}).values()
-    assert got.dtype == np.int8 and np.array_equal(got, wanted)
+    graph = Graph()
+    x = graph.input((1, 10, 40))
+    graph.outputs = [graph.result("QUANTIZE", [x], (1, 10, 40), "", 2, "int8", (SCALE, ZERO))]
+    (wanted,) = calls(file_bytes(graph), [[values()]])[0]
+    (codes,) = front.quantize(SCALE, ZERO).run({"x": values()}).values()
+    assert codes.dtype == np.int8 and np.array_equal(codes, wanted)
 
 
 def test_they_stand_for_the_numbers() -> None:

@@ -66,18 +66,18 @@ def test_kaldi_splices_alike() -> None:
 
 def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
     """Of one recording, frame by frame."""
-    made, norm = [x.astype(np.float64)], 2 * sum(j * j for j in range(1, window + 1))
+    orders, norm = [x.astype(np.float64)], 2 * sum(j * j for j in range(1, window + 1))
     taps = np.ones(1)
     for _ in range(order):
         taps = np.convolve(taps, np.arange(-window, window + 1) / norm)
-        source, own = (made[-1], np.arange(-window, window + 1) / norm) if nested else (made[0], taps)
+        source, own = (orders[-1], np.arange(-window, window + 1) / norm) if nested else (orders[0], taps)
         reach = len(own) // 2
         rows = [
             sum(own[j + reach] * source[min(max(t + j, 0), len(x) - 1)] for j in range(-reach, reach + 1))
             for t in range(len(x))
         ]
-        made.append(np.array(rows))
-    return made
+        orders.append(np.array(rows))
+    return orders
 
 
 @pytest.mark.parametrize("nested", [True, False])
@@ -87,8 +87,8 @@ def test_deltas_equal_their_formula(nested: bool, order: int, window: int) -> No
     for keep in (True, False):
         model = deltas(order, window, nested=nested, keep=keep, shape="1,frames,5")
         for x in several:
-            made = slopes(x[0], order, window, nested)
-            near(offline(model, x), np.concatenate(made if keep else made[1:], 1)[None])
+            orders = slopes(x[0], order, window, nested)
+            near(offline(model, x), np.concatenate(orders if keep else orders[1:], 1)[None])
         assert streams(model, several)["features"] == order * window
 
 

@@ -178,10 +178,10 @@ def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
                 break
         else:
             assert key == "scale"
-    made = (knf.OnlineMfcc if mfcc else knf.OnlineFbank)(options)
-    made.accept_waveform(options.frame_opts.samp_freq, (x * how.get("scale", 32768)).ravel().tolist())
-    made.input_finished()
-    return np.stack([made.get_frame(frame) for frame in range(made.num_frames_ready)])[None]
+    extractor = (knf.OnlineMfcc if mfcc else knf.OnlineFbank)(options)
+    extractor.accept_waveform(options.frame_opts.samp_freq, (x * how.get("scale", 32768)).ravel().tolist())
+    extractor.input_finished()
+    return np.stack([extractor.get_frame(frame) for frame in range(extractor.num_frames_ready)])[None]
 
 
 @pytest.mark.parametrize("how", [how for how in BANKS if how.get("window") != "sine"], ids=text_of)
@@ -191,7 +191,7 @@ def test_equals_kaldi_native_fbank(how: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
-def test_its_cepstrum_too(how: dict[str, Any]) -> None:
+def test_the_cepstrum_equals_kaldi(how: dict[str, Any]) -> None:
     x = with_offset(5000)
     near(offline(kaldi_mfcc(**how), x), native(x, how, True))
 
@@ -199,8 +199,8 @@ def test_its_cepstrum_too(how: dict[str, Any]) -> None:
 def test_silence_gives_the_least_logarithm() -> None:
     """The logarithm of the least that Kaldi takes."""
     x = np.zeros((1, 2000), np.float32)
-    got = offline(kaldi_fbank(use_energy=True), x)
-    np.testing.assert_allclose(got, math.log(EPSILON), rtol=1e-6)
+    output = offline(kaldi_fbank(use_energy=True), x)
+    np.testing.assert_allclose(output, math.log(EPSILON), rtol=1e-6)
     streams(kaldi_fbank(use_energy=True), x, (2,))
 
 
@@ -209,7 +209,7 @@ def test_the_filter_bank_of_a_published_model() -> None:
     near(offline(kaldi_fbank(), case["in"][None].astype(np.float32)), case["fbank"][None])
 
 
-def test_the_delay_and_the_kernel() -> None:
+def test_a_frame_waits_for_two_pulses_and_one_kernel() -> None:
     """A frame ends 15 ms after its pulse of 10 ms begins, so it waits for two; one Fourier transform."""
     pulsed = kaldi_fbank().declutter().pulsify(pulse=160)
     assert [port.delay for port in pulsed.outputs] == [2]

@@ -64,23 +64,23 @@ def test_gain_multiplies() -> None:
     streams(gain(3.0, shape="1,8,frames,2"), spectrum)
 
 
-def limit_sound(x: Array, threshold: float, ahead: int, held: int) -> Array:
+def limit_sound(x: Array, threshold: float, ahead: int, hold: int) -> Array:
     """Of one sound, sample by sample."""
     needed = np.minimum(1, threshold / np.maximum(np.abs(x[0].astype(np.float64)), 1e-30))
 
     def least(at: int) -> float:
-        return float(needed[max(0, at - held) : max(0, at + ahead + 1)].min(initial=1.0))
+        return float(needed[max(0, at - hold) : max(0, at + ahead + 1)].min(initial=1.0))
 
     gains = [np.mean([least(u) for u in range(t - ahead, t + 1)]) for t in range(x.shape[1])]
     return x * np.array([gains])
 
 
-@pytest.mark.parametrize(("ahead", "held"), [(5, 10), (0, 0), (12, 0), (0, 7), (30, 211)])
-def test_the_limiter_equals_its_formula(ahead: int, held: int) -> None:
+@pytest.mark.parametrize(("ahead", "hold"), [(5, 10), (0, 0), (12, 0), (0, 7), (30, 211)])
+def test_the_limiter_equals_its_formula(ahead: int, hold: int) -> None:
     x = sound(700) * 3
-    model = limiter(0.5, float(ahead), hold_ms=float(held), sample_rate=1000)
+    model = limiter(0.5, float(ahead), hold_ms=float(hold), sample_rate=1000)
     y = offline(model, x)
-    near(y, limit_sound(x, 0.5, ahead, held))
+    near(y, limit_sound(x, 0.5, ahead, hold))
     assert np.abs(y).max() <= 0.5 * (1 + 1e-6)
     assert streams(model, x, (1, 50)) == {"sound": ahead}
 

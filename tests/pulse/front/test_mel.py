@@ -70,8 +70,8 @@ def limits_of(how: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_scales_are_inverse() -> None:
     hz = np.linspace(0, 11025, 400)
-    for there, back in SCALES.values():
-        np.testing.assert_allclose(back(there(hz)), hz, atol=1e-8)
+    for to_scale, back in SCALES.values():
+        np.testing.assert_allclose(back(to_scale(hz)), hz, atol=1e-8)
 
 
 @pytest.mark.parametrize("how", BANKS, ids=str)
@@ -89,19 +89,19 @@ def test_mel_equals_its_formula(how: dict[str, Any]) -> None:
 @pytest.mark.parametrize("how", BANKS, ids=str)
 def test_librosa_has_the_same_bank(how: dict[str, Any]) -> None:
     rate, low, high, scale, norm = limits_of(how).values()
-    got = mel_triangles(257, how["n_mels"], rate, low, high, scale, norm == "slaney")
+    bank = mel_triangles(257, how["n_mels"], rate, low, high, scale, norm == "slaney")
     wanted = librosa().filters.mel(
         sr=rate, n_fft=512, n_mels=how["n_mels"], fmin=low, fmax=high, htk=scale == "htk", norm=norm
     )
-    near(got, wanted.T)
+    near(bank, wanted.T)
 
 
 @pytest.mark.parametrize("how", BANKS, ids=str)
 def test_torchaudio_has_the_same_bank(how: dict[str, Any]) -> None:
     rate, low, high, scale, norm = limits_of(how).values()
-    got = mel_triangles(257, how["n_mels"], rate, low, high, scale, norm == "slaney")
+    bank = mel_triangles(257, how["n_mels"], rate, low, high, scale, norm == "slaney")
     other = torchaudio().functional.melscale_fbanks(257, low, high, how["n_mels"], rate, norm, scale)
-    near(got, other.numpy())
+    near(bank, other.numpy())
 
 
 SPECTROGRAMS: list[dict[str, Any]] = [
@@ -117,11 +117,14 @@ def spectrogram(x: Array, how: dict[str, Any]) -> Array:
     n, size = how["n_fft"], how.get("win_length", how["n_fft"])
     y = powers(x, n, size, how.get("hop", size // 2), how.get("window", "hann"))
     y = y ** (how.get("power", 2.0) / 2) @ bank(n // 2 + 1, how["n_mels"], **limits_of(how))
-    kept = np.maximum(y + how.get("offset", 0.0), how.get("floor", 1e-10))
+    limited = np.maximum(y + how.get("offset", 0.0), how.get("floor", 1e-10))
     with np.errstate(all="ignore"):
-        return {"none": y, "natural": np.log(kept), "log10": np.log10(kept), "db": 10 * np.log10(kept)}[
-            how.get("log", "none")
-        ]
+        return {
+            "none": y,
+            "natural": np.log(limited),
+            "log10": np.log10(limited),
+            "db": 10 * np.log10(limited),
+        }[how.get("log", "none")]
 
 
 @pytest.mark.parametrize("how", SPECTROGRAMS, ids=str)
@@ -167,13 +170,13 @@ def test_equals_librosa() -> None:
 def test_equals_torchaudio() -> None:
     transforms = torchaudio().transforms
     x = sound(4000)
-    made = transforms.MelSpectrogram(16000, 512, 400, 160, n_mels=64)
+    transform = transforms.MelSpectrogram(16000, 512, 400, 160, n_mels=64)
     how: dict[str, Any] = {"n_fft": 512, "win_length": 400, "hop": 160, "n_mels": 64}
-    near(offline(mel_spectrogram(**how, output_layout="F,T"), x), made(torch().tensor(x)).numpy())
+    near(offline(mel_spectrogram(**how, output_layout="F,T"), x), transform(torch().tensor(x)).numpy())
     melkwargs = {"n_fft": 512, "win_length": 400, "hop_length": 160, "n_mels": 64}
-    made = transforms.MFCC(16000, 40, log_mels=True, melkwargs=melkwargs)
+    transform = transforms.MFCC(16000, 40, log_mels=True, melkwargs=melkwargs)
     model = mfcc(40, **how, log="natural", floor=0.0, offset=1e-6, output_layout="F,T")
-    near(offline(model, x), made(torch().tensor(x)).numpy())
+    near(offline(model, x), transform(torch().tensor(x)).numpy())
 
 
 def test_verify_proves_the_stream() -> None:

@@ -57,7 +57,7 @@ def complex_transform(x: list[tuple[int, int]]) -> list[tuple[int, int]]:
     result = [(0, 0)] * size
     for k in range(size // 4):
         a, b, c, d = ((fraction(part[k][0] * 8191), fraction(part[k][1] * 8191)) for part in parts)
-        b, c, d = (times(one, -2 * math.pi * k * q / size) for q, one in enumerate((b, c, d), 1))
+        b, c, d = (times(sample, -2 * math.pi * k * q / size) for q, sample in enumerate((b, c, d), 1))
         for q in range(4):
             turn = (1, -1)[q // 2]
             if q % 2 == 0:
@@ -74,15 +74,15 @@ def energies(x: list[int]) -> list[int]:
     """Of the bins of real points."""
     half = len(x) // 2
     z = complex_transform(list(zip(x[::2], x[1::2], strict=True)))
-    found = [0] * (half + 1)
+    squares = [0] * (half + 1)
     for k in range(1, half // 2 + 1):
         near = fraction(z[k][0] * 16383), fraction(z[k][1] * 16383)
         far = fraction(z[half - k][0] * 16383), fraction(-z[half - k][1] * 16383)
         even, odd = (near[0] + far[0], near[1] + far[1]), (near[0] - far[0], near[1] - far[1])
         t = times(odd, -math.pi * (k / half + 0.5))
-        found[k] = ((even[0] + t[0]) >> 1) ** 2 + ((even[1] + t[1]) >> 1) ** 2
-        found[half - k] = ((even[0] - t[0]) >> 1) ** 2 + ((t[1] - even[1]) >> 1) ** 2
-    return found
+        squares[k] = ((even[0] + t[0]) >> 1) ** 2 + ((even[1] + t[1]) >> 1) ** 2
+        squares[half - k] = ((even[0] - t[0]) >> 1) ** 2 + ((t[1] - even[1]) >> 1) ** 2
+    return squares
 
 
 def bands(energy: list[int], channels: int, low: float, high: float, rate: int) -> list[int]:
@@ -154,8 +154,8 @@ def loops(x: Array) -> Array:
             level = (root + (total - root * root > root)) >> shift
             smoothing = int(F(0.06 if channel % 2 else 0.025) * 16384)
             noise[channel] = ((level << 10) * smoothing + noise[channel] * (16384 - smoothing)) >> 14
-            kept = max(((level << 10) - min(noise[channel], level << 10)) >> 10, (level * 819) >> 14)
-            snr = (kept * gain(noise[channel])) >> 6
+            signal = max(((level << 10) - min(noise[channel], level << 10)) >> 10, (level * 819) >> 14)
+            snr = (signal * gain(noise[channel])) >> 6
             row.append(logarithm(((snr * snr) >> 20 if snr < 8192 else (snr >> 6) - 64) << 3))
         rows.append(row)
     return np.array(rows)
@@ -178,17 +178,17 @@ def pymicro(x: Array) -> Array:
         pytest.skip("pymicro-features is not here: pip install pymicro-features")
     front, sound, rows, at = package.MicroFrontend(), x.astype(np.int16).tobytes(), [], 0
     while at + 320 <= len(sound):
-        found = front.process_samples(sound[at : at + 320])
-        at += 2 * found.samples_read
-        if found.features:
-            rows.append(found.features)
+        result = front.process_samples(sound[at : at + 320])
+        at += 2 * result.samples_read
+        if result.features:
+            rows.append(result.features)
     return np.array(rows) / 0.0390625
 
 
 def signals() -> dict[str, Array]:
     """Of 16 bits, from silence to clipping."""
     rng, n = np.random.default_rng(0), np.arange(16000)
-    found = {
+    sounds = {
         "noise": rng.standard_normal(n.size) * 3000,
         "quiet": rng.standard_normal(n.size) * 5,
         "clipped": rng.standard_normal(n.size) * 40000,
@@ -199,7 +199,7 @@ def signals() -> dict[str, Array]:
         "clicks": (n % 4000 == 0) * 30000.0,
         "swelling": rng.standard_normal(n.size) * np.exp(n / 1600),
     }
-    return {name: np.clip(np.round(x), -32768, 32767).astype(F) for name, x in found.items()}
+    return {name: np.clip(np.round(x), -32768, 32767).astype(F) for name, x in sounds.items()}
 
 
 @pytest.mark.parametrize("name", list(signals()))
@@ -214,8 +214,8 @@ def test_equals_the_package_on_speech() -> None:
     wanted = pymicro(x)
     session = Session(micro_frontend().declutter().pulsify(pulse=320).compile())
     parts = [session.push(x[None, at : at + 1000] / F(32768))["features"] for at in range(0, len(x), 1000)]
-    got = np.concatenate([*parts, session.flush()["features"]], 1)[0]
-    assert np.array_equal(got, (wanted * 0.0390625).astype(F))
+    output = np.concatenate([*parts, session.flush()["features"]], 1)[0]
+    assert np.array_equal(output, (wanted * 0.0390625).astype(F))
 
 
 def test_features_of_a_stream_equal_the_whole() -> None:
@@ -232,8 +232,8 @@ def test_the_recipe_of_the_docs(tmp_path: Path) -> None:
     path = tmp_path / "micro.toml"
     path.write_text(text)
     rows = offline(micro_frontend(), chirp()[None] / F(32768))
-    (got,) = stream_whole(pulse.stream(path, pulse=480), {"x": chirp()[None] / F(32768)}).values()
-    assert np.array_equal(got, rows.reshape(1, 8, 120))
+    (output,) = stream_whole(pulse.stream(path, pulse=480), {"x": chirp()[None] / F(32768)}).values()
+    assert np.array_equal(output, rows.reshape(1, 8, 120))
 
 
 @pytest.mark.parametrize(

@@ -61,14 +61,14 @@ FILES = {
 
 @pytest.mark.parametrize("form", list(FILES))
 @pytest.mark.parametrize("norm_vars", [True, False])
-def test_statistics_of_files(form: str, norm_vars: bool, tmp_path: Path) -> None:
+def test_statistics_of_files_are_read(form: str, norm_vars: bool, tmp_path: Path) -> None:
     x = features(200)
     path = tmp_path / "statistics"
     path.write_bytes(FILES[form](x[0]))
     wide = x[0].astype(np.float64)
     wanted = (wide - wide.mean(0)) / (wide.std(0) if norm_vars else 1)
-    for given in (path, str(path)):
-        model = cmvn(given, norm_vars=norm_vars, shape="1,frames,5")
+    for statistics in (path, str(path)):
+        model = cmvn(statistics, norm_vars=norm_vars, shape="1,frames,5")
         near(offline(model, x), wanted[None])
     streams(model, x)
 
@@ -191,7 +191,7 @@ def test_bad_arguments_are_refused(call: Any, message: str) -> None:
         (b" " * (1 << 20) + b" ", "has more than 1048576 bytes"),
     ],
 )
-def test_broken_files(data: bytes, message: str, tmp_path: Path) -> None:
+def test_broken_files_are_refused(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "broken"
     path.write_bytes(data)
     with pytest.raises(InputError) as caught:

@@ -43,15 +43,15 @@ def test_the_axis_of_the_parts(axis: int, shape: str) -> None:
         streams(model, split_parts(z, at), (3,))
 
 
-def test_parts_side_by_side() -> None:
+def test_parts_side_by_side_are_multiplied() -> None:
     """Real parts, then imaginary ones, on one axis."""
     z = complexes(1, 9, 21)
     x = np.concatenate([z.real, z.imag], 1).astype(np.float32)
     near(offline(magnitude(axis=1, shape="1,18,T"), x), np.abs(z))
     near(offline(phase(axis=1, shape="1,18,T"), x), np.angle(z))
     m = np.random.default_rng(3).random((1, 9, 21)).astype(np.float32)
-    got = offline(mask(axis=1, shape="1,18,T"), {"x": x, "mask": m})
-    near(got, np.concatenate([(z * m).real, (z * m).imag], 1))
+    output = offline(mask(axis=1, shape="1,18,T"), {"x": x, "mask": m})
+    near(output, np.concatenate([(z * m).real, (z * m).imag], 1))
 
 
 def test_phase_of_the_axes() -> None:
@@ -67,7 +67,7 @@ def test_phase_of_the_axes() -> None:
 
 
 @pytest.mark.parametrize("axis", [-1, 1, 2])
-def test_from_polar(axis: int) -> None:
+def test_polar_parts_give_the_spectrum(axis: int) -> None:
     z = complexes(1, 9, 21)
     model = from_polar(axis, "1,9,frames")
     feeds = {"x": np.abs(z).astype(np.float32), "phase": np.angle(z).astype(np.float32)}
@@ -80,12 +80,12 @@ def test_masks_equal_their_formulas(kind: str) -> None:
     z, m = complexes(1, 9, 21), complexes(1, 9, 21, seed=5)
     model = mask(kind, shape="1,9,frames,2")
     if kind in ("real", "ratio"):
-        given = m.real.astype(np.float32)
-        wanted = z * (np.clip(given, 0, 1) if kind == "ratio" else given)
+        values = m.real.astype(np.float32)
+        wanted = z * (np.clip(values, 0, 1) if kind == "ratio" else values)
     else:
-        given = split_parts(m)
+        values = split_parts(m)
         wanted = z * (m if kind == "complex" else np.tanh(np.abs(m)) * m / np.abs(m))
-    feeds = {"x": split_parts(z), "mask": given}
+    feeds = {"x": split_parts(z), "mask": values}
     near(offline(model, feeds), split_parts(wanted))
     streams(model, feeds)
 

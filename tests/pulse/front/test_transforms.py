@@ -118,28 +118,28 @@ def test_equals_torch(how: dict[str, Any]) -> None:
     x = sound(3001)
     size = how.get("win_length", how["n_fft"])
     window = torch.tensor(window_values("w", how.get("window", "hann"), size, how.get("periodic", True)))
-    given = {"center": how.get("center", True), "onesided": how.get("onesided", True)}
+    options = {"center": how.get("center", True), "onesided": how.get("onesided", True)}
     if how.get("normalized") != "window":
-        given["normalized"] = how.get("normalized", False)
+        options["normalized"] = how.get("normalized", False)
     wide = torch.tensor(x).double()
     args = (how["n_fft"], how["hop"], size, window)
-    wanted = torch.stft(wide, *args, pad_mode=how.get("pad_mode", "reflect"), return_complex=True, **given)
+    wanted = torch.stft(wide, *args, pad_mode=how.get("pad_mode", "reflect"), return_complex=True, **options)
     scale = norm_of(how) if how.get("normalized") == "window" else 1.0
     y = offline(stft(**how), x)
     near(y, torch.view_as_real(wanted).numpy() / scale)
     if how.get("win_length") != 31:
         back = istft(**{key: value for key, value in how.items() if key != "pad_mode"})
-        near(offline(back, y), torch.istft(wanted, *args, **given).numpy())
+        near(offline(back, y), torch.istft(wanted, *args, **options).numpy())
 
 
 @pytest.mark.parametrize("layout", COMPLEX)
-def test_every_layout_of_spectra(layout: str) -> None:
+def test_spectra_of_every_layout_are_inverted(layout: str) -> None:
     how: dict[str, Any] = {"n_fft": 64, "hop": 32}
     x = sound(400, batch=2)
     y = spectrum(x, how)
-    there = stft(64, 32, layout=layout, shape="2,T")
-    near(offline(there, x), laid(y, layout))
-    streams(there, x, (2,))
+    forward = stft(64, 32, layout=layout, shape="2,T")
+    near(offline(forward, x), laid(y, layout))
+    streams(forward, x, (2,))
     text = ",".join(
         ["2", *({"F": "33", "T": "frames", "2": "2", "2F": "66"}[axis] for axis in layout.split(","))]
     )
@@ -154,12 +154,12 @@ def test_real_and_imaginary_parts_apart(layout: str) -> None:
     model = stft(64, 32, parts="apart", layout=layout)
     y = spectrum(x, {"n_fft": 64, "hop": 32})
     turned = y if layout == "F,T" else y.swapaxes(1, 2)
-    got = model.run(x)
-    near(got["real"], turned.real)
-    near(got["imaginary"], turned.imag)
+    outputs = model.run(x)
+    near(outputs["real"], turned.real)
+    near(outputs["imaginary"], turned.imag)
     streams(model, x)
     back = istft(64, 32, parts="apart", layout=layout)
-    feeds = {"x": got["real"], "imaginary": got["imaginary"]}
+    feeds = {"x": outputs["real"], "imaginary": outputs["imaginary"]}
     near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
     streams(back, feeds)
 
@@ -170,12 +170,12 @@ def test_magnitude_and_phase(layout: str) -> None:
     model = stft(64, 32, parts="polar", layout=layout)
     y = spectrum(x, {"n_fft": 64, "hop": 32})
     turned = y if layout == "F,T" else y.swapaxes(1, 2)
-    got = model.run(x)
-    near(got["magnitude"], np.abs(turned))
-    near(np.exp(1j * got["phase"]), np.exp(1j * np.angle(turned)), 1e-3)
-    assert np.abs(got["phase"]).max() <= np.float32(np.pi)
+    outputs = model.run(x)
+    near(outputs["magnitude"], np.abs(turned))
+    near(np.exp(1j * outputs["phase"]), np.exp(1j * np.angle(turned)), 1e-3)
+    assert np.abs(outputs["phase"]).max() <= np.float32(np.pi)
     back = istft(64, 32, parts="polar", layout=layout)
-    feeds = {"x": got["magnitude"], "phase": got["phase"]}
+    feeds = {"x": outputs["magnitude"], "phase": outputs["phase"]}
     near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
     streams(back, feeds)
 
@@ -203,7 +203,7 @@ def test_whole_transforms_of_frames() -> None:
     near(offline(back, two(wanted).astype(np.float32)), frames * window_values("w", "hamming", 48))
 
 
-def test_the_delay() -> None:
+def test_the_delay_leaves_out_zeros_of_the_window() -> None:
     """Zeros at the ends of a window are waited for by nobody."""
     x = sound(3000)
     for how, frames in (
@@ -223,26 +223,26 @@ def test_lengths_of_transformed_sounds() -> None:
     assert str(model.outputs["sound"].shape[1]) == "T"
     model = istft(64, 16, length="16*frames-9")
     how: dict[str, Any] = {"n_fft": 64, "hop": 16}
-    for length, given in ((163, 167), (80, 87)):
+    for length, length_given in ((163, 167), (80, 87)):
         y = spectrum(sound(length), how)
-        near(offline(model, two(y).astype(np.float32)), inverse(y, how, given))
+        near(offline(model, two(y).astype(np.float32)), inverse(y, how, length_given))
         streams(model, two(y).astype(np.float32))
     fixed = istft(64, 16, length=100)
     y = spectrum(sound(163), how)
     near(offline(fixed, two(y).astype(np.float32)), inverse(y, how, 100))
 
 
-def test_there_and_back() -> None:
+def test_a_transform_and_its_inverse_give_the_sound() -> None:
     """As long as the sound, which the inverse is told in its symbol; without that whole hops."""
     x = sound(1000)
     for window, delay in (("sqrt_hann", 48), ("hamming", 64)):
-        there = stft(64, 16, window=window)
+        forward = stft(64, 16, window=window)
         back = istft(64, 16, window=window, length="T", shape="1,33,T//16+1,2")
-        both = pulse.chain(there, back)
+        both = pulse.chain(forward, back)
         for length in (33, 47, 48, 1000):
             near(offline(both, x[:, :length].copy()), x[:, :length])
         streams(both, x)
-        whole = pulse.chain(there, istft(64, 16, window=window))
+        whole = pulse.chain(forward, istft(64, 16, window=window))
         near(offline(whole, x), x[:, :992])
         assert streams(whole, x) == {"sound": delay}
     pulse.verify(both, pulse=16).require()
@@ -253,7 +253,7 @@ def test_verify_proves_the_stream() -> None:
     pulse.verify(istft(64, 32), pulse=1).require()
 
 
-def test_the_kernel() -> None:
+def test_a_transform_is_one_kernel() -> None:
     """One Fourier transform in either direction, whatever the window and the layout."""
     for how, layout in itertools.product(SHAPES[:5], ("F,T,2", "2F,T")):
         kernels = [
@@ -261,8 +261,8 @@ def test_the_kernel() -> None:
         ]
         assert kernels.count("fourier") == 1 and "product" not in kernels
     for how in SHAPES[:5]:
-        given = {key: value for key, value in how.items() if key != "pad_mode"}
-        kernels = [row.kernel for row in istft(**given).declutter().pulsify().compile().instructions]
+        options = {key: value for key, value in how.items() if key != "pad_mode"}
+        kernels = [row.kernel for row in istft(**options).declutter().pulsify().compile().instructions]
         assert kernels.count("fourier") == 1
 
 

@@ -80,5 +80,5 @@ def test_each_front_with_a_window_has_its_beta() -> None:
     for function in front.FUNCTIONS.values():
         parameters = inspect.signature(function).parameters
         assert ("periodic" in parameters) == ("beta" in parameters)
-    made = front.frames(8, 4, window="kaiser", beta=3.0).run(np.ones((1, 8), np.float32))["frames"]
-    np.testing.assert_allclose(made[0, 0], by_hand("kaiser", 8, True, 3.0), atol=1e-6)
+    output = front.frames(8, 4, window="kaiser", beta=3.0).run(np.ones((1, 8), np.float32))["frames"]
+    np.testing.assert_allclose(output[0, 0], by_hand("kaiser", 8, True, 3.0), atol=1e-6)

@@ -18,11 +18,13 @@ def assert_agrees(less: dict[str, InferenceFact], more: dict[str, InferenceFact]
     """All that is known on the one side is known on the other; dims by name, as each model has symbols of its own."""
     for name, fact in less.items():
         whole = more[name]
-        told = f"{name}: {fact} against {whole}"
-        assert fact.dtype in (None, whole.dtype), told
-        assert fact.rank in (None, whole.rank) and len(fact.dims) <= len(whole.dims), told
-        assert all(dim is None or str(dim) == str(other) for dim, other in zip(fact.dims, whole.dims)), told
+        message = f"{name}: {fact} against {whole}"
+        assert fact.dtype in (None, whole.dtype), message
+        assert fact.rank in (None, whole.rank) and len(fact.dims) <= len(whole.dims), message
+        assert all(dim is None or str(dim) == str(other) for dim, other in zip(fact.dims, whole.dims)), (
+            message
+        )
         if fact.value is not None:
-            assert whole.value is not None, told
+            assert whole.value is not None, message
             entries = zip(fact.value.ravel().tolist(), whole.value.ravel().tolist())
-            assert all(entry is None or str(entry) == str(other) for entry, other in entries), told
+            assert all(entry is None or str(entry) == str(other) for entry, other in entries), message

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
-from tests.pulse.infer.partial import declare_fact
+from tests.pulse.infer.partial_models import declare_fact
 
 Shape = tuple[int | str, ...]
 """Numbers, and T, which only the last axis has."""
@@ -47,146 +47,163 @@ class Sketch:
         return names
 
 
-def unary(s: Sketch) -> None:
-    x = s.pick()
+def unary(sketch: Sketch) -> None:
+    x = sketch.pick()
     assert x is not None
-    s.add(("Relu", "Tanh", "Neg", "Identity")[s.small(0, 3)], [x], [s.wires[x]])
+    sketch.add(("Relu", "Tanh", "Neg", "Identity")[sketch.small(0, 3)], [x], [sketch.wires[x]])
 
 
-def binary(s: Sketch) -> None:
-    x = s.pick()
+def binary(sketch: Sketch) -> None:
+    x = sketch.pick()
     assert x is not None
-    other = s.pick(lambda shape: shape == s.wires[x]) if s.small(0, 1) else None
-    numbers = [dim if isinstance(dim, int) and s.small(0, 2) else 1 for dim in s.wires[x]]
-    s.add(("Add", "Mul")[s.small(0, 1)], [x, other or s.store(*numbers[s.small(0, 1) :])], [s.wires[x]])
+    other = sketch.pick(lambda shape: shape == sketch.wires[x]) if sketch.small(0, 1) else None
+    numbers = [dim if isinstance(dim, int) and sketch.small(0, 2) else 1 for dim in sketch.wires[x]]
+    sketch.add(
+        ("Add", "Mul")[sketch.small(0, 1)],
+        [x, other or sketch.store(*numbers[sketch.small(0, 1) :])],
+        [sketch.wires[x]],
+    )
 
 
-def product(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) >= 2 and isinstance(shape[-1], int))
+def product(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) >= 2 and isinstance(shape[-1], int))
     if x is not None:
-        rows, columns = s.wires[x][-1], s.small(1, 5)
-        s.add("MatMul", [x, s.store(int(rows), columns)], [(*s.wires[x][:-1], columns)])
+        rows, columns = sketch.wires[x][-1], sketch.small(1, 5)
+        sketch.add("MatMul", [x, sketch.store(int(rows), columns)], [(*sketch.wires[x][:-1], columns)])
 
 
-def conv(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) == 3 and isinstance(shape[1], int))
+def conv(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) == 3 and isinstance(shape[1], int))
     if x is None:
         return
-    batch, channels, time = s.wires[x]
-    made, span = s.small(1, 4), s.small(1, 3)
-    pads = s.small(0, 1)
+    batch, channels, time = sketch.wires[x]
+    channels_out, span = sketch.small(1, 4), sketch.small(1, 3)
+    pads = sketch.small(0, 1)
     if isinstance(time, str) and 2 * pads != span - 1:
         pads, span = 0, 1
     long = time if isinstance(time, str) else time + 2 * pads - span + 1
     if isinstance(long, str) or long > 0:
-        s.add("Conv", [x, s.store(made, int(channels), span)], [(batch, made, long)], pads=[pads, pads])
+        sketch.add(
+            "Conv",
+            [x, sketch.store(channels_out, int(channels), span)],
+            [(batch, channels_out, long)],
+            pads=[pads, pads],
+        )
 
 
-def transpose(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) >= 2)
+def transpose(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) >= 2)
     if x is not None:
-        order = s.rng.permutation(len(s.wires[x])).tolist()
-        s.add("Transpose", [x], [tuple(s.wires[x][axis] for axis in order)], perm=order)
+        order = sketch.rng.permutation(len(sketch.wires[x])).tolist()
+        sketch.add("Transpose", [x], [tuple(sketch.wires[x][axis] for axis in order)], perm=order)
 
 
-def reshape(s: Sketch) -> None:
-    x = s.pick(lambda shape: all(isinstance(dim, int) for dim in shape) and len(shape) >= 2)
+def reshape(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: all(isinstance(dim, int) for dim in shape) and len(shape) >= 2)
     if x is not None:
-        first, *rest = s.wires[x]
+        first, *rest = sketch.wires[x]
         target = (int(np.prod([int(dim) for dim in rest], dtype=int)), first)
-        listed = [target[0], -1] if s.small(0, 1) else list(target)
-        s.add("Reshape", [x, s.keep(listed)], [target])
+        listed = [target[0], -1] if sketch.small(0, 1) else list(target)
+        sketch.add("Reshape", [x, sketch.keep(listed)], [target])
 
 
-def shape_chain(s: Sketch) -> None:
+def shape_chain(sketch: Sketch) -> None:
     """A reshape to a shape that is computed: the first size, and the rest."""
-    x = s.pick(lambda shape: len(shape) >= 2 and all(isinstance(dim, int) for dim in shape[1:]))
+    x = sketch.pick(lambda shape: len(shape) >= 2 and all(isinstance(dim, int) for dim in shape[1:]))
     if x is None:
         return
-    number = len(s.nodes)
-    size, one = f"s{number}", f"g{number}"
-    s.nodes.append(helper.make_node("Shape", [x], [size], name=f"n{number}"))
-    s.nodes.append(helper.make_node("Gather", [size, s.keep([0])], [one], name=f"n{number + 1}", axis=0))
-    s.nodes.append(
-        helper.make_node("Concat", [one, s.keep([-1])], [f"l{number}"], name=f"n{number + 2}", axis=0)
+    number = len(sketch.nodes)
+    size, element = f"s{number}", f"g{number}"
+    sketch.nodes.append(helper.make_node("Shape", [x], [size], name=f"n{number}"))
+    sketch.nodes.append(
+        helper.make_node("Gather", [size, sketch.keep([0])], [element], name=f"n{number + 1}", axis=0)
     )
-    rest = int(np.prod([int(dim) for dim in s.wires[x][1:]], dtype=int))
-    s.add("Reshape", [x, f"l{number}"], [(s.wires[x][0], rest)])
+    sketch.nodes.append(
+        helper.make_node(
+            "Concat", [element, sketch.keep([-1])], [f"l{number}"], name=f"n{number + 2}", axis=0
+        )
+    )
+    rest = int(np.prod([int(dim) for dim in sketch.wires[x][1:]], dtype=int))
+    sketch.add("Reshape", [x, f"l{number}"], [(sketch.wires[x][0], rest)])
 
 
-def concat(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) >= 1 and all(isinstance(dim, int) for dim in shape))
+def concat(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) >= 1 and all(isinstance(dim, int) for dim in shape))
     if x is not None:
-        axis = s.small(0, len(s.wires[x]) - 1)
-        sizes = [int(dim) for dim in s.wires[x]]
-        other = [s.small(1, 3) if place == axis else size for place, size in enumerate(sizes)]
+        axis = sketch.small(0, len(sketch.wires[x]) - 1)
+        sizes = [int(dim) for dim in sketch.wires[x]]
+        other = [sketch.small(1, 3) if place == axis else size for place, size in enumerate(sizes)]
         sizes[axis] += other[axis]
-        s.add("Concat", [x, s.store(*other)], [tuple(sizes)], axis=axis)
+        sketch.add("Concat", [x, sketch.store(*other)], [tuple(sizes)], axis=axis)
 
 
-def cut(s: Sketch) -> None:
-    x = s.pick(lambda shape: any(isinstance(dim, int) and dim > 1 for dim in shape))
+def cut(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: any(isinstance(dim, int) and dim > 1 for dim in shape))
     if x is not None:
-        axis = next(axis for axis, dim in enumerate(s.wires[x]) if isinstance(dim, int) and dim > 1)
-        bounds = [s.keep([1]), s.keep([2**63 - 1]), s.keep([axis])]
-        size = int(s.wires[x][axis]) - 1
-        s.add("Slice", [x, *bounds], [(*s.wires[x][:axis], size, *s.wires[x][axis + 1 :])])
+        axis = next(axis for axis, dim in enumerate(sketch.wires[x]) if isinstance(dim, int) and dim > 1)
+        bounds = [sketch.keep([1]), sketch.keep([2**63 - 1]), sketch.keep([axis])]
+        size = int(sketch.wires[x][axis]) - 1
+        sketch.add("Slice", [x, *bounds], [(*sketch.wires[x][:axis], size, *sketch.wires[x][axis + 1 :])])
 
 
-def pad(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) >= 1 and isinstance(shape[0], int))
+def pad(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) >= 1 and isinstance(shape[0], int))
     if x is not None:
-        rank = len(s.wires[x])
+        rank = len(sketch.wires[x])
         amounts = [1, *[0] * (rank - 1), 2, *[0] * (rank - 1)]
-        s.add("Pad", [x, s.keep(amounts)], [(int(s.wires[x][0]) + 3, *s.wires[x][1:])])
+        sketch.add("Pad", [x, sketch.keep(amounts)], [(int(sketch.wires[x][0]) + 3, *sketch.wires[x][1:])])
 
 
-def axes(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) < 4)
+def axes(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) < 4)
     if x is not None:
-        axis = s.small(0, len(s.wires[x]))
-        s.add("Unsqueeze", [x, s.keep([axis])], [(*s.wires[x][:axis], 1, *s.wires[x][axis:])])
+        axis = sketch.small(0, len(sketch.wires[x]))
+        sketch.add(
+            "Unsqueeze", [x, sketch.keep([axis])], [(*sketch.wires[x][:axis], 1, *sketch.wires[x][axis:])]
+        )
 
 
-def fewer_axes(s: Sketch) -> None:
-    x = s.pick(lambda shape: 1 in shape and len(shape) > 1)
+def fewer_axes(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: 1 in shape and len(shape) > 1)
     if x is not None:
-        axis = s.wires[x].index(1)
-        s.add("Squeeze", [x, s.keep([axis])], [(*s.wires[x][:axis], *s.wires[x][axis + 1 :])])
+        axis = sketch.wires[x].index(1)
+        sketch.add(
+            "Squeeze", [x, sketch.keep([axis])], [(*sketch.wires[x][:axis], *sketch.wires[x][axis + 1 :])]
+        )
 
 
-def reduce(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) > 1 and isinstance(shape[0], int))
+def reduce(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) > 1 and isinstance(shape[0], int))
     if x is not None:
-        kept = s.small(0, 1)
-        shape = ((1,) if kept else ()) + s.wires[x][1:]
-        s.add("ReduceMean", [x], [shape], axes=[0], keepdims=kept)
+        keepdims = sketch.small(0, 1)
+        shape = ((1,) if keepdims else ()) + sketch.wires[x][1:]
+        sketch.add("ReduceMean", [x], [shape], axes=[0], keepdims=keepdims)
 
 
-def split(s: Sketch) -> None:
-    x = s.pick(
+def split(sketch: Sketch) -> None:
+    x = sketch.pick(
         lambda shape: len(shape) > 0 and isinstance(shape[0], int) and shape[0] % 2 == 0 and shape[0] > 0
     )
     if x is not None:
-        half = (int(s.wires[x][0]) // 2, *s.wires[x][1:])
-        s.add("Split", [x], [half, half], axis=0)
+        half = (int(sketch.wires[x][0]) // 2, *sketch.wires[x][1:])
+        sketch.add("Split", [x], [half, half], axis=0)
 
 
-def norm(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) >= 2 and isinstance(shape[1], int))
+def norm(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) >= 2 and isinstance(shape[1], int))
     if x is not None:
-        parameters = [s.store(int(s.wires[x][1])) for _ in range(4)]
-        s.add("BatchNormalization", [x, *parameters], [s.wires[x]])
+        parameters = [sketch.store(int(sketch.wires[x][1])) for _ in range(4)]
+        sketch.add("BatchNormalization", [x, *parameters], [sketch.wires[x]])
 
 
-def gru(s: Sketch) -> None:
-    x = s.pick(lambda shape: len(shape) == 3 and isinstance(shape[2], int))
+def gru(sketch: Sketch) -> None:
+    x = sketch.pick(lambda shape: len(shape) == 3 and isinstance(shape[2], int))
     if x is not None:
-        time, batch, features = s.wires[x]
-        hidden = s.small(1, 3)
-        weights = [s.store(1, 3 * hidden, int(features)), s.store(1, 3 * hidden, hidden)]
+        time, batch, features = sketch.wires[x]
+        hidden = sketch.small(1, 3)
+        weights = [sketch.store(1, 3 * hidden, int(features)), sketch.store(1, 3 * hidden, hidden)]
         shapes: list[Shape] = [(time, 1, batch, hidden), (1, batch, hidden)]
-        s.add("GRU", [x, *weights], shapes, hidden_size=hidden)
+        sketch.add("GRU", [x, *weights], shapes, hidden_size=hidden)
 
 
 STEPS = (
@@ -197,14 +214,14 @@ STEPS = (
 
 def random_sketch(seed: int, steps: int, symbolic: bool = False) -> Sketch:
     """One or two inputs, and steps at random."""
-    s = Sketch(np.random.default_rng(seed))
-    for number in range(s.small(1, 2)):
-        shape: Shape = tuple(s.small(1, 4) for _ in range(s.small(2, 4)))
-        s.inputs[f"x{number}"] = (*shape[:-1], "T") if symbolic else shape
-    s.wires.update(s.inputs)
+    sketch = Sketch(np.random.default_rng(seed))
+    for number in range(sketch.small(1, 2)):
+        shape: Shape = tuple(sketch.small(1, 4) for _ in range(sketch.small(2, 4)))
+        sketch.inputs[f"x{number}"] = (*shape[:-1], "T") if symbolic else shape
+    sketch.wires.update(sketch.inputs)
     for _ in range(steps):
-        STEPS[s.small(0, len(STEPS) - 1)](s)
-    return s
+        STEPS[sketch.small(0, len(STEPS) - 1)](sketch)
+    return sketch
 
 
 @dataclass(frozen=True)
@@ -251,11 +268,11 @@ def file(sketch: Sketch, knowledge: Knowledge, order: Generator | None = None) -
 def shuffle_nodes(nodes: Sequence[NodeProto], rng: Generator) -> list[NodeProto]:
     """Nodes in a random order in which each comes after what it reads."""
     made_by = {name: node.name for node in nodes for name in node.output}
-    waiting, done = list(nodes), list[NodeProto]()
+    waiting, placed_nodes = list(nodes), list[NodeProto]()
     while waiting:
-        placed = {node.name for node in done}
+        placed = {node.name for node in placed_nodes}
         ready = [node for node in waiting if all(made_by.get(name) in {None, *placed} for name in node.input)]
         chosen = ready[int(rng.integers(len(ready)))]
-        done.append(chosen)
+        placed_nodes.append(chosen)
         waiting.remove(chosen)
-    return done
+    return placed_nodes

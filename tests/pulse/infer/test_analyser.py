@@ -8,67 +8,67 @@ from onnx import helper
 from pulse.errors import FactError, LoadError
 from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, node
-from tests.pulse.infer.partial import facts, inferred_facts, proto
+from tests.pulse.infer.partial_models import facts, inferred_facts, proto
 
 WAY_OUT = "; give other shapes with inputs=, or export the model again"
 
 
 def test_a_contradiction_names_the_node_and_both_facts() -> None:
-    made = proto(
+    model = proto(
         [node("Relu", "x", "h"), node("Conv", "h w")],
         {"x": "1,3,?,f32"},
         {"y": "...,f32"},
         {"w": floats("w", 8, 4, 3)},
     )
-    told = (
+    message = (
         "y (Conv, node Conv_y): h: 1,3,?,f32 and ?,4,?,f32 contradict each other: axis 1: 3 and 4 differ"
         + WAY_OUT
     )
-    with pytest.raises(LoadError, match=f"^{re.escape(told)}$"):
-        load(made).analyse()
+    with pytest.raises(LoadError, match=f"^{re.escape(message)}$"):
+        load(model).analyse()
 
 
 def test_the_line_of_the_program_is_told() -> None:
     product = node("MatMul", "x w")
     product.doc_string = 'File "net.py", line 7, in forward'
-    made = proto([product], {"x": "?,3,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)})
+    model = proto([product], {"x": "?,3,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)})
     with pytest.raises(LoadError, match=r"^y \(MatMul, node MatMul_y, net.py line 7\): .*3 and 4 differ"):
-        load(made).analyse()
+        load(model).analyse()
 
 
 def test_types_contradict() -> None:
-    made = proto([node("Add", "x z")], {"x": "?,f32", "z": "?,i64"}, {"y": "...,?"})
+    model = proto([node("Add", "x z")], {"x": "?,f32", "z": "?,i64"}, {"y": "...,?"})
     with pytest.raises(
         LoadError, match=r"y \(Add, node Add_y\): .* contradict each other: types f32 and i64"
     ):
-        load(made).infer()
+        load(model).infer()
 
 
 def test_known_inputs_are_refused_by_the_translator() -> None:
-    made = proto([node("MatMul", "x w")], {"x": "2,3,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)})
+    model = proto([node("MatMul", "x w")], {"x": "2,3,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)})
     with pytest.raises(FactError, match=r"y \(MatMul\).*reads x: 2,3,f32; w: 4,2,f32"):
-        load(made).analyse()
+        load(model).analyse()
 
 
 def test_operators_that_are_not_covered_say_nothing() -> None:
     fused = helper.make_node("Fused", ["x"], ["h"], domain="com.example")
-    made = proto([fused, node("Relu", "h")], {"x": "?,3,f32"}, {"y": "2,5,f32"})
-    made.opset_import.append(helper.make_opsetid("com.example", 1))
-    assert facts(load(made)) == {"x": "?,3,f32", "h": "2,5,f32", "y": "2,5,f32"}
+    model = proto([fused, node("Relu", "h")], {"x": "?,3,f32"}, {"y": "2,5,f32"})
+    model.opset_import.append(helper.make_opsetid("com.example", 1))
+    assert facts(load(model)) == {"x": "?,3,f32", "h": "2,5,f32", "y": "2,5,f32"}
 
 
 def test_nothing_is_assumed_on_the_way() -> None:
     nodes = [node("Add", "x z", "h"), node("MatMul", "h w")]
     model = load(proto(nodes, {"x": "?,T,f32", "z": "?,S,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)}))
     before = model.scope.assumptions
-    told = facts(model)
-    assert (told["x"], told["z"], told["y"]) == ("?,T,f32", "?,S,f32", "?,2,f32")
+    inferred = facts(model)
+    assert (inferred["x"], inferred["z"], inferred["y"]) == ("?,T,f32", "?,S,f32", "?,2,f32")
     assert model.scope.assumptions == before
 
 
 def test_lines_show_inferred_facts() -> None:
-    made = proto([node("MatMul", "x w")], {"x": "...,f32"}, {"y": "2,3,f32"}, {"w": floats("w", 4, 3)})
-    assert load(made).lines() == [
+    model = proto([node("MatMul", "x w")], {"x": "...,f32"}, {"y": "2,3,f32"}, {"w": floats("w", 4, 3)})
+    assert load(model).lines() == [
         "model partial",
         "input x 2,4,f32",
         "w = Constant -> 4,3,f32",
@@ -78,10 +78,10 @@ def test_lines_show_inferred_facts() -> None:
 
 
 def test_the_type_of_an_input_that_nothing_tells() -> None:
-    made = proto([node("Shape", "x")], {"x": "2,T,?"}, {"y": "...,i64"})
+    model = proto([node("Shape", "x")], {"x": "2,T,?"}, {"y": "...,i64"})
     with pytest.raises(LoadError, match=r"input x \(2,T,\?\): the file gives no type"):
-        load(made).analyse()
-    assert str(load(made, {"x": "2,T,f16"}).analyse().inputs["x"]) == "2,T,f16"
+        load(model).analyse()
+    assert str(load(model, {"x": "2,T,f16"}).analyse().inputs["x"]) == "2,T,f16"
 
 
 def test_one_wire_read_twice() -> None:

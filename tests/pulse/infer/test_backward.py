@@ -9,7 +9,7 @@ from onnx import TensorProto
 from pulse.errors import LoadError
 from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, node
-from tests.pulse.infer.partial import inferred_facts, proto
+from tests.pulse.infer.partial_models import inferred_facts, proto
 
 ANY = "...,f32"
 W = floats("w", 8, 4, 3)
@@ -104,8 +104,8 @@ class TestConv:
 
     def test_kernel_from_x_and_y(self) -> None:
         nodes = [node("Conv", "x w", group=2)]
-        told = inferred_facts(nodes, {"x": "1,6,10,f32", "w": "?,?,3,f32"}, {"y": "1,8,8,f32"})
-        assert told["w"] == "8,3,3,f32"
+        inferred = inferred_facts(nodes, {"x": "1,6,10,f32", "w": "?,?,3,f32"}, {"y": "1,8,8,f32"})
+        assert inferred["w"] == "8,3,3,f32"
 
     @pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
     def test_pools_have_inputs_of_the_same_rank(self, op: str) -> None:
@@ -121,8 +121,10 @@ class TestProducts:
         assert input_of("MatMul", "5,2,3,f32", constants={"w": floats("w", 4, 3)}) == "5,2,4,f32"
 
     def test_matmul_from_the_left(self) -> None:
-        told = inferred_facts([node("MatMul", "w x")], {"x": ANY}, {"y": "4,3,f32"}, {"w": floats("w", 4, 2)})
-        assert told["x"] == "2,3,f32"
+        inferred = inferred_facts(
+            [node("MatMul", "w x")], {"x": ANY}, {"y": "4,3,f32"}, {"w": floats("w", 4, 2)}
+        )
+        assert inferred["x"] == "2,3,f32"
 
     def test_products_with_vectors_have_inputs_of_more_axes(self) -> None:
         assert input_of("MatMul", "2,f32", constants={"w": floats("w", 4)}) == "2,4,f32"
@@ -194,8 +196,8 @@ class TestShapes:
 
     def test_split_into_given_sizes(self) -> None:
         nodes = [node("Split", "x s", "y z", axis=1)]
-        told = inferred_facts(nodes, {"x": "2,?,f32"}, {"y": ANY, "z": ANY}, {"s": np.array([1, 4])})
-        assert (told["x"], told["y:0"], told["y:1"]) == ("2,5,f32", "2,1,f32", "2,4,f32")
+        inferred = inferred_facts(nodes, {"x": "2,?,f32"}, {"y": ANY, "z": ANY}, {"s": np.array([1, 4])})
+        assert (inferred["x"], inferred["y:0"], inferred["y:1"]) == ("2,5,f32", "2,1,f32", "2,4,f32")
 
     def test_gather_inputs_follow_from_the_output(self) -> None:
         assert input_of("Gather", "2,5,3,f32", constants={"i": np.arange(5)}, axis=1) == "2,?,3,f32"
@@ -229,14 +231,14 @@ class TestLayers:
     def test_recurrent_inputs_follow_from_the_output(self, op: str, gates: int) -> None:
         stored: dict[str, object] = {"w": floats("w", 1, gates * 5, 7), "r": floats("r", 1, gates * 5, 5)}
         nodes = [node(op, "x w r", "y h", hidden_size=5)]
-        told = inferred_facts(nodes, {"x": ANY}, {"y": "9,?,?,?,f32", "h": "?,2,?,f32"}, stored)
-        assert (told["x"], told["y:0"], told["y:1"]) == ("9,2,7,f32", "9,1,2,5,f32", "1,2,5,f32")
+        inferred = inferred_facts(nodes, {"x": ANY}, {"y": "9,?,?,?,f32", "h": "?,2,?,f32"}, stored)
+        assert (inferred["x"], inferred["y:0"], inferred["y:1"]) == ("9,2,7,f32", "9,1,2,5,f32", "1,2,5,f32")
 
     def test_recurrent_with_the_batch_in_front(self) -> None:
         stored: dict[str, object] = {"w": floats("w", 2, 15, 7), "r": floats("r", 2, 15, 5)}
         nodes = [node("GRU", "x w r", "y h", hidden_size=5, layout=1, direction="bidirectional")]
-        told = inferred_facts(nodes, {"x": ANY}, {"y": "2,9,?,?,f32", "h": ANY}, stored)
-        assert (told["x"], told["y:0"], told["y:1"]) == ("2,9,7,f32", "2,9,2,5,f32", "2,2,5,f32")
+        inferred = inferred_facts(nodes, {"x": ANY}, {"y": "2,9,?,?,f32", "h": ANY}, stored)
+        assert (inferred["x"], inferred["y:0"], inferred["y:1"]) == ("2,9,7,f32", "2,9,2,5,f32", "2,2,5,f32")
 
 
 class TestModels:
@@ -250,17 +252,17 @@ class TestModels:
             node("Transpose", "r", "b", perm=[0, 2, 1]),
             node("MatMul", "b v"),
         ]
-        made = proto(nodes, {"x": ANY}, {"y": "1,10,2,f32"}, {"w": W, "v": floats("v", 8, 2)})
-        typed = load(made).analyse()
+        model = proto(nodes, {"x": ANY}, {"y": "1,10,2,f32"}, {"w": W, "v": floats("v", 8, 2)})
+        typed = load(model).analyse()
         assert str(typed.inputs["x"]) == "1,12,4,f32"
         assert typed.run(floats("x", 1, 12, 4))["y"].shape == (1, 10, 2)
         with pytest.raises(LoadError, match=r'input x \(\?,\?,4,f32\).*axis 0, 1.*"x": "T,A,4"'):
-            load(made, ignore_value_info=True).analyse()
+            load(model, ignore_value_info=True).analyse()
 
     def test_two_inputs_give_each_other(self) -> None:
         nodes = [node("Concat", "a b", "c", axis=1), node("Conv", "c w")]
-        told = inferred_facts(nodes, {"a": "1,?,T,f32", "b": "1,1,?,f32"}, {"y": ANY}, {"w": W})
-        assert (told["a"], told["b"], told["y"]) == ("1,3,T,f32", "1,1,T,f32", "1,8,T-2,f32")
+        inferred = inferred_facts(nodes, {"a": "1,?,T,f32", "b": "1,1,?,f32"}, {"y": ANY}, {"w": W})
+        assert (inferred["a"], inferred["b"], inferred["y"]) == ("1,3,T,f32", "1,1,T,f32", "1,8,T-2,f32")
 
     def test_shape_chains_with_unknown_sizes(self) -> None:
         nodes = [
@@ -277,9 +279,9 @@ class TestModels:
             "rest": np.array([-1, 4]),
             "v": floats("v", 4, 2),
         }
-        told = inferred_facts(nodes, {"x": "?,T,8,f32"}, {"y": ANY}, stored)
-        assert (told["s"], told["t"]) == ("3,i64 = [?, T, 8]", "3,i64 = [?, -1, 4]")
-        assert told["y"] == "?,?,2,f32"
+        inferred = inferred_facts(nodes, {"x": "?,T,8,f32"}, {"y": ANY}, stored)
+        assert (inferred["s"], inferred["t"]) == ("3,i64 = [?, T, 8]", "3,i64 = [?, -1, 4]")
+        assert inferred["y"] == "?,?,2,f32"
 
     def test_names_of_outputs_reach_inputs_without_names(self) -> None:
         assert input_of("Relu", "batch,3,f32", "?,?,f32") == "batch,3,f32"

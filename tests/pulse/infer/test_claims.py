@@ -9,7 +9,7 @@ import pytest
 from pulse.errors import LoadError, PulseWarning
 from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, node
-from tests.pulse.infer.partial import facts, proto
+from tests.pulse.infer.partial_models import facts, proto
 from tests.shared import shared_path
 
 NODES = [node("Conv", "x w", "h"), node("Relu", "h", "r"), node("Transpose", "r", "y", perm=[0, 2, 1])]
@@ -20,7 +20,7 @@ SILENCE = "; ignore_value_info=True ignores all of them in silence"
 
 
 @pytest.mark.parametrize(
-    ("wire", "claim", "told"),
+    ("wire", "claim", "contradiction"),
     [
         ("y", "1,98,8,f32", "y is 1,T-2,8,f32, not 1,98,8,f32"),  # a length that was baked in
         ("h", "1,7,?,f32", "h is 1,8,T-2,f32, not 1,7,?,f32"),
@@ -28,73 +28,75 @@ SILENCE = "; ignore_value_info=True ignores all of them in silence"
         ("r", "1,8,?,i64", "r is 1,8,T-2,f32, not 1,8,?,i64"),
     ],
 )
-def test_wrong_claims_are_ignored_with_a_warning(wire: str, claim: str, told: str) -> None:
+def test_wrong_claims_are_ignored_with_a_warning(wire: str, claim: str, contradiction: str) -> None:
     claims = {wire: claim}
-    made = proto(NODES, {"x": GIVEN}, {"y": claims.pop("y", "...,f32")}, STORED, claims)
-    with pytest.warns(PulseWarning, match=f"^{re.escape(f'partial: {IGNORED}{told}{SILENCE}')}$") as caught:
-        typed = load(made).analyse()
+    model = proto(NODES, {"x": GIVEN}, {"y": claims.pop("y", "...,f32")}, STORED, claims)
+    with pytest.warns(
+        PulseWarning, match=f"^{re.escape(f'partial: {IGNORED}{contradiction}{SILENCE}')}$"
+    ) as caught:
+        typed = load(model).analyse()
     assert len(caught) == 1
     assert str(typed.outputs["y"]) == "1,T-2,8,f32"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert str(load(made, ignore_value_info=True).analyse().outputs["y"]) == "1,T-2,8,f32"
+        assert str(load(model, ignore_value_info=True).analyse().outputs["y"]) == "1,T-2,8,f32"
 
 
 def test_one_warning_for_a_model_lists_a_few() -> None:
     nodes = [node("Relu", "x" if step == 0 else f"h{step}", f"h{step + 1}") for step in range(6)]
-    made = proto(
+    model = proto(
         nodes, {"x": "T,f32"}, {"h6": "9,f32"}, value_info={f"h{step}": "9,f32" for step in range(1, 6)}
     )
     with pytest.warns(
         PulseWarning, match=r"h1 is T,f32, not 9,f32; h2 .*; h3 .*; and 3 more; ignore_value_info=True"
     ) as caught:
-        load(made).analyse()
+        load(model).analyse()
     assert len(caught) == 1
 
 
 @pytest.mark.parametrize("claim", ["1,?,8,f32", "B,frames,8,f32", "...,f32", "1,T,8,f32", "1,?,8,?"])
 def test_names_and_gaps_never_contradict(claim: str) -> None:
-    made = proto(NODES, {"x": GIVEN}, {"y": claim}, STORED, {"h": "1,C,T,f32"})
-    assert str(load(made).analyse().outputs["y"]) == "1,T-2,8,f32"
+    model = proto(NODES, {"x": GIVEN}, {"y": claim}, STORED, {"h": "1,C,T,f32"})
+    assert str(load(model).analyse().outputs["y"]) == "1,T-2,8,f32"
 
 
 def test_integers_of_any_width_agree() -> None:
     nodes = [node("Shape", "x", "s"), node("Cast", "s", "c", to=6), node("Add", "c c")]
-    made = proto(nodes, {"x": GIVEN}, {"y": "3,i32"}, value_info={"c": "3,i32"})
-    assert load(made).analyse().outputs["y"].shape == (3,)
+    model = proto(nodes, {"x": GIVEN}, {"y": "3,i32"}, value_info={"c": "3,i32"})
+    assert load(model).analyse().outputs["y"].shape == (3,)
 
 
 def test_a_number_that_the_caller_frees_is_no_claim() -> None:
-    made = proto(NODES, {"x": "1,4,100,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,8,98,f32"})
-    assert str(load(made).analyse().outputs["y"]) == "1,98,8,f32"
-    assert str(load(made, {"x": GIVEN}).analyse().outputs["y"]) == "1,T-2,8,f32"
+    model = proto(NODES, {"x": "1,4,100,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,8,98,f32"})
+    assert str(load(model).analyse().outputs["y"]) == "1,98,8,f32"
+    assert str(load(model, {"x": GIVEN}).analyse().outputs["y"]) == "1,T-2,8,f32"
 
 
 def test_claims_count_where_an_input_is_not_known() -> None:
-    made = proto(NODES, {"x": "...,f32"}, {"y": "...,f32"}, STORED, {"h": "1,8,10,f32"})
-    assert facts(load(made))["x"] == "1,4,12,f32"
-    assert facts(load(made, ignore_value_info=True))["x"] == "?,4,?,f32"
+    model = proto(NODES, {"x": "...,f32"}, {"y": "...,f32"}, STORED, {"h": "1,8,10,f32"})
+    assert facts(load(model))["x"] == "1,4,12,f32"
+    assert facts(load(model, ignore_value_info=True))["x"] == "?,4,?,f32"
 
 
 def test_known_sizes_stay_as_the_input_states_them() -> None:
     nodes = [node("Add", "x z", "h"), node("Relu", "h")]
-    made = proto(nodes, {"x": "batch,T,f32", "z": "N,?,f32"}, {"y": "4,?,f32"})
-    told = facts(load(made))
-    assert (told["x"], told["z"]) == ("batch,T,f32", "N,?,f32")
+    model = proto(nodes, {"x": "batch,T,f32", "z": "N,?,f32"}, {"y": "4,?,f32"})
+    inferred = facts(load(model))
+    assert (inferred["x"], inferred["z"]) == ("batch,T,f32", "N,?,f32")
 
 
 def test_claims_that_contradict_the_graph_are_dropped() -> None:
-    made = proto(NODES, {"x": "1,?,?,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,9,?,f32"})
-    told = r"^partial: shapes that the file states contradict its graph and are ignored: h \(Conv, .*: 8 and 9 differ"
-    with pytest.warns(PulseWarning, match=told) as caught:
-        assert facts(load(made))["x"] == "1,4,?,f32"
+    model = proto(NODES, {"x": "1,?,?,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,9,?,f32"})
+    claims = r"^partial: shapes that the file states contradict its graph and are ignored: h \(Conv, .*: 8 and 9 differ"
+    with pytest.warns(PulseWarning, match=claims) as caught:
+        assert facts(load(model))["x"] == "1,4,?,f32"
     assert len(caught) == 1
 
 
 def test_claims_are_not_looked_at_where_the_weights_tell() -> None:
-    made = proto(NODES, {"x": "1,?,T,f32"}, {"y": "1,98,8,f32"}, STORED)
+    model = proto(NODES, {"x": "1,?,T,f32"}, {"y": "1,98,8,f32"}, STORED)
     with pytest.warns(PulseWarning, match=re.escape("y is 1,T-2,8,f32, not 1,98,8,f32")):
-        assert str(load(made).analyse().inputs["x"]) == GIVEN
+        assert str(load(model).analyse().inputs["x"]) == GIVEN
 
 
 def test_shared_models_state_nothing_wrong() -> None:
@@ -106,21 +108,23 @@ def test_shared_models_state_nothing_wrong() -> None:
 
 def test_shared_models_tell_their_inputs() -> None:
     """Their weights and outputs give most of the inputs' sizes, and never a wrong one."""
-    for name, found in {
+    for name, shapes in {
         "fastenhancer_b_spec": ["1,257,1,2", "1,24,36", "1,24,36", "1,24,36"],
         "dtln_1": ["1,1,257", "1,?,128,?"],
         "fireredvad_stream": ["?,?,80"],
         "silero_vad_16k_static": ["1,?", "?,1,128"],
         "swift_f0": ["1,?"],
     }.items():
-        made = onnx.load(shared_path("models") / f"{name}.onnx")
-        for value in made.graph.input:
+        model = onnx.load(shared_path("models") / f"{name}.onnx")
+        for value in model.graph.input:
             value.type.tensor_type.ClearField("shape")
-        assert [str(fact) for fact in load(made).infer().inputs.values()] == [f"{dims},f32" for dims in found]
+        assert [str(fact) for fact in load(model).infer().inputs.values()] == [
+            f"{dims},f32" for dims in shapes
+        ]
 
 
 @pytest.mark.parametrize(
-    ("given", "named", "found"),
+    ("fact_given", "named", "fact_inferred"),
     [
         ("1,?,4,f32", "1,S,4,f32", "1,S,4,f32"),
         ("B,?,4,f32", "B,S,4,f32", "B,S,4,f32"),
@@ -128,13 +132,15 @@ def test_shared_models_tell_their_inputs() -> None:
         ("1,T,4,f32", "1,S,4,f32", "1,T,4,f32"),  # a size that has a name keeps it
     ],
 )
-def test_a_name_that_only_an_output_has_reaches_the_input(given: str, named: str, found: str) -> None:
-    made = proto([node("Relu", "x", "y")], {"x": given}, {"y": named})
-    typed = load(made).analyse()
-    assert str(typed.inputs["x"]) == str(typed.outputs["y"]) == found
-    if found != given:
+def test_a_name_that_only_an_output_has_reaches_the_input(
+    fact_given: str, named: str, fact_inferred: str
+) -> None:
+    model = proto([node("Relu", "x", "y")], {"x": fact_given}, {"y": named})
+    typed = load(model).analyse()
+    assert str(typed.inputs["x"]) == str(typed.outputs["y"]) == fact_inferred
+    if fact_inferred != fact_given:
         with pytest.raises(LoadError, match="input x"):
-            load(made, ignore_value_info=True).analyse()
+            load(model, ignore_value_info=True).analyse()
 
 
 @pytest.mark.parametrize(
@@ -145,6 +151,6 @@ def test_a_name_that_only_an_output_has_reaches_the_input(given: str, named: str
     ],
 )
 def test_a_name_that_does_not_tell_the_size_leaves_it_open(nodes: list[onnx.NodeProto], named: str) -> None:
-    made = proto(nodes, {"x": "1,4,?,f32"}, {"y": named}, STORED)
+    model = proto(nodes, {"x": "1,4,?,f32"}, {"y": named}, STORED)
     with pytest.raises(LoadError, match=r"input x \(1,4,\?,f32\): the file gives no size for axis 2; give"):
-        load(made).analyse()
+        load(model).analyse()

@@ -13,5 +13,5 @@ def test_round_trip() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0.1", "0.1 2.5", "a 3", "0.1 2 3"])
-def test_an_unknown_entry(text: str) -> None:
+def test_an_unknown_entry_gives_no_codes(text: str) -> None:
     assert codes_of({"codes of x": text}, "x") is None

@@ -28,8 +28,8 @@ from pulse.infer.equation import quotient, solve
 )
 def test_equations_are_solved(left: str, right: str, expected: str | None) -> None:
     scope = SymbolScope()
-    found = solve(scope.parse(left), scope.parse(right), scope.symbol("h"))
-    assert (None if found is None else str(found)) == expected
+    solution = solve(scope.parse(left), scope.parse(right), scope.symbol("h"))
+    assert (None if solution is None else str(solution)) == expected
     assert scope.assumptions == ()
 
 
@@ -38,5 +38,5 @@ def test_equations_are_solved(left: str, right: str, expected: str | None) -> No
     [("4*T", 2, "2*T"), ("4*T", -4, "-T"), ("4*T+1", 2, None), ("T", 0, None)],
 )
 def test_exact_quotients(total: str, divisor: int, expected: str | None) -> None:
-    found = quotient(SymbolScope().parse(total), divisor)
-    assert (None if found is None else str(found)) == expected
+    result = quotient(SymbolScope().parse(total), divisor)
+    assert (None if result is None else str(result)) == expected

@@ -20,8 +20,8 @@ def fact(text: str) -> InferenceFact:
     *parts, dtype = text.split(",")
     is_open = bool(parts) and parts[-1] == "…"
     dims = tuple(None if part == "?" else SCOPE.parse(part) for part in parts[: len(parts) - is_open])
-    known = None if dtype == "?" else DTYPES[dtype]
-    return InferenceFact(known, None if is_open and not dims else dims, open=is_open and bool(dims))
+    dtype_or_none = None if dtype == "?" else DTYPES[dtype]
+    return InferenceFact(dtype_or_none, None if is_open and not dims else dims, open=is_open and bool(dims))
 
 
 @pytest.mark.parametrize("text", ["1,?,T,…,f32", "…,?", "1,T-2,i64", "f32", "?,?"])
@@ -70,9 +70,9 @@ def test_contradictions_name_both(left: str, right: str, reason: str) -> None:
 
 
 def test_nothing_new_gives_the_fact_itself() -> None:
-    known = fact("1,T,f32")
+    precise = fact("1,T,f32")
     for other in ("…,?", "?,?,…,?", "1,?,f32", "1,T,f32"):
-        assert meet(known, fact(other)) is known
+        assert meet(precise, fact(other)) is precise
 
 
 def list_fact(*entries: Dim | int) -> InferenceFact:

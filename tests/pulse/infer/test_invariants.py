@@ -65,7 +65,7 @@ def test_more_knowledge_never_gives_less(seed: int) -> None:
 @pytest.mark.parametrize(
     "seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4, 6, 7, 8))]
 )
-def test_no_order_matters(seed: int) -> None:
+def test_the_order_of_nodes_does_not_matter(seed: int) -> None:
     sketch, _ = case(seed)
     left = erase_facts(sketch, seed, 0.7)
     wanted = text(facts_by_name(load(file(sketch, left))))
@@ -93,13 +93,13 @@ def test_much_is_reached() -> None:
     for seed in SEEDS:
         sketch, truth = case(seed)
         left = erase_facts(sketch, seed, 0.6)
-        found = facts_by_name(load(file(sketch, left)))
-        for name, fact in found.items():
+        inferred = facts_by_name(load(file(sketch, left)))
+        for name, fact in inferred.items():
             reached["facts"] += amount(fact)
             reached["true facts"] += amount(truth[name])
         for name in sketch.inputs:
             unknown = "?" in left.stated[name] or "..." in left.stated[name]
             reached["inputs"] += unknown
-            reached["found"] += unknown and found[f"{name}:0"].to_typed() is not None
+            reached["found"] += unknown and inferred[f"{name}:0"].to_typed() is not None
     assert reached["facts"] > 0.9 * reached["true facts"], reached
     assert reached["found"] > 0.3 * reached["inputs"] > 7, reached

@@ -67,25 +67,27 @@ ARM = Machine("neon", "aarch64-unknown-linux-gnu", "cortex-a72", *NEON)
 @cache
 def host() -> Machine:
     """This processor, with the widest registers that it has."""
-    here = processor()
-    if not here.triple.startswith(("x86_64", "i686")):
+    machine = processor()
+    if not machine.triple.startswith(("x86_64", "i686")):
         return Machine("host", "", "", *NEON)
-    known = here.features.split(",")
-    register = "zmm" if "+avx512f" in known else "ymm" if "+avx" in known else "xmm"
+    features = machine.features.split(",")
+    register = "zmm" if "+avx512f" in features else "ymm" if "+avx" in features else "xmm"
     return x86("host", "", register, "")
 
 
-def llvm_code(one: CompiledFunction) -> Any:
+def llvm_code(compiled: CompiledFunction) -> Any:
     """The optimised LLVM code of a function, a module of its own; without what lets Python call it."""
-    path = one.path()
+    path = compiled.path()
     assert path is not None
-    kept = path.with_suffix(".bc")
-    if not kept.exists():
-        made = optimise(one.name, one.name, one.function, one.signature, one.options)
-        unfinished = kept.with_suffix(f".{os.getpid()}")
-        unfinished.write_bytes(made.as_bitcode())
-        os.replace(unfinished, kept)
-    return llvm.parse_bitcode(kept.read_bytes())
+    bitcode = path.with_suffix(".bc")
+    if not bitcode.exists():
+        module = optimise(
+            compiled.name, compiled.name, compiled.function, compiled.signature, compiled.options
+        )
+        unfinished = bitcode.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(module.as_bitcode())
+        os.replace(unfinished, bitcode)
+    return llvm.parse_bitcode(bitcode.read_bytes())
 
 
 def module(name: str) -> Any:
@@ -93,7 +95,7 @@ def module(name: str) -> Any:
     return llvm_code(KERNELS[name])
 
 
-def check_calls(code: Any, pointers: bool = False, known: Set[str] = LIBM) -> None:
+def check_calls(code: Any, pointers: bool = False, allowed: Set[str] = LIBM) -> None:
     """Own functions, instructions and those that are known are called, nothing else.
 
     All of the stack is taken at the entry, so a loop needs no more of it the longer it runs.
@@ -110,7 +112,7 @@ def check_calls(code: Any, pointers: bool = False, known: Set[str] = LIBM) -> No
                     if callee.name not in declared:
                         assert pointers or " asm " in str(instruction), f"{function.name} calls {instruction}"
                         continue
-                    good = callee.name.startswith("llvm.") or callee.name in own or callee.name in known
+                    good = callee.name.startswith("llvm.") or callee.name in own or callee.name in allowed
                     assert good, f"{function.name} calls {callee.name}"
                 if instruction.opcode == "alloca":
                     assert place == 0, f"{function.name} takes stack on its way: {instruction}"
@@ -127,7 +129,7 @@ def assembly(name: str, machine: Machine) -> str:
 def loops(text: str) -> list[list[str]]:
     """The bodies of the innermost loops: from a label to a jump back to it, with no other such pair inside."""
     lines = text.splitlines()
-    labels = {found[1]: number for number, line in enumerate(lines) if (found := LABEL.match(line))}
+    labels = {match[1]: number for number, line in enumerate(lines) if (match := LABEL.match(line))}
     spans: dict[int, int] = {}
     for number, line in enumerate(lines):
         jump = JUMP.match(line)

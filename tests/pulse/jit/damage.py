@@ -85,12 +85,12 @@ def damage(path, kind, chance, whole, other):
 
 def run(function):
     """A kernel made anew, on a 3: the kernel, and what it gives."""
-    made = Kernel(function.__name__, function, 0)
+    kernel = Kernel(function.__name__, function, 0)
     y = np.full(1, 3, np.float32)
     row, bases = np.array([0, 3, operand(0, 0)]), np.array([y.ctypes.data])
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(made.address)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(kernel.address)
     call(row.ctypes.data, bases.ctypes.data)
-    return made, float(y[0])
+    return kernel, float(y[0])
 
 
 def main(seed, count):
@@ -98,22 +98,22 @@ def main(seed, count):
     chance = random.Random(seed)
     other = Path(run(halves)[0].path()).read_bytes()
     path = Path(run(doubles)[0].path())
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for number in range(count):
             kind = KINDS[(seed + number) % len(KINDS)]
             print(json.dumps({"kind": kind}), end=" ", flush=True)
             damage(path, kind, chance, path.read_bytes(), other)
-            made, value = run(doubles)
-            found = {
+            kernel, value = run(doubles)
+            report = {
                 "value": value,
-                "from_disk": made.cached,
-                "whole": made.is_kept,
+                "from_disk": kernel.cached,
+                "whole": kernel.is_kept,
                 "again": run(doubles)[0].cached,
             }
-            print(json.dumps(found), flush=True)
-    print(json.dumps([str(one.message) for one in told]))
-    print(json.dumps(sorted(one.name for one in path.parent.iterdir())))
+            print(json.dumps(report), flush=True)
+    print(json.dumps([str(each.message) for each in warned]))
+    print(json.dumps(sorted(each.name for each in path.parent.iterdir())))
     shutil.rmtree(path.parent)
 
 

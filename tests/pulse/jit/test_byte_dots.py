@@ -37,10 +37,10 @@ class ByteRows(Instruction):
 @device
 def keep(y: Pointer, x: int, at: int, columns: Vector) -> None:
     """The lanes, and their sums with a word of bytes on either side."""
-    one = vtoint(vzero())
+    ones = vtoint(vzero())
     vstore(as_f32(y), at, vfrombits(columns))
-    vstore(as_f32(y), at + 160, vfrombits(vdot_bytes(one, x, columns)))
-    vstore(as_f32(y), at + 320, vfrombits(vdot_bytes(one, columns, x)))
+    vstore(as_f32(y), at + 160, vfrombits(vdot_bytes(ones, x, columns)))
+    vstore(as_f32(y), at + 320, vfrombits(vdot_bytes(ones, columns, x)))
 
 
 def read_bytes(row: ByteRows) -> None:
@@ -65,10 +65,10 @@ instruction = named_kernel("infra_bytes")(read_bytes)
 shifts = named_kernel("infra_bytes_by_shifts")(read_bytes)
 
 
-def outputs(one: Kernel, w: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+def outputs(kernel: Kernel, w: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
     """Python's output and the compiled one."""
     builder = TableBuilder()
-    builder.add(one, operand(0, 0), operand(1, 0), operand(2, 0))
+    builder.add(kernel, operand(0, 0), operand(1, 0), operand(2, 0))
     table = builder.finish()
     python, compiled = np.zeros(484, np.int32), np.zeros(484, np.int32)
     machine.run_python(table, [each.view(np.uint8) for each in (w, x, python)])

@@ -64,10 +64,10 @@ def start(folder, value="2.0", **environment):
     script = Path(folder) / "script.py"
     script.write_text(SCRIPT.replace("VALUE", value))
     root = str(Path(pulse.__file__).parent.parent)
-    kept = {k: v for k, v in os.environ.items() if k not in ("PULSE_CACHE", "XDG_CACHE_HOME")}
+    inherited = {k: v for k, v in os.environ.items() if k not in ("PULSE_CACHE", "XDG_CACHE_HOME")}
     return subprocess.Popen(
         [sys.executable, "-B", str(script)],
-        env={**kept, "PYTHONPATH": root, **environment},
+        env={**inherited, "PYTHONPATH": root, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -106,7 +106,7 @@ def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path):
     assert package == [] == list(Path(pulse.__file__).parent.rglob("*.kernel"))
 
 
-def test_user_folder(tmp_path, monkeypatch):
+def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch):
     with kernels_in(""):
         for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
             monkeypatch.setenv(name, str(tmp_path))
@@ -124,14 +124,14 @@ def test_an_unknown_home_folder(monkeypatch, tmp_path):
 def test_folders_are_the_users_own(tmp_path):
     """Those around the cache too, where they are made for it."""
     with kernels_in(tmp_path / "a" / "b"):
-        made = [tmp_path / "a", cache_location().path, cache_location().folder]
-        assert [stat.S_IMODE(one.stat().st_mode) for one in made] == [0o700] * 3
+        folders = [tmp_path / "a", cache_location().path, cache_location().folder]
+        assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700] * 3
     before = os.umask(0o027)
     try:
         with kernels_in(tmp_path / "c", shared="1"):
             assert stat.S_IMODE(cache_location().folder.stat().st_mode) == 0o750
-            made = Path(damage.run(damage.doubles)[0].path())
-            assert stat.S_IMODE(made.stat().st_mode) == 0o640
+            path = Path(damage.run(damage.doubles)[0].path())
+            assert stat.S_IMODE(path.stat().st_mode) == 0o640
     finally:
         os.umask(before)
 
@@ -184,10 +184,10 @@ def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, w
     path = tmp_path / "kernels"
     plant(path)
     with kernels_in(path):
-        with pytest.warns(PulseWarning, match=words) as told:
+        with pytest.warns(PulseWarning, match=words) as warned:
             damage.run(damage.doubles)
             damage.run(damage.halves)
-        assert len(told) == 1 and "PULSE_CACHE_SHARED=1" in str(told[0].message)
+        assert len(warned) == 1 and "PULSE_CACHE_SHARED=1" in str(warned[0].message)
         location = cache_location()
         assert location.kind == "temporary" and stat.S_IMODE(location.path.stat().st_mode) == 0o700
     assert not list(path.rglob("*.kernel"))
@@ -216,20 +216,20 @@ def test_another_user_runs_kernels_that_root_built():
         "damage.Kernel('doubles', damage.doubles, 0).path()\n"  # as long as the sources can be read
         "{}; cache_location.cache_clear(); print(damage.run(damage.doubles)[0].cached)"
     )
-    told = []
+    processes = []
     try:
         for shared, first in (("1", ""), ("0", f"os.setuid({OTHER})")):
             environment = {**os.environ, "PULSE_CACHE": str(place / "kernels"), "PULSE_CACHE_SHARED": shared}
             command = [sys.executable, "-c", run.format(first or "os.umask(0o022)")]
             folder = Path(__file__).parents[3]
-            told.append(
+            processes.append(
                 subprocess.run(
                     command, env=environment, cwd=folder, capture_output=True, text=True, check=True
                 )
             )
     finally:
         shutil.rmtree(place)
-    assert [(one.stdout, one.stderr) for one in told] == [("False\n", ""), ("True\n", "")]
+    assert [(process.stdout, process.stderr) for process in processes] == [("False\n", ""), ("True\n", "")]
 
 
 class Planted:
@@ -258,15 +258,15 @@ def test_a_whole_file_of_another_user(folder):
     path = Path(damage.run(damage.doubles)[0].path())
     os.chown(path, OTHER, -1)
     with pytest.warns(PulseWarning, match=f"another user .uid {OTHER}.; it is compiled again"):
-        made, value = damage.run(damage.doubles)
-    assert (made.cached, value, path.stat().st_uid) == (False, 6, os.geteuid())
+        kernel, value = damage.run(damage.doubles)
+    assert (kernel.cached, value, path.stat().st_uid) == (False, 6, os.geteuid())
 
 
 def run_damaged(tmp_path, seed, count):
     """What a process finds that damages a file so many times: kinds, all outcomes, what it told, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
     command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
-    found = subprocess.run(
+    process = subprocess.run(
         command,
         env=environment,
         cwd=Path(__file__).parents[3],
@@ -275,8 +275,8 @@ def run_damaged(tmp_path, seed, count):
         timeout=600,
         check=False,
     )
-    lines = found.stdout.splitlines()
-    assert (found.returncode, found.stderr, len(lines)) == (0, "", count + 2), lines[-1:]
+    lines = process.stdout.splitlines()
+    assert (process.returncode, process.stderr, len(lines)) == (0, "", count + 2), lines[-1:]
     cases = [line.partition("} ") for line in lines[:count]]
     kinds = [json.loads(kind + "}")["kind"] for kind, _, _ in cases]
     return kinds, {outcome for _, _, outcome in cases}, *map(json.loads, lines[count:])
@@ -289,9 +289,9 @@ def test_damaged_files(tmp_path, processes, count):
     """The process lives, the kernel is right and its file whole again each time; one line tells of all."""
     reached = set()
     for seed in range(processes):
-        kinds, outcomes, told, left = run_damaged(tmp_path, seed, count)
+        kinds, outcomes, warned, left = run_damaged(tmp_path, seed, count)
         assert outcomes == {'{"value": 6.0, "from_disk": false, "whole": true, "again": true}'}
-        assert len(told) == 1 and "it is compiled again and replaced" in told[0]
+        assert len(warned) == 1 and "it is compiled again and replaced" in warned[0]
         assert [name.partition("-")[0] for name in left] == ["doubles", "halves"]
         reached.update(kinds)
     assert reached == set(damage.KINDS)
@@ -306,11 +306,11 @@ def test_a_disk_that_is_full(small_disk):
         )
         with pytest.warns(
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
-        ) as told:
+        ) as warned:
             ran = [damage.run(function) for function in (damage.doubles, damage.halves)]
-        assert len(told) == 1 and str(folder) in str(told[0].message)
+        assert len(warned) == 1 and str(folder) in str(warned[0].message)
         assert [value for _, value in ran] == [6, 1.5]
-        assert [made.unkept for made, _ in ran] == ["No space left on device"] * 2
+        assert [kernel.unkept for kernel, _ in ran] == ["No space left on device"] * 2
         assert not list(folder.iterdir())
 
 
@@ -332,22 +332,22 @@ def test_not_even_a_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     (tmp_path / "file").write_text("")
     with kernels_in(tmp_path / "file" / "kernels"):
-        with pytest.warns(PulseWarning, match="set PULSE_CACHE to a folder that can be written") as told:
-            made, value = damage.run(damage.doubles)
-        assert (len(told), made.is_kept, made.path(), value) == (1, False, None, 6)
+        with pytest.warns(PulseWarning, match="set PULSE_CACHE to a folder that can be written") as warned:
+            kernel, value = damage.run(damage.doubles)
+        assert (len(warned), kernel.is_kept, kernel.path(), value) == (1, False, None, 6)
 
 
 def test_a_warning_that_is_an_error_damages_nothing(folder):
     """It is raised once; then all is as if it had been told."""
     path = Path(damage.run(damage.doubles)[0].path())
     path.write_bytes(b"")
-    made = Kernel("doubles", damage.doubles, 0)
+    kernel = Kernel("doubles", damage.doubles, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(PulseWarning):
-            made.prepare()
-        made.prepare()
-    assert made.is_kept and made.address
+            kernel.prepare()
+        kernel.prepare()
+    assert kernel.is_kept and kernel.address
 
 
 OFFSET = 1

@@ -48,10 +48,10 @@ def pairs(values: Array) -> Array:
     return to_bf16(values).view(np.int32).ravel()
 
 
-def outputs(one: Kernel, total: Array, a: Array, b: Array) -> list[Array]:
+def outputs(kernel: Kernel, total: Array, a: Array, b: Array) -> list[Array]:
     """Python's output and the compiled one."""
     builder = TableBuilder()
-    builder.add(one, *(operand(region, 0) for region in range(4)))
+    builder.add(kernel, *(operand(region, 0) for region in range(4)))
     table = builder.finish()
     python, compiled = np.zeros(5 * COUNT // 2, np.float32), np.zeros(5 * COUNT // 2, np.float32)
     with np.errstate(all="ignore"):

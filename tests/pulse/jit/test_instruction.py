@@ -89,7 +89,7 @@ def tensor(size: int, dtype: type[np.generic] = np.float32) -> Value:
 
 
 def make_sums(**other: object) -> Sums:
-    given = {
+    defaults = {
         "n": 4,
         "count": 2,
         "x": tensor(4),
@@ -99,7 +99,7 @@ def make_sums(**other: object) -> Sums:
         "last": Pair(start=7, factor=100.0),
         "also": None,
     }
-    return Sums(**{**given, **other})  # type: ignore[arg-type]
+    return Sums(**{**defaults, **other})  # type: ignore[arg-type]
 
 
 def test_the_words_of_a_row() -> None:
@@ -119,7 +119,7 @@ def test_the_words_of_a_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "error", "told"),
+    ("other", "error", "message"),
     [
         ({"x": tensor(4, np.float64)}, TypeError, r"Sums\.x: a tensor of float64, not f32"),
         ({"x": tensor(3)}, ValueError, r"Sums\.x: 3 elements, of 4"),
@@ -129,9 +129,9 @@ def test_the_words_of_a_row() -> None:
     ],
 )
 def test_values_that_differ_from_the_declaration_are_refused(
-    other: dict, error: type[Exception], told: str
+    other: dict, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         make_sums(**other)
 
 
@@ -141,8 +141,8 @@ WORDS = (4, 2, At(0), 0, 2.0, 3, 0.5, At(1), 0.25, 7, 100.0, 0)
 
 def test_fields_after_parts_and_of_parts() -> None:
     """As plain Python and compiled."""
-    for got in run_both(sums, ARRAYS, *WORDS):
-        assert got[1].tolist() == [112.25, 1.75]
+    for arrays in run_both(sums, ARRAYS, *WORDS):
+        assert arrays[1].tolist() == [112.25, 1.75]
 
 
 def test_plain_python_checks_the_declaration() -> None:

@@ -30,9 +30,9 @@ def path(tmp_path):
     return path
 
 
-def test_back_and_forth(path):
+def test_what_is_encoded_is_decoded_again(path):
     assert read(path) == CODE
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert read(path.with_name("other")) is None
 
 
@@ -64,7 +64,7 @@ def test_the_file_of_another_function(path, function):
         kernel_file.read(path, VERSIONS, function)
 
 
-def test_every_byte_and_every_length(path):
+def test_every_changed_byte_and_length_is_noticed(path):
     """Each bit that is flipped, each end that is missing, and ends that are too long."""
     data = path.read_bytes()
     changed = [
@@ -75,13 +75,13 @@ def test_every_byte_and_every_length(path):
     changed += [data[:length] for length in range(len(data))]
     changed += [data + b"\0", data + data, b"\0" + data]
     other_versions = 0
-    for one in changed:
-        if one.startswith(kernel_file.KIND) and not one.startswith(MAGIC):
-            assert decoded(one) is None
+    for content in changed:
+        if content.startswith(kernel_file.KIND) and not content.startswith(MAGIC):
+            assert decoded(content) is None
             other_versions += 1
         else:
             with pytest.raises(DamagedError):
-                decoded(one)
+                decoded(content)
     assert other_versions == 8 * 2 + 2 and len(changed) > 9 * len(data)
 
 
@@ -157,4 +157,4 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(path, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         kernel_file.write(path, CODE, VERSIONS, FUNCTION)
-    assert [one.name for one in path.parent.iterdir()] == [path.name] and path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name] and path.read_bytes() == before

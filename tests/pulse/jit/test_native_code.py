@@ -107,13 +107,13 @@ def test_an_entry_may_keep_the_gil(keeps_gil):
 def test_an_entry_may_take_objects():
     """It gets their addresses, of any class, and holds none of them; the other arguments are ints."""
     call = Entry("test.beside", beside, 3, gives_int=True, objects=(0, 2)).call
-    thing = object()
-    before = sys.getrefcount(thing)
-    for first, third in ((thing, "text"), (None, thing), (7, 1 << 80)):
+    argument = object()
+    before = sys.getrefcount(argument)
+    for first, third in ((argument, "text"), (None, argument), (7, 1 << 80)):
         assert call(first, 5, third) == id(first) + 5 - id(third)
-    assert sys.getrefcount(thing) == before
+    assert sys.getrefcount(argument) == before
     with pytest.raises(TypeError):
-        call(thing, thing, thing)
+        call(argument, argument, argument)
 
 
 def test_names_of_different_objects_never_meet():
@@ -145,8 +145,10 @@ def test_it_is_linked_without_numba():
         "address = engine.get_function_address('plain')\n"
         "print(ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address)(0.5), 'numba' in sys.modules)"
     )
-    told = subprocess.run([sys.executable, "-c", script], input=code.object, capture_output=True, check=True)
-    assert told.stdout.decode().split() == [str(np.tanh(0.5)), "False"]
+    process = subprocess.run(
+        [sys.executable, "-c", script], input=code.object, capture_output=True, check=True
+    )
+    assert process.stdout.decode().split() == [str(np.tanh(0.5)), "False"]
 
 
 elsewhere = c_function("function_of_nobody", c_signature("i64"))

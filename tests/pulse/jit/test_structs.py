@@ -53,34 +53,38 @@ def test_fields_lie_in_order_and_lines_begin_where_it_is_said() -> None:
     }
     assert bytes_of(Shared) == WORD * 4 * LINE
     assert Side.new(count=0).words.size == LINE
-    made = Shared.new(count=2, more=5)
-    assert made.address % (WORD * LINE) == 0 and made.words.size == 2 * 4 * LINE + 5 and not made.words.any()
+    shared = Shared.new(count=2, more=5)
+    assert (
+        shared.address % (WORD * LINE) == 0
+        and shared.words.size == 2 * 4 * LINE + 5
+        and not shared.words.any()
+    )
 
 
 def test_python_reads_and_writes_fields() -> None:
-    made = Shared.new(count=2)
-    made.first, made.part, made.last = -3, 0.25, 1 << 62
-    made.right.calls, made.right.seconds = 7, -1.5
-    made.few[:] = 4, 5, 6
-    made[1].first = 9
-    assert (made.first, made.part, made.last, made[1].first) == (-3, 0.25, 1 << 62, 9)
-    assert (made.left.calls, made.right.calls, made.right.seconds) == (0, 7, -1.5)
-    assert made.words[2:5].tolist() == [4, 5, 6] and made.words[2 * LINE] == 7
-    again = shared_at(made.address)
+    shared = Shared.new(count=2)
+    shared.first, shared.part, shared.last = -3, 0.25, 1 << 62
+    shared.right.calls, shared.right.seconds = 7, -1.5
+    shared.few[:] = 4, 5, 6
+    shared[1].first = 9
+    assert (shared.first, shared.part, shared.last, shared[1].first) == (-3, 0.25, 1 << 62, 9)
+    assert (shared.left.calls, shared.right.calls, shared.right.seconds) == (0, 7, -1.5)
+    assert shared.words[2:5].tolist() == [4, 5, 6] and shared.words[2 * LINE] == 7
+    again = shared_at(shared.address)
     again.first += 1
-    assert type(again) is Shared and made.first == -2 and again.right.seconds == -1.5
-    assert made.address_of("last") == made.address + WORD * 3 * LINE
+    assert type(again) is Shared and shared.first == -2 and again.right.seconds == -1.5
+    assert shared.address_of("last") == shared.address + WORD * 3 * LINE
 
 
 def test_unknown_fields_are_refused() -> None:
-    made: Any = Shared.new()
+    shared: Any = Shared.new()
     for name in ("frist", "few", "left"):
         with pytest.raises(AttributeError, match=f"Shared has no number '{name}'"):
-            setattr(made, name, 1)
+            setattr(shared, name, 1)
     with pytest.raises(AttributeError):
-        _ = made.frist
+        _ = shared.frist
     with pytest.raises(KeyError):
-        made.address_of("frist")
+        shared.address_of("frist")
     with pytest.raises(TypeError, match=r"Bad\.words: structs have another meaning for it"):
         type("Bad", (Struct,), {"__annotations__": {"words": int}})
     for words in (np.zeros(3, np.int64), np.zeros(99), np.zeros((99, 2), np.int64)[:, 0]):
@@ -103,14 +107,19 @@ def test_compiled_code_reads_and_writes_the_same() -> None:
             side.seconds = side.calls * 0.5
             shared.few[1] = shared.first
 
-    made = Shared.new(count=2)
+    structs = Shared.new(count=2)
     for i in range(2):
-        made[i].first, made[i].part, made[i].few[2] = 10, 3.0, 40 + i
-    compile_entry(work, 2)(made.address, 2)
+        structs[i].first, structs[i].part, structs[i].few[2] = 10, 3.0, 40 + i
+    compile_entry(work, 2)(structs.address, 2)
     for i in range(2):
-        assert (made[i].first, made[i].part, made[i].last, made[i].few[1]) == (11 + i, 1.5, 40 + i, 11 + i)
-    assert (made.left.calls, made.left.seconds, made.right.calls) == (-1, -0.5, 0)
-    assert (made[1].right.calls, made[1].right.seconds, made[1].left.calls) == (-1, -0.5, 0)
+        assert (structs[i].first, structs[i].part, structs[i].last, structs[i].few[1]) == (
+            11 + i,
+            1.5,
+            40 + i,
+            11 + i,
+        )
+    assert (structs.left.calls, structs.left.seconds, structs.right.calls) == (-1, -0.5, 0)
+    assert (structs[1].right.calls, structs[1].right.seconds, structs[1].left.calls) == (-1, -0.5, 0)
 
 
 def test_words_that_threads_share() -> None:
@@ -125,10 +134,10 @@ def test_words_that_threads_share() -> None:
         good = replace(side, "calls", 0, 5) and not replace(side, "calls", 0, 6)
         return load(words_at(address_of(side)), 0) if good else -1
 
-    made = Shared.new(more=4)
-    made.last = 20
-    assert compile_entry(share, 2, True)(made.address, 3) == 5
-    assert (made.first, made.last, made.few.tolist(), made.rest[3]) == (23, 21, [0, 1, 0], 1)
+    words = Shared.new(more=4)
+    words.last = 20
+    assert compile_entry(share, 2, True)(words.address, 3) == 5
+    assert (words.first, words.last, words.few.tolist(), words.rest[3]) == (23, 21, [0, 1, 0], 1)
 
 
 def test_the_compiler_refuses_a_field_that_is_not_there() -> None:

@@ -40,8 +40,8 @@ def test_every_source_of_one_model(tmp_path: Path) -> None:
     onnx.save(proto, path)
     loaded = pulse.load(path)
     pulsed = loaded.pulsify(4)
-    made = [loaded, loaded.model, loaded.analyse(), loaded.typed_model, pulsed, pulsed.compile("numpy")]
-    for source in (path, str(path), path.read_bytes(), proto, *made):
+    stages = [loaded, loaded.model, loaded.analyse(), loaded.typed_model, pulsed, pulsed.compile("numpy")]
+    for source in (path, str(path), path.read_bytes(), proto, *stages):
         program = pulse.stream(source, 4, backend="numpy")
         x = noise(1, 9)
         np.testing.assert_array_equal(stream_whole(program, {"x": x})["y"], -x)
@@ -179,5 +179,5 @@ def test_the_lists_of_model_options_agree() -> None:
     """Of ``pulse.load`` and ``Chunking``: how errors spell it, and the keys of a recipe."""
     chunking = {field.name for field in fields(pulse.Chunking)}
     assert chunking - {"pulse"} == set(OF_CHUNKING)
-    asked = set(signature(pulse.load).parameters) - {"source", "chunking", "ignore_value_info", "budget"}
-    assert set(OPTIONS) == chunking | asked
+    parameters = set(signature(pulse.load).parameters) - {"source", "chunking", "ignore_value_info", "budget"}
+    assert set(OPTIONS) == chunking | parameters

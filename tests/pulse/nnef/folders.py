@@ -45,5 +45,7 @@ def load_text(text: str, **tensors: Array) -> TypedModel:
 def outputs_of(body: str, x: Array, outputs: str = "y", head: str = "", **tensors: Array) -> list[Array]:
     """The outputs of a body for an f32 input x of constant shape."""
     declared = f"x = external(shape = {[*x.shape]});\n{body}"
-    found = load_text(graph(declared, outputs=outputs, head=head), **tensors).run({"x": x.astype(np.float32)})
-    return [found[name] for name in found]
+    results = load_text(graph(declared, outputs=outputs, head=head), **tensors).run(
+        {"x": x.astype(np.float32)}
+    )
+    return [results[name] for name in results]

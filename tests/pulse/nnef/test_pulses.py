@@ -26,8 +26,8 @@ def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:
 def test_ours_is_the_same_stream(number: int) -> None:
     _, streamed = typed_and_pulsed(*STREAMS[number])
     back = pulse.load(streamed.to_nnef().pack())
-    made = back.pulsify()
-    assert (form(made.inputs), form(made.outputs)) == (form(streamed.inputs), form(streamed.outputs))
+    pulsed = back.pulsify()
+    assert (form(pulsed.inputs), form(pulsed.outputs)) == (form(streamed.inputs), form(streamed.outputs))
     pulse.verify(back, backend="numpy", lengths=[1, 5, 12]).require()
     with pytest.raises(pulse.PulsifyError, match="was written for pulses of"):
         back.pulsify(97)
@@ -52,11 +52,11 @@ WRONG = [
 
 @pytest.mark.parametrize(("old", "new", "reason"), WRONG)
 def test_properties_that_do_not_fit(old: str, new: str, reason: str) -> None:
-    made = typed_and_pulsed(conv(pads=[2, 0]), 4)[1].to_nnef()
-    text = made.document.text()
+    written = typed_and_pulsed(conv(pads=[2, 0]), 4)[1].to_nnef()
+    text = written.document.text()
     assert old in text, text
     with pytest.raises(LoadError, match=reason):
-        pulse.load(archive(text.replace(old, new), **made.tensors)).pulsify()
+        pulse.load(archive(text.replace(old, new), **written.tensors)).pulsify()
 
 
 def whole(body: str, delay: int = 0, outputs: str = "y", axis: int = 2) -> TypedModel:
@@ -134,6 +134,6 @@ def test_dumps_of_tract_are_read(source: ModelProto, frames: int, tmp_path: Path
     for length in (5, 8):
         sizes = [int(dim.eval(dict.fromkeys(dim.symbols, length))) for dim in typed.inputs[name].shape]
         x = np.random.default_rng(0).standard_normal(sizes).astype(np.float32)
-        (wanted,), (found,) = typed.run({name: x}).values(), back.run({other: x}).values()
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+        (wanted,), (output,) = typed.run({name: x}).values(), back.run({other: x}).values()
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
     pulse.verify(back, pulse=frames).require()

@@ -60,16 +60,16 @@ STATEMENTS = [
 
 @pytest.mark.parametrize(("body", "wanted"), STATEMENTS)
 def test_statements_give_what_numpy_gives(body: str, wanted: Array) -> None:
-    (found,) = outputs_of(body, X)
-    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-6)
+    (output,) = outputs_of(body, X)
+    np.testing.assert_allclose(output, wanted, rtol=2e-6, atol=2e-6)
 
 
 def test_operands_align_their_first_axes() -> None:
     """Unlike in ONNX: a tensor [1, 2] stands for all frames of [1, 2, 6]."""
-    (found,) = outputs_of(
+    (output,) = outputs_of(
         "b = variable(shape = [1, 2], label = 'b'); y = x * b;", X, b=np.array([[3, 5]], np.float32)
     )
-    np.testing.assert_array_equal(found, X * np.array([3, 5], np.float32)[None, :, None])
+    np.testing.assert_array_equal(output, X * np.array([3, 5], np.float32)[None, :, None])
 
 
 @pytest.mark.parametrize("groups", [1, 2])
@@ -98,8 +98,8 @@ def test_fragments_of_the_file() -> None:
         b = scaled(x, by = 2.0) + a;
     }
     """
-    (found,) = outputs_of("(p, q) = both(x); y = q - p;", X, head=head)
-    np.testing.assert_allclose(found, X * 2, rtol=1e-6)
+    (output,) = outputs_of("(p, q) = both(x); y = q - p;", X, head=head)
+    np.testing.assert_allclose(output, X * 2, rtol=1e-6)
 
 
 def test_a_scan_streams() -> None:
@@ -124,8 +124,8 @@ def test_sizes_that_depend_on_a_symbol() -> None:
         "x = external(shape = [1, 2, S]); a = slice(x, axes = [2], begin = [1], end = [S - 1]);"
         "n = tract_core_cast([[[2 * S]]], to = 'f32'); b = reshape(a, shape = [1, S - 2, 2]); y = b / n;"
     )
-    found = load_text(graph(body, head=head)).run({"x": X})["y"]
-    np.testing.assert_allclose(found, X[:, :, 1:5].reshape(1, 4, 2) / 12, rtol=1e-6)
+    output = load_text(graph(body, head=head)).run({"x": X})["y"]
+    np.testing.assert_allclose(output, X[:, :, 1:5].reshape(1, 4, 2) / 12, rtol=1e-6)
 
 
 FAILURES = [

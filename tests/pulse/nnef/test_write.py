@@ -27,7 +27,7 @@ REASONS = ("have no tensors without elements", "layers of one direction", "no op
 
 def operator_cases(step: int, in_tract: bool) -> Counter[str]:
     """Every ``step``-th operator case of constant shape: how it ended."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, source, feeds in [case for case in all_cases() if case[0].endswith("-fixed")][::step]:
         typed = pulse.load(source, inputs=fixed_specs(feeds)).model.analyse()
         try:
@@ -39,46 +39,46 @@ def operator_cases(step: int, in_tract: bool) -> Counter[str]:
                 name,
                 str(error),
             )
-            found["refused"] += 1
+            counts["refused"] += 1
             continue
         back = pulse.load(archive.pack()).model.analyse()
         arrays = [feeds[port.name] for port in static.inputs]
         names = [port.name for port in static.outputs]
         read = back.run(dict(zip((back.graph.label(outlet) for outlet in back.graph.inputs), arrays)))
         expected.require(dict(zip(names, read.values())), name)
-        found["read"] += 1
+        counts["read"] += 1
         if not in_tract:
             continue
         try:
             process = TractProcess(archive, name)
         except WriteError:
-            found["refused by tract"] += 1
+            counts["refused by tract"] += 1
             continue
         expected.require_near(dict(zip(names, process.run("0", arrays))), name)
-        found["tract"] += 1
-    return found
+        counts["tract"] += 1
+    return counts
 
 
 def test_some_operators() -> None:
-    found = operator_cases(9, in_tract=False)
-    assert found["read"] >= 180
-    assert found["refused"] <= 6, found
+    counts = operator_cases(9, in_tract=False)
+    assert counts["read"] >= 180
+    assert counts["refused"] <= 6, counts
 
 
 @needs_tract
 def test_some_operators_in_tract() -> None:
-    found = operator_cases(86, in_tract=True)
-    assert found["tract"] >= 17
-    assert found["refused by tract"] <= 1, found
+    counts = operator_cases(86, in_tract=True)
+    assert counts["tract"] >= 17
+    assert counts["refused by tract"] <= 1, counts
 
 
 @needs_tract
 @pytest.mark.slow
 def test_all_operators_in_tract() -> None:
-    found = operator_cases(1, in_tract=True)
-    print(dict(found))
-    assert found["tract"] >= 1_730
-    assert found["refused by tract"] <= 4, found
+    counts = operator_cases(1, in_tract=True)
+    print(dict(counts))
+    assert counts["tract"] >= 1_730
+    assert counts["refused by tract"] <= 4, counts
 
 
 @needs_tract

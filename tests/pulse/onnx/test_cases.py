@@ -16,10 +16,10 @@ from tests.pulse.onnx.reference import reference
 def test_runs_as_onnxruntime(model: ModelProto, feeds: Feeds) -> None:
     typed = load(model).analyse()
     typed.graph.check()
-    got = typed.run(feeds)
+    outputs = typed.run(feeds)
     env = typed.bind(feeds)
-    assert list(got) == [value.name for value in model.graph.output]
-    for (name, result), expected in zip(got.items(), reference(model, feeds), strict=True):
+    assert list(outputs) == [value.name for value in model.graph.output]
+    for (name, result), expected in zip(outputs.items(), reference(model, feeds), strict=True):
         fact = typed.outputs[name]
         assert result.dtype == expected.dtype == fact.dtype
         assert result.shape == tuple(dim.eval(env) for dim in fact.shape)

@@ -27,14 +27,14 @@ def test_the_branch_that_is_not_taken_is_not_read() -> None:
     }
     proto = model([node("If", "c", **bodies)], {"x": X}, {"c": np.array(True)})
     typed = pulse.load(proto).analyse()
-    assert [made.op.name for made in typed.graph.nodes if made.inputs] == ["Reshape"]
+    assert [typed_node.op.name for typed_node in typed.graph.nodes if typed_node.inputs] == ["Reshape"]
     assert typed.graph.find("y") == typed.graph.outputs[0]
 
 
 def test_a_fixed_input_chooses() -> None:
     """An input that is given once makes the condition constant."""
     typed = pulse.load(chosen("Flatten", "Relu"), constants={"c": False}).analyse()
-    assert [made.op.name for made in typed.graph.nodes if made.inputs] == ["relu"]
+    assert [node.op.name for node in typed.graph.nodes if node.inputs] == ["relu"]
 
 
 def test_branches_that_differ_are_refused() -> None:
@@ -57,13 +57,13 @@ def loop_model(count: int, body: object, stream: dict[str, int] | None = None) -
 
 def loop_body(nodes: list[NodeProto]) -> GraphProto:
     """Of an iteration, a condition and a state: both of the next one, and a row."""
-    taken = [("iteration", I64), ("go_in", BOOL), ("s_in", F32)]
-    return graph(nodes, taken, [("go_out", BOOL), ("s_out", F32), ("row", F32)])
+    ports = [("iteration", I64), ("go_in", BOOL), ("s_in", F32)]
+    return graph(nodes, ports, [("go_out", BOOL), ("s_out", F32), ("row", F32)])
 
 
 def test_a_long_loop_stays_a_loop() -> None:
     typed = pulse.load(loop_model(5000, iterations())).analyse()
-    assert any(isinstance(made.op, Loop) for made in typed.graph.nodes)
+    assert any(isinstance(node.op, Loop) for node in typed.graph.nodes)
     assert str(typed.outputs["y"]) == "5000,5,3,f32"
 
 

@@ -70,11 +70,11 @@ def entry_points() -> str:
 
 def model(kind: str, stated: Any = ("1", "T"), reads: str = "x", **attributes: Any) -> ModelProto:
     """One node of the domain my.sounds; ``stated`` is the shape that the file gives its output."""
-    made = helper.make_node(kind, reads.split(), ["y"], "unit", domain="my.sounds", **attributes)
+    operator = helper.make_node(kind, reads.split(), ["y"], "unit", domain="my.sounds", **attributes)
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, "T"])
     shape = None if stated is None else [int(dim) if dim.isdigit() else dim for dim in stated]
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)
-    graph = helper.make_graph([made], "case", [x], [y])
+    graph = helper.make_graph([operator], "case", [x], [y])
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("my.sounds", 3)]
     return helper.make_model(graph, opset_imports=imports, ir_version=8)
 

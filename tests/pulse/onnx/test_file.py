@@ -78,7 +78,7 @@ def test_three_gigabytes_are_refused_at_once(tmp_path: Path) -> None:
         assert read_bytes() - before < 1 << 20
 
 
-def test_pipes_and_folders(tmp_path: Path) -> None:
+def test_pipes_and_folders_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.onnx")
     with pytest.raises(pulse.LoadError, match="is a pipe or a device"):
         pulse.load(tmp_path / "pipe.onnx")
@@ -154,12 +154,12 @@ def test_functions_that_call_themselves_or_too_often() -> None:
         return helper.make_function("own", name, ["a"], ["b"], body, imports)
 
     def calling_model(*functions: object) -> bytes:
-        made = model(
+        proto = model(
             [helper.make_node("F0", ["x"], ["y"], domain="own")], {"x": np.zeros((1, 2), np.float32)}
         )
-        made.functions.extend(functions)
-        made.opset_import.extend(imports[1:])
-        return made.SerializeToString()
+        proto.functions.extend(functions)
+        proto.opset_import.extend(imports[1:])
+        return proto.SerializeToString()
 
     pulse.load(calling_model(function("F0", "F1", 2), function("F1", "Relu", 3))).analyse()
     with pytest.raises(pulse.LoadError, match="function F0 calls itself"):
@@ -170,11 +170,11 @@ def test_functions_that_call_themselves_or_too_often() -> None:
 
 
 def test_tensors_whose_data_does_not_fit() -> None:
-    made = model([node("Add", "x w")], {"x": np.zeros(2, np.float32)}, {"w": np.ones(2, np.float32)})
-    made.graph.initializer[0].dims[0] = -2
+    proto = model([node("Add", "x w")], {"x": np.zeros(2, np.float32)}, {"w": np.ones(2, np.float32)})
+    proto.graph.initializer[0].dims[0] = -2
     with pytest.raises(pulse.LoadError, match=r"its shape .* is negative"):
-        pulse.load(made)
-    made.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(3, np.float32), "w"))
-    made.graph.initializer[0].dims[0] = 1 << 40
+        pulse.load(proto)
+    proto.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(3, np.float32), "w"))
+    proto.graph.initializer[0].dims[0] = 1 << 40
     with pytest.raises(pulse.LoadError, match="its data cannot be read"):
-        pulse.load(made)
+        pulse.load(proto)

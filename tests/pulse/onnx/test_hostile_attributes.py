@@ -7,7 +7,7 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
-from tests.invariants.hostile import model
+from tests.invariants.hostile_models import model
 from tests.pulse.cases.build import node
 
 HUGE = 1 << 40
@@ -17,25 +17,25 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 @pytest.mark.parametrize("value", [HUGE, -HUGE, 0, 3])
 @pytest.mark.parametrize("op", GATES)
-def test_hidden_size(op: str, value: int) -> None:
+def test_wrong_hidden_sizes_are_refused(op: str, value: int) -> None:
     weights = {name: np.ones((1, 2 * GATES[op], 2), np.float32) for name in "wr"}
-    made = model([node(op, "x w r", hidden_size=value)], weights, ("T", 1, 2))
+    proto = model([node(op, "x w r", hidden_size=value)], weights, ("T", 1, 2))
     with pytest.raises(
         LoadError, match=rf"y \({op}\): attribute hidden_size is {value}, but its R .* is for 2"
     ):
-        pulse.load(made).analyse()
-    made.graph.node[0].attribute[0].i = 2
-    assert pulse.load(made).analyse()
+        pulse.load(proto).analyse()
+    proto.graph.node[0].attribute[0].i = 2
+    assert pulse.load(proto).analyse()
 
 
 def test_a_state_that_is_not_stored() -> None:
     """The size comes from a tensor that takes no memory, and whose bias would."""
     filled = [node("ConstantOfShape", "s", "r"), node("LSTM", "x w r")]
-    made = model(
+    proto = model(
         filled, {"s": np.array([1, 4 * HUGE, HUGE]), "w": np.ones((1, 8, 2), np.float32)}, ("T", 1, 2)
     )
     with pytest.raises(LoadError, match=r"y \(LSTM\): its hidden_size is 1099511627776: .* budget"):
-        pulse.load(made).analyse()
+        pulse.load(proto).analyse()
 
 
 CASES: list[tuple[str, str, str, dict[str, Any], dict[str, Any], tuple[int | str, ...]]] = [
@@ -50,24 +50,24 @@ CASES: list[tuple[str, str, str, dict[str, Any], dict[str, Any], tuple[int | str
 
 @pytest.mark.parametrize("value", [HUGE, -HUGE, 0, 3])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}_{case[2]}")
-def test_numbers_of_parts(case: Any, value: int) -> None:
+def test_wrong_numbers_of_parts_are_refused(case: Any, value: int) -> None:
     op, inputs, name, others, constants, shape = case
     attributes: dict[str, Any] = {name: value, **others}
-    made = model([node(op, inputs, "y", **attributes)], constants, shape, opset=23)
+    proto = model([node(op, inputs, "y", **attributes)], constants, shape, opset=23)
     with pytest.raises(
         LoadError, match=rf"y \({op}\): attribute {name} is {value}, which does not divide the \d"
     ):
-        pulse.load(made).analyse()
+        pulse.load(proto).analyse()
 
 
 @pytest.mark.parametrize("value", [HUGE, 1, 7])
-def test_block_size(value: int) -> None:
+def test_wrong_block_sizes_are_refused(value: int) -> None:
     scales = {"s": np.ones((1, 3), np.float32)}
-    made = model([node("QuantizeLinear", "x s", axis=1, block_size=value)], scales, (1, 7), opset=21)
+    proto = model([node("QuantizeLinear", "x s", axis=1, block_size=value)], scales, (1, 7), opset=21)
     with pytest.raises(
         LoadError, match=rf"attribute block_size is {value}, but its scale has 3 blocks for the 7"
     ):
-        pulse.load(made).analyse()
+        pulse.load(proto).analyse()
 
 
 def test_neighbours_of_a_normalisation() -> None:

@@ -18,8 +18,8 @@ WEIGHTS = floats("weights", 3, 5, 2)
 
 def one_node(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> ModelProto:
     """One node of the domain."""
-    one = helper.make_node(kind, list(feeds), outputs.split(), domain="com.microsoft", **attributes)
-    proto = model([one], feeds, outputs=" ".join(filter(None, outputs.split())))
+    operator = helper.make_node(kind, list(feeds), outputs.split(), domain="com.microsoft", **attributes)
+    proto = model([operator], feeds, outputs=" ".join(filter(None, outputs.split())))
     proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     return proto
 
@@ -61,7 +61,7 @@ def test_runs_as_onnxruntime(proto: ModelProto, feeds: Feeds) -> None:
 
 def linear_attention(feeds: Feeds, **attributes: Any) -> ModelProto:
     """Attention with a state, of two heads; T is the axis of time."""
-    made = node(
+    operator = node(
         "LinearAttention",
         "q k v _ g b",
         "y s",
@@ -70,7 +70,7 @@ def linear_attention(feeds: Feeds, **attributes: Any) -> ModelProto:
         kv_num_heads=2,
         **attributes,
     )
-    return model([made], feeds, None, 17, dict.fromkeys(feeds, 1))
+    return model([operator], feeds, None, 17, dict.fromkeys(feeds, 1))
 
 
 def attention_feeds(frames: int) -> Feeds:

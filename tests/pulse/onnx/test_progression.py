@@ -84,8 +84,8 @@ def test_spaced_by_a_factor() -> None:
     for length in (4, 7):
         feeds = {"x": floats("x", 1, 3, length, 4)}
         proto = model(nodes, feeds, constants, 17, {"x": 2})
-        got = pulse.load(proto).analyse().run(feeds)["y"]
-        np.testing.assert_array_equal(got, reference(proto, feeds)[0])
+        output = pulse.load(proto).analyse().run(feeds)["y"]
+        np.testing.assert_array_equal(output, reference(proto, feeds)[0])
         prove(proto, feeds, 2)
 
 

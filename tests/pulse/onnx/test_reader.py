@@ -13,9 +13,9 @@ from tests.pulse.cases.build import floats, model, node
 
 
 def conv_model(dims: list[object], opset: int = 17) -> ModelProto:
-    made = model([node("Conv", "x w", "h"), node("Relu", "h")], {}, {"w": floats("w", 2, 3, 3)}, opset)
-    made.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, dims))
-    return made
+    proto = model([node("Conv", "x w", "h"), node("Relu", "h")], {}, {"w": floats("w", 2, 3, 3)}, opset)
+    proto.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, dims))
+    return proto
 
 
 def test_path_bytes_and_proto_agree(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_model_as_lines() -> None:
 def test_an_initializer_is_wired_once() -> None:
     proto = model([node("Add", "x w", "h"), node("Mul", "h w")], {"x": floats("x", 3)}, {"w": floats("w", 3)})
     typed = load(proto).analyse()
-    assert sum(made.name.startswith("w") for made in typed.graph.nodes) == 1
+    assert sum(typed_node.name.startswith("w") for typed_node in typed.graph.nodes) == 1
 
 
 def test_metadata_is_kept() -> None:
@@ -101,11 +101,11 @@ class TestInputs:
         typed = load(conv_model([1, 3, "audio length"])).analyse()
         assert str(typed.inputs["x"]) == "1,3,audio_length,f32"
 
-    def test_unknown_dims(self) -> None:
+    def test_unknown_dims_are_refused_with_an_example(self) -> None:
         with pytest.raises(LoadError, match=r'input x .*axis 0, 2.*inputs=\{"x": "T,3,A"\}'):
             load(conv_model([None, 3, None])).analyse()
 
-    def test_no_shape_at_all(self) -> None:
+    def test_an_input_without_a_shape_is_refused(self) -> None:
         proto = model([node("Relu", "x")], {})
         proto.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, None))
         with pytest.raises(LoadError, match="input x: the file gives no shape"):
@@ -124,7 +124,7 @@ class TestInputs:
             ({"x": "1,3,-1"}, "negative dim"),
         ],
     )
-    def test_wrong_inputs(self, inputs: dict[str, str], message: str) -> None:
+    def test_wrong_inputs_are_refused(self, inputs: dict[str, str], message: str) -> None:
         with pytest.raises(LoadError, match=message):
             load(conv_model([1, 3, "T"]), inputs)
 
@@ -159,7 +159,7 @@ class TestFiles:
         with pytest.raises(LoadError, match=f"opset {opset} is not covered"):
             load(conv_model([1, 3, "T"], opset))
 
-    def test_broken_tensor(self) -> None:
+    def test_a_broken_tensor_is_refused(self) -> None:
         proto = conv_model([1, 3, "T"])
         proto.graph.initializer[0].raw_data = b"1234"
         with pytest.raises(LoadError, match="initializer w: its data cannot be read"):
@@ -186,8 +186,8 @@ class TestExternalData:
 
     def test_files_next_to_the_model(self, tmp_path: Path) -> None:
         x = floats("x", 1, 3, 9)
-        got = load(self.save(tmp_path, "w.bin")).analyse().run(x)["y"]
-        np.testing.assert_array_equal(got, load(conv_model([1, 3, "T"])).analyse().run(x)["y"])
+        output = load(self.save(tmp_path, "w.bin")).analyse().run(x)["y"]
+        np.testing.assert_array_equal(output, load(conv_model([1, 3, "T"])).analyse().run(x)["y"])
 
     @pytest.mark.parametrize("location", ["../w.bin", "/etc/hostname"])
     def test_outside_of_the_folder(self, tmp_path: Path, location: str) -> None:
@@ -233,12 +233,12 @@ class TestCoverage:
         with pytest.raises(LoadError, match=r"y \(Relu\): its outputs i are not covered"):
             load(proto).analyse()
 
-    def test_wrong_attribute_types(self) -> None:
+    def test_wrong_attribute_types_are_refused(self) -> None:
         proto = model([node("Concat", "x x", axis=1.5)], {"x": floats("x", 2, 2)})
         with pytest.raises(LoadError, match="attribute axis has the wrong type"):
             load(proto).analyse()
 
-    def test_missing_attribute(self) -> None:
+    def test_a_missing_attribute_is_refused(self) -> None:
         proto = model([node("Concat", "x x")], {"x": floats("x", 2, 2)})
         with pytest.raises(LoadError, match="attribute axis is missing"):
             load(proto).analyse()
@@ -250,7 +250,7 @@ class TestCoverage:
         with pytest.raises(LoadError, match=r"y \(Range\): its length is computed while running"):
             load(proto).analyse()
 
-    def test_a_shape_from_data(self) -> None:
+    def test_a_shape_from_data_is_refused(self) -> None:
         proto = model([node("Reshape", "x s")], {"x": floats("x", 4), "s": np.array([2, 2])})
         with pytest.raises(
             LoadError,

@@ -64,17 +64,17 @@ def test_transforms_are_products() -> None:
 
 @pytest.mark.parametrize("op", ["InstanceNormalization", "GroupNormalization"])
 def test_statistics_over_time_are_refused_by_the_name_of_the_node(op: str) -> None:
-    x, ones = {"x": floats("norm", 1, 4, 9)}, {"g": np.ones(4, np.float32)}
+    x, gains = {"x": floats("norm", 1, 4, 9)}, {"g": np.ones(4, np.float32)}
     attributes = {"num_groups": 2} if op == "GroupNormalization" else {}
-    typed = load(model([node(op, "x g g", **attributes)], x, ones, 21, {"x": 2})).analyse()
+    typed = load(model([node(op, "x g g", **attributes)], x, gains, 21, {"x": 2})).analyse()
     with pytest.raises(PulsifyError, match=r"y\.normalised.*mean and variance over time.*running statistics"):
         typed.declutter().pulsify()
 
 
-def refusal_of(made: Any, constants: dict[str, Any], opset: int = 18) -> str:
+def refusal_of(operator: Any, constants: dict[str, Any], opset: int = 18) -> str:
     """The message with which a node on x [1, 4, 9, 6] is refused."""
     with pytest.raises((LoadError, FactError)) as caught:
-        load(model([made], {"x": floats("refused", 1, 4, 9, 6)}, constants, opset)).analyse()
+        load(model([operator], {"x": floats("refused", 1, 4, 9, 6)}, constants, opset)).analyse()
     message = str(caught.value)
     assert message.startswith("y")
     return message

@@ -92,9 +92,9 @@ def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, bac
         window = [at(x, first - back, pulse + width - 1) for x in (k, v)]
         parts += stream.step([at(q, first, pulse), *window], stream.begin(), clock)
         clock.pulse += 1
-    got = np.concatenate(parts, 1)
-    np.testing.assert_allclose(got[:, offset : offset + frames], wanted, 1e-5, 1e-6)
-    assert not got[:, :offset].any() and not got[:, offset + frames :].any()
+    output = np.concatenate(parts, 1)
+    np.testing.assert_allclose(output[:, offset : offset + frames], wanted, 1e-5, 1e-6)
+    assert not output[:, :offset].any() and not output[:, offset + frames :].any()
 
 
 def facts_of(*texts: str) -> list[TypedFact]:

@@ -172,10 +172,10 @@ def test_batch_first_is_the_same_transposed(op: str, direction: str) -> None:
     weights = recurrent.weights(op, count)
 
     def run(layout: int, feeds: Feeds) -> Feeds:
-        made = node(op, "x w r b _ h", names, hidden_size=recurrent.H, direction=direction, layout=layout)
+        operator = node(op, "x w r b _ h", names, hidden_size=recurrent.H, direction=direction, layout=layout)
         feeds = {"x": feeds["x"], "h0": feeds["h0"]}
-        made.input[5] = "h0"
-        return pulse.load(model([made], feeds, weights, 14, None, names)).model.analyse().run(feeds)
+        operator.input[5] = "h0"
+        return pulse.load(model([operator], feeds, weights, 14, None, names)).model.analyse().run(feeds)
 
     usual = run(0, {"x": x, "h0": h0})
     turned = run(1, {"x": x.transpose(1, 0, 2), "h0": h0.transpose(1, 0, 2)})
@@ -197,8 +197,8 @@ def test_streams_that_are_refused(inputs: str, stream: int, attributes: dict[str
     count = 2 if attributes.get("direction") == "bidirectional" else 1
     constants = {**recurrent.weights("GRU", count), "l": np.array([2, 3, 1], np.int32)}
     feeds = {"x": floats("x", 4, 3, recurrent.I)}
-    made = node("GRU", inputs, hidden_size=recurrent.H, **attributes)
-    typed = pulse.load(model([made], feeds, constants, 14, {"x": stream})).analyse()
+    operator = node("GRU", inputs, hidden_size=recurrent.H, **attributes)
+    typed = pulse.load(model([operator], feeds, constants, 14, {"x": stream})).analyse()
     with pytest.raises(PulsifyError, match=reason):
         typed.pulsify()
 

@@ -48,18 +48,18 @@ def prove_pointwise(
     for start, end in ((0, 5), (5, 6), (6, FRAMES)):
         part = op if relation.at is None else relation.at(end - start)
         pieces = [cut(value, axis, start, end) for value, axis in zip(arrays, axes)]
-        (got,) = part.eval(pieces, {})
-        np.testing.assert_allclose(got, cut(whole, relation.axes[0], start, end), rtol=1e-5)
+        (output,) = part.eval(pieces, {})
+        np.testing.assert_allclose(output, cut(whole, relation.axes[0], start, end), rtol=1e-5)
         (fact,) = part.facts([TypedFact.of(piece) for piece in pieces])
-        assert got.shape == tuple(int(dim) for dim in fact.shape)
+        assert output.shape == tuple(int(dim) for dim in fact.shape)
 
 
 def prove_window(relation: Window, x: Array, axis: int | None, whole: Array) -> None:
     assert relation.op is not None
     for groups in (1, 2):
         frames = (groups - 1) * relation.stride + relation.span
-        (got,) = relation.op.eval([cut(x, axis, 0, frames)], {})
-        np.testing.assert_array_equal(got, cut(whole, relation.axis, 0, groups * relation.up))
+        (output,) = relation.op.eval([cut(x, axis, 0, frames)], {})
+        np.testing.assert_array_equal(output, cut(whole, relation.axis, 0, groups * relation.up))
 
 
 def prove(
@@ -74,8 +74,8 @@ def prove(
     elif isinstance(relation, Window):
         prove_window(relation, arrays[0], axes[0], whole)
     elif isinstance(relation, Positional):
-        (got,) = relation.at(3, 4).eval(arrays, {})
-        np.testing.assert_array_equal(got, cut(whole, relation.axis, 3, 7))
+        (output,) = relation.at(3, 4).eval(arrays, {})
+        np.testing.assert_array_equal(output, cut(whole, relation.axis, 3, 7))
     return relation
 
 

@@ -82,7 +82,7 @@ def test_streams_exactly(
         (Fraction(3), "half_pixel", None, 1),
     ],
 )
-def test_resize_delay(
+def test_a_resize_has_the_delay_of_its_sampling(
     ratio: Fraction, coordinates: Coordinates, rounding: Rounding | None, delay: int
 ) -> None:
     pulsed = resize_model(ratio, Sampling(coordinates, rounding)).pulsify()

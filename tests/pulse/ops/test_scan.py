@@ -94,29 +94,29 @@ def test_a_deferred_function_is_captured() -> None:
 
 
 def test_the_profile_names_the_nodes_of_the_body() -> None:
-    made = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
+    operator = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
     feeds = {"x": floats("x", 7, 2, 3)}
-    proto = model([made], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
+    proto = model([operator], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
     pulsed = pulse.load(proto).analyse().pulsify(pulse=2)
     program = NativeProgram(pulsed)
-    (name,) = (found.name for found in pulsed.graph.nodes if isinstance(found.op, ScanStream))
+    (name,) = (each.name for each in pulsed.graph.nodes if isinstance(each.op, ScanStream))
     inside = [row.node for row in program.instructions if row.node.startswith(f"{name}/")]
     assert len(inside) == 2 * len(set(inside)) > 0
     assert sum(row.kernel == "keep_frame" for row in program.instructions) == 2
 
 
 def test_too_many_frames_are_refused() -> None:
-    made = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
+    operator = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
     feeds = {"x": floats("x", MOST_INSTRUCTIONS, 2, 3)}
-    proto = model([made], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
+    proto = model([operator], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
     pulsed = pulse.load(proto).analyse().pulsify(pulse=MOST_INSTRUCTIONS)
     with pytest.raises(CompileError, match='take fewer frames, or use backend="numpy"'):
         pulsed.compile()
 
 
 def test_a_stream_on_another_axis_is_refused() -> None:
-    made = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
+    operator = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
     feeds = {"x": floats("x", 7, 2, 3), "s": floats("s", 2, 4)}
-    proto = model([made], feeds, {"w": floats("w", 3, 4)}, 16, {"x": 1, "s": 0}, "y")
+    proto = model([operator], feeds, {"w": floats("w", 3, 4)}, 16, {"x": 1, "s": 0}, "y")
     with pytest.raises(PulsifyError, match="only frames along the axis"):
         pulse.load(proto).analyse().pulsify()

@@ -38,9 +38,13 @@ def indices(frames: int, low: int = -ROWS, high: int = ROWS) -> Array:
 
 
 def lookup(i: str, dtype: np.dtype, value: int) -> Case:
-    s = Sketch(i=i)
-    rows = s.constant(table(ROWS, 3), "rows")
-    return s.model(s.add("the", Gather(0), rows, s["i"])), {"i": indices(29).astype(dtype)}, value
+    sketch = Sketch(i=i)
+    rows = sketch.constant(table(ROWS, 3), "rows")
+    return (
+        sketch.model(sketch.add("the", Gather(0), rows, sketch["i"])),
+        {"i": indices(29).astype(dtype)},
+        value,
+    )
 
 
 @case
@@ -56,18 +60,18 @@ def gather_i32() -> Case:
 @case
 def gather_of_a_stream() -> Case:
     """The data stream, the indices stream on the same frames: one for each element."""
-    s = Sketch(x="1,7,T", i="1,2,T,i64")
-    the = s.add("the", GatherElements(1), s["x"], s["i"])
-    return s.model(the), {"x": table(1, ROWS, 29), "i": indices(29)}, -ROWS - 1
+    sketch = Sketch(x="1,7,T", i="1,2,T,i64")
+    the = sketch.add("the", GatherElements(1), sketch["x"], sketch["i"])
+    return sketch.model(the), {"x": table(1, ROWS, 29), "i": indices(29)}, -ROWS - 1
 
 
 @case
 def gather_nd() -> Case:
     """Of an index the last place is out of range."""
-    s = Sketch(x="T,7,3", i="T,2,1,i64")
-    the = s.add("the", GatherBatches(1), s["x"], s["i"])
+    sketch = Sketch(x="T,7,3", i="T,2,1,i64")
+    the = sketch.add("the", GatherBatches(1), sketch["x"], sketch["i"])
     return (
-        s.model(the),
+        sketch.model(the),
         {"x": table(29, ROWS, 3), "i": np.moveaxis(indices(29), -1, 0).reshape(29, 2, 1)},
         ROWS,
     )
@@ -75,15 +79,15 @@ def gather_nd() -> Case:
 
 @case
 def scatter_elements() -> Case:
-    s = Sketch(x="1,7,T", i="1,2,T,i64", u="1,2,T")
-    the = s.add("the", ScatterElements(1), s["x"], s["i"], s["u"])
-    return s.model(the), {"x": table(1, ROWS, 29), "i": indices(29), "u": table(1, 2, 29)}, 1 << 40
+    sketch = Sketch(x="1,7,T", i="1,2,T,i64", u="1,2,T")
+    the = sketch.add("the", ScatterElements(1), sketch["x"], sketch["i"], sketch["u"])
+    return sketch.model(the), {"x": table(1, ROWS, 29), "i": indices(29), "u": table(1, 2, 29)}, 1 << 40
 
 
 def of_integers(kind: str, dtype: np.dtype, value: int, name: str, low: int = 1) -> Case:
-    s = Sketch(x=f"1,2,T,{name}", i=f"1,2,T,{name}")
+    sketch = Sketch(x=f"1,2,T,{name}", i=f"1,2,T,{name}")
     feeds = {"x": indices(29, low, 5).astype(dtype), "i": indices(29, low, 5).astype(dtype)}
-    return s.model(s.add("the", Elementwise(kind), s["x"], s["i"])), feeds, value
+    return sketch.model(sketch.add("the", Elementwise(kind), sketch["x"], sketch["i"])), feeds, value
 
 
 @case
@@ -112,9 +116,9 @@ def power() -> Case:
 
 
 def conversion(value: float, dtype: np.dtype) -> Case:
-    s = Sketch(i="1,2,T")
+    sketch = Sketch(i="1,2,T")
     feeds = {"i": np.random.default_rng(1).uniform(0, 100, (1, 2, 29)).astype(F32)}
-    return s.model(s.add("the", Cast(dtype), s["i"])), feeds, value
+    return sketch.model(sketch.add("the", Cast(dtype), sketch["i"])), feeds, value
 
 
 @case
@@ -145,21 +149,30 @@ def negative_to_u8() -> Case:
 @case
 def broadcast_divisor() -> Case:
     """One divisor for all channels of a frame."""
-    s = Sketch(x="1,2,T,i64", i="1,1,T,i64")
-    the = s.add("the", Elementwise("div"), s["x"], s["i"])
-    return s.model(the), {"x": indices(29), "i": indices(29, 1, 4)[:, :1]}, 0
+    sketch = Sketch(x="1,2,T,i64", i="1,1,T,i64")
+    the = sketch.add("the", Elementwise("div"), sketch["x"], sketch["i"])
+    return sketch.model(the), {"x": indices(29), "i": indices(29, 1, 4)[:, :1]}, 0
 
 
 @case
 def behind_a_look_ahead() -> Case:
     """The other input is late, so the indices wait in a buffer, which holds zeros at first."""
-    s = Sketch(x="1,2,T", i="1,2,T,i64")
-    late = s.add("late", Cast(I64), s.add("zeros", Elementwise("abs"), s.conv(s["x"], 5, (0, 4))))
-    one = s.add(
-        "one", Elementwise("add"), s.add("late0", Elementwise("mul"), late, s.constant(np.array(0))), s["i"]
+    sketch = Sketch(x="1,2,T", i="1,2,T,i64")
+    late = sketch.add(
+        "late", Cast(I64), sketch.add("zeros", Elementwise("abs"), sketch.conv(sketch["x"], 5, (0, 4)))
     )
-    rows = s.constant(table(ROWS, 3), "rows")
-    return s.model(s.add("the", Gather(0), rows, one)), {"x": table(1, 2, 29), "i": indices(29)}, ROWS
+    position = sketch.add(
+        "one",
+        Elementwise("add"),
+        sketch.add("late0", Elementwise("mul"), late, sketch.constant(np.array(0))),
+        sketch["i"],
+    )
+    rows = sketch.constant(table(ROWS, 3), "rows")
+    return (
+        sketch.model(sketch.add("the", Gather(0), rows, position)),
+        {"x": table(1, 2, 29), "i": indices(29)},
+        ROWS,
+    )
 
 
 def frames_of(typed: TypedModel, name: str) -> int:

@@ -22,50 +22,52 @@ MODELS = ["windows", "matrix", "transform", "foreign", "limited", "constant"]
 
 def windows() -> TypedModel:
     """Delays, a prefix, ends, a mirror; a second output of half the rate."""
-    s = Sketch(x="1,2,T")
-    causal = s.conv(s.pad(s["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
-    same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")
-    low = s.conv(s.pad(same, (2, 1), "reflect"), 4, stride=2, name="low")
-    return s.model(s.each("add", same, causal, name="total"), low)
+    sketch = Sketch(x="1,2,T")
+    causal = sketch.conv(sketch.pad(sketch["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
+    same = sketch.conv(sketch.each("tanh", causal), 3, (1, 1), name="same")
+    low = sketch.conv(sketch.pad(same, (2, 1), "reflect"), 4, stride=2, name="low")
+    return sketch.model(sketch.each("add", same, causal, name="total"), low)
 
 
 def matrix() -> TypedModel:
     """A product large enough for bf16 and int8, over a filter that remembers."""
-    s = Sketch(x="1,T,48")
-    w = s.constant(s.taps(48, 48), "w")
-    return s.model(s.add("cut", MatMul(), s["x"], w))
+    sketch = Sketch(x="1,T,48")
+    w = sketch.constant(sketch.taps(48, 48), "w")
+    return sketch.model(sketch.add("cut", MatMul(), sketch["x"], w))
 
 
 def transform() -> TypedModel:
     """A Fourier transform of 64 points."""
-    s = Sketch(x="1,T,64")
+    sketch = Sketch(x="1,T,64")
     basis = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
-    return s.model(s.add("spectrum", MatMul(), s["x"], s.constant(basis, "basis")))
+    return sketch.model(sketch.add("spectrum", MatMul(), sketch["x"], sketch.constant(basis, "basis")))
 
 
 def foreign() -> TypedModel:
     """An operation from outside of the package, after a filter."""
-    s = Sketch(x="1,2,T")
-    return s.model(s.add("doubled", Doubled(), s.conv(s["x"], 3, (2, 0))))
+    sketch = Sketch(x="1,2,T")
+    return sketch.model(sketch.add("doubled", Doubled(), sketch.conv(sketch["x"], 3, (2, 0))))
 
 
 def limited_length() -> TypedModel:
     """A stream of at most 40 frames."""
-    s = Sketch(x="1,2,T")
-    s.scope.assume("T <= 40")
-    return s.model(s.conv(s["x"], 3, (1, 1)))
+    sketch = Sketch(x="1,2,T")
+    sketch.scope.assume("T <= 40")
+    return sketch.model(sketch.conv(sketch["x"], 3, (1, 1)))
 
 
 def constant() -> TypedModel:
     """An input that does not stream."""
-    s = Sketch(x="1,2,T", gain="1,2,1")
-    return s.model(s.each("mul", s.conv(s["x"], 3, (1, 1)), s["gain"]))
+    sketch = Sketch(x="1,2,T", gain="1,2,1")
+    return sketch.model(sketch.each("mul", sketch.conv(sketch["x"], 3, (1, 1)), sketch["gain"]))
 
 
 def failing_filter() -> TypedModel:
     """A filter, and an operation that may raise TooLoudError; of the numpy backend only."""
-    s = Sketch(x="1,2,T")
-    return s.model(s.each("tanh", s.add("total", Total(), s.conv(s["x"], 3, (2, 0)))))
+    sketch = Sketch(x="1,2,T")
+    return sketch.model(
+        sketch.each("tanh", sketch.add("total", Total(), sketch.conv(sketch["x"], 3, (2, 0))))
+    )
 
 
 MAKERS = {

@@ -20,7 +20,7 @@ from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.proof.tolerance import Reference
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.program.weight_models import STACKS, recurrence, stack
+from tests.pulse.program.weight_models import STACKS, assert_lanes_equal_streams, recurrence, stack
 
 FORMS = ("int8", "bf16")
 
@@ -33,7 +33,7 @@ def code_program(model: PulsedModel, backend: str = "numba", form: str = "int8")
     return model.compile(backend, weights=form, activations=form)
 
 
-def assert_lawful(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
+def assert_equals_offline(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
     """Both backends give what the offline model of rounded weights and rows gives."""
     feeds = feeds_of(model, frames, seed=0)
     reference = Reference.of(round_offline(model.typed, form, form), feeds)
@@ -51,7 +51,7 @@ def assert_lawful(model: PulsedModel, frames: int, form: str) -> dict[str, dict[
 @pytest.mark.parametrize("name", STACKS)
 def test_streams_equal_the_offline_model_of_rounded_rows(name: str, form: str) -> None:
     pulsed = in_pulses(stack(name), 2)
-    results = assert_lawful(pulsed, 37, form)
+    results = assert_equals_offline(pulsed, 37, form)
     full = stream_whole(pulsed.compile(weights=form), feeds_of(pulsed, 37))
     for output, array in results["numba"].items():
         assert np.abs(array - full[output]).max() > 1e-4, "rounded rows change what it gives"
@@ -88,7 +88,7 @@ def test_neighbouring_taps_of_bf16_are_one_row() -> None:
         form: [value for name, value in row.fields_by_name() if name in "TK"] for form, row in sizes.items()
     }
     assert taps == {"int8": [3, 40], "bf16": [1, 120]}
-    assert_lawful(pulsed, 21, "bf16")
+    assert_equals_offline(pulsed, 21, "bf16")
 
 
 def native(program: Program) -> NativeProgram:
@@ -101,7 +101,7 @@ def test_rows_in_the_bodies_of_scans_are_rounded_too(form: str) -> None:
     pulsed = in_pulses(recurrence(), 2)
     kernels = [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
     assert sum(kernel.startswith("product_of_codes") for kernel in kernels) == 4
-    assert_lawful(pulsed, 9, form)
+    assert_equals_offline(pulsed, 9, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -116,21 +116,13 @@ def test_readers_that_take_no_codes_get_rounded_floats(form: str) -> None:
     proto = model(nodes, {"x": floats("x", 9, 1, 64)}, weights, stream={"x": 0})
     pulsed = in_pulses(proto, 3)
     assert "round_row" in [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
-    assert_lawful(pulsed, 20, form)
+    assert_equals_offline(pulsed, 20, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_lanes_equal_streams(form: str) -> None:
     for name in ("GRU", "conv"):
-        program = code_program(in_pulses(stack(name), 2), form=form)
-        lanes, states = program.spawn_many(17), [program.spawn() for _ in range(17)]
-        (port,) = program.inputs
-        for number in range(3):
-            x = floats(("lanes", number), 17, *port.shape)
-            got = lanes.step(x)
-            for i, state in enumerate(states):
-                for output, array in state.step(x[i]).items():
-                    np.testing.assert_allclose(got[output][i], array, 1e-5, 1e-6)
+        assert_lanes_equal_streams(code_program(in_pulses(stack(name), 2), form=form), 17, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -94,19 +94,21 @@ def test_functions_that_need_python_are_refused(body: Any) -> None:
 def test_the_check_finds() -> None:
     """A function of the C library."""
     with pytest.raises(AssertionError, match="calls tanh"):
-        check_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), known=set())
+        check_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), allowed=set())
 
 
 @pytest.mark.parametrize("name", kernels_to_show(OURS))
 def test_loops_use_whole_registers(name: str) -> None:
     """At least one innermost loop computes, or moves, in registers of the full width of this processor."""
-    this = host()
+    machine = host()
     if name in NO_VECTORS:
-        assert not vector_loops(name, this, this.arithmetic), f"{name} has vectors now: take it off the table"
+        assert not vector_loops(name, machine, machine.arithmetic), (
+            f"{name} has vectors now: take it off the table"
+        )
     elif name in PLAIN_LOOPS:
-        assert vector_loops(name, this, this.any_vector)
+        assert vector_loops(name, machine, machine.any_vector)
     else:
-        assert vector_loops(name, this, this.moves if name in MOVES else this.arithmetic)
+        assert vector_loops(name, machine, machine.moves if name in MOVES else machine.arithmetic)
 
 
 def test_the_tables_name_kernels() -> None:
@@ -125,7 +127,7 @@ def test_the_tables_name_kernels() -> None:
             for name in ("product", "gru", "chain", "depthwise")
         ),
     ],
-    ids=lambda given: getattr(given, "name", given),
+    ids=lambda parameter: getattr(parameter, "name", parameter),
 )
 def test_other_processors_get_vectors_too(name: str, processor: Machine) -> None:
     """The same LLVM code compiled for them."""
@@ -171,7 +173,7 @@ def test_a_loop_is_a_jump_back() -> None:
 
 def test_scalar_loops_are_seen_as_such() -> None:
     """A sum in order, which nobody may reorder, has no vector arithmetic in its loop."""
-    this = host()
+    machine = host()
 
     def in_order(x: Any, n: int) -> float:
         total = 0.0
@@ -182,4 +184,4 @@ def test_scalar_loops_are_seen_as_such() -> None:
     compiled: Any = numba.njit(in_order)
     compiled.compile((types.Array(types.float64, 1, "C"), types.int64))
     (text,) = compiled.inspect_asm().values()
-    assert not any(re.search(this.arithmetic, line) for body in loops(text) for line in body)
+    assert not any(re.search(machine.arithmetic, line) for body in loops(text) for line in body)

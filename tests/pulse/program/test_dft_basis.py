@@ -22,20 +22,20 @@ LENGTHS = [64, 96, 100, 160, 320, 400, 512]
 def test_transforms_are_recognised(length: int, inverse: bool, parts: int, order: str) -> None:
     bins = length // 2 + 1 if parts == 1 else length
     matrix = arrange_parts(dft_matrix(length, parts, length, bins, inverse), order, order)
-    found = find_dft_basis(matrix)
-    assert found is not None and found.length == length
-    assert (found.points.im is None) == (parts == 1)
+    dft = find_dft_basis(matrix)
+    assert dft is not None and dft.length == length
+    assert (dft.points.im is None) == (parts == 1)
 
 
 def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
     window = np.hanning(400)[:, None, None, None]
     matrix = arrange_parts(dft_matrix(400, 1, 512, 257, False) * window, "turns", "blocks")
-    found = find_dft_basis(matrix)
-    assert found is not None and found.length == 512 and found.points.count == 400
+    dft = find_dft_basis(matrix)
+    assert dft is not None and dft.length == 512 and dft.points.count == 400
     weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
     matrix = arrange_parts((dft_matrix(257, 2, 512, 512, True) * weight)[..., :1], "turns", "turns")
-    found = find_dft_basis(matrix)
-    assert found is not None and found.bins.im is None and found.points.count == 257
+    dft = find_dft_basis(matrix)
+    assert dft is not None and dft.bins.im is None and dft.points.count == 257
 
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])
@@ -47,9 +47,9 @@ def test_windows_after_an_inverse_are_recognised(order: str, zeros: int) -> None
     weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
     parts = (dft_matrix(257, 2, 512, 512, True) * weight)[..., :1] * window[:, None]
     matrix = arrange_parts(parts, order, "turns")
-    found = find_dft_basis(matrix)
-    assert found is not None and found.length == 512 and found.bins.im is None
-    np.testing.assert_allclose(found.matrix(), matrix, atol=1e-8)
+    dft = find_dft_basis(matrix)
+    assert dft is not None and dft.length == 512 and dft.bins.im is None
+    np.testing.assert_allclose(dft.matrix(), matrix, atol=1e-8)
     bent = matrix.copy()
     bent[9, 300] += 1e-4
     assert find_dft_basis(bent) is None
@@ -65,12 +65,12 @@ def test_transforms_without_their_first_points_are_recognised(
     window = np.hamming(size)[:, None, None, None]
     part = dft_matrix(512, 1, 512, 257 if onesided else 512, False)[first : first + size] * window
     matrix = arrange_parts(part, "turns", order)
-    found = find_dft_basis(matrix)
-    assert found is not None and found.length == 512 and found.points.count == first + size
-    assert not found.points.factors[:, :first].any() and found.points.re.max() == size - 1
-    bins = found.bins
+    dft = find_dft_basis(matrix)
+    assert dft is not None and dft.length == 512 and dft.points.count == first + size
+    assert not dft.points.factors[:, :first].any() and dft.points.re.max() == size - 1
+    bins = dft.bins
     assert bins.im is not None
-    np.testing.assert_allclose(found.matrix(), matrix[:, np.r_[bins.re, bins.im]], atol=5e-7)
+    np.testing.assert_allclose(dft.matrix(), matrix[:, np.r_[bins.re, bins.im]], atol=5e-7)
     bent = matrix.copy()
     bent[300, 7] += 1e-4
     assert find_dft_basis(bent) is None
@@ -79,13 +79,11 @@ def test_transforms_without_their_first_points_are_recognised(
 @pytest.mark.parametrize("length", [400, 512])
 def test_real_bins_have_no_imaginary_part(length: int) -> None:
     """Exactly none: neither at frequency 0 nor at half of the rate."""
-    found = find_dft_basis(
+    dft = find_dft_basis(
         arrange_parts(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks")
     )
-    assert found is not None
-    assert (
-        found.bins.factors[1, 0] == 0 and found.bins.factors[1, -1] == 0 and found.bins.factors[1, 1:-1].all()
-    )
+    assert dft is not None
+    assert dft.bins.factors[1, 0] == 0 and dft.bins.factors[1, -1] == 0 and dft.bins.factors[1, 1:-1].all()
 
 
 def test_other_matrices_are_not() -> None:
@@ -114,23 +112,23 @@ def test_other_matrices_are_not() -> None:
 def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool) -> None:
     bins = length // 2 + 1 if one_sided else length
     matrix = arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns")
-    found = find_dft_basis(matrix)
-    assert found is not None
+    dft = find_dft_basis(matrix)
+    assert dft is not None
     rows, gap = 3, 5
     x = floats("x", rows * (matrix.shape[0] + gap))
     y = floats("y", rows * (matrix.shape[1] + gap))
     rows_x, rows_y = (np.arange(rows) * (size + gap) for size in matrix.shape)
-    first, second, w1, turns, w2 = tables(found)
-    points, kept = found.points, found.bins
+    first, second, w1, turns, w2 = tables(dft)
+    points, kept_bins = dft.points, dft.bins
     none = np.zeros(1, np.int64)
     arrays = [
         x, y, np.zeros(2 * length + 2 * turns.size, np.float32), rows_x, rows_y, w1, turns, w2,
         points.re, none if points.im is None else points.im, points.factors.astype(np.float32),
-        kept.re, none if kept.im is None else kept.im, kept.factors.astype(np.float32),
+        kept_bins.re, none if kept_bins.im is None else kept_bins.im, kept_bins.factors.astype(np.float32),
     ]  # fmt: skip
     args = [
         At(0), At(1), At(2), rows, At(3), At(4), points.count, first, second, w1.shape[2], At(5), At(6), At(7),
-        At(8), At(9), At(10), kept.count, At(11), At(12), At(13), int(points.im is not None), 1,
+        At(8), At(9), At(10), kept_bins.count, At(11), At(12), At(13), int(points.im is not None), 1,
         *(neighbours_from(table, points.factors[0]) for table in (arrays[8], arrays[9])),
         *(int(neighbours_from(table, np.ones(1)) == 0) for table in (arrays[11], arrays[12])), matrix.shape[1], 0, 0, 0,
     ]  # fmt: skip

@@ -111,9 +111,9 @@ def test_a_proof_fails() -> None:
     typed, _, _ = gather()
     pulsed = pulsify(typed, pulse=4)
     lying, _, _ = lookup("1,2,T,i64", I64, 0)
-    s = Sketch(i="1,2,T,i64")
-    rows = s.constant(np.concatenate([table(ROWS, 3)] * 2), "rows")
-    wider = s.model(s.add("the", Gather(0), rows, s["i"]))
+    sketch = Sketch(i="1,2,T,i64")
+    rows = sketch.constant(np.concatenate([table(ROWS, 3)] * 2), "rows")
+    wider = sketch.model(sketch.add("the", Gather(0), rows, sketch["i"]))
     report = prove(pulsed, lambda feeds, arithmetic: wider.run(feeds, arithmetic=arithmetic), [9])
     assert report.divergence is not None
     assert "the (Gather)" in report.divergence.reason and "outside of -7 … 6" in report.divergence.reason

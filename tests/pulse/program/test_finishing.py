@@ -97,8 +97,8 @@ def test_transposed_convolutions(stride: int) -> None:
         node("Tanh", "sum"),
     ]
     before = node("ConvTranspose", "x tb", "before", strides=[stride], pads=[0, 4 - stride])
-    found = kernels(build_model([before, *nodes]))
-    assert "chain" not in found and found.count("product") == 2
+    names = kernels(build_model([before, *nodes]))
+    assert "chain" not in names and names.count("product") == 2
 
 
 @pytest.mark.parametrize("frames", [1, 2])
@@ -112,8 +112,8 @@ def test_a_batch_of_transposed_convolutions(frames: int) -> None:
 
 
 def test_a_transposed_convolution_of_each_channel() -> None:
-    made = node("ConvTranspose", "x td", "c", pads=[0, 2], group=5)
-    assert kernels(build_model([made, node("Relu", "c")])).count("depthwise") == 1
+    transposed = node("ConvTranspose", "x td", "c", pads=[0, 2], group=5)
+    assert kernels(build_model([transposed, node("Relu", "c")])).count("depthwise") == 1
 
 
 @pytest.mark.parametrize("exponent", [2.0, 0.5, 1.7, 0.1])
@@ -156,9 +156,9 @@ def test_a_bias_after_the_sum_of_two_products() -> None:
         node("Add", "sum row", "biased"),
         node("Sigmoid", "biased"),
     ]
-    found = kernels(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
-    assert found.count("product") == 2
-    assert "chain" not in found
+    names = kernels(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+    assert names.count("product") == 2
+    assert "chain" not in names
 
 
 def test_a_bias_after_a_function_is_not_moved_before_it() -> None:
@@ -184,8 +184,8 @@ def test_gates_join_the_convolution(left: str | None, right: str | None) -> None
         *([node(right, "b", "g")] if right else []),
         node("Mul", f"{'f' if left else 'a'} {'g' if right else 'b'}"),
     ]
-    found = kernels(build_model(nodes))
-    assert "chain" not in found and found.count("product") == 1
+    names = kernels(build_model(nodes))
+    assert "chain" not in names and names.count("product") == 1
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ GIVEN: dict[str, Array] = {
 
 
 def kernels(
-    nodes: list[onnx.NodeProto], x: Array, axis: int, given: dict[str, Array], frames: int
+    nodes: list[onnx.NodeProto], x: Array, axis: int, weights: dict[str, Array], frames: int
 ) -> list[str]:
     """The kernels of the program, after a proof that it streams as offline."""
     used = {name for each in nodes for name in each.input}
-    constants = {name: value for name, value in given.items() if name in used}
+    constants = {name: value for name, value in weights.items() if name in used}
     proto = model(nodes, {"x": x}, constants, stream={"x": axis})
     report = pulse.verify(proto, pulse=frames, lengths=(1, 7, 12))
     assert report.equal, report
@@ -70,26 +70,26 @@ def test_shifted_channels(frames: int, reader: onnx.NodeProto, copies: int) -> N
     nodes = [onnx.NodeProto.FromString(each.SerializeToString()) for each in (*front, *SHIFT, reader)]
     nodes[0].input[0], nodes[0].output[0] = "x", "inner"
     nodes[1].input[0] = "inner"
-    found = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, GIVEN, frames)
-    assert found.count("copy") == 2 + copies  # into the first convolution, and inside of the border
+    names = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, GIVEN, frames)
+    assert names.count("copy") == 2 + copies  # into the first convolution, and inside of the border
 
 
 @pytest.mark.parametrize("frames", [1, 3])
 def test_slices_that_are_joined_again(frames: int) -> None:
     """In their order they are the tensor itself; in another one they are copied."""
-    given = {"zero": np.array([0]), "two": np.array([2]), "five": np.array([5])}
+    constants = {"zero": np.array([0]), "two": np.array([2]), "five": np.array([5])}
     cut = [node("Slice", "x zero two two_", "a"), node("Slice", "x two five two_", "b")]
-    given["two_"] = np.array([2])
+    constants["two_"] = np.array([2])
     x = floats("x", 1, FRAMES, 5)
     for order, copies in (("a b", 0), ("b a", 2), ("a a", 2)):
         nodes = [*cut, node("Concat", order, "joined", axis=2), node("Tanh", "joined")]
-        assert kernels(nodes, x, 1, given, frames).count("copy") == copies
+        assert kernels(nodes, x, 1, constants, frames).count("copy") == copies
 
 
 @pytest.mark.parametrize("frames", [1, 4])
 def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
     """Written so that the reshape is a view; one row puts the channels of two groups in turns."""
-    given = {
+    constants = {
         "w": floats("w", 4, 6),
         "v": floats("v", 4, 6),
         "one": np.array([1]),
@@ -105,8 +105,8 @@ def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
             node("Reshape", "turned flat", "r"),
             node("Tanh", "r"),
         ]
-        found = kernels(nodes, x, 1, given, frames)
-        assert (found.count("copy"), found.count("pairs")) == (copies, pairs)
+        names = kernels(nodes, x, 1, constants, frames)
+        assert (names.count("copy"), names.count("pairs")) == (copies, pairs)
 
 
 @pytest.mark.parametrize(("depth", "copies"), [(5, 1), (16, 0)])
@@ -140,22 +140,26 @@ def test_padded_ends(kernel: tuple[int, ...], attributes: dict[str, Any], pieces
         node("Tanh", "sum"),
     ]
     nodes.insert(1, node("Conv", "inner w2 b", "p2", **attributes))
-    given = {"first": floats("first", 16, 4, 1, 1), "w": floats("w", *kernel), "b": floats("b", kernel[0])}
-    given |= {"w2": floats("w2", *kernel), "slope": floats("slope", kernel[0], 1, 1)}
-    found = kernels(nodes, floats("x", 1, 4, FRAMES, 120), 2, given, frames)
-    assert sum(found.count(name) for name in ("product", "product_few", "depthwise")) == 1 + 2 * pieces
+    constants = {
+        "first": floats("first", 16, 4, 1, 1),
+        "w": floats("w", *kernel),
+        "b": floats("b", kernel[0]),
+    }
+    constants |= {"w2": floats("w2", *kernel), "slope": floats("slope", kernel[0], 1, 1)}
+    names = kernels(nodes, floats("x", 1, 4, FRAMES, 120), 2, constants, frames)
+    assert sum(names.count(name) for name in ("product", "product_few", "depthwise")) == 1 + 2 * pieces
     margins = 2 if frames == 1 else 1  # of several frames, all of the tensor is filled
-    assert found.count("fill") == (2 * margins if pieces == 1 else 0)
+    assert names.count("fill") == (2 * margins if pieces == 1 else 0)
 
 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize(("pads", "dilation"), [([0, 1, 0, 1], 1), ([1, 0, 0, 2], 2), ([0, 3, 0, 0], 1)])
 def test_every_channel_transposed_by_itself(pads: list[int], dilation: int, frames: int) -> None:
     """An ordinary convolution with the flipped kernel, also where more is cut off than the kernel is long."""
-    made = node("ConvTranspose", "x w b", "t", group=16, pads=pads, dilations=[1, dilation])
-    given = {"w": floats("w", 16, 1, 2, 3), "b": floats("b", 16)}
-    found = kernels([made, node("Relu", "t")], floats("x", 1, 16, FRAMES, 80), 2, given, frames)
-    assert "depthwise" in found and not {"product", "product_few"} & {*found} and "chain" not in found
+    transposed = node("ConvTranspose", "x w b", "t", group=16, pads=pads, dilations=[1, dilation])
+    constants = {"w": floats("w", 16, 1, 2, 3), "b": floats("b", 16)}
+    names = kernels([transposed, node("Relu", "t")], floats("x", 1, 16, FRAMES, 80), 2, constants, frames)
+    assert "depthwise" in names and not {"product", "product_few"} & {*names} and "chain" not in names
 
 
 @pytest.mark.parametrize("frames", [1, 3])
@@ -163,20 +167,20 @@ def test_every_channel_transposed_by_itself(pads: list[int], dilation: int, fram
 def test_few_transposed_channels_are_one_product(pads: tuple[int, int], stride: int, frames: int) -> None:
     """Where more is cut off in front than whole strides, the product computes some outputs that nothing reads."""
     before, after = pads
-    made = node("ConvTranspose", "x w b", "t", strides=[1, stride], pads=[0, before, 0, after])
-    given = {"w": floats("w", 6, 2, 1, 8), "b": floats("b", 2)}
-    found = kernels([made, node("Relu", "t")], floats("x", 1, 6, FRAMES, 9), 2, given, frames)
-    assert found.count("product") + found.count("product_few") == 1
+    transposed = node("ConvTranspose", "x w b", "t", strides=[1, stride], pads=[0, before, 0, after])
+    constants = {"w": floats("w", 6, 2, 1, 8), "b": floats("b", 2)}
+    names = kernels([transposed, node("Relu", "t")], floats("x", 1, 6, FRAMES, 9), 2, constants, frames)
+    assert names.count("product") + names.count("product_few") == 1
 
 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("channels", [1, 2])
 def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int, frames: int) -> None:
     """Of 37 taps, 36 or 32 fill whole vectors; a product adds the others, and only then the activation follows."""
-    given = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
+    constants = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
     nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
-    found = kernels(nodes, floats("x", 1, 1, FRAMES, 60), 2, given, frames)
-    assert found.count("product_few") == found.count("product") == 1 and "chain" not in found
+    names = kernels(nodes, floats("x", 1, 1, FRAMES, 60), 2, constants, frames)
+    assert names.count("product_few") == names.count("product") == 1 and "chain" not in names
 
 
 @pytest.mark.parametrize("mode", ["reflect", "edge"])
@@ -184,8 +188,8 @@ def test_padded_frames_are_copied_in_runs(mode: str) -> None:
     """One copy of the tensor, and one of all frames before it and after it."""
     x = floats("x", FRAMES, 1, 7)
     amounts = {"p": np.array([0, 0, 4, 0, 0, 5])}
-    found = kernels([node("Pad", "x p", mode=mode)], x, 0, amounts, 3)
-    assert found.count("copy") == 3
+    names = kernels([node("Pad", "x p", mode=mode)], x, 0, amounts, 3)
+    assert names.count("copy") == 3
 
 
 @pytest.mark.parametrize("frames", [1, 3])
@@ -204,7 +208,7 @@ def test_products_that_write_into_a_concatenation(
     channels: int, order: str, other: onnx.NodeProto, copies: int, frames: int
 ) -> None:
     """The layer before a skip connection and the one after it write their rows where the next one reads both."""
-    given = {
+    constants = {
         "w": floats("w", channels, 4, 1, 3),
         "v": floats("v", channels, channels, 1, 1),
         "u": floats("u", 5, 2 * channels, 1, 1),
@@ -216,8 +220,8 @@ def test_products_that_write_into_a_concatenation(
         node("Concat", order, "joined", axis=1),
         node("Conv", "joined u"),
     ]
-    found = kernels(nodes, floats("x", 1, 4, FRAMES, 9), 2, given, frames)
-    assert found.count("copy") == 1 + copies  # into the first convolution
+    names = kernels(nodes, floats("x", 1, 4, FRAMES, 9), 2, constants, frames)
+    assert names.count("copy") == 1 + copies  # into the first convolution
 
 
 @pytest.mark.parametrize("frames", [1, 3])
@@ -230,7 +234,7 @@ def test_channels_of_two_groups_are_shuffled_by_one_row(
     groups: int, perm: list[int], copies: int, frames: int
 ) -> None:
     """Without a copy of either group, and the next layer reads the shuffled channels where they are."""
-    given = {
+    constants = {
         "w": floats("w", 8, 4, 1, 1),
         "u": floats("u", 5, 8 * groups, 1, 1),
         "one": np.array([1]),
@@ -244,15 +248,15 @@ def test_channels_of_two_groups_are_shuffled_by_one_row(
         node("Reshape", "shuffled shape", "channels"),
         node("Conv", "channels u"),
     ]
-    given["w2"] = floats("w2", 8, 8, 1, 1)
-    found = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, given, frames)
-    assert found.count("pairs") == (not copies)
-    assert found.count("copy") == 1 + copies  # into the first convolution
+    constants["w2"] = floats("w2", 8, 8, 1, 1)
+    names = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
+    assert names.count("pairs") == (not copies)
+    assert names.count("copy") == 1 + copies  # into the first convolution
 
 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize(
-    ("square", "axis", "kind", "other", "found"),
+    ("square", "axis", "kind", "other", "expected"),
     [
         (node("Pow", "a two", "s"), 3, "ReduceMean", "b", ["pool"]),
         (node("Pow", "a two", "s"), 3, "ReduceSum", "b", ["pool"]),
@@ -264,15 +268,15 @@ def test_channels_of_two_groups_are_shuffled_by_one_row(
     ids=["mean", "sum", "channels", "largest", "read twice", "cubes"],
 )
 def test_sums_of_squares_are_one_row(
-    square: onnx.NodeProto, axis: int, kind: str, other: str, found: list[str], frames: int
+    square: onnx.NodeProto, axis: int, kind: str, other: str, expected: list[str], frames: int
 ) -> None:
     """If the channels are kept; without a tensor of squares in between."""
-    given: dict[str, Array] = {"w": floats("w", 8, 4, 1, 1), "two": np.array(2.0, np.float32)}
-    given |= {"three": np.array(3.0, np.float32), "over": np.array([axis])}
+    constants: dict[str, Array] = {"w": floats("w", 8, 4, 1, 1), "two": np.array(2.0, np.float32)}
+    constants |= {"three": np.array(3.0, np.float32), "over": np.array([axis])}
     reduced = node(kind, "s over", "m") if kind == "ReduceSum" else node(kind, "s", "m", axes=[axis])
     nodes = [node("Conv", "x w", "a"), square, reduced, node("Conv", f"{'s' if other == 's' else 'a'} w2")]
     nodes[-1].output[0] = "v"
     nodes.append(node("Add", "m v"))
-    given["w2"] = floats("w2", 8, 8, 1, 1)
-    made = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, given, frames)
-    assert [name for name in made if name in ("chain", "pool", "reduce_rows")][: len(found)] == found
+    constants["w2"] = floats("w2", 8, 8, 1, 1)
+    names = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
+    assert [name for name in names if name in ("chain", "pool", "reduce_rows")][: len(expected)] == expected

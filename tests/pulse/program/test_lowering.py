@@ -53,10 +53,10 @@ def kernels(typed: TypedNetwork, pulse: int = 4) -> list[str]:
 
 def test_every_op_without_a_kernel_is_named_at_once() -> None:
     """And the way out works."""
-    s = Sketch(x="1,2,T")
-    x = s.add("first", Odd(), s["x"])
-    x = s.add("second", Stranger(), s.each("relu", x))
-    model = pulsify(s.model(s.add("third", Odd(), x)), pulse=4)
+    sketch = Sketch(x="1,2,T")
+    x = sketch.add("first", Odd(), sketch["x"])
+    x = sketch.add("second", Stranger(), sketch.each("relu", x))
+    model = pulsify(sketch.model(sketch.add("third", Odd(), x)), pulse=4)
     with pytest.raises(CompileError) as caught:
         compile_model(model)
     message = str(caught.value)
@@ -72,16 +72,16 @@ def test_an_own_kernel_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> Non
         return [cx.value(node.inputs[0])]  # type: ignore[attr-defined]
 
     monkeypatch.setitem(LOWER, Odd, lower)
-    s = Sketch(x="1,2,T")
-    program = compile_model(pulsify(s.model(s.add("odd", Odd(), s["x"])), pulse=4))
+    sketch = Sketch(x="1,2,T")
+    program = compile_model(pulsify(sketch.model(sketch.add("odd", Odd(), sketch["x"])), pulse=4))
     x = np.ones((1, 2, 4), np.float32)
     np.testing.assert_array_equal(program.spawn().step(x)["odd"], x)
 
 
 def test_backends_have_names() -> None:
     """An unknown one is refused with those that there are."""
-    s = Sketch(x="1,2,T")
-    model = pulsify(s.model(s.each("relu", s["x"])), pulse=4)
+    sketch = Sketch(x="1,2,T")
+    model = pulsify(sketch.model(sketch.each("relu", sketch["x"])), pulse=4)
     with pytest.raises(CompileError, match="no backend 'cuda'; choose numba, numpy or onnxruntime"):
         compile_model(model, "cuda")
     assert (compile_model(model).backend, compile_model(model, "numpy").backend) == ("numba", "numpy")
@@ -89,37 +89,37 @@ def test_backends_have_names() -> None:
 
 def test_needed_kernels_are_announced_before_compilation() -> None:
     """Each kernel once."""
-    s = Sketch(x="1,2,T")
-    seen: list[Sequence[str]] = []
-    model = pulsify(s.model(s.each("relu", s.conv(s["x"], 3))), pulse=4)
-    compile_model(model, prepare=seen.append)
-    (needed,) = seen
+    sketch = Sketch(x="1,2,T")
+    announced: list[Sequence[str]] = []
+    model = pulsify(sketch.model(sketch.each("relu", sketch.conv(sketch["x"], 3))), pulse=4)
+    compile_model(model, prepare=announced.append)
+    (needed,) = announced
     assert sorted(needed) == sorted({*kernels(model.typed), "tick"})
 
 
 def test_views_cost_no_instruction() -> None:
     """Transposes and new axes only change strides."""
-    s = Sketch(x="1,2,T")
-    x = s.each("relu", s["x"], name="a")
-    x = s.add("flip", Transpose((2, 1, 0)), x)
-    x = s.add("axis", AddAxis(1), x)
-    assert kernels(s.model(s.each("tanh", x))) == ["chain", "chain"]
+    sketch = Sketch(x="1,2,T")
+    x = sketch.each("relu", sketch["x"], name="a")
+    x = sketch.add("flip", Transpose((2, 1, 0)), x)
+    x = sketch.add("axis", AddAxis(1), x)
+    assert kernels(sketch.model(sketch.each("tanh", x))) == ["chain", "chain"]
 
 
 def test_runs_of_elementwise_functions_are_one_instruction() -> None:
     """A chain with single readers; one that an output reads ends it."""
-    s = Sketch(x="1,2,T")
-    a = s.each("tanh", s.each("relu", s["x"]))
-    b = s.each("sigmoid", s.each("abs", a))
-    assert kernels(s.model(b)) == ["chain"]
-    assert kernels(s.model(b, a)) == ["chain", "chain"]
+    sketch = Sketch(x="1,2,T")
+    a = sketch.each("tanh", sketch.each("relu", sketch["x"]))
+    b = sketch.each("sigmoid", sketch.each("abs", a))
+    assert kernels(sketch.model(b)) == ["chain"]
+    assert kernels(sketch.model(b, a)) == ["chain", "chain"]
 
 
 def test_a_delay_moves_its_history_once() -> None:
     """The wire is written where the delay keeps it: one move at the end of a step, no copy."""
-    s = Sketch(x="1,2,T")
-    x = s.each("relu", s["x"])
-    typed = s.model(s.conv(s.pad(x, (2, 0)), 3))
+    sketch = Sketch(x="1,2,T")
+    x = sketch.each("relu", sketch["x"])
+    typed = sketch.model(sketch.conv(sketch.pad(x, (2, 0)), 3))
     assert kernels(typed) == ["chain", "product", "move"]
 
 
@@ -132,12 +132,14 @@ def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
         builder = lower_step(model.graph).builder
         size = builder.plan()
         live = [buffer for buffer in builder.arena if buffer.first <= buffer.last]
-        for number, one in enumerate(live):
-            assert one.offset >= 0 and one.offset + one.size <= size
+        for number, first in enumerate(live):
+            assert first.offset >= 0 and first.offset + first.size <= size
             for other in live[:number]:
-                if one.first <= other.last and other.first <= one.last:
+                if first.first <= other.last and other.first <= first.last:
                     pairs += 1
-                    assert one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
+                    assert (
+                        first.offset + first.size <= other.offset or other.offset + other.size <= first.offset
+                    )
         for position, row in enumerate(builder.instructions):
             for value in row.operands:
                 if value.buffer.region is Region.ARENA:
@@ -186,13 +188,13 @@ def test_loops_are_merged_where_every_operand_allows_it(
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
 def test_the_total_of_sums_that_do_not_stream(dtype: str) -> None:
     """In the type of its sums, which is that of the kernel."""
-    s = Sketch(x=f"1,T,5,{dtype}")
-    sums = s.add("sums", CumSum(2), s["x"])
-    model = s.model(sums, OutletId(sums.node, 1))
+    sketch = Sketch(x=f"1,T,5,{dtype}")
+    sums = sketch.add("sums", CumSum(2), sketch["x"])
+    model = sketch.model(sums, OutletId(sums.node, 1))
     x = np.arange(30).reshape(1, 6, 5).astype(model.inputs["x"].dtype)
-    made = compile_model(pulsify(model, pulse=2)).spawn().step(x[:, :2])
+    outputs = compile_model(pulsify(model, pulse=2)).spawn().step(x[:, :2])
     for name, wanted in model.run(x).items():
-        assert np.array_equal(made[name], wanted[:, :2])
+        assert np.array_equal(outputs[name], wanted[:, :2])
 
 
 def test_bodies_that_are_not_looked_at() -> None:

@@ -14,10 +14,10 @@ from tests.pulse.cases.families import FAMILIES
 from tests.pulse.program.static_models import run_as_python, run_native, static_cases
 
 
-def check(name: str, got: dict[str, Array], wanted: dict[str, Array]) -> None:
+def check(name: str, outputs: dict[str, Array], wanted: dict[str, Array]) -> None:
     for output, expected in wanted.items():
-        assert got[output].dtype == expected.dtype, name
-        np.testing.assert_allclose(got[output], expected, 1e-4, 1e-5, err_msg=name)
+        assert outputs[output].dtype == expected.dtype, name
+        np.testing.assert_allclose(outputs[output], expected, 1e-4, 1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -21,7 +21,7 @@ from pulse.support.bf16 import from_bf16, to_bf16
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.static_models import run_as_python
-from tests.pulse.program.weight_models import STACKS, recurrence, stack
+from tests.pulse.program.weight_models import STACKS, assert_lanes_equal_streams, recurrence, stack
 
 FORMS = ("bf16", "int8")
 ANY = from_dtype(np.dtype(np.float32), allow_subnormal=True)
@@ -30,27 +30,27 @@ USUAL = st.floats(-(2.0**100), 2.0**100, width=32)
 
 @given(arrays(np.float32, 16, elements=ANY))
 def test_bf16_is_the_nearest_with_halves_to_even(values: Array) -> None:
-    got = from_bf16(to_bf16(values)).astype(np.float64)
-    np.testing.assert_array_equal(np.isnan(got), np.isnan(values))
+    rounded = from_bf16(to_bf16(values)).astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(rounded), np.isnan(values))
     bits = values.view(np.uint32)
     below = (bits & 0xFFFF0000).view(np.float32).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         step = ((bits & 0x7F800000) | 0).view(np.float32).astype(np.float64) * 2.0**-7
         above = below + np.copysign(np.maximum(step, 2.0**-133), values)
-    for value, one, low, high in zip(values.astype(np.float64), got, below, above):
+    for value, near, low, high in zip(values.astype(np.float64), rounded, below, above):
         if np.isfinite(value) and abs(value) < 3e38:
-            assert abs(one - value) == min(abs(low - value), abs(high - value))
+            assert abs(near - value) == min(abs(low - value), abs(high - value))
             if abs(low - value) == abs(high - value):
-                assert to_bf16(np.float32(one)) % 2 == 0
+                assert to_bf16(np.float32(near)) % 2 == 0
         elif np.isinf(value):
-            assert one == value
+            assert near == value
 
 
 @given(arrays(np.uint16, 16))
 def test_bf16_values_are_kept(bits: Array) -> None:
     values = from_bf16(bits)
-    kept = ~np.isnan(values)
-    np.testing.assert_array_equal(to_bf16(values)[kept], bits[kept])
+    numbers = ~np.isnan(values)
+    np.testing.assert_array_equal(to_bf16(values)[numbers], bits[numbers])
 
 
 @given(
@@ -59,9 +59,9 @@ def test_bf16_values_are_kept(bits: Array) -> None:
     )
 )
 def test_f16_values_are_kept(halves: Array) -> None:
-    found = as_halves(halves.astype(np.float32))
-    assert found is not None and found.dtype == np.float16
-    np.testing.assert_array_equal(found.view(np.uint16), halves.view(np.uint16))
+    as_f16 = as_halves(halves.astype(np.float32))
+    assert as_f16 is not None and as_f16.dtype == np.float16
+    np.testing.assert_array_equal(as_f16.view(np.uint16), halves.view(np.uint16))
 
 
 def test_halves_are_taken_where_they_hold_every_weight() -> None:
@@ -74,9 +74,9 @@ def test_halves_are_taken_where_they_hold_every_weight() -> None:
         (2.0**-25, np.uint16),
     ):
         weight[1, 2] = value
-        found = as_halves(weight)
-        assert found is not None and found.dtype == dtype
-        np.testing.assert_array_equal(from_bf16(found) if dtype == np.uint16 else found, weight)
+        narrow = as_halves(weight)
+        assert narrow is not None and narrow.dtype == dtype
+        np.testing.assert_array_equal(from_bf16(narrow) if dtype == np.uint16 else narrow, weight)
     weight[0, 0] = 1 + 2.0**-10  # too fine for bf16, while 2**-25 is too small for f16
     assert as_halves(weight) is None
     for value in (0.1, np.inf, np.nan):
@@ -187,15 +187,7 @@ def test_kernels_as_python_run_the_same_rows(name: str, form: str) -> None:
     "name", ["conv", *(pytest.param(name, marks=pytest.mark.slow) for name in ("GRU", "LSTM"))]
 )
 def test_lanes_equal_streams_of_their_own(name: str, form: str) -> None:
-    program = pulse.stream(stack(name), pulse=2, weights=form)
-    lanes, states = program.spawn_many(6), [program.spawn() for _ in range(6)]
-    (port,) = program.inputs
-    for number in range(3):
-        x = floats(("lanes", number), 6, *port.shape)
-        got = lanes.step(x)
-        for i, state in enumerate(states):
-            for output, array in state.step(x[i]).items():
-                np.testing.assert_allclose(got[output][i], array, 1e-4, 1e-5)
+    assert_lanes_equal_streams(pulse.stream(stack(name), pulse=2, weights=form), 6, 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -231,11 +223,11 @@ def test_weights_in_the_bodies_of_scans_have_the_form_too(form: str, frames: int
     assert isinstance(program, NativeProgram)
     assert f"; {2 * frames} with weights of {form}" in program.listing()[0]
     reference = pulse.stream(proto, pulse=frames, weights=form, backend="numpy")
-    got, wanted, full = (
+    output, wanted, full = (
         stream_outputs(each, 5)["y"] for each in (program, reference, pulse.stream(proto, pulse=frames))
     )
-    np.testing.assert_allclose(got, wanted, 1e-4, 1e-5)
-    assert np.abs(got - full).max() > 1e-3, "rounded weights change what it gives"
+    np.testing.assert_allclose(output, wanted, 1e-4, 1e-5)
+    assert np.abs(output - full).max() > 1e-3, "rounded weights change what it gives"
 
 
 def test_transforms_stay_f32() -> None:

@@ -1,9 +1,10 @@
-"""Stacks of layers whose weights are stored in several forms."""
+"""Stacks of layers whose weights are stored in several forms, and a check of their lanes."""
 
 import numpy as np
 import onnx
 
 from pulse.facts import Array
+from pulse.program.program import Program
 from tests.pulse.cases.build import floats, model, node
 
 
@@ -95,3 +96,15 @@ def recurrence() -> onnx.ModelProto:
     scan = node("Scan", "zeros x", "last y", body=body, num_scan_inputs=1)
     constants = {"w": floats("w", 64, 64) / 8, "zeros": np.zeros(64, np.float32), "front": np.array([0])}
     return model([scan], {"x": floats("x", 9, 64)}, constants, stream={"x": 0})
+
+
+def assert_lanes_equal_streams(program: Program, count: int, rtol: float, atol: float) -> None:
+    """Each lane gives what a stream of its own gives, for three pulses."""
+    lanes, states = program.spawn_many(count), [program.spawn() for _ in range(count)]
+    (port,) = program.inputs
+    for number in range(3):
+        x = floats(("lanes", number), count, *port.shape)
+        outputs = lanes.step(x)
+        for i, state in enumerate(states):
+            for name, array in state.step(x[i]).items():
+                np.testing.assert_allclose(outputs[name][i], array, rtol, atol)

@@ -17,20 +17,22 @@ F = np.float32
 
 def of(kind: str) -> TypedModel:
     """A model with an output that shows nothing, and how."""
-    s = Sketch(x="1,2,T")
-    x = s["x"]
+    sketch = Sketch(x="1,2,T")
+    x = sketch["x"]
     if kind == "nan":
-        y = s.each("log", s.each("sub", s.each("neg", s.each("abs", x)), s.constant(F(1))))
+        y = sketch.each(
+            "log", sketch.each("sub", sketch.each("neg", sketch.each("abs", x)), sketch.constant(F(1)))
+        )
     elif kind == "infinite":
-        y = s.each("exp", s.each("add", s.each("abs", x), s.constant(F(1000))))
+        y = sketch.each("exp", sketch.each("add", sketch.each("abs", x), sketch.constant(F(1000))))
     elif kind == "constant":
-        y = s.each("relu", s.each("sub", s.each("tanh", x), s.constant(F(2))))
+        y = sketch.each("relu", sketch.each("sub", sketch.each("tanh", x), sketch.constant(F(2))))
     elif kind == "unmoved":
-        steps = s.add("steps", Range(0.0, 1.0, s.length(x), np.dtype(F)))
-        y = s.each("add", steps, s.each("mul", x, s.constant(F(0))))
+        steps = sketch.add("steps", Range(0.0, 1.0, sketch.length(x), np.dtype(F)))
+        y = sketch.each("add", steps, sketch.each("mul", x, sketch.constant(F(0))))
     else:
-        y = s.add("none", Slice(2, s.dim("T"), s.dim("T"), 1), x)
-    return s.model(s.each("neg", x), y, names=["good", "y"])
+        y = sketch.add("none", Slice(2, sketch.dim("T"), sketch.dim("T"), 1), x)
+    return sketch.model(sketch.each("neg", x), y, names=["good", "y"])
 
 
 REASONS = {
@@ -53,23 +55,25 @@ def test_an_output_that_shows_nothing(kind: str) -> None:
     assert report.verdict == f"nothing was proved of y: {REASONS[kind]}"
     with pytest.raises(NotProvedError, match="nothing was proved of y"):
         report.require()
-    found = json.loads(json.dumps(report.as_dict(), allow_nan=False))
-    assert [output["proved"] for output in found["outputs"]] == [True, False]
-    assert found["outcome"] == "not proved"
+    document = json.loads(json.dumps(report.as_dict(), allow_nan=False))
+    assert [output["proved"] for output in document["outputs"]] == [True, False]
+    assert document["outcome"] == "not proved"
 
 
 def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
     """Positions depend on no input: equal frames prove them."""
-    s = Sketch(x="1,2,T")
-    steps = s.add("steps", Range(0.0, 1.0, s.length(s["x"]), np.dtype(F)))
-    report = pulse.verify(s.model(s.each("neg", s["x"]), steps), pulse=4).require()
+    sketch = Sketch(x="1,2,T")
+    steps = sketch.add("steps", Range(0.0, 1.0, sketch.length(sketch["x"]), np.dtype(F)))
+    report = pulse.verify(sketch.model(sketch.each("neg", sketch["x"]), steps), pulse=4).require()
     assert not report.outputs[1].reads and not report.outputs[1].moved
 
 
 def test_reports_about_outputs() -> None:
     """Frames, values, their range, how many are finite, whether the input moved them."""
-    s = Sketch(x="1,2,T")
-    report = pulse.verify(s.model(s.each("sqrt", s["x"])), pulse=4, lengths=[8, 50], backend="numpy")
+    sketch = Sketch(x="1,2,T")
+    report = pulse.verify(
+        sketch.model(sketch.each("sqrt", sketch["x"])), pulse=4, lengths=[8, 50], backend="numpy"
+    )
     (y,) = report.outputs
     assert (y.frames, y.values) == (2 * (8 + 50), 4 * (8 + 50))
     assert 0.3 < y.finite / y.values < 0.9 and y.least == 0 and y.largest > 1
@@ -79,15 +83,17 @@ def test_reports_about_outputs() -> None:
 
 def test_the_report_lists_its_streams() -> None:
     """For a terminal and for JSON, the same; another seed, other numbers."""
-    s = Sketch(x="1,2,T")
-    typed = s.model(s.conv(s["x"], 3))
+    sketch = Sketch(x="1,2,T")
+    typed = sketch.model(sketch.conv(sketch["x"], 3))
     report, other = pulse.verify(typed, pulse=4), pulse.verify(typed, pulse=4, seed=7)
-    lines, found = dict(report.pairs()), report.as_dict()
+    lines, document = dict(report.pairs()), report.as_dict()
     assert lines["streams"].startswith(f"{len(report.tried)} of 3 to ") and "seed 0" in lines["streams"]
     assert "noise, quiet, loud, steps, gaps, silence, mixed" in lines["streams"]
     longest = f"an output sees 3 frames; the longest stream has {report.lengths[-1]:,}"
-    buffers = f"; the longest buffer holds {found['buffer_frames']}, and overflows"
-    assert lines["long enough"] == longest + buffers and found["buffer_frames"] > 0 and found["overflowed"]
-    assert [stream["length"] for stream in found["streams"]] == [trial.length for trial in report.tried]
-    assert (found["seen_frames"], found["seed"], other.seed) == (3, 0, 7)
+    buffers = f"; the longest buffer holds {document['buffer_frames']}, and overflows"
+    assert (
+        lines["long enough"] == longest + buffers and document["buffer_frames"] > 0 and document["overflowed"]
+    )
+    assert [stream["length"] for stream in document["streams"]] == [trial.length for trial in report.tried]
+    assert (document["seen_frames"], document["seed"], other.seed) == (3, 0, 7)
     assert report.outputs[0].largest != other.outputs[0].largest

@@ -32,10 +32,10 @@ from tests.pulse.models import Sketch
 
 def small() -> TypedModel:
     """A causal conv, a same conv after it, a residual: a prefix, ends and delays."""
-    s = Sketch(x="1,2,T")
-    causal = s.conv(s.pad(s["x"], (2, 0)), 3, name="causal")
-    same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")
-    return s.model(s.each("add", same, causal, name="sum"))
+    sketch = Sketch(x="1,2,T")
+    causal = sketch.conv(sketch.pad(sketch["x"], (2, 0)), 3, name="causal")
+    same = sketch.conv(sketch.each("tanh", causal), 3, (1, 1), name="same")
+    return sketch.model(sketch.each("add", same, causal, name="sum"))
 
 
 def test_good_models_agree_on_both_backends() -> None:
@@ -57,8 +57,8 @@ def test_the_pulse_is_found_and_one_frame_pulses_work() -> None:
 
 def test_lengths_that_offline_refuses_are_skipped_and_told() -> None:
     """Reflection needs more frames than it adds; where no length is left, that is an error."""
-    s = Sketch(x="1,2,T")
-    typed = s.model(s.pad(s["x"], (3, 3), "reflect"))
+    sketch = Sketch(x="1,2,T")
+    typed = sketch.model(sketch.pad(sketch["x"], (3, 3), "reflect"))
     report = verify(typed, 4, lengths=[1, 3, 4, 11], backend="numpy")
     assert (report.lengths, report.skipped, report.equal) == ((4, 11), (1, 3), True)
     with pytest.raises(PulsifyError, match=r"none of the lengths \[1, 2\]; give lengths"):
@@ -87,17 +87,20 @@ def test_a_wrong_history_shows_at_its_reader(monkeypatch: pytest.MonkeyPatch) ->
     """The first wire after the buffer, the first frame, the first backend."""
     monkeypatch.setattr(Wiring, "initial_frames", ones)
     report = verify(small(), 4, lengths=[9])
-    found = report.divergence
-    assert found is not None and not report.equal
-    assert (found.wire, found.op, found.frame, found.backend, found.length) == (
+    divergence = report.divergence
+    assert divergence is not None and not report.equal
+    assert (divergence.wire, divergence.op, divergence.frame, divergence.backend, divergence.length) == (
         "causal",
         "Conv",
         0,
         "numpy",
         9,
     )
-    assert found.offline != found.streamed
-    assert found.signal == "noise" and abs(found.offline - found.streamed) > found.allowed > 0
+    assert divergence.offline != divergence.streamed
+    assert (
+        divergence.signal == "noise"
+        and abs(divergence.offline - divergence.streamed) > divergence.allowed > 0
+    )
     with pytest.raises(
         DivergenceError,
         match=r"causal \(Conv\) diverges at frame 0 of a stream of 9 frames of noise \(numpy\)",
@@ -114,9 +117,9 @@ def test_a_delay_that_is_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
         return [np.roll(y, -1, self.axis) if self.overlap == 0 else y]
 
     monkeypatch.setattr(Delay, "step", early)
-    found = verify(small(), 4, lengths=[9], backend="numpy").divergence
-    assert found is not None
-    assert (found.wire, found.backend) == ("sum", "numpy")
+    divergence = verify(small(), 4, lengths=[9], backend="numpy").divergence
+    assert divergence is not None
+    assert (divergence.wire, divergence.backend) == ("sum", "numpy")
 
 
 def test_ends_that_are_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,10 +129,10 @@ def test_ends_that_are_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
         return [inputs[0].copy()]
 
     monkeypatch.setattr(FillEnds, "step", leak)
-    found = verify(small(), 4, lengths=[8, 9], backend="numpy").divergence
-    assert found is not None
-    assert (found.wire, found.length) == ("same", 8)
-    assert found.frame == 7 and np.isnan(found.streamed)
+    divergence = verify(small(), 4, lengths=[8, 9], backend="numpy").divergence
+    assert divergence is not None
+    assert (divergence.wire, divergence.length) == ("same", 8)
+    assert divergence.frame == 7 and np.isnan(divergence.streamed)
 
 
 def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,12 +143,19 @@ def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.Mon
         return time_lowering.lower_positions(cx, node, replace(op, offset=op.offset + 1))
 
     monkeypatch.setitem(lowering.LOWER, Positions, late)
-    s = Sketch(x="1,2,T")
-    steps = s.add("steps", Range(0.0, 1.0, s.length(s["x"]), np.dtype(np.float32)))
-    found = verify(s.model(s.each("add", s["x"], steps, name="sum")), 4, lengths=[1, 6]).divergence
-    assert found is not None
-    assert (found.wire, found.backend, found.length, found.frame) == ("sum", "numba", 1, 0)
-    assert (found.streamed - found.offline) == pytest.approx(-1.0)
+    sketch = Sketch(x="1,2,T")
+    steps = sketch.add("steps", Range(0.0, 1.0, sketch.length(sketch["x"]), np.dtype(np.float32)))
+    divergence = verify(
+        sketch.model(sketch.each("add", sketch["x"], steps, name="sum")), 4, lengths=[1, 6]
+    ).divergence
+    assert divergence is not None
+    assert (divergence.wire, divergence.backend, divergence.length, divergence.frame) == (
+        "sum",
+        "numba",
+        1,
+        0,
+    )
+    assert (divergence.streamed - divergence.offline) == pytest.approx(-1.0)
 
 
 def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,9 +166,14 @@ def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(cx, node, replace(op, fill=op.fill + 1.0))
 
     monkeypatch.setitem(lowering.LOWER, FillEnds, other)
-    found = verify(small(), 4, lengths=[2, 9]).divergence
-    assert found is not None
-    assert (found.wire, found.backend, found.length, found.frame) == ("same", "numba", 2, 1)
+    divergence = verify(small(), 4, lengths=[2, 9]).divergence
+    assert divergence is not None
+    assert (divergence.wire, divergence.backend, divergence.length, divergence.frame) == (
+        "same",
+        "numba",
+        2,
+        1,
+    )
 
 
 def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +192,11 @@ def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_integers_and_bools_are_compared_exactly() -> None:
     """Random integers and comparisons."""
-    s = Sketch(x="1,2,T,i64", y="1,2,T")
-    typed = s.model(s.each("add", s["x"], s["x"]), s.each("greater", s["y"], s.each("tanh", s["y"])))
+    sketch = Sketch(x="1,2,T,i64", y="1,2,T")
+    typed = sketch.model(
+        sketch.each("add", sketch["x"], sketch["x"]),
+        sketch.each("greater", sketch["y"], sketch.each("tanh", sketch["y"])),
+    )
     assert verify(typed, 3, lengths=[1, 8], backend="numpy").require().error == 0
 
 

@@ -113,8 +113,8 @@ def honest(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
 
 
 def model_of(op: Op) -> Any:
-    s = Sketch(x="1,2,T")
-    return s.model(s.add("op", op, s["x"]))
+    sketch = Sketch(x="1,2,T")
+    return sketch.model(sketch.add("op", op, sketch["x"]))
 
 
 def test_an_honest_operator_is_proved() -> None:
@@ -142,8 +142,8 @@ def test_an_undeclared_window_is_found() -> None:
 @pytest.mark.parametrize("taps", [700, 3000])
 def test_a_long_filter_is_filled_twice(taps: int) -> None:
     """A causal filter sees all its taps; the longest stream has twice as many frames, by default."""
-    s = Sketch(x="1,1,T")
-    typed = s.model(s.conv(s.pad(s["x"], (taps - 1, 0)), taps))
+    sketch = Sketch(x="1,1,T")
+    typed = sketch.model(sketch.conv(sketch.pad(sketch["x"], (taps - 1, 0)), taps))
     report = pulse.verify(typed, pulse=160, backend="numpy").require()
     assert report.trials.seen == taps
     assert report.lengths[-1] >= max(2 * taps, 4096) and report.lengths[-1] >= report.trials.wanted
@@ -154,8 +154,8 @@ def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from pulse.ops.conv import Conv
     from pulse.program.backends.reference import ReferenceState
 
-    s = Sketch(x="1,1,T")
-    typed = s.model(s.conv(s.pad(s["x"], (2999, 0)), 3000, name="fir", bias=False))
+    sketch = Sketch(x="1,1,T")
+    typed = sketch.model(sketch.conv(sketch.pad(sketch["x"], (2999, 0)), 3000, name="fir", bias=False))
     plain = ReferenceState.evaluate
 
     def without_last(self: ReferenceState, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -167,6 +167,6 @@ def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(self, node_id, inputs)
 
     monkeypatch.setattr(ReferenceState, "evaluate", without_last)
-    found = pulse.verify(typed, pulse=160, backend="numpy").divergence
-    assert found is not None and found.frame is not None and found.frame >= 2999
-    assert replace(found, frame=0).wire == "fir"
+    divergence = pulse.verify(typed, pulse=160, backend="numpy").divergence
+    assert divergence is not None and divergence.frame is not None and divergence.frame >= 2999
+    assert replace(divergence, frame=0).wire == "fir"

@@ -14,8 +14,8 @@ from tests.pulse.models import Sketch
 
 
 def plain(shape: str = "1,2,T") -> PulsedModel:
-    s = Sketch(x=shape)
-    return pulsify(s.model(s.each("neg", s["x"])), pulse=4)
+    sketch = Sketch(x=shape)
+    return pulsify(sketch.model(sketch.each("neg", sketch["x"])), pulse=4)
 
 
 @pytest.mark.parametrize("frames", [0, 1, 2, 5, 4000])
@@ -32,26 +32,28 @@ def test_signals_have_the_shape_of_the_input(signal, frames) -> None:
 
 def test_signals_cover_all_scales() -> None:
     """Ordinary, quiet and loud; held levels; long zeros and bursts; all of these in a mixture."""
-    heard = {signal: feeds_of(plain(), 4000, signal)["x"][0] for signal in SIGNALS}
-    assert np.std(heard["noise"]) == pytest.approx(1, rel=0.1)
-    assert np.std(heard["quiet"]) == pytest.approx(1e-3, rel=0.1)
-    assert np.abs(heard["loud"]).max() > 60
-    assert not heard["silence"].any()
-    jumps = np.any(np.diff(heard["steps"], axis=1), axis=0)
+    signals = {signal: feeds_of(plain(), 4000, signal)["x"][0] for signal in SIGNALS}
+    assert np.std(signals["noise"]) == pytest.approx(1, rel=0.1)
+    assert np.std(signals["quiet"]) == pytest.approx(1e-3, rel=0.1)
+    assert np.abs(signals["loud"]).max() > 60
+    assert not signals["silence"].any()
+    jumps = np.any(np.diff(signals["steps"], axis=1), axis=0)
     assert 50 < jumps.sum() < 500
-    zero = ~heard["gaps"].any(0)
+    zero = ~signals["gaps"].any(0)
     assert zero[0] and 0.1 < zero.mean() < 0.9
     runs = np.diff(np.flatnonzero(np.diff(np.concatenate([[0], zero, [0]]).astype(int))))[::2]
     assert runs.max() > 100
-    mixed = heard["mixed"]
+    mixed = signals["mixed"]
     assert (~mixed.any(0)).sum() > 500 and np.abs(mixed).max() > 60
     assert ((mixed != 0) & (np.abs(mixed) < 1e-2)).sum() > 500
     assert len(PURE) == len(SIGNALS) - 1
 
 
 def looked_up(rows: int) -> TypedModel:
-    s = Sketch(x="1,T,i64")
-    return s.model(s.add("rows", Gather(0), s.constant(np.ones((rows, 4), np.float32)), s["x"]))
+    sketch = Sketch(x="1,T,i64")
+    return sketch.model(
+        sketch.add("rows", Gather(0), sketch.constant(np.ones((rows, 4), np.float32)), sketch["x"])
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 2, 37, 1000])
@@ -68,24 +70,24 @@ def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
 
 def test_integers_that_are_computed_with_have_all_values() -> None:
     """And silence is zero."""
-    s = Sketch(x="1,T,i16")
-    model = pulsify(s.model(s.add("total", CumSum(1, False, False), s["x"])), pulse=4)
+    sketch = Sketch(x="1,T,i16")
+    model = pulsify(sketch.model(sketch.add("total", CumSum(1, False, False), sketch["x"])), pulse=4)
     ranges = integer_ranges(model, oracle_of(model), 5)
     assert ranges == {"x": (-32768, 32767)}
     x = feeds_of(model, 5000, ranges=ranges)["x"]
     assert x.min() < -32000 and x.max() > 32000 and abs(x.mean()) < 1000
     assert not feeds_of(model, 50, "silence", ranges=ranges)["x"].any()
-    held = feeds_of(model, 500, "steps", ranges=ranges)["x"][0]
-    assert 5 < np.count_nonzero(np.diff(held)) < 60
+    steps = feeds_of(model, 500, "steps", ranges=ranges)["x"][0]
+    assert 5 < np.count_nonzero(np.diff(steps)) < 60
 
 
 def test_a_row_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of 1,000: integers of 0 and 1 never reach it."""
     plain_eval = Gather.eval
 
-    s = Sketch(x="1,T,i64")
+    sketch = Sketch(x="1,T,i64")
     table = np.arange(4000, dtype=np.float32).reshape(1000, 4)
-    typed = s.model(s.add("rows", Gather(0), s.constant(table), s["x"]))
+    typed = sketch.model(sketch.add("rows", Gather(0), sketch.constant(table), sketch["x"]))
     assert pulse.verify(typed, pulse=4, backend="numpy").require().equal
     from pulse.program.backends.reference import ReferenceState
 

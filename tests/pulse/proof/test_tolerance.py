@@ -37,9 +37,9 @@ def agrees_with_change(model: TypedModel, x: Array, change: Callable[[Array], Ar
 
 def product(inner: int = 256) -> TypedModel:
     """Sums of ``inner`` terms, some of which cancel."""
-    s = Sketch(x=f"1,T,{inner}")
-    w = s.constant(noise(inner, 16, seed=1))
-    return s.model(s.add("y", MatMul(), s["x"], w))
+    sketch = Sketch(x=f"1,T,{inner}")
+    w = sketch.constant(noise(inner, 16, seed=1))
+    return sketch.model(sketch.add("y", MatMul(), sketch["x"], w))
 
 
 def another_order(x: Array, w: Array) -> Array:
@@ -55,10 +55,10 @@ def test_sums_in_another_order_agree() -> None:
     x = noise(1, 500, 256, scale=9.0)
     model = product()
     reference = Reference.of(model, {"x": x})
-    got = another_order(x, noise(256, 16, seed=1))
-    off = np.abs(got - reference.exact["y"])
+    sums = another_order(x, noise(256, 16, seed=1))
+    off = np.abs(sums - reference.exact["y"])
     assert (off > 1e-4 * np.abs(reference.exact["y"]) + 1e-5).any()
-    judgement = reference.judge("y", got, 1)
+    judgement = reference.judge("y", sums, 1)
     assert judgement.agrees and 0.05 < judgement.share <= 1
     assert judgement.difference == off.max()
 
@@ -78,9 +78,9 @@ def test_an_error_of_1e_4_of_the_scale_is_found(frame: int) -> None:
 
 def test_the_allowance_is_of_the_channel() -> None:
     """A quiet channel beside a loud one keeps its own scale, and an early frame beside a late one."""
-    s = Sketch(x="1,2,T")
-    scales = s.constant(np.array([[[1e6], [1.0]]], F))
-    model = s.model(s.each("mul", s["x"], scales))
+    sketch = Sketch(x="1,2,T")
+    scales = sketch.constant(np.array([[[1e6], [1.0]]], F))
+    model = sketch.model(sketch.each("mul", sketch["x"], scales))
 
     def off(y: Array) -> Array:
         y[0, 1, 7] += 1e-4
@@ -91,24 +91,24 @@ def test_the_allowance_is_of_the_channel() -> None:
 
 def test_a_value_that_cancels() -> None:
     """Exactly zero in f64, and the rounding of its terms in f32."""
-    s = Sketch(x="1,T,5")
-    ones = s.constant(np.ones(5, F))
-    model = s.model(s.add("y", LayerNorm(2, 0.1), s["x"], ones))
+    sketch = Sketch(x="1,T,5")
+    scale = sketch.constant(np.ones(5, F))
+    model = sketch.model(sketch.add("y", LayerNorm(2, 0.1), sketch["x"], scale))
     x = np.repeat(noise(1, 40, 1), 5, 2)
     reference = Reference.of(model, {"x": x})
     assert not reference.exact["y"].any()
     mean = ((x[..., 0] + x[..., 1] + x[..., 2] + x[..., 3] + x[..., 4]) * F(0.2))[..., None]
-    got = ((x - mean) / np.sqrt(F(0.1))).astype(F)
-    assert got.any() and reference.judge("y", got, 1).agrees
-    assert not reference.judge("y", got + F(1e-4), 1).agrees
+    output = ((x - mean) / np.sqrt(F(0.1))).astype(F)
+    assert output.any() and reference.judge("y", output, 1).agrees
+    assert not reference.judge("y", output + F(1e-4), 1).agrees
 
 
 def quantised_model() -> TypedModel:
     """Rounded to steps of 1/8, and summed over a window."""
-    s = Sketch(x="1,1,T")
-    eight = s.constant(np.array(8.1, F))
-    steps = s.each("round", s.each("mul", s["x"], eight))
-    return s.model(s.each("div", steps, eight))
+    sketch = Sketch(x="1,1,T")
+    eight = sketch.constant(np.array(8.1, F))
+    steps = sketch.each("round", sketch.each("mul", sketch["x"], eight))
+    return sketch.model(sketch.each("div", steps, eight))
 
 
 def test_a_decision_that_rounding_turns_excuses_only_itself() -> None:
@@ -133,9 +133,13 @@ def test_a_decision_that_rounding_turns_excuses_only_itself() -> None:
 
 def test_integers_must_be_equal() -> None:
     """But an index whose two values are equal within rounding may be the other one."""
-    s = Sketch(x="1,T,3")
-    model = s.model(
-        s.add("y", ArgReduce("max", 2, True), s.add("p", MatMul(), s["x"], s.constant(noise(3, 2))))
+    sketch = Sketch(x="1,T,3")
+    model = sketch.model(
+        sketch.add(
+            "y",
+            ArgReduce("max", 2, True),
+            sketch.add("p", MatMul(), sketch["x"], sketch.constant(noise(3, 2))),
+        )
     )
     w = noise(3, 2)
     x = noise(1, 50, 3)
@@ -158,14 +162,14 @@ def test_integers_must_be_equal() -> None:
 
 def test_whole_numbers_are_exact() -> None:
     """Counters and what is computed from them need no rounding, so nothing excuses a wrong one."""
-    s = Sketch(x="1,1,T")
-    count = s.add(
+    sketch = Sketch(x="1,1,T")
+    count = sketch.add(
         "count",
         CumSum(2, False, False),
-        s.each("add", s.each("mul", s["x"], s.constant(F(0.0))), s.constant(F(1.0))),
+        sketch.each("add", sketch.each("mul", sketch["x"], sketch.constant(F(0.0))), sketch.constant(F(1.0))),
     )
-    row = s.each("floor", s.each("div", count, s.constant(F(7.0))))
-    model = s.model(s.add("row", Cast(I64), row))
+    row = sketch.each("floor", sketch.each("div", count, sketch.constant(F(7.0))))
+    model = sketch.model(sketch.add("row", Cast(I64), row))
     x = noise(1, 1, 5000)
     reference = Reference.of(model, {"x": x})
     expected = (np.arange(1, 5001) // 7)[None, None]
@@ -180,8 +184,8 @@ def test_whole_numbers_are_exact() -> None:
 
 def test_the_sine_of_a_large_angle() -> None:
     """It is as uncertain as the angle: units of 1e5, not of 1."""
-    s = Sketch(x="1,1,T")
-    model = s.model(s.each("sin", s.each("mul", s["x"], s.constant(F(1e5)))))
+    sketch = Sketch(x="1,1,T")
+    model = sketch.model(sketch.each("sin", sketch.each("mul", sketch["x"], sketch.constant(F(1e5)))))
     x = noise(1, 1, 300)
     angle = (x.astype(np.float64) * float(F(1e5)))[..., None]
     unit = unit_roundoff(np.dtype(F)) * np.abs(angle)
@@ -192,26 +196,26 @@ def test_the_sine_of_a_large_angle() -> None:
 
 def test_the_inside_of_a_gate_is_rounded() -> None:
     """Of a GRU (1 - z) * n with z near 1 loses digits that no error of its inputs explains."""
-    s = Sketch(x="T,1,1")
+    sketch = Sketch(x="T,1,1")
     cell = Cell("gru", (Activation("sigmoid"), Activation("tanh")))
-    w = s.constant(np.array([[0.0], [0.0], [0.5]], F))
-    r = s.constant(np.zeros((3, 1), F))
-    b = s.constant(np.array([7.0, 0, 0, 0, 0, 0], F))
-    model = s.model(s.add("gru", Recurrent(cell, 1, False, None, ()), s["x"], w, r, b))
+    w = sketch.constant(np.array([[0.0], [0.0], [0.5]], F))
+    r = sketch.constant(np.zeros((3, 1), F))
+    b = sketch.constant(np.array([7.0, 0, 0, 0, 0, 0], F))
+    model = sketch.model(sketch.add("gru", Recurrent(cell, 1, False, None, ()), sketch["x"], w, r, b))
     x = np.ones((1, 1, 1), F)
     z, n = 1 / (1 + np.exp(-F(7.0))), np.tanh(F(0.5))
-    got = (n - F(z) * n).reshape(1, 1, 1).astype(F)  # digits lost, as a kernel may
+    output = (n - F(z) * n).reshape(1, 1, 1).astype(F)  # digits lost, as a kernel may
     reference = Reference.of(model, {"x": x})
     (name,) = reference.native
     exact = float(reference.exact[name].item())
-    assert abs(float(got.item()) - exact) > 16 * unit_roundoff(np.dtype(F)) * exact
-    assert reference.judge(name, got, 0).agrees
+    assert abs(float(output.item()) - exact) > 16 * unit_roundoff(np.dtype(F)) * exact
+    assert reference.judge(name, output, 0).agrees
 
 
 def test_overflow_and_nan_of_the_model_s_own() -> None:
     """Infinite in f32 though not in f64: the stream may be so too, but no other value is excused."""
-    s = Sketch(x="1,1,T")
-    model = s.model(s.each("exp", s["x"]))
+    sketch = Sketch(x="1,1,T")
+    model = sketch.model(sketch.each("exp", sketch["x"]))
     x = np.array([[[1.0, 100.0, np.nan, -200.0]]], F)
     with np.errstate(all="ignore"):
         reference = Reference.of(model, {"x": x})
@@ -255,9 +259,9 @@ def test_perturbed_and_exact_arithmetic() -> None:
 
 def test_copied_values_are_not_perturbed() -> None:
     """A table's rows, read by index, are what they are."""
-    s = Sketch(x="1,T,i64")
-    table = s.constant(noise(9, 4))
-    model = s.model(s.add("rows", Gather(0), table, s["x"]))
+    sketch = Sketch(x="1,T,i64")
+    table = sketch.constant(noise(9, 4))
+    model = sketch.model(sketch.add("rows", Gather(0), table, sketch["x"]))
     x = np.random.default_rng(0).integers(0, 9, (1, 30))
     recording = Recording()
     wide = model.run({"x": x}, arithmetic=recording)["rows"]
@@ -268,9 +272,9 @@ def test_copied_values_are_not_perturbed() -> None:
 
 def test_a_half_precision_model_has_its_own_scale() -> None:
     """Units are those of each wire's type."""
-    s = Sketch(x="1,T,8,f16")
-    w = s.constant(noise(8, 3).astype(np.float16))
-    model = s.model(s.add("y", MatMul(), s["x"], w))
+    sketch = Sketch(x="1,T,8,f16")
+    w = sketch.constant(noise(8, 3).astype(np.float16))
+    model = sketch.model(sketch.add("y", MatMul(), sketch["x"], w))
     x = noise(1, 30, 8).astype(np.float16)
     reference = Reference.of(model, {"x": x})
     near = np.nextafter(reference.native["y"], np.float16(100))
@@ -280,8 +284,8 @@ def test_a_half_precision_model_has_its_own_scale() -> None:
 
 def test_a_sum_over_a_long_stream() -> None:
     """Terms in f32, the sum in f64, as kernels have it: what drifts is found, however late."""
-    s = Sketch(x="1,1,T")
-    model = s.model(s.add("total", CumSum(2, False, False), s["x"]))
+    sketch = Sketch(x="1,1,T")
+    model = sketch.model(sketch.add("total", CumSum(2, False, False), sketch["x"]))
     x = noise(1, 1, 20_000) + F(0.5)
     assert agrees_with_change(model, x, lambda y: np.cumsum(x, 2, dtype=np.float64).astype(F))
     assert not agrees_with_change(

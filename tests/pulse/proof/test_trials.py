@@ -24,8 +24,10 @@ from tests.pulse.models import Sketch
 
 def filter_model(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:
     """A causal filter."""
-    s = Sketch(x=f"1,{channels},T")
-    return pulsify(s.model(s.conv(s.pad(s["x"], (taps - 1, 0)), taps)), pulse=pulse_frames)
+    sketch = Sketch(x=f"1,{channels},T")
+    return pulsify(
+        sketch.model(sketch.conv(sketch.pad(sketch["x"], (taps - 1, 0)), taps)), pulse=pulse_frames
+    )
 
 
 def test_short_lengths() -> None:
@@ -34,8 +36,8 @@ def test_short_lengths() -> None:
     assert lengths == sorted(set(lengths)) and lengths[0] == 1
     assert {1, 3, 5, 6, 7, 12, 21, 49} <= set(lengths)
     assert {length % 7 for length in range(12, 20)} == set(range(7)) and set(range(12, 20)) <= set(lengths)
-    s = Sketch(x="1,2,T")
-    valid = short_lengths(pulsify(s.model(s.conv(s["x"], 9)), pulse=4))
+    sketch = Sketch(x="1,2,T")
+    valid = short_lengths(pulsify(sketch.model(sketch.conv(sketch["x"], 9)), pulse=4))
     assert valid[0] == 9 and max(valid) >= 9 + 8 * 4
     assert any(length % 4 for length in valid) and any(length % 4 == 0 for length in valid)
 
@@ -53,18 +55,18 @@ def test_long_streams_fill_the_memory_of_an_output_twice(taps: int, frames: int)
 
 def test_states_are_given_time_to_drift() -> None:
     """A sum over all frames sees everything; the stream is longer then."""
-    s = Sketch(x="1,2,T")
-    model = pulsify(s.model(s.add("total", CumSum(2, False, False), s["x"])), pulse=4)
+    sketch = Sketch(x="1,2,T")
+    model = pulsify(sketch.model(sketch.add("total", CumSum(2, False, False), sketch["x"])), pulse=4)
     trials = plan_trials(model)
     assert trials.seen is None and trials.longest >= trials.wanted >= 16_384
 
 
 def echo(frames: int) -> PulsedModel:
     """A running sum of a signal and the same signal, so many frames ago."""
-    s = Sketch(x="1,2,T")
-    late = s.cut(s.pad(s["x"], (frames, 0)), 0, end=s.length(s["x"]))
-    both = s.each("tanh", s.each("add", s["x"], late))
-    return pulsify(s.model(s.add("total", CumSum(2, False, False), both)), pulse=160)
+    sketch = Sketch(x="1,2,T")
+    late = sketch.cut(sketch.pad(sketch["x"], (frames, 0)), 0, end=sketch.length(sketch["x"]))
+    both = sketch.each("tanh", sketch.each("add", sketch["x"], late))
+    return pulsify(sketch.model(sketch.add("total", CumSum(2, False, False), both)), pulse=160)
 
 
 def test_every_buffer_overflows() -> None:
@@ -80,15 +82,15 @@ def test_every_buffer_overflows() -> None:
         f"the longest buffer holds {trials.buffered:,}, and never evicts a frame"
         in dict(good.pairs())["long enough"]
     )
-    found = compare(model, oracle_of(model), [program])
-    assert not found.equal and found.values()["overflowed"]
+    comparison = compare(model, oracle_of(model), [program])
+    assert not comparison.equal and comparison.values()["overflowed"]
 
 
 def test_a_stream_of_limited_length_gets_every_signal() -> None:
     """However short it has to be."""
-    s = Sketch(x="1,2,T")
-    s.scope.assume("T <= 100")
-    trials = plan_trials(pulsify(s.model(s.conv(s.pad(s["x"], (2, 0)), 3)), pulse=4))
+    sketch = Sketch(x="1,2,T")
+    sketch.scope.assume("T <= 100")
+    trials = plan_trials(pulsify(sketch.model(sketch.conv(sketch.pad(sketch["x"], (2, 0)), 3)), pulse=4))
     assert trials.longest == 100
     assert {trial.signal for trial in trials.trials if trial.length == 100} >= set(PURE)
 
@@ -116,11 +118,11 @@ def test_lengths_of_the_user() -> None:
 
 def heavy() -> PulsedModel:
     """About a billion multiply-adds for a hundred frames."""
-    s = Sketch(x="1,T,2048")
-    x, w = s["x"], s.constant(np.ones((2048, 2048), np.float32))
+    sketch = Sketch(x="1,T,2048")
+    x, w = sketch["x"], sketch.constant(np.ones((2048, 2048), np.float32))
     for number in range(3):
-        x = s.add(f"y{number}", MatMul(), x, w)
-    return pulsify(s.model(x), pulse=64)
+        x = sketch.add(f"y{number}", MatMul(), x, w)
+    return pulsify(sketch.model(x), pulse=64)
 
 
 def test_long_trials_are_offered() -> None:
@@ -135,8 +137,8 @@ def test_long_trials_are_offered() -> None:
     report = pulse.verify(filter_model(3, 4), lengths=[3], backend="numpy")
     assert "tries them" not in dict(report.pairs())["long enough"]
     wanting = replace(report, trials=replace(report.trials, wanted=10_000, left_out=7))
-    told = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
-    assert told in dict(wanting.pairs())["long enough"]
+    note = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
+    assert note in dict(wanting.pairs())["long enough"]
 
 
 def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
@@ -151,8 +153,8 @@ def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
 
 def test_lengths_that_suit_the_model() -> None:
     """A model that takes multiples only is given these; one with a limit nothing longer."""
-    s = Sketch(x="1,2,T")
-    typed = s.model(s.each("tanh", s["x"]))
+    sketch = Sketch(x="1,2,T")
+    typed = sketch.model(sketch.each("tanh", sketch["x"]))
     typed.scope.assume("T/5*5 == T")
     typed.scope.assume("T <= 1000")
     report = pulse.verify(typed, pulse=5, backend="numpy").require()

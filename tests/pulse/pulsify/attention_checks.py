@@ -52,19 +52,19 @@ def check(
         values = at_length(feeds, axis, length)
         wanted = reference(proto, values)
         for program in programs:
-            what = f"{program.backend}, pulse {program.pulse}, {length} frames"
-            got, _ = run_whole(program.spawn(), values, np.nan)
-            for result, expected in zip(got.values(), wanted, strict=True):
+            context = f"{program.backend}, pulse {program.pulse}, {length} frames"
+            outputs, _ = run_whole(program.spawn(), values, np.nan)
+            for result, expected in zip(outputs.values(), wanted, strict=True):
                 assert result.shape == expected.shape
-                np.testing.assert_allclose(result, expected, 1e-4, 1e-5, err_msg=what)
+                np.testing.assert_allclose(result, expected, 1e-4, 1e-5, err_msg=context)
     return models[-1]
 
 
-def cut_to_frames(g: Graph, table: str, axes: Sequence[int]) -> str:
+def cut_to_frames(graph: Graph, table: str, axes: Sequence[int]) -> str:
     """A stored table, as long as there are frames on some axes."""
-    ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+    ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
     for axis in axes:
-        table = g.add("Slice", table, g.integers(0), ends, g.integers(axis), g.integers(1))
+        table = graph.add("Slice", table, graph.integers(0), ends, graph.integers(axis), graph.integers(1))
     return table
 
 
@@ -83,22 +83,22 @@ def example(mask: Mask, clean: bool = False) -> tuple[ModelProto, Feeds]:
 
 def subsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
     """Two frames become one before the attention."""
-    g = Graph(frames_axis=2)
-    w = g.constant(floats("w", WIDTH, WIDTH, 2) / 4)
-    h = g.add("Conv", "x", w, kernel_shape=[2], strides=[2], pads=[0, 1])
-    h = g.add("Transpose", h, perm=[0, 2, 1])
-    g.frame_count = g.add("Gather", g.add("Shape", h), g.number(1))
-    g.add("Identity", heads(g, h, h, h, mask), name="y")
+    graph = Graph(frames_axis=2)
+    w = graph.constant(floats("w", WIDTH, WIDTH, 2) / 4)
+    h = graph.add("Conv", "x", w, kernel_shape=[2], strides=[2], pads=[0, 1])
+    h = graph.add("Transpose", h, perm=[0, 2, 1])
+    graph.frame_count = graph.add("Gather", graph.add("Shape", h), graph.number(1))
+    graph.add("Identity", heads(graph, h, h, h, mask), name="y")
     feeds = {"x": floats("x", 1, WIDTH, 9)}
-    return g.model(feeds), feeds
+    return graph.model(feeds), feeds
 
 
 def upsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
     """One frame becomes two before the attention."""
-    g = Graph()
-    wide = g.add("MatMul", "x", g.weights(WIDTH, 2 * WIDTH))
-    h = g.add("Reshape", wide, g.integers(1, -1, WIDTH))
-    g.frame_count = g.add("Gather", g.add("Shape", h), g.number(1))
-    g.add("Identity", heads(g, h, h, h, mask), name="y")
+    graph = Graph()
+    wide = graph.add("MatMul", "x", graph.weights(WIDTH, 2 * WIDTH))
+    h = graph.add("Reshape", wide, graph.integers(1, -1, WIDTH))
+    graph.frame_count = graph.add("Gather", graph.add("Shape", h), graph.number(1))
+    graph.add("Identity", heads(graph, h, h, h, mask), name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    return g.model(feeds), feeds
+    return graph.model(feeds), feeds

@@ -24,30 +24,30 @@ def least_delay(typed: TypedModel, pulse: int, out_frames: int, reach: int, ends
     ends    whether continuations differ in length too, not only in their frames
     """
     pulses = 2 * -(-reach // pulse) + 2
-    known = [known_frames(typed, (p + 1) * pulse, reach, ends) for p in range(pulses)]
+    known_by_pulse = [known_frames(typed, (p + 1) * pulse, reach, ends) for p in range(pulses)]
     checked = (pulses - -(-reach // pulse)) * out_frames
     delay = 0
-    while not all(_in_time(known, frame, delay, out_frames) for frame in range(checked)):
+    while not all(_in_time(known_by_pulse, frame, delay, out_frames) for frame in range(checked)):
         delay += 1
     return delay
 
 
-def _in_time(known: list[Array], frame: int, delay: int, out_frames: int) -> bool:
+def _in_time(known_by_pulse: list[Array], frame: int, delay: int, out_frames: int) -> bool:
     pulse = (frame + delay) // out_frames
-    if pulse >= len(known):
+    if pulse >= len(known_by_pulse):
         return True
-    return frame >= known[pulse].size or bool(known[pulse][frame])
+    return frame >= known_by_pulse[pulse].size or bool(known_by_pulse[pulse][frame])
 
 
-def known_frames(typed: TypedModel, told: int, reach: int, ends: bool) -> Array:
-    """For each output frame, whether it is the same in all continuations of ``told`` frames that have it."""
-    rng = np.random.default_rng(told)
+def known_frames(typed: TypedModel, given_frames: int, reach: int, ends: bool) -> Array:
+    """For each output frame, whether it is the same in all continuations of ``given_frames`` frames that have it."""
+    rng = np.random.default_rng(given_frames)
     channels = int(next(iter(typed.inputs.values())).shape[1])
-    head = rng.standard_normal((1, channels, told)).astype(np.float32)
-    lengths = [*range(told, told + ENDS)] if ends else []
+    head = rng.standard_normal((1, channels, given_frames)).astype(np.float32)
+    lengths = [*range(given_frames, given_frames + ENDS)] if ends else []
     runs: list[Array] = []
-    for length in [*lengths, *[told + reach + ENDS] * FAR]:
-        tail = 4 * rng.standard_normal((1, channels, length - told)).astype(np.float32)
+    for length in [*lengths, *[given_frames + reach + ENDS] * FAR]:
+        tail = 4 * rng.standard_normal((1, channels, length - given_frames)).astype(np.float32)
         try:
             (result,) = typed.run(np.concatenate([head, tail], 2)).values()
         except InputError:

@@ -119,15 +119,15 @@ def test_queries_keys_and_values_at_different_places(back: int, ahead: int, dela
 
 def test_leads_of_all_cost_nothing() -> None:
     """Causal convolutions before and behind."""
-    g = Graph(frames_axis=2)
-    w = [g.constant(floats(n, WIDTH, WIDTH, 3) / 5) for n in range(2)]
-    h = g.add("Conv", "x", w[0], kernel_shape=[3], pads=[2, 0])
-    scores = g.add("MatMul", g.add("Transpose", h, perm=[0, 2, 1]), h)
-    weights = g.add("Softmax", trilu(4)(g, scores), axis=2)
-    h = g.add("MatMul", h, g.add("Transpose", weights, perm=[0, 2, 1]))
-    g.add("Conv", h, w[1], kernel_shape=[3], pads=[2, 0], name="y")
+    graph = Graph(frames_axis=2)
+    w = [graph.constant(floats(n, WIDTH, WIDTH, 3) / 5) for n in range(2)]
+    h = graph.add("Conv", "x", w[0], kernel_shape=[3], pads=[2, 0])
+    scores = graph.add("MatMul", graph.add("Transpose", h, perm=[0, 2, 1]), h)
+    weights = graph.add("Softmax", trilu(4)(graph, scores), axis=2)
+    h = graph.add("MatMul", h, graph.add("Transpose", weights, perm=[0, 2, 1]))
+    graph.add("Conv", h, w[1], kernel_shape=[3], pads=[2, 0], name="y")
     feeds = {"x": floats("x", 1, WIDTH, 9)}
-    assert check(g.model(feeds), feeds, 2).outputs[0].delay == 0
+    assert check(graph.model(feeds), feeds, 2).outputs[0].delay == 0
 
 
 def test_a_block_of_layers() -> None:
@@ -160,23 +160,23 @@ def test_weights_that_are_an_output_are_refused() -> None:
 def test_the_attention_node(flat: bool) -> None:
     """Its causal form up to a context; with a mask of positions at any length."""
     shape = (1, 9, WIDTH) if flat else (1, HEADS, 9, 4)
-    given = {"q_num_heads": HEADS, "kv_num_heads": HEADS} if flat else {}
+    heads = {"q_num_heads": HEADS, "kv_num_heads": HEADS} if flat else {}
     feeds = {name: floats(name, *shape) for name in "xkv"}
     axis = 1 if flat else 2
-    proto = onnx_attention(flat=flat, is_causal=1, **given).model(feeds, 23)
+    proto = onnx_attention(flat=flat, is_causal=1, **heads).model(feeds, 23)
     check(proto, feeds, axis, max_context=31)
-    g = Graph(frames_axis=axis)
-    mask = g.is_between(g.behind(), -1, 4)
-    g.add("Attention", "x", "k", "v", mask, name="y", **given)
-    assert check(g.model(feeds, 23), feeds, axis).outputs[0].delay == 1
+    graph = Graph(frames_axis=axis)
+    mask = graph.is_between(graph.behind(), -1, 4)
+    graph.add("Attention", "x", "k", "v", mask, name="y", **heads)
+    assert check(graph.model(feeds, 23), feeds, axis).outputs[0].delay == 1
 
 
 def test_queries_that_share_keys() -> None:
     """Two heads of queries for each head of keys and values."""
     feeds = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
-    g = Graph(frames_axis=2)
-    g.add("Attention", "x", "k", "v", g.is_between(g.behind(), 0, 4), name="y")
-    check(g.model(feeds, 23), feeds, 2)
+    graph = Graph(frames_axis=2)
+    graph.add("Attention", "x", "k", "v", graph.is_between(graph.behind(), 0, 4), name="y")
+    check(graph.model(feeds, 23), feeds, 2)
 
 
 def test_a_random_band_is_found() -> None:
@@ -188,48 +188,59 @@ def test_a_random_band_is_found() -> None:
     op = BandedAttention(1.0, table, 3)
     stored = op.full_bias(60).astype(np.float32)[None]
 
-    def mask(g: Graph, scores: str) -> str:
-        return g.add("Add", scores, cut_to_frames(g, g.constant(stored), (2, 3)))
+    def mask(graph: Graph, scores: str) -> str:
+        return graph.add("Add", scores, cut_to_frames(graph, graph.constant(stored), (2, 3)))
 
     proto, feeds = example(mask)
-    found = band_of(proto)
+    band = band_of(proto)
     back = 3 if (table[..., 0] > -np.inf).any() else 2
     ahead = 2 if (table[..., -1] > -np.inf).any() else 1
-    assert (found.back, found.ahead, found.period) == (back, ahead, 3)
-    np.testing.assert_array_equal(found.full_bias(50), op.full_bias(50)[None])
+    assert (band.back, band.ahead, band.period) == (back, ahead, 3)
+    np.testing.assert_array_equal(band.full_bias(50), op.full_bias(50)[None])
     check(proto, feeds, 1)
 
 
 def test_rotary_positions() -> None:
     """Queries and keys turned by angles that grow with the position."""
-    g = Graph()
-    steps, _ = g.positions()
-    angles = g.add("Mul", g.add("Cast", steps, to=1), g.constant([[1.0, 0.25, 0.1, 0.01]]))
-    sine, cosine = g.add("Sin", angles), g.add("Cos", angles)
+    graph = Graph()
+    steps, _ = graph.positions()
+    angles = graph.add("Mul", graph.add("Cast", steps, to=1), graph.constant([[1.0, 0.25, 0.1, 0.01]]))
+    sine, cosine = graph.add("Sin", angles), graph.add("Cos", angles)
 
     def turn(x: str) -> str:
         low, high = (
-            g.add("Slice", x, g.integers(first), g.integers(first + 4), g.integers(2), g.integers(1))
+            graph.add(
+                "Slice",
+                x,
+                graph.integers(first),
+                graph.integers(first + 4),
+                graph.integers(2),
+                graph.integers(1),
+            )
             for first in (0, 4)
         )
-        real = g.add("Sub", g.add("Mul", low, cosine), g.add("Mul", high, sine))
-        imaginary = g.add("Add", g.add("Mul", low, sine), g.add("Mul", high, cosine))
-        return g.add("Concat", real, imaginary, axis=2)
+        real = graph.add("Sub", graph.add("Mul", low, cosine), graph.add("Mul", high, sine))
+        imaginary = graph.add("Add", graph.add("Mul", low, sine), graph.add("Mul", high, cosine))
+        return graph.add("Concat", real, imaginary, axis=2)
 
-    g.add("Identity", heads(g, turn(g.linear("x")), turn(g.linear("x")), "x", window(5, 2)), name="y")
+    graph.add(
+        "Identity",
+        heads(graph, turn(graph.linear("x")), turn(graph.linear("x")), "x", window(5, 2)),
+        name="y",
+    )
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert check(g.model(feeds), feeds, 1).outputs[0].delay == 2
+    assert check(graph.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
 def test_keys_that_are_positions_alone() -> None:
     """A table of keys is read at the place where the band needs it."""
-    g = Graph()
-    ends = g.add("Unsqueeze", g.frames(), g.integers(0))
-    table = g.constant(floats("table", 1, 60, WIDTH))
-    keys = g.add("Slice", table, g.integers(0), ends, g.integers(1), g.integers(1))
-    g.add("Identity", heads(g, "x", keys, "x", window(3, 2)), name="y")
+    graph = Graph()
+    ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
+    table = graph.constant(floats("table", 1, 60, WIDTH))
+    keys = graph.add("Slice", table, graph.integers(0), ends, graph.integers(1), graph.integers(1))
+    graph.add("Identity", heads(graph, "x", keys, "x", window(3, 2)), name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert check(g.model(feeds), feeds, 1).outputs[0].delay == 2
+    assert check(graph.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
 def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
@@ -237,26 +248,26 @@ def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
 
     offset   of the slice of the table; anything but 0 is no shift by the distance
     """
-    g = Graph()
-    one, begin, axis = g.integers(1), g.integers(0), g.integers(1)
-    frames = g.add("Unsqueeze", g.frames(), begin)
-    twice = g.add("Sub", g.add("Add", frames, frames), one)
-    table = g.constant(floats("relative", 1, 2 * 40 - 1, WIDTH))
-    start = g.add("Sub", g.integers(40), frames)
-    positions = g.add("Slice", table, start, g.add("Add", start, twice), axis, one)
-    queries = [g.add("Add", g.linear("x"), g.constant(floats(n, WIDTH))) for n in range(2)]
-    keys = [g.add("Transpose", g.linear(x), perm=[0, 2, 1]) for x in ("x", positions)]
-    scores, more = (g.add("MatMul", q, k) for q, k in zip(queries, keys))
-    padded = g.add("Pad", more, g.integers(0, 0, 1, 0, 0, 0))
-    turned = g.add("Reshape", padded, g.add("Concat", one, g.integers(-1), frames, axis=0))
-    rest = g.add("Slice", turned, one, g.integers(1 << 40), axis, one)
-    back = g.add("Reshape", rest, g.add("Concat", one, frames, twice, axis=0))
-    cut = g.add("Add", frames, g.integers(offset))
-    shifted = g.add("Slice", back, g.integers(offset), cut, g.integers(2), one)
-    total = g.add("Div", g.add("Add", scores, shifted), g.constant(2.0))
-    g.add("MatMul", g.add("Softmax", mask(g, total), axis=2), "x", name="y")
+    graph = Graph()
+    unit, begin, axis = graph.integers(1), graph.integers(0), graph.integers(1)
+    frames = graph.add("Unsqueeze", graph.frames(), begin)
+    twice = graph.add("Sub", graph.add("Add", frames, frames), unit)
+    table = graph.constant(floats("relative", 1, 2 * 40 - 1, WIDTH))
+    start = graph.add("Sub", graph.integers(40), frames)
+    positions = graph.add("Slice", table, start, graph.add("Add", start, twice), axis, unit)
+    queries = [graph.add("Add", graph.linear("x"), graph.constant(floats(n, WIDTH))) for n in range(2)]
+    keys = [graph.add("Transpose", graph.linear(x), perm=[0, 2, 1]) for x in ("x", positions)]
+    scores, more = (graph.add("MatMul", q, k) for q, k in zip(queries, keys))
+    padded = graph.add("Pad", more, graph.integers(0, 0, 1, 0, 0, 0))
+    turned = graph.add("Reshape", padded, graph.add("Concat", unit, graph.integers(-1), frames, axis=0))
+    rest = graph.add("Slice", turned, unit, graph.integers(1 << 40), axis, unit)
+    back = graph.add("Reshape", rest, graph.add("Concat", unit, frames, twice, axis=0))
+    cut = graph.add("Add", frames, graph.integers(offset))
+    shifted = graph.add("Slice", back, graph.integers(offset), cut, graph.integers(2), unit)
+    total = graph.add("Div", graph.add("Add", scores, shifted), graph.constant(2.0))
+    graph.add("MatMul", graph.add("Softmax", mask(graph, total), axis=2), "x", name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    return g.model(feeds), feeds
+    return graph.model(feeds), feeds
 
 
 @pytest.mark.parametrize(("mask", "delay"), [(chunks(4, 1), 3), (window(5, 2), 2), (window(6, 0), 0)])
@@ -277,40 +288,40 @@ def test_another_shift_is_refused() -> None:
 @pytest.mark.parametrize("low", [-np.inf, -1e4])
 def test_weights_that_are_masked_again(low: float) -> None:
     """By the condition that masked the scores, which changes nothing where a frame sees any other."""
-    g = Graph()
-    scores = g.add("MatMul", "x", g.add("Transpose", g.linear("x"), perm=[0, 2, 1]))
-    hidden = g.add("Not", g.is_between(g.behind(), 0, 4))
-    weights = g.add("Softmax", g.add("Where", hidden, g.constant(low), scores), axis=2)
-    again = g.add("Where", hidden, g.constant(0.0), weights)
-    g.add("MatMul", again, "x", name="y")
+    graph = Graph()
+    scores = graph.add("MatMul", "x", graph.add("Transpose", graph.linear("x"), perm=[0, 2, 1]))
+    hidden = graph.add("Not", graph.is_between(graph.behind(), 0, 4))
+    weights = graph.add("Softmax", graph.add("Where", hidden, graph.constant(low), scores), axis=2)
+    again = graph.add("Where", hidden, graph.constant(0.0), weights)
+    graph.add("MatMul", again, "x", name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert check(g.model(feeds), feeds, 1, pulses=(4,)).outputs[0].delay == 0
+    assert check(graph.model(feeds), feeds, 1, pulses=(4,)).outputs[0].delay == 0
 
 
 def test_weights_that_are_masked_otherwise_are_refused() -> None:
     """Frames that count in the softmax and not in the mean."""
-    g = Graph()
-    scores = g.add("MatMul", "x", g.add("Transpose", g.linear("x"), perm=[0, 2, 1]))
-    weights = g.add("Softmax", window(4, 0)(g, scores), axis=2)
-    again = g.add("Where", g.is_between(g.behind(), 2, 4), g.constant(0.0), weights)
-    g.add("MatMul", again, "x", name="y")
+    graph = Graph()
+    scores = graph.add("MatMul", "x", graph.add("Transpose", graph.linear("x"), perm=[0, 2, 1]))
+    weights = graph.add("Softmax", window(4, 0)(graph, scores), axis=2)
+    again = graph.add("Where", graph.is_between(graph.behind(), 2, 4), graph.constant(0.0), weights)
+    graph.add("MatMul", again, "x", name="y")
     with pytest.raises(PulsifyError):
-        load_lean(g.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
+        load_lean(graph.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
 
 
 def test_scores_with_positions_of_their_own() -> None:
     """Queries meet keys, and with another bias a projected table of positions, in the same scores."""
-    g = Graph()
-    ends = g.add("Unsqueeze", g.frames(), g.integers(0))
-    table = g.constant(floats("table", 1, 60, WIDTH))
-    positions = g.add("Slice", table, g.integers(0), ends, g.integers(1), g.integers(1))
-    biased = [g.add("Add", g.linear("x"), g.constant(floats(n, WIDTH))) for n in range(2)]
-    keys = [g.add("Transpose", g.linear(x), perm=[0, 2, 1]) for x in ("x", positions)]
-    scores = g.add("Add", *(g.add("MatMul", q, k) for q, k in zip(biased, keys)))
-    weights = g.add("Softmax", chunks(4, 1)(g, g.add("Div", scores, g.constant(2.0))), axis=2)
-    g.add("MatMul", weights, "x", name="y")
+    graph = Graph()
+    ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
+    table = graph.constant(floats("table", 1, 60, WIDTH))
+    positions = graph.add("Slice", table, graph.integers(0), ends, graph.integers(1), graph.integers(1))
+    biased = [graph.add("Add", graph.linear("x"), graph.constant(floats(n, WIDTH))) for n in range(2)]
+    keys = [graph.add("Transpose", graph.linear(x), perm=[0, 2, 1]) for x in ("x", positions)]
+    scores = graph.add("Add", *(graph.add("MatMul", q, k) for q, k in zip(biased, keys)))
+    weights = graph.add("Softmax", chunks(4, 1)(graph, graph.add("Div", scores, graph.constant(2.0))), axis=2)
+    graph.add("MatMul", weights, "x", name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    model = check(g.model(feeds), feeds, 1, pulses=(1, 7))
+    model = check(graph.model(feeds), feeds, 1, pulses=(1, 7))
     assert model.outputs[0].delay == 3
     assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 1
 
@@ -318,9 +329,13 @@ def test_scores_with_positions_of_their_own() -> None:
 def test_a_mask_that_is_an_input_is_refused() -> None:
     """What it lets through is not known before the stream begins."""
 
-    def mask_of_input(g: Graph, scores: str) -> str:
+    def mask_of_input(graph: Graph, scores: str) -> str:
         return add_mask(
-            g, scores, g.add("And", g.is_between(g.behind(), 0, 2), g.add("Greater", "m", g.constant(0.0)))
+            graph,
+            scores,
+            graph.add(
+                "And", graph.is_between(graph.behind(), 0, 2), graph.add("Greater", "m", graph.constant(0.0))
+            ),
         )
 
     feeds = {"x": floats("x", 1, 9, WIDTH), "m": floats("m", 1, 9)}

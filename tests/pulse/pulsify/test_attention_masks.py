@@ -44,30 +44,30 @@ def refusal(proto: ModelProto, max_context: int | None = None) -> str:
 def test_full_attention_is_refused() -> None:
     """By one refusal that names it; a context alone does not help."""
     for context in (None, 50):
-        said = refusal(example(full)[0], context)
-        assert "attention" in said and "stream axis 2: whole" in said
-        assert "up to the end of the stream: attention in both directions" in said
+        message = refusal(example(full)[0], context)
+        assert "attention" in message and "stream axis 2: whole" in message
+        assert "up to the end of the stream: attention in both directions" in message
         assert (
             "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or"
-            in said
+            in message
         )
-        assert "max_context=" in said
+        assert "max_context=" in message
 
 
 def test_other_masks_that_are_refused() -> None:
     """Patterns that do not repeat, and numbers that do not mask."""
 
-    def first(g: Graph, scores: str) -> str:
-        rows, columns = g.positions()
-        near = g.is_between(g.add("Sub", rows, columns), 0, 3)
-        return add_mask(g, scores, g.add("Or", near, g.add("Less", columns, g.number(2))))
+    def first(graph: Graph, scores: str) -> str:
+        rows, columns = graph.positions()
+        near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
+        return add_mask(graph, scores, graph.add("Or", near, graph.add("Less", columns, graph.number(2))))
 
     assert "every frame also attends to the first 2 frames of the stream" in refusal(example(first)[0])
     proto, feeds = example(first)
     check(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
-    def weak(g: Graph, scores: str) -> str:
-        return g.add("Where", g.is_between(g.behind(), 0, 3), scores, g.constant(-5.0))
+    def weak(graph: Graph, scores: str) -> str:
+        return graph.add("Where", graph.is_between(graph.behind(), 0, 3), scores, graph.constant(-5.0))
 
     assert "puts numbers above -10000 in the place of scores" in refusal(example(weak)[0])
 
@@ -75,9 +75,9 @@ def test_other_masks_that_are_refused() -> None:
 def test_causal_attention_needs_a_context() -> None:
     """Without one it is refused, with one it is exact and longer streams are refused."""
     proto, feeds = example(causal)
-    said = refusal(proto)
-    assert "every frame attends to all earlier frames" in said
-    assert "limit its reach (a window, or chunks), or give max_context=" in said
+    message = refusal(proto)
+    assert "every frame attends to all earlier frames" in message
+    assert "limit its reach (a window, or chunks), or give max_context=" in message
     model = check(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
     op = band_of(proto, 20)
     assert (op.back, op.ahead, op.period, model.outputs[0].delay) == (19, 0, 1, 0)
@@ -119,15 +119,17 @@ def test_a_context_counts_frames_of_the_symbol() -> None:
 def test_slopes_and_chunks_up_to_a_context() -> None:
     """Reach without limit, with a bias for each head, or a chunk ahead."""
 
-    def slopes(g: Graph, scores: str) -> str:
-        distance = g.add("Cast", g.behind(), to=1)
-        return causal(g, g.add("Sub", scores, g.add("Mul", distance, g.constant([[[0.5]], [[0.125]]]))))
+    def slopes(graph: Graph, scores: str) -> str:
+        distance = graph.add("Cast", graph.behind(), to=1)
+        return causal(
+            graph, graph.add("Sub", scores, graph.add("Mul", distance, graph.constant([[[0.5]], [[0.125]]])))
+        )
 
     check(*example(slopes), 1, max_context=31)
 
-    def all_chunks(g: Graph, scores: str) -> str:
-        rows, columns = (g.add("Div", steps, g.number(4)) for steps in g.positions())
-        return add_mask(g, scores, g.add("LessOrEqual", columns, rows))
+    def all_chunks(graph: Graph, scores: str) -> str:
+        rows, columns = (graph.add("Div", steps, graph.number(4)) for steps in graph.positions())
+        return add_mask(graph, scores, graph.add("LessOrEqual", columns, rows))
 
     assert check(*example(all_chunks), 1, max_context=31).outputs[0].delay == 3
 
@@ -143,8 +145,8 @@ def test_a_stored_causal_mask_limits_the_stream_itself() -> None:
 def stored_table(values: np.ndarray) -> Mask:
     """A table that is added, cut to the frames that there are."""
 
-    def mask(g: Graph, scores: str) -> str:
-        return g.add("Add", scores, cut_to_frames(g, g.constant(values), (0, 1)))
+    def mask(graph: Graph, scores: str) -> str:
+        return graph.add("Add", scores, cut_to_frames(graph, graph.constant(values), (0, 1)))
 
     return mask
 
@@ -163,39 +165,43 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
 def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
     """However late: the constant in the mask says where to look."""
 
-    def mask(g: Graph, scores: str) -> str:
-        rows, columns = g.positions()
-        near = g.is_between(g.add("Sub", rows, columns), 0, 3)
-        return add_mask(g, scores, g.add("Or", near, g.add("Less", g.number(place), columns)))
+    def mask(graph: Graph, scores: str) -> str:
+        rows, columns = graph.positions()
+        near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
+        return add_mask(graph, scores, graph.add("Or", near, graph.add("Less", graph.number(place), columns)))
 
     assert "attention" in refusal(example(mask)[0])
 
 
-def positions_of(g: Graph) -> tuple[str, str]:
+def positions_of(graph: Graph) -> tuple[str, str]:
     """Rows and columns, and what is near: three frames behind, or none."""
-    rows, columns = g.positions()
-    return rows, g.is_between(g.add("Sub", rows, columns), 0, 3)
+    rows, columns = graph.positions()
+    return rows, graph.is_between(graph.add("Sub", rows, columns), 0, 3)
 
 
-def opened_late(g: Graph, scores: str) -> str:
+def opened_late(graph: Graph, scores: str) -> str:
     """From frame 5000 on, one more frame is seen."""
-    rows, near = positions_of(g)
-    farther = g.add("And", g.is_between(g.behind(), 4, 4), g.add("Greater", rows, g.number(4999)))
-    return add_mask(g, scores, g.add("Or", near, farther))
+    rows, near = positions_of(graph)
+    farther = graph.add(
+        "And", graph.is_between(graph.behind(), 4, 4), graph.add("Greater", rows, graph.number(4999))
+    )
+    return add_mask(graph, scores, graph.add("Or", near, farther))
 
 
-def opened_in_turns(g: Graph, scores: str) -> str:
+def opened_in_turns(graph: Graph, scores: str) -> str:
     """Every other 5000 frames."""
-    rows, near = positions_of(g)
-    odd = g.add("Mod", g.add("Div", rows, g.number(5000)), g.number(2))
-    farther = g.add("And", g.is_between(g.behind(), 4, 4), g.add("Equal", odd, g.number(1)))
-    return add_mask(g, scores, g.add("Or", near, farther))
+    rows, near = positions_of(graph)
+    odd = graph.add("Mod", graph.add("Div", rows, graph.number(5000)), graph.number(2))
+    farther = graph.add(
+        "And", graph.is_between(graph.behind(), 4, 4), graph.add("Equal", odd, graph.number(1))
+    )
+    return add_mask(graph, scores, graph.add("Or", near, farther))
 
 
-def far_pairs(g: Graph, scores: str) -> str:
+def far_pairs(graph: Graph, scores: str) -> str:
     """Each frame also meets the one 6000 frames before it."""
-    _, near = positions_of(g)
-    return add_mask(g, scores, g.add("Or", near, g.is_between(g.behind(), 6000, 6000)))
+    _, near = positions_of(graph)
+    return add_mask(graph, scores, graph.add("Or", near, graph.is_between(graph.behind(), 6000, 6000)))
 
 
 @pytest.mark.parametrize(
@@ -205,9 +211,9 @@ def far_pairs(g: Graph, scores: str) -> str:
 def test_a_mask_that_changes_beyond_all_that_is_looked_at_is_refused(mask: Mask, node: str) -> None:
     """No run shows the change; a stream that ends before it is taken, and no longer one."""
     proto, feeds = example(mask)
-    said = refusal(proto)
-    assert "keeps one pattern up to frame 4096, but not surely beyond it" in said
-    assert re.search(node, said) and "max_context=4096 or less" in said
+    message = refusal(proto)
+    assert "keeps one pattern up to frame 4096, but not surely beyond it" in message
+    assert re.search(node, message) and "max_context=4096 or less" in message
     model = check(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
     assert compile_model(model, "numpy").limit == 40
 
@@ -216,80 +222,94 @@ def test_a_context_beyond_all_that_is_looked_at_is_refused() -> None:
     assert "not surely beyond it" in refusal(example(opened_late)[0], 5000)
 
 
-def clamped_chunks(g: Graph, scores: str) -> str:
+def clamped_chunks(graph: Graph, scores: str) -> str:
     """From ``max(chunk - 2, 0) * 4`` up to ``min((chunk + 1) * 4, T)``, as recognisers write it."""
-    rows, columns = g.positions()
-    chunk = g.add("Div", rows, g.number(4))
-    first = g.add("Mul", g.add("Max", g.add("Sub", chunk, g.number(2)), g.number(0)), g.number(4))
-    end = g.add("Min", g.add("Mul", g.add("Add", chunk, g.number(1)), g.number(4)), g.frames())
-    seen = g.add("And", g.add("GreaterOrEqual", columns, first), g.add("Less", columns, end))
-    return add_mask(g, scores, seen)
+    rows, columns = graph.positions()
+    chunk = graph.add("Div", rows, graph.number(4))
+    first = graph.add(
+        "Mul", graph.add("Max", graph.add("Sub", chunk, graph.number(2)), graph.number(0)), graph.number(4)
+    )
+    end = graph.add(
+        "Min", graph.add("Mul", graph.add("Add", chunk, graph.number(1)), graph.number(4)), graph.frames()
+    )
+    visible = graph.add("And", graph.add("GreaterOrEqual", columns, first), graph.add("Less", columns, end))
+    return add_mask(graph, scores, visible)
 
 
-def rounded_chunks(g: Graph, scores: str) -> str:
+def rounded_chunks(graph: Graph, scores: str) -> str:
     """Quotients in floats, as ``torch.div(rounding_mode="trunc")`` is exported."""
 
     def chunk(steps: str) -> str:
-        quotient = g.add("Div", g.add("Cast", steps, to=1), g.constant(4.0))
-        size = g.add("Floor", g.add("Abs", quotient))
-        return g.add("Cast", g.add("Mul", size, g.add("Sign", quotient)), to=7)
+        quotient = graph.add("Div", graph.add("Cast", steps, to=1), graph.constant(4.0))
+        size = graph.add("Floor", graph.add("Abs", quotient))
+        return graph.add("Cast", graph.add("Mul", size, graph.add("Sign", quotient)), to=7)
 
-    rows, columns = map(chunk, g.positions())
-    return add_mask(g, scores, g.is_between(g.add("Sub", rows, columns), 0, 2))
+    rows, columns = map(chunk, graph.positions())
+    return add_mask(graph, scores, graph.is_between(graph.add("Sub", rows, columns), 0, 2))
 
 
-def counted_positions(g: Graph, scores: str) -> str:
+def counted_positions(graph: Graph, scores: str) -> str:
     """Positions as running sums of ones."""
-    ones = g.add("Expand", g.number(1), g.add("Unsqueeze", g.frames(), g.integers(0)))
-    steps = g.add("CumSum", ones, g.number(0))
-    behind = g.add("Sub", g.add("Unsqueeze", steps, g.integers(1)), g.add("Unsqueeze", steps, g.integers(0)))
-    return add_mask(g, scores, g.is_between(behind, 0, 5))
+    counted = graph.add("Expand", graph.number(1), graph.add("Unsqueeze", graph.frames(), graph.integers(0)))
+    steps = graph.add("CumSum", counted, graph.number(0))
+    behind = graph.add(
+        "Sub",
+        graph.add("Unsqueeze", steps, graph.integers(1)),
+        graph.add("Unsqueeze", steps, graph.integers(0)),
+    )
+    return add_mask(graph, scores, graph.is_between(behind, 0, 5))
 
 
-def by_remainder(g: Graph, scores: str) -> str:
+def by_remainder(graph: Graph, scores: str) -> str:
     """Frames of one chunk have the same position less its remainder."""
-    rows, columns = (g.add("Sub", steps, g.add("Mod", steps, g.number(5))) for steps in g.positions())
-    return add_mask(g, scores, g.add("Equal", rows, columns))
+    rows, columns = (
+        graph.add("Sub", steps, graph.add("Mod", steps, graph.number(5))) for steps in graph.positions()
+    )
+    return add_mask(graph, scores, graph.add("Equal", rows, columns))
 
 
-def of_pairs(g: Graph, numbers: str, position: str) -> str:
+def of_pairs(graph: Graph, numbers: str, position: str) -> str:
     """For each pair of frames the number of its row or column, [1, T], looked up by a batch of 0 and the position."""
-    index = [g.add("Expand", x, g.square()) for x in (g.constant([[0]], np.int64), position)]
-    places = [g.add("Unsqueeze", x, g.integers(2)) for x in index]
-    return g.add("GatherND", numbers, g.add("Concat", *places, axis=-1))
+    index = [graph.add("Expand", x, graph.square()) for x in (graph.constant([[0]], np.int64), position)]
+    places = [graph.add("Unsqueeze", x, graph.integers(2)) for x in index]
+    return graph.add("GatherND", numbers, graph.add("Concat", *places, axis=-1))
 
 
-def looked_up_chunks(g: Graph, scores: str) -> str:
+def looked_up_chunks(graph: Graph, scores: str) -> str:
     """A function of each pair: whether both have the same chunk."""
-    rows, columns = g.positions()
-    chunk = g.add("Div", columns, g.number(4))
-    return add_mask(g, scores, g.add("Equal", of_pairs(g, chunk, rows), of_pairs(g, chunk, columns)))
+    rows, columns = graph.positions()
+    chunk = graph.add("Div", columns, graph.number(4))
+    return add_mask(
+        graph, scores, graph.add("Equal", of_pairs(graph, chunk, rows), of_pairs(graph, chunk, columns))
+    )
 
 
-def packed_sequence(g: Graph, scores: str) -> str:
+def packed_sequence(graph: Graph, scores: str) -> str:
     """A window inside of each sequence, of which there is one: positions never start anew."""
-    rows, columns = g.positions()
-    axis, begin = g.integers(1), g.integers(0)
-    first = g.add("Slice", columns, begin, g.integers(1), axis)
-    joined = g.add("Concat", g.add("Sub", first, g.number(1)), columns, axis=1)
-    last = g.add("Unsqueeze", g.frames(), begin)
-    step = g.add("Sub", columns, g.add("Slice", joined, begin, last, axis))
-    begins = g.add("Cast", g.add("Not", g.add("Equal", step, g.number(1))), to=7)
-    sequence = g.add("CumSum", begins, g.number(1))
-    same = g.add("Equal", of_pairs(g, sequence, rows), of_pairs(g, sequence, columns))
-    return add_mask(g, scores, g.add("And", same, g.is_between(g.behind(), 0, 6)))
+    rows, columns = graph.positions()
+    axis, begin = graph.integers(1), graph.integers(0)
+    first = graph.add("Slice", columns, begin, graph.integers(1), axis)
+    joined = graph.add("Concat", graph.add("Sub", first, graph.number(1)), columns, axis=1)
+    last = graph.add("Unsqueeze", graph.frames(), begin)
+    step = graph.add("Sub", columns, graph.add("Slice", joined, begin, last, axis))
+    begins = graph.add("Cast", graph.add("Not", graph.add("Equal", step, graph.number(1))), to=7)
+    sequence = graph.add("CumSum", begins, graph.number(1))
+    same = graph.add("Equal", of_pairs(graph, sequence, rows), of_pairs(graph, sequence, columns))
+    return add_mask(graph, scores, graph.add("And", same, graph.is_between(graph.behind(), 0, 6)))
 
 
-def by_bucket(g: Graph, scores: str) -> str:
+def by_bucket(graph: Graph, scores: str) -> str:
     """A bias by the distance: one for each up to 4, one for each doubling beyond, as T5 has them."""
-    behind = g.add("Max", g.behind(), g.number(0))
-    doublings = g.add("Log", g.add("Div", g.add("Cast", behind, to=1), g.constant(4.0)))
-    far = g.add("Add", g.add("Cast", g.add("Mul", doublings, g.constant(1.5)), to=7), g.number(4))
-    near = g.add("Less", behind, g.number(4))
-    bucket = g.add("Where", near, behind, g.add("Min", far, g.number(7)))
-    bias = g.add("Gather", g.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
-    bias = g.add("Unsqueeze", g.add("Transpose", bias, perm=[2, 0, 1]), g.integers(0))
-    return add_mask(g, g.add("Add", scores, bias), g.is_between(g.behind(), 0, 11))
+    behind = graph.add("Max", graph.behind(), graph.number(0))
+    doublings = graph.add("Log", graph.add("Div", graph.add("Cast", behind, to=1), graph.constant(4.0)))
+    far = graph.add(
+        "Add", graph.add("Cast", graph.add("Mul", doublings, graph.constant(1.5)), to=7), graph.number(4)
+    )
+    near = graph.add("Less", behind, graph.number(4))
+    bucket = graph.add("Where", near, behind, graph.add("Min", far, graph.number(7)))
+    bias = graph.add("Gather", graph.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
+    bias = graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.integers(0))
+    return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), 0, 11))
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ def test_no_frame_waits_for_the_mirror() -> None:
     assert [model.pulsify(pulse=1).outputs[0].delay for model in (typed, other)] == [6, 2]
     pulse.verify(other).require()
     x = np.random.default_rng(0).standard_normal((1, 1, 40)).astype(np.float32)
-    (expected,), (got,) = typed.run(x).values(), other.run(x).values()
-    np.testing.assert_array_equal(got[..., 6:], expected[..., 6:])
-    assert (got[..., :4] != expected[..., :4]).all()
+    (expected,), (output,) = typed.run(x).values(), other.run(x).values()
+    np.testing.assert_array_equal(output[..., 6:], expected[..., 6:])
+    assert (output[..., :4] != expected[..., :4]).all()
 
 
 def test_nothing_to_change() -> None:

@@ -52,28 +52,28 @@ def pad(before: int, after: int, mode: str = "constant") -> Build:
     return lambda s, x: s.pad(x, (before, after), mode)  # type: ignore[arg-type]
 
 
-def causal_chain(s: Sketch, x: OutletId) -> OutletId:
-    x = s.each("tanh", s.each("relu", s.pad(x, (4, 0), fill=0.5)))
-    return s.conv(x, 3, dilation=2)
+def causal_chain(sketch: Sketch, x: OutletId) -> OutletId:
+    x = sketch.each("tanh", sketch.each("relu", sketch.pad(x, (4, 0), fill=0.5)))
+    return sketch.conv(x, 3, dilation=2)
 
 
-def causal_stack(s: Sketch, x: OutletId) -> OutletId:
+def causal_stack(sketch: Sketch, x: OutletId) -> OutletId:
     for number in range(3):
-        x = s.each("relu", s.conv(s.pad(x, (2, 0)), 3, name=f"conv{number}"))
+        x = sketch.each("relu", sketch.conv(sketch.pad(x, (2, 0)), 3, name=f"conv{number}"))
     return x
 
 
-def residual(s: Sketch, x: OutletId) -> OutletId:
+def residual(sketch: Sketch, x: OutletId) -> OutletId:
     """Offsets 0, 1 and 2 meet."""
-    narrow, wide = s.conv(x, 3, (1, 1), name="narrow"), s.conv(x, 5, (2, 2), name="wide")
-    return s.each("sum", x, narrow, wide)
+    narrow, wide = sketch.conv(x, 3, (1, 1), name="narrow"), sketch.conv(x, 5, (2, 2), name="wide")
+    return sketch.each("sum", x, narrow, wide)
 
 
-def down_and_up(s: Sketch, x: OutletId) -> OutletId:
+def down_and_up(sketch: Sketch, x: OutletId) -> OutletId:
     """A U-net step: the skip waits for the branch at the low rate."""
-    low = s.conv(x, 4, (1, 1), stride=2, name="down")
-    high = s.deconv(low, 2, 2, name="up")
-    return s.each("add", s.cut(high, 0, end=s.length(x)), x)
+    low = sketch.conv(x, 4, (1, 1), stride=2, name="down")
+    high = sketch.deconv(low, 2, 2, name="up")
+    return sketch.each("add", sketch.cut(high, 0, end=sketch.length(x)), x)
 
 
 def average(kernel: int, pads: Pair, stride: int = 1, count: bool = False) -> Build:
@@ -81,27 +81,27 @@ def average(kernel: int, pads: Pair, stride: int = 1, count: bool = False) -> Bu
 
 
 def position_after(pads: Pair) -> Build:
-    def build(s: Sketch, x: OutletId) -> OutletId:
-        y = s.conv(x, 3, pads)
-        steps = s.add("steps", Range(1.0, 0.5, s.length(y), np.dtype(np.float32)))
-        return s.each("add", y, steps)
+    def build(sketch: Sketch, x: OutletId) -> OutletId:
+        y = sketch.conv(x, 3, pads)
+        steps = sketch.add("steps", Range(1.0, 0.5, sketch.length(y), np.dtype(np.float32)))
+        return sketch.each("add", y, steps)
 
     return build
 
 
-def position_at_a_prefix(s: Sketch, x: OutletId) -> OutletId:
-    padded = s.pad(x, (2, 0))
-    steps = s.add("steps", Range(1.0, 0.5, s.length(padded), np.dtype(np.float32)))
-    return s.conv(s.each("add", padded, steps), 3)
+def position_at_a_prefix(sketch: Sketch, x: OutletId) -> OutletId:
+    padded = sketch.pad(x, (2, 0))
+    steps = sketch.add("steps", Range(1.0, 0.5, sketch.length(padded), np.dtype(np.float32)))
+    return sketch.conv(sketch.each("add", padded, steps), 3)
 
 
 def table_at(prefix: bool) -> Build:
-    def build(s: Sketch, x: OutletId) -> OutletId:
-        y = s.pad(x, (2, 0)) if prefix else s.conv(x, 3, (1, 1))
-        table = s.constant(s.taps(1, 2, 200), "table")
-        rows = s.add("rows", Slice(2, TDim.of(3), s.length(y) + 3), table)
-        total = s.each("add", y, rows)
-        return s.conv(total, 3, name="after") if prefix else total
+    def build(sketch: Sketch, x: OutletId) -> OutletId:
+        y = sketch.pad(x, (2, 0)) if prefix else sketch.conv(x, 3, (1, 1))
+        table = sketch.constant(sketch.taps(1, 2, 200), "table")
+        rows = sketch.add("rows", Slice(2, TDim.of(3), sketch.length(y) + 3), table)
+        total = sketch.each("add", y, rows)
+        return sketch.conv(total, 3, name="after") if prefix else total
 
     return build
 
@@ -188,13 +188,13 @@ def test_delay_rate_length_and_buffers(case: Case) -> None:
 
 def test_free_wires_are_made_where_their_reader_is() -> None:
     """One reader at a delay and one at a prefix: two sources, no buffer for either."""
-    s = Sketch(x="1,2,T")
-    x = s["x"]
-    steps = s.add("steps", Range(0.0, 1.0, s.length(x), np.dtype(np.float32)))
-    table = s.constant(s.taps(1, 2, 90), "table")
-    rows = s.add("rows", Slice(2, TDim.of(0), s.length(x)), table)
-    late = s.each("add", s.conv(x, 5, (0, 4), name="late"), steps)
-    typed = s.model(late, s.each("add", x, s.each("mul", rows, steps, name="product")))
+    sketch = Sketch(x="1,2,T")
+    x = sketch["x"]
+    steps = sketch.add("steps", Range(0.0, 1.0, sketch.length(x), np.dtype(np.float32)))
+    table = sketch.constant(sketch.taps(1, 2, 90), "table")
+    rows = sketch.add("rows", Slice(2, TDim.of(0), sketch.length(x)), table)
+    late = sketch.each("add", sketch.conv(x, 5, (0, 4), name="late"), steps)
+    typed = sketch.model(late, sketch.each("add", x, sketch.each("mul", rows, steps, name="product")))
     model = pulsify(typed, pulse=2)
     ops = [node.op for node in model.graph.nodes]
     assert sorted(op.offset for op in ops if isinstance(op, Positions)) == [0, 4]
@@ -205,10 +205,10 @@ def test_free_wires_are_made_where_their_reader_is() -> None:
 
 def test_the_last_frames_wait_for_the_end() -> None:
     """An output of constant size, known at the flush; its memory is its own."""
-    s = Sketch(x="1,2,T")
-    y = s.conv(s["x"], 3, (1, 1))
-    length = s.length(y)
-    typed = s.model(y, s.add("last", Slice(2, length - 5, length), y))
+    sketch = Sketch(x="1,2,T")
+    y = sketch.conv(sketch["x"], 3, (1, 1))
+    length = sketch.length(y)
+    typed = sketch.model(y, sketch.add("last", Slice(2, length - 5, length), y))
     model = pulsify(typed, pulse=4)
     last = model.port("last")
     assert (last.shape, last.axis, last.rate, last.streams) == ((1, 2, 5), 2, 0, False)
@@ -220,9 +220,9 @@ def test_the_last_frames_wait_for_the_end() -> None:
 
 def test_inputs_of_several_rates_and_side_inputs() -> None:
     """Each input has pulses of its own; what does not stream is given once."""
-    s = Sketch(x="1,2,T", y="1,2,2*T", gain="1,2,1")
-    low = s.conv(s["y"], 2, stride=2)
-    typed = s.model(s.each("mul", s.each("add", low, s["x"]), s["gain"]))
+    sketch = Sketch(x="1,2,T", y="1,2,2*T", gain="1,2,1")
+    low = sketch.conv(sketch["y"], 2, stride=2)
+    typed = sketch.model(sketch.each("mul", sketch.each("add", low, sketch["x"]), sketch["gain"]))
     model = pulsify(typed, pulse=3)
     assert [(port.name, port.frames, port.rate, port.streams) for port in model.inputs] == [
         ("x", 3, 1, True),
@@ -235,32 +235,34 @@ def test_inputs_of_several_rates_and_side_inputs() -> None:
 
 def test_a_lead_that_depends_on_a_side_input_becomes_a_delay() -> None:
     """What stands before the stream is not known when the model is compiled."""
-    s = Sketch(x="1,2,T", gain="1,2,1")
-    typed = s.model(s.conv(s.each("mul", s.pad(s["x"], (2, 0), fill=1.0), s["gain"]), 3))
+    sketch = Sketch(x="1,2,T", gain="1,2,1")
+    typed = sketch.model(
+        sketch.conv(sketch.each("mul", sketch.pad(sketch["x"], (2, 0), fill=1.0), sketch["gain"]), 3)
+    )
     model = pulsify(typed, pulse=4)
     assert model.outputs[0].delay == 2 and delays(model) == [(0, 2, 16), (2, 0, 16)]
     assert verify(typed, 4, lengths=[1, 4, 11], backend="numpy").require().equal
 
 
 def several_rates() -> Sketch:
-    s = Sketch(x="1,2,T")
-    x = s["x"]
-    wide = s.conv(x, 9, (4, 4), name="wide")
-    s.graph.set_outputs(
+    sketch = Sketch(x="1,2,T")
+    x = sketch["x"]
+    wide = sketch.conv(x, 9, (4, 4), name="wide")
+    sketch.graph.set_outputs(
         [
-            s.conv(x, 3, (1, 1), name="narrow"),
-            s.deconv(wide, 2, 2, name="up"),
-            s.conv(x, 2, stride=2, name="down"),
+            sketch.conv(x, 3, (1, 1), name="narrow"),
+            sketch.deconv(wide, 2, 2, name="up"),
+            sketch.conv(x, 2, stride=2, name="down"),
             x,
         ]
     )
-    return s
+    return sketch
 
 
 def test_outputs_tell_their_own_delay_and_align_makes_them_one_moment() -> None:
     """Aligned, every delay is as long in time as the longest."""
-    s = several_rates()
-    typed = s.model(*s.graph.outputs)
+    sketch = several_rates()
+    typed = sketch.model(*sketch.graph.outputs)
     plain = pulsify(typed, pulse=4)
     assert {port.name: port.delay for port in plain.outputs} == {"narrow": 1, "up": 8, "down": 0, "x": 0}
     aligned = pulsify(typed, pulse=4, align=True)
@@ -271,18 +273,20 @@ def test_outputs_tell_their_own_delay_and_align_makes_them_one_moment() -> None:
 
 def test_align_rounds_up_where_rates_do_not_meet() -> None:
     """A moment between two frames of a slower output is its next frame."""
-    s = Sketch(x="1,2,T")
-    typed = s.model(s.conv(s["x"], 4, (0, 3), name="fast"), s.conv(s["x"], 2, stride=2, name="slow"))
+    sketch = Sketch(x="1,2,T")
+    typed = sketch.model(
+        sketch.conv(sketch["x"], 4, (0, 3), name="fast"), sketch.conv(sketch["x"], 2, stride=2, name="slow")
+    )
     model = pulsify(typed, pulse=2, align=True)
     assert {port.name: port.delay for port in model.outputs} == {"fast": 3, "slow": 2}
 
 
 def test_outputs_that_are_inputs_constants_or_one_wire() -> None:
     """None of them is a special case."""
-    s = Sketch(x="1,2,T", side="1,2,1")
-    fixed = s.constant(np.arange(3, dtype=np.float32))
-    y = s.each("relu", s["x"])
-    typed = s.model(s["x"], y, y, s["side"], fixed, names=["same", "a", "b", "given", "fixed"])
+    sketch = Sketch(x="1,2,T", side="1,2,1")
+    fixed = sketch.constant(np.arange(3, dtype=np.float32))
+    y = sketch.each("relu", sketch["x"])
+    typed = sketch.model(sketch["x"], y, y, sketch["side"], fixed, names=["same", "a", "b", "given", "fixed"])
     model = pulsify(typed, pulse=4)
     assert [(port.name, port.shape, port.streams) for port in model.outputs] == [
         ("same", (1, 2, 4), True),
@@ -297,8 +301,10 @@ def test_outputs_that_are_inputs_constants_or_one_wire() -> None:
 
 def test_a_model_that_declutters_to_its_input() -> None:
     """Nothing is left, and it still streams."""
-    s = Sketch(x="1,2,T")
-    typed = s.model(s.each("neg", s.each("neg", s.cut(s["x"], 0)), name="twice"), names=["y"]).declutter()
+    sketch = Sketch(x="1,2,T")
+    typed = sketch.model(
+        sketch.each("neg", sketch.each("neg", sketch.cut(sketch["x"], 0)), name="twice"), names=["y"]
+    ).declutter()
     model = pulsify(typed, pulse=4)
     assert (model.outputs[0].name, model.outputs[0].delay, model.buffers()) == ("y", 0, [])
     assert verify(typed, 4, lengths=[1, 9]).require().equal
@@ -306,14 +312,19 @@ def test_a_model_that_declutters_to_its_input() -> None:
 
 def test_the_smallest_pulse_is_found() -> None:
     """Rates 1/2 and 1/3 meet at 6."""
-    s = Sketch(x="1,2,T")
-    typed = s.model(s.conv(s["x"], 2, stride=2, name="half"), s.conv(s["x"], 3, stride=3, name="third"))
+    sketch = Sketch(x="1,2,T")
+    typed = sketch.model(
+        sketch.conv(sketch["x"], 2, stride=2, name="half"),
+        sketch.conv(sketch["x"], 3, stride=3, name="third"),
+    )
     assert pulsify(typed).pulse == 6
     assert pulsify(typed, pulse=12).outputs[0].frames == 6
 
 
 def test_one_buffer_for_readers_that_need_the_same() -> None:
     """Two kernels of one reach share the history of their input."""
-    s = Sketch(x="1,2,T")
-    typed = s.model(s.each("add", s.conv(s["x"], 3, name="a"), s.conv(s["x"], 3, name="b")))
+    sketch = Sketch(x="1,2,T")
+    typed = sketch.model(
+        sketch.each("add", sketch.conv(sketch["x"], 3, name="a"), sketch.conv(sketch["x"], 3, name="b"))
+    )
     assert delays(pulsify(typed, pulse=4)) == [(0, 2, 16)]

@@ -45,64 +45,64 @@ class Chain:
         self.x, frames = getattr(self, step)(self.sketch, self.x)
         self.reach += int(np.ceil((frames + 2) / min(before, self.rate())))
 
-    def conv(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def conv(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
         kernel, dilation, pads = self.small(1, 3), self.small(1, 2), self.pads(2)
-        return s.conv(x, kernel, pads, self.stride(), dilation), (kernel - 1) * dilation + sum(pads)
+        return sketch.conv(x, kernel, pads, self.stride(), dilation), (kernel - 1) * dilation + sum(pads)
 
-    def pool(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def pool(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
         kernel = self.small(1, 3)
         kind = ("sum", "max", "average")[self.small(0, 2)]
-        y = s.pool(x, kind, kernel, self.pads(kernel - 1), self.stride(), bool(self.small(0, 1)))
+        y = sketch.pool(x, kind, kernel, self.pads(kernel - 1), self.stride(), bool(self.small(0, 1)))
         return y, 3 * kernel
 
-    def deconv(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def deconv(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
         stride = self.small(1, 2) if self.rate() <= 1 else 1
         kernel = self.small(1, 4)
         pads = (self.small(0, kernel - 1), 0) if self.small(0, 1) else (0, 0)
-        return s.deconv(x, kernel, stride, pads, self.small(0, stride - 1)), kernel + 2
+        return sketch.deconv(x, kernel, stride, pads, self.small(0, stride - 1)), kernel + 2
 
     def gapped_kernel(self, kernel: Array, taps: int) -> Array:
         """A kernel with zeros in front of its taps and after them, as a window of samples has."""
         first = self.small(0, 4)
         return np.pad(kernel, [(0, 0), (0, 0), (first, self.small(0, taps - first))])
 
-    def gapped_conv(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        kernel = self.gapped_kernel(s.taps(2, s.channels(x), self.small(1, 3)), 5)
+    def gapped_conv(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+        kernel = self.gapped_kernel(sketch.taps(2, sketch.channels(x), self.small(1, 3)), 5)
         op = Conv((self.stride(),), (dilation := self.small(1, 2),), pads_of(self.pads(2)))
-        return s.add("gapped", op, x, s.constant(kernel, "taps")), kernel.shape[2] * dilation + 4
+        return sketch.add("gapped", op, x, sketch.constant(kernel, "taps")), kernel.shape[2] * dilation + 4
 
-    def gapped_deconv(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def gapped_deconv(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
         stride = self.small(1, 3) if self.rate() <= 1 else 1
-        kernel = self.gapped_kernel(s.taps(s.channels(x), 2, self.small(1, 4)), 6)
+        kernel = self.gapped_kernel(sketch.taps(sketch.channels(x), 2, self.small(1, 4)), 6)
         before = self.small(0, 2)
         op = ConvTranspose((stride,), (1,), pads_of((before, 0)), (self.small(0, stride - 1),))
-        return s.add("gapped", op, x, s.constant(kernel, "taps")), kernel.shape[2] + 4
+        return sketch.add("gapped", op, x, sketch.constant(kernel, "taps")), kernel.shape[2] + 4
 
-    def pad(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def pad(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
         pads = self.pads(2)
-        return s.pad(x, pads, fill=0.5), sum(pads)
+        return sketch.pad(x, pads, fill=0.5), sum(pads)
 
-    def ends(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def ends(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
         head, tail = self.pads(2)
-        return s.ends(x, head, tail), head + tail
+        return sketch.ends(x, head, tail), head + tail
 
-    def cut(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def cut(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
         start, short = self.small(0, 2), self.small(0, 1)
-        return s.cut(x, start, self.stride(), s.length(x) - short), start + short + 2
+        return sketch.cut(x, start, self.stride(), sketch.length(x) - short), start + short + 2
 
-    def branch(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def branch(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
         kernel = self.small(1, 3)
         before = self.small(0, kernel - 1)
-        return s.each("add", x, s.conv(x, kernel, (before, kernel - 1 - before))), kernel
+        return sketch.each("add", x, sketch.conv(x, kernel, (before, kernel - 1 - before))), kernel
 
-    def edge(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        return s.pad(x, self.pads(2), "edge"), 4
+    def edge(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+        return sketch.pad(x, self.pads(2), "edge"), 4
 
-    def reflect(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        return s.pad(x, self.pads(2), "reflect"), 6
+    def reflect(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+        return sketch.pad(x, self.pads(2), "reflect"), 6
 
-    def symmetric(self, s: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        return s.pad(x, self.pads(2), "symmetric"), 6
+    def symmetric(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+        return sketch.pad(x, self.pads(2), "symmetric"), 6
 
 
 STEPS = ("conv", "pool", "deconv", "pad", "ends", "cut", "branch")
@@ -201,18 +201,23 @@ def test_a_window_over_a_mirror_is_no_later_than_it_must_be(
     build: Callable[[Sketch], OutletId], least: int
 ) -> None:
     """Padding as exporters write it in front of a convolution of 3 taps."""
-    s = Sketch(x="1,1,T")
+    sketch = Sketch(x="1,1,T")
     for pulse in (1, 4):
-        assert compare_delays(s.model(build(s)), pulse, 5) == (least, least)
+        assert compare_delays(sketch.model(build(sketch)), pulse, 5) == (least, least)
 
 
 @pytest.mark.parametrize(
     ("build", "least"),
     [
-        (lambda s: s.conv(s.pad(s.pad(s["x"], (2, 2), "reflect"), (1, 1)), 3), 2),
-        (lambda s: s.conv(s.pad(s.pad(s["x"], (2, 0), "edge"), (3, 0)), 3), 0),
-        (lambda s: s.conv(s.pad(s.pad(s["x"], (0, 2), "reflect"), (2, 0)), 3), 0),
-        (lambda s: s.conv(s.pad(s.pad(s.pad(s["x"], (1, 1), "reflect"), (1, 0)), (1, 2)), 5), 1),
+        (lambda sketch: sketch.conv(sketch.pad(sketch.pad(sketch["x"], (2, 2), "reflect"), (1, 1)), 3), 2),
+        (lambda sketch: sketch.conv(sketch.pad(sketch.pad(sketch["x"], (2, 0), "edge"), (3, 0)), 3), 0),
+        (lambda sketch: sketch.conv(sketch.pad(sketch.pad(sketch["x"], (0, 2), "reflect"), (2, 0)), 3), 0),
+        (
+            lambda sketch: sketch.conv(
+                sketch.pad(sketch.pad(sketch.pad(sketch["x"], (1, 1), "reflect"), (1, 0)), (1, 2)), 5
+            ),
+            1,
+        ),
     ],
     ids=["both ends", "in front", "apart", "twice"],
 )
@@ -220,22 +225,22 @@ def test_constant_frames_around_a_mirror_are_filled_in_too(
     build: Callable[[Sketch], OutletId], least: int
 ) -> None:
     """The window fills in both."""
-    s = Sketch(x="1,1,T")
-    model = s.model(build(s))
+    sketch = Sketch(x="1,1,T")
+    model = sketch.model(build(sketch))
     for pulse in (1, 4):
-        reported, found = compare_delays(model, pulse, 9)
-        assert reported == found
+        reported, least_correct = compare_delays(model, pulse, 9)
+        assert reported == least_correct
         if pulse == 1:
-            assert found == least
+            assert least_correct == least
         verify(model, pulse=pulse).require()
 
 
 def test_the_oracle_finds_frames_known_in_advance() -> None:
     """Hand-made: a valid conv looks 2 frames ahead; a gap of a deconv may be the end; zeros known before."""
-    s = Sketch(x="1,1,T")
-    assert least_delay(s.model(s.conv(s["x"], 3)), 1, 1, 5) == 2
-    assert least_delay(s.model(s.conv(s.pad(s["x"], (2, 0)), 3)), 1, 1, 5) == 0
-    gaps = s.pad(s.deconv(s["x"], 1, 2, name="gaps"), (0, 1), fill=7.0)
-    assert least_delay(s.model(gaps), 1, 2, 4) == 1
-    assert least_delay(s.model(gaps), 1, 2, 4, ends=False) == 0
-    assert pulsify(s.model(gaps), pulse=1).outputs[0].delay == 1
+    sketch = Sketch(x="1,1,T")
+    assert least_delay(sketch.model(sketch.conv(sketch["x"], 3)), 1, 1, 5) == 2
+    assert least_delay(sketch.model(sketch.conv(sketch.pad(sketch["x"], (2, 0)), 3)), 1, 1, 5) == 0
+    gaps = sketch.pad(sketch.deconv(sketch["x"], 1, 2, name="gaps"), (0, 1), fill=7.0)
+    assert least_delay(sketch.model(gaps), 1, 2, 4) == 1
+    assert least_delay(sketch.model(gaps), 1, 2, 4, ends=False) == 0
+    assert pulsify(sketch.model(gaps), pulse=1).outputs[0].delay == 1

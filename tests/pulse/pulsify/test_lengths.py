@@ -53,9 +53,9 @@ def test_the_end_of_a_cut_stream_is_exact(end: int, pulse_frames: int, backend: 
             session.flush(np.nan),
         ]
         for name, expected in offline.items():
-            got = np.concatenate([piece[name] for piece in pieces], 2)
-            assert got.shape == expected.shape
-            np.testing.assert_allclose(got, expected, 1e-4, 1e-5)
+            output = np.concatenate([piece[name] for piece in pieces], 2)
+            assert output.shape == expected.shape
+            np.testing.assert_allclose(output, expected, 1e-4, 1e-5)
         session.reset()
 
 
@@ -90,8 +90,8 @@ def test_the_delay_at_which_the_length_is_sure(text: str, expected: int | None) 
     scope = SymbolScope()
     symbol = scope.symbol("T")
     scope.assume("T >= 0")
-    found = lag(scope.parse(text), Fraction(1), symbol, 1)
-    assert found == expected or (text == "min(T,20)" and found is not None and found <= 0)
+    late_by = lag(scope.parse(text), Fraction(1), symbol, 1)
+    assert late_by == expected or (text == "min(T,20)" and late_by is not None and late_by <= 0)
 
 
 def random_length(rng: np.random.Generator, scope: SymbolScope) -> str:
@@ -133,16 +133,16 @@ def test_random_lengths_against_every_pulse(seeds: range) -> None:
             reached["falls"] += 1
             continue
         reached["grows"] += grows(length, symbol)
-        found = lag(length, Fraction(1), symbol, pulse_frames)
+        least = lag(length, Fraction(1), symbol, pulse_frames)
         most = length.bounds()[1]
         unsure = [at for at in range(0, 6000, pulse_frames) if most is None or frames[at] < most]
         late = max((at - frames[at] for at in unsure), default=None)
-        if found is None:
+        if least is None:
             reached["no delay suffices" if length.slope(symbol) != 1 else "not proved"] += 1
             continue
         reached["a delay"] += 1
-        assert late is None or found >= late, (length, pulse_frames)
-        reached["the least delay"] += late is None or found == late
+        assert late is None or least >= late, (length, pulse_frames)
+        reached["the least delay"] += late is None or least == late
     assert reached["falls"] >= 2 and reached["grows"] >= 0.6 * len(seeds), reached
     assert reached["the least delay"] >= 0.95 * reached["a delay"] >= 0.6 * len(seeds), reached
     assert reached["not proved"] <= 2, reached
@@ -193,17 +193,17 @@ def test_long_runs_of_elementwise_ops_compile() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "told"),
+    ("length", "tells"),
     [
         ("T", True), ("T+1", False), ("T/2*2", True), ("3*T+2", True), ("3*T+3", False), ("(T+1)/2", False),
         ("T+10*(T>=2000)", False), ("T-10*(T>=2000)", True), ("T/2", True),
     ],
 )  # fmt: skip
-def test_inputs_tell_the_length_for_every_length(length: str, told: bool) -> None:
+def test_inputs_tell_the_length_for_every_length(length: str, tells: bool) -> None:
     """Not at the first lengths alone: one of these jumps ahead of the stream at 2000 frames."""
     scope = SymbolScope()
     dim, symbol = scope.parse(length), scope.symbol("T")
     rate = dim.slope(symbol)
-    assert tells_length(dim, rate, symbol) is told
+    assert tells_length(dim, rate, symbol) is tells
     counts = range(rate.denominator, 3000 * rate.denominator, rate.denominator)
-    assert all(dim.eval({symbol: x - 1}) < rate * x for x in counts) is told
+    assert all(dim.eval({symbol: x - 1}) < rate * x for x in counts) is tells

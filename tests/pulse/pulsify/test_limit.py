@@ -16,9 +16,9 @@ def limit(*assumptions: str) -> int | None:
     symbol = scope.symbol("T")
     for assumption in ("T >= 0", *assumptions):
         scope.assume(assumption)
-    found = longest_stream(symbol, scope.assumptions)
-    assert found is None or allows_length(found, symbol, scope.assumptions)
-    return found
+    longest = longest_stream(symbol, scope.assumptions)
+    assert longest is None or allows_length(longest, symbol, scope.assumptions)
+    return longest
 
 
 @pytest.mark.parametrize("multiple", [*range(1, 50), 75, 160, 320, 441, 480, 548, 1000, 1072, 5000])

@@ -74,15 +74,15 @@ class Expressions:
 
     def run(self, frames: int) -> dict[OutletId, Array]:
         """Each value at every row and column."""
-        known: dict[OutletId, Array] = {}
+        values_of: dict[OutletId, Array] = {}
         for number in self.graph.order([*self.numbers, *self.truths]):
             node = self.graph.nodes[number]
             outlet = OutletId(number)
-            inputs = [known[read] for read in node.inputs]
-            (known[outlet],) = node.op.eval(inputs, {self.symbol: frames})
-            if known[outlet].dtype == object:
-                known[outlet] = np.array(frames, np.int64)
-        return known
+            inputs = [values_of[read] for read in node.inputs]
+            (values_of[outlet],) = node.op.eval(inputs, {self.symbol: frames})
+            if values_of[outlet].dtype == object:
+                values_of[outlet] = np.array(frames, np.int64)
+        return values_of
 
 
 def inside(value: Array, bounds: Interval) -> bool:
@@ -109,14 +109,17 @@ def test_proved_patterns_are_true(seed: int) -> None:
     """Bounds everywhere and far from the diagonal, and that values repeat; for one length and a longer one."""
     steady = 0
     for number in range(6):
-        made = Expressions(100 * seed + number)
+        expressions = Expressions(100 * seed + number)
         for _ in range(25):
-            made.grow()
-        values, longer = made.run(FRAMES), made.run(FRAMES + 7)
+            expressions.grow()
+        values, longer = expressions.run(FRAMES), expressions.run(FRAMES + 7)
         proof = MaskProof(
-            made.graph, made.symbol, TDim.of(made.symbol), PatternExtent(PERIOD, DISTANCE, -1e4)
+            expressions.graph,
+            expressions.symbol,
+            TDim.of(expressions.symbol),
+            PatternExtent(PERIOD, DISTANCE, -1e4),
         )
-        for outlet in (*made.numbers, *made.truths):
+        for outlet in (*expressions.numbers, *expressions.truths):
             pattern = proof.pattern(outlet)
             if check(values[outlet], pattern):
                 steady += 1

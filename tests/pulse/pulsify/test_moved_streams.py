@@ -50,9 +50,9 @@ def test_groups_that_do_not_begin_with_a_pulse(frames: int, pads: tuple[int, int
     """A late stream delays them by one group; one whose prefix makes up for it, not at all."""
     pulsed = pulsify(pulse.load(split(frames, pads)).analyse(), pulse=frames * times)
     assert pulsed.port("y").delay == (0 if pads == (2, 0) else 1)
-    made = programs(pulsed)
+    compiled = programs(pulsed)
     for length in range(frames, 6 * frames + 1, frames):
-        assert compare_programs(pulsed.typed, made, {"x": floats(length, 1, 1, length)}, length)
+        assert compare_programs(pulsed.typed, compiled, {"x": floats(length, 1, 1, length)}, length)
 
 
 @pytest.mark.parametrize("before", [1, 2, 3, 5])
@@ -60,10 +60,10 @@ def test_groups_of_which_some_are_known_before_the_stream(before: int) -> None:
     """Frames in front of a split: whole groups of them are a prefix, the rest is history."""
     typed = pulse.load(split(2, (before, 0), kernel=1), inputs={"x": "1,1,T,f32"}).analyse()
     pulsed = pulsify(typed, pulse=2)
-    made = programs(pulsed)
+    compiled = programs(pulsed)
     for length in range(1, 12):
         if (length + before) % 2 == 0:
-            assert compare_programs(typed, made, {"x": floats(length, 1, 1, length)}, length)
+            assert compare_programs(typed, compiled, {"x": floats(length, 1, 1, length)}, length)
 
 
 CUTS = ((0, 2, 2), (2, 0, 0), (2, 2, 0), (3, 5, 2), (0, 0, 0))
@@ -95,9 +95,9 @@ def test_a_state_that_is_an_output_has_seen_no_frame_that_does_not_exist(
     """It takes each frame when that surely exists, which costs nothing where only the frames are outputs."""
     pulsed = pulsify(pulse.load(recurrent_model(before, cut, "y h")).analyse(), pulse=times)
     assert pulsed.port("y").delay == delay
-    made = programs(pulsed)
+    compiled = programs(pulsed)
     for length in range(max(1, cut - before), 12):
-        assert compare_programs(pulsed.typed, made, {"x": floats(length, length, 1, 2)}, length)
+        assert compare_programs(pulsed.typed, compiled, {"x": floats(length, length, 1, 2)}, length)
     frames_alone = pulsify(pulse.load(recurrent_model(before, cut, "y")).analyse(), pulse=times)
     assert frames_alone.port("y").delay == 0
 
@@ -123,9 +123,9 @@ class TurnedPairs(Op):
 @pytest.mark.parametrize(("pads", "delay"), [((0, 0), 0), ((1, 1), 2), ((2, 0), 0)])
 def test_a_pulse_has_whole_groups_even_where_every_rate_is_one(pads: tuple[int, int], delay: int) -> None:
     """Pairs need an even pulse, though two frames become two."""
-    s = Sketch(x="1,2,T")
-    x = s.conv(s["x"], 3, pads) if any(pads) else s["x"]
-    typed = s.model(s.add("turned", TurnedPairs(), x))
+    sketch = Sketch(x="1,2,T")
+    x = sketch.conv(sketch["x"], 3, pads) if any(pads) else sketch["x"]
+    typed = sketch.model(sketch.add("turned", TurnedPairs(), x))
     pulsed = pulsify(typed)
     assert (pulsed.pulse, pulsed.outputs[0].delay) == (2, delay)
     for wrong, instead in ((1, "use 2"), (3, "use 2 or 4")):
@@ -133,8 +133,8 @@ def test_a_pulse_has_whole_groups_even_where_every_rate_is_one(pads: tuple[int, 
         with pytest.raises(PulsifyError, match=message):
             pulsify(typed, pulse=wrong)
     for times in (1, 2, 3):
-        made = [compile_model(pulsify(typed, pulse=2 * times), "numpy")]
+        compiled = [compile_model(pulsify(typed, pulse=2 * times), "numpy")]
         assert all(
-            compare_programs(typed, made, {"x": floats(length, 1, 2, length)}, length)
+            compare_programs(typed, compiled, {"x": floats(length, 1, 2, length)}, length)
             for length in range(1, 12)
         )

@@ -43,25 +43,25 @@ def refusals_of(sketch: Sketch, *outputs: OutletId) -> dict[str, Refusal]:
 
 def test_every_failing_node_is_in_one_error() -> None:
     """Seven that fail, one that fails only because of another, one that is fine."""
-    s = Sketch(x="1,2,T")
-    x = s["x"]
-    length = s.length(x)
-    soft = s.add("soft", Softmax(2), x)
-    last = s.add("last", Slice(2, length - 2, length), x)
-    found = refusals_of(
-        s,
+    sketch = Sketch(x="1,2,T")
+    x = sketch["x"]
+    length = sketch.length(x)
+    soft = sketch.add("soft", Softmax(2), x)
+    last = sketch.add("last", Slice(2, length - 2, length), x)
+    refusals = refusals_of(
+        sketch,
         soft,
-        s.each("relu", soft, name="dependent"),
-        s.add("mean", Reduce("mean", (2,), True), x),
-        s.add("back", Slice(2, length - 1, TDim.of(-1), -1), x),
-        s.add("half", Slice(2, length // 2, length), x),
-        s.add("twice", Concat(2), x, x),
-        s.add("attention", MatMul(), s.add("turn", Transpose((0, 2, 1)), x), x),
-        s.conv(last, 2, name="after"),
-        s.add("strange", Strange(), x),
-        s.each("relu", x, name="fine"),
+        sketch.each("relu", soft, name="dependent"),
+        sketch.add("mean", Reduce("mean", (2,), True), x),
+        sketch.add("back", Slice(2, length - 1, TDim.of(-1), -1), x),
+        sketch.add("half", Slice(2, length // 2, length), x),
+        sketch.add("twice", Concat(2), x, x),
+        sketch.add("attention", MatMul(), sketch.add("turn", Transpose((0, 2, 1)), x), x),
+        sketch.conv(last, 2, name="after"),
+        sketch.add("strange", Strange(), x),
+        sketch.each("relu", x, name="fine"),
     )
-    assert {name: (r.op, r.axis, r.relation) for name, r in found.items()} == {
+    assert {name: (r.op, r.axis, r.relation) for name, r in refusals.items()} == {
         "soft": ("softmax", 2, "whole"),
         "mean": ("reduce_mean", 2, "whole"),
         "back": ("Slice", 2, "whole"),
@@ -71,74 +71,79 @@ def test_every_failing_node_is_in_one_error() -> None:
         "after": ("Conv", 2, "window"),
         "strange": ("Strange", 2, "whole"),
     }
-    assert "divides by a sum over the whole stream" in found["soft"].reason
-    assert "pooling window" in found["mean"].help
-    assert "slice forwards" in found["back"].help
-    assert "T/2" in found["half"].reason
-    assert "begins where the first one ends" in found["twice"].reason
-    assert "every frame of one operand meets every frame of the other" in found["attention"].reason
-    assert "has no rule" in found["strange"].reason
+    assert "divides by a sum over the whole stream" in refusals["soft"].reason
+    assert "pooling window" in refusals["mean"].help
+    assert "slice forwards" in refusals["back"].help
+    assert "T/2" in refusals["half"].reason
+    assert "begins where the first one ends" in refusals["twice"].reason
+    assert "every frame of one operand meets every frame of the other" in refusals["attention"].reason
+    assert "has no rule" in refusals["strange"].reason
 
 
 def test_the_message_counts_and_names_the_stream() -> None:
     """One node, several nodes."""
-    s = Sketch(x="1,2,T")
-    a = s.add("a", Softmax(2), s["x"])
+    sketch = Sketch(x="1,2,T")
+    a = sketch.add("a", Softmax(2), sketch["x"])
     with pytest.raises(PulsifyError, match="sketch cannot be streamed over T: 1 node refused\n  a "):
-        pulsify(s.model(a))
+        pulsify(sketch.model(a))
     with pytest.raises(PulsifyError, match="over T: 2 nodes refused"):
-        pulsify(s.model(a, s.add("b", Softmax(2), s["x"])))
+        pulsify(sketch.model(a, sketch.add("b", Softmax(2), sketch["x"])))
 
 
 def test_frames_that_are_known_at_the_end_only_are_refused_inside() -> None:
     """The last frames may be changed frame by frame, but not looked at together or joined to the stream."""
-    s = Sketch(x="1,2,T")
-    length = s.length(s["x"])
-    last = s.add("last", Slice(2, length - 2, length), s["x"])
-    assert pulsify(s.model(s["x"], s.each("tanh", last))).outputs[1].rate == 0
-    found = refusals_of(
-        s,
-        s["x"],
-        s.pool(last, "max", 2, name="window"),
-        s.pad(last, (1, 0), name="ends"),
-        s.each("add", s.each("relu", last), s.cut(s["x"], 0, end=TDim.of(2), name="first"), name="met"),
+    sketch = Sketch(x="1,2,T")
+    length = sketch.length(sketch["x"])
+    last = sketch.add("last", Slice(2, length - 2, length), sketch["x"])
+    assert pulsify(sketch.model(sketch["x"], sketch.each("tanh", last))).outputs[1].rate == 0
+    refusals = refusals_of(
+        sketch,
+        sketch["x"],
+        sketch.pool(last, "max", 2, name="window"),
+        sketch.pad(last, (1, 0), name="ends"),
+        sketch.each(
+            "add",
+            sketch.each("relu", last),
+            sketch.cut(sketch["x"], 0, end=TDim.of(2), name="first"),
+            name="met",
+        ),
     )
-    assert set(found) == {"window", "ends", "met"}
-    assert all("only when the stream has ended" in refusal.reason for refusal in found.values())
-    assert all("output of the model" in refusal.help for refusal in found.values())
+    assert set(refusals) == {"window", "ends", "met"}
+    assert all("only when the stream has ended" in refusal.reason for refusal in refusals.values())
+    assert all("output of the model" in refusal.help for refusal in refusals.values())
 
 
 def test_streams_that_meet_on_different_axes() -> None:
     """An outer sum over time."""
-    s = Sketch(x="1,1,T", y="1,T,1")
-    found = refusals_of(s, s.each("add", s["x"], s["y"], name="outer"))
-    assert "different axes [1, 2]" in found["outer"].reason and "transpose" in found["outer"].help
+    sketch = Sketch(x="1,1,T", y="1,T,1")
+    refusals = refusals_of(sketch, sketch.each("add", sketch["x"], sketch["y"], name="outer"))
+    assert "different axes [1, 2]" in refusals["outer"].reason and "transpose" in refusals["outer"].help
 
 
 def test_streams_of_different_rates_that_meet() -> None:
     """Lengths that are equal for no long stream at all, or only by an assumption."""
-    s = Sketch(x="1,2,T", y="1,2,2*T")
-    found = refusals_of(s, s.each("add", s["x"], s["y"], name="met"))
-    assert "different rates 1, 2" in found["met"].reason and "resample" in found["met"].help
+    sketch = Sketch(x="1,2,T", y="1,2,2*T")
+    refusals = refusals_of(sketch, sketch.each("add", sketch["x"], sketch["y"], name="met"))
+    assert "different rates 1, 2" in refusals["met"].reason and "resample" in refusals["met"].help
 
 
 def test_values_that_depend_on_the_length_of_the_stream() -> None:
     """Padding in front, and constants made of lengths."""
-    s = Sketch(x="1,2,T")
-    length = s.length(s["x"])
-    padded = s.add("pool", Pool("max", (2,), (1,), (1,), ((length, TDim.of(0)),)), s["x"])
-    sizes = s.constant(np.array([length], dtype=object), "sizes")
-    found = refusals_of(s, padded, sizes)
-    assert "before the first frame, T," in found["pool"].reason
-    assert "depends on the length" in found["sizes"].reason
+    sketch = Sketch(x="1,2,T")
+    length = sketch.length(sketch["x"])
+    padded = sketch.add("pool", Pool("max", (2,), (1,), (1,), ((length, TDim.of(0)),)), sketch["x"])
+    sizes = sketch.constant(np.array([length], dtype=object), "sizes")
+    refusals = refusals_of(sketch, padded, sizes)
+    assert "before the first frame, T," in refusals["pool"].reason
+    assert "depends on the length" in refusals["sizes"].reason
 
 
 def test_symbols_that_cannot_be_time_are_refused() -> None:
     """None, two, on two axes, on one that shrinks, and a name that is not there."""
     with pytest.raises(PulseError, match=r"no input has a symbolic dim.*inputs="):
-        pulsify((s := Sketch(x="1,1,4")).model(s.each("relu", s["x"])))
-    two = Sketch(x="1,T,U")
-    model = two.model(two.each("relu", two["x"]))
+        pulsify((sketch := Sketch(x="1,1,4")).model(sketch.each("relu", sketch["x"])))
+    sketch_of_two = Sketch(x="1,T,U")
+    model = sketch_of_two.model(sketch_of_two.each("relu", sketch_of_two["x"]))
     with pytest.raises(PulseError, match=r"2 symbols \(T, U\).*symbol="):
         pulsify(model)
     with pytest.raises(PulseError, match="no input has a symbol Z; the symbols are T, U"):
@@ -174,26 +179,29 @@ def test_the_advice_on_symbols_works() -> None:
         pulse.load(proto).analyse().pulsify(symbol="T")
     fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
     assert fixed.outputs[0].shape == (3, 2, 4)
-    s = Sketch(x="1,2,T", y="1,2,U")
-    model = pulsify(s.model(s.each("relu", s["x"])), symbol="T", pulse=2)
+    sketch = Sketch(x="1,2,T", y="1,2,U")
+    model = pulsify(sketch.model(sketch.each("relu", sketch["x"])), symbol="T", pulse=2)
     assert [port.name for port in model.inputs] == ["x"]
     assert (
-        pulsify(s.model(s.each("relu", s["y"], name="other")), symbol=s.scope.symbol("U")).symbol.name == "U"
+        pulsify(
+            sketch.model(sketch.each("relu", sketch["y"], name="other")), symbol=sketch.scope.symbol("U")
+        ).symbol.name
+        == "U"
     )
 
 
 def test_outputs_that_do_not_stream_at_all() -> None:
     """A model of constants has no stream."""
-    s = Sketch(x="1,2,T")
+    sketch = Sketch(x="1,2,T")
     with pytest.raises(PulsifyError, match="no input streams over T"):
-        pulsify(s.model(s.constant(np.ones(3, np.float32))))
+        pulsify(sketch.model(sketch.constant(np.ones(3, np.float32))))
 
 
 def test_a_pulse_that_does_not_suit() -> None:
     """The node that asks for it, the multiples on both sides; a first multiple where there is none below."""
-    s = Sketch(x="1,2,T")
-    third = s.conv(s["x"], 3, stride=3, name="third")
-    typed = s.model(s.conv(third, 2, stride=2, name="sixth"))
+    sketch = Sketch(x="1,2,T")
+    third = sketch.conv(sketch["x"], 3, stride=3, name="third")
+    typed = sketch.model(sketch.conv(third, 2, stride=2, name="sixth"))
     assert pulsify(typed).pulse == 6
     with pytest.raises(PulsifyError, match=r"third \(Conv\): pulse 100 .*multiple of 6: use 96 or 102"):
         pulsify(typed, pulse=100)
@@ -208,6 +216,6 @@ def test_a_pulse_that_does_not_suit() -> None:
 
 def test_a_length_that_does_not_tell_the_end() -> None:
     """Frames of an input must prove how long the stream is."""
-    s = Sketch(x="1,2,T+3")
+    sketch = Sketch(x="1,2,T+3")
     with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):
-        pulsify(s.model(s.each("relu", s["x"])))
+        pulsify(sketch.model(sketch.each("relu", sketch["x"])))

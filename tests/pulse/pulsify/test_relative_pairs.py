@@ -16,28 +16,32 @@ LARGEST = 6
 """The largest distance that the table tells apart."""
 
 
-def heads(g: Graph) -> str:
-    return g.add("Transpose", g.add("Reshape", g.linear("x"), g.integers(0, 0, 2, 4)), perm=[0, 2, 1, 3])
+def heads(graph: Graph) -> str:
+    return graph.add(
+        "Transpose", graph.add("Reshape", graph.linear("x"), graph.integers(0, 0, 2, 4)), perm=[0, 2, 1, 3]
+    )
 
 
-def by_distance(g: Graph) -> str:
-    return g.behind()
+def by_distance(graph: Graph) -> str:
+    return graph.behind()
 
 
 def shaw(mask: Mask, distance: Callable[[Graph], str] = by_distance) -> tuple[ModelProto, Feeds]:
     """Both products have a scale of their own, one of them before the sum and one behind a quotient."""
-    g = Graph()
-    q, k = heads(g), heads(g)
-    scores = g.add("Mul", g.add("MatMul", q, g.add("Transpose", k, perm=[0, 1, 3, 2])), g.constant(0.5))
-    near = g.add("Clip", distance(g), g.number(-LARGEST), g.number(LARGEST))
-    table = g.constant(floats("shaw", 2 * LARGEST + 1, 4))
-    vectors = g.add("Gather", table, g.add("Add", near, g.number(LARGEST)))
-    more = g.add("Div", g.add("Einsum", q, vectors, equation="bhnd,nrd->bhnr"), g.constant(1.25))
-    weights = g.add("Softmax", mask(g, g.add("Add", more, scores)), axis=3)
-    y = g.add("Transpose", g.add("MatMul", weights, heads(g)), perm=[0, 2, 1, 3])
-    g.add("Reshape", y, g.integers(0, 0, WIDTH), name="y")
+    graph = Graph()
+    q, k = heads(graph), heads(graph)
+    scores = graph.add(
+        "Mul", graph.add("MatMul", q, graph.add("Transpose", k, perm=[0, 1, 3, 2])), graph.constant(0.5)
+    )
+    near = graph.add("Clip", distance(graph), graph.number(-LARGEST), graph.number(LARGEST))
+    table = graph.constant(floats("shaw", 2 * LARGEST + 1, 4))
+    vectors = graph.add("Gather", table, graph.add("Add", near, graph.number(LARGEST)))
+    more = graph.add("Div", graph.add("Einsum", q, vectors, equation="bhnd,nrd->bhnr"), graph.constant(1.25))
+    weights = graph.add("Softmax", mask(graph, graph.add("Add", more, scores)), axis=3)
+    y = graph.add("Transpose", graph.add("MatMul", weights, heads(graph)), perm=[0, 2, 1, 3])
+    graph.add("Reshape", y, graph.integers(0, 0, WIDTH), name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    return g.model(feeds), feeds
+    return graph.model(feeds), feeds
 
 
 @pytest.mark.parametrize(
@@ -51,9 +55,9 @@ def test_vectors_by_distance(mask: Mask, delay: int) -> None:
 
 
 def test_all_frames_before_up_to_a_context() -> None:
-    def causal(g: Graph, scores: str) -> str:
-        seen = g.add("GreaterOrEqual", g.behind(), g.number(0))
-        return g.add("Where", seen, scores, g.constant(-np.inf))
+    def causal(graph: Graph, scores: str) -> str:
+        visible = graph.add("GreaterOrEqual", graph.behind(), graph.number(0))
+        return graph.add("Where", visible, scores, graph.constant(-np.inf))
 
     check(*shaw(causal), 1, pulses=(1, 7), lengths=(1, 13, 20), max_context=20)
 
@@ -64,20 +68,20 @@ def test_vectors_of_both_directions_are_refused_as_such() -> None:
     assert "attention in both directions" in str(error.value)
 
 
-def far_apart(g: Graph) -> str:
+def far_apart(graph: Graph) -> str:
     """One more from a position on that no trial reaches."""
-    rows, _ = g.positions()
-    late = g.add("Cast", g.add("Greater", rows, g.number(100_000)), to=7)
-    return g.add("Add", g.behind(), late)
+    rows, _ = graph.positions()
+    late = graph.add("Cast", graph.add("Greater", rows, graph.number(100_000)), to=7)
+    return graph.add("Add", graph.behind(), late)
 
 
-def twice_as_fast(g: Graph) -> str:
-    rows, columns = g.positions()
-    return g.add("Sub", g.add("Add", rows, rows), columns)
+def twice_as_fast(graph: Graph) -> str:
+    rows, columns = graph.positions()
+    return graph.add("Sub", graph.add("Add", rows, rows), columns)
 
 
-def by_the_length(g: Graph) -> str:
-    return g.add("Add", g.behind(), g.add("Sub", g.frames(), g.number(9)))
+def by_the_length(graph: Graph) -> str:
+    return graph.add("Add", graph.behind(), graph.add("Sub", graph.frames(), graph.number(9)))
 
 
 @pytest.mark.parametrize("distance", [far_apart, twice_as_fast, by_the_length])

@@ -21,9 +21,9 @@ RATE_HZ = 16_000
 
 def stored_pair(name: str) -> tuple[Array, Array]:
     """Sound that an author's own chain has heard, and what it gave, both in one axis."""
-    found = np.load(shared_path(f"sound/{name}.npz"))
-    assert int(found["rate"]) == RATE_HZ
-    return found["in"].ravel().astype(np.float32), found["out"].ravel()
+    stored = np.load(shared_path(f"sound/{name}.npz"))
+    assert int(stored["rate"]) == RATE_HZ
+    return stored["in"].ravel().astype(np.float32), stored["out"].ravel()
 
 
 def speech() -> Array:
@@ -43,16 +43,16 @@ def call_chunks(
     model = session(file)
     names = [output.name for output in model.get_outputs()]
     first, shapes = model.get_inputs()[0].name, {each.name: each.shape for each in model.get_inputs()}
-    held = {
+    carried = {
         state: np.zeros([size if isinstance(size, int) else 1 for size in shapes[state]], np.float32)
         for state in states
     }
-    made: list[Array] = []
+    outputs: list[Array] = []
     for chunk in chunks:
-        results = dict(zip(names, model.run(None, {first: chunk, **held, **(more or {})})))
-        made.append(results[names[0]])
-        held = {state: results[after] for state, after in states.items()}
-    return made
+        results = dict(zip(names, model.run(None, {first: chunk, **carried, **(more or {})})))
+        outputs.append(results[names[0]])
+        carried = {state: results[after] for state, after in states.items()}
+    return outputs
 
 
 def blocks(x: Array, context: int, new: int, more: int = 0) -> list[Array]:
@@ -71,9 +71,9 @@ def stft(x: Array, window: Array, pad_mode: Any) -> Array:
 def istft(spectrum: Array, window: Array, frames: int) -> Array:
     """The inverse: added, divided by the squares of the windows, ``frames`` samples; zeros where no frame reaches."""
     parts = spectrum[0].astype(np.float64).transpose(1, 0, 2)
-    made = np.fft.irfft(parts[..., 0] + 1j * parts[..., 1]) * window
-    total, weight = (np.zeros(max((len(made) - 1) * HOP + SIZE, frames + SIZE)) for _ in range(2))
-    for number, frame in enumerate(made):
+    sounds = np.fft.irfft(parts[..., 0] + 1j * parts[..., 1]) * window
+    total, weight = (np.zeros(max((len(sounds) - 1) * HOP + SIZE, frames + SIZE)) for _ in range(2))
+    for number, frame in enumerate(sounds):
         total[number * HOP :][:SIZE] += frame
         weight[number * HOP :][:SIZE] += window**2
     inside = slice(SIZE // 2, SIZE // 2 + frames)
@@ -91,27 +91,27 @@ def fastenhancer_b(x: Array) -> Array:
     """Frame by frame, between the transform that its sibling has inside."""
     spectrum = stft(x, HANN, "constant")
     frames = np.split(spectrum, spectrum.shape[2], 2)
-    made = call_chunks(
+    spectra = call_chunks(
         "fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)}
     )
-    return istft(np.concatenate(made, 2), HANN, len(x))
+    return istft(np.concatenate(spectra, 2), HANN, len(x))
 
 
 def fastenhancer_t(x: Array) -> Array:
     """Chunk by chunk, and one more, whose sound is the end; the first 256 samples are dropped."""
     chunks = blocks(x, HOP, HOP, more=1)
-    made = call_chunks(
+    chunks_out = call_chunks(
         "fastenhancer_t_wav.onnx", chunks, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)}
     )
-    return np.concatenate(made, 1)[0, HOP:][: len(x)]
+    return np.concatenate(chunks_out, 1)[0, HOP:][: len(x)]
 
 
 def silero(x: Array) -> Array:
     """Chunks of 512, each preceded by 64 samples of the previous one."""
-    made = call_chunks(
+    probabilities = call_chunks(
         "silero_vad_16k.onnx", blocks(x, 64, 512), {"state": "stateN"}, {"sr": np.array(RATE_HZ)}
     )
-    return np.concatenate(made)[:, 0]
+    return np.concatenate(probabilities)[:, 0]
 
 
 def swift_f0(x: Array) -> Array:
@@ -142,11 +142,13 @@ def wake_word(name: str) -> tuple[Array, Array]:
     x = speech()[: 480 + 160 * (3 * 120 - 1)]
     features = front.micro_frontend().run({"x": x[None]})["features"]
     data = (shared_path("tflite") / f"{name}.tflite").read_bytes()
-    (port,), (made,) = scales(data)
+    (port,), (quantization,) = scales(data)
     steps = np.rint(features * (np.float32(1) / np.float32(port.scale))) + port.zero
     codes = np.clip(steps, -128, 127).astype(np.int8)
     results = calls(data, [[codes[:, at : at + 3]] for at in range(0, codes.shape[1], 3)])
-    return x, np.array([(float(y[0, 0]) - made.zero) * made.scale for (y,) in results], np.float32)
+    return x, np.array(
+        [(float(y[0, 0]) - quantization.zero) * quantization.scale for (y,) in results], np.float32
+    )
 
 
 Reference = Callable[[], tuple[Array, Array]]

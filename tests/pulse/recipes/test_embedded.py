@@ -68,10 +68,10 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
         assert pulse.verify(source).equal
     program = pulse.stream(path)
     assert (program.model.title, program.model.typed.metadata) == ("whole", {"sample_rate": "8000"})
-    (got,) = pulse.chain(path).run(x).values()
-    np.testing.assert_array_equal(got, wanted)
-    (got,) = recipe_model(write_recipe(tmp_path, '[[stage]]\nmodel = "whole.onnx"')).run(x).values()
-    np.testing.assert_array_equal(got, wanted)
+    (output,) = pulse.chain(path).run(x).values()
+    np.testing.assert_array_equal(output, wanted)
+    (output,) = recipe_model(write_recipe(tmp_path, '[[stage]]\nmodel = "whole.onnx"')).run(x).values()
+    np.testing.assert_array_equal(output, wanted)
     assert list(read_onnx(path).inputs) == ["mix"]
     again = pulse.load(pulse.load(path).analyse().pulsify().to_onnx())
     assert RECIPE not in again.metadata, "pulses of the bare model are no recipe"
@@ -94,9 +94,9 @@ def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
         SPECTRAL.replace('"sqrt_hann"', f"{[1.0] * 15 + [0.5]}")
         + '\n# the end\nas = { sound = "a\\u007fb" }\n'
     )
-    made = embed_recipe(text, RecipeContext.of(write_recipe(tmp_path, text)))
-    assert {entry.key for entry in made.metadata_props} == {"author", RECIPE}
-    onnx.save(made, tmp_path / "whole.onnx")
+    embedded = embed_recipe(text, RecipeContext.of(write_recipe(tmp_path, text)))
+    assert {entry.key for entry in embedded.metadata_props} == {"author", RECIPE}
+    onnx.save(embedded, tmp_path / "whole.onnx")
     require_opens(tmp_path / "whole.onnx", tmp_path / "other.onnx")
     x = noise(1, 203)
     save_model(tmp_path, "gain.onnx", gain())
@@ -149,7 +149,7 @@ def test_bad_recipes(tmp_path: Path, text: str | bytes, message: str) -> None:
     assert message in message_of(inside, text)
 
 
-def test_two_recipes(tmp_path: Path) -> None:
+def test_two_recipes_in_a_file_are_refused(tmp_path: Path) -> None:
     assert "is there 2 times" in message_of(tmp_path, ITSELF, ITSELF)
 
 

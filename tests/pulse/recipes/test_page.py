@@ -42,10 +42,10 @@ def program_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prog
     return cache(lambda name: pulse.stream(beside_its_models(name, tmp_path_factory.mktemp("recipe"))))
 
 
-def close(got: Array, wanted: Array) -> None:
+def close(output: Array, wanted: Array) -> None:
     """To 1e-4 of the largest value."""
-    assert got.shape == wanted.shape
-    assert np.abs(got - wanted).max() <= 1e-4 * np.abs(wanted).max()
+    assert output.shape == wanted.shape
+    assert np.abs(output - wanted).max() <= 1e-4 * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("name", REFERENCES)

@@ -24,13 +24,13 @@ Size = list[int | str]
 def pair(folder: Path, sizes: list[tuple[Size, Size]]) -> Proposal:
     """Of models, which negate or are means; their recipe opens."""
     paths: list[Path] = []
-    for number, (read, made) in enumerate(sizes, 1):
-        nodes = [node("Neg", "x", "y")] if read == made else [node("ReduceMean", "x", "y", axes=[-1])]
-        paths.append(save_model(folder, f"{number}.onnx", models.build(nodes, {"x": read}, {"y": made})))
-    found = propose_recipe(paths, folder)
-    recipe_model(write_recipe(folder, found.text))
-    assert not [note for note in found.notes if "does not fit" in note]
-    return found
+    for number, (read, size_out) in enumerate(sizes, 1):
+        nodes = [node("Neg", "x", "y")] if read == size_out else [node("ReduceMean", "x", "y", axes=[-1])]
+        paths.append(save_model(folder, f"{number}.onnx", models.build(nodes, {"x": read}, {"y": size_out})))
+    proposal = propose_recipe(paths, folder)
+    recipe_model(write_recipe(folder, proposal.text))
+    assert not [note for note in proposal.notes if "does not fit" in note]
+    return proposal
 
 
 SPECTRUM: Size = [1, 257, "T", 2]
@@ -56,13 +56,13 @@ PAIRS: list[tuple[Size, Size, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "stages"), PAIRS)
-def test_stages_between_two_models(tmp_path: Path, one: Size, other: Size, stages: list[str]) -> None:
+@pytest.mark.parametrize(("size", "other", "stages"), PAIRS)
+def test_stages_between_two_models(tmp_path: Path, size: Size, other: Size, stages: list[str]) -> None:
     """The stages of both, and what leads from one to the other."""
-    found = pair(tmp_path, [(one, one), (other, other)])
-    recipe = parse_recipe(found.text, RecipeContext.of(tmp_path / "recipe.toml"))
+    proposal = pair(tmp_path, [(size, size), (other, other)])
+    recipe = parse_recipe(proposal.text, RecipeContext.of(tmp_path / "recipe.toml"))
     assert [stage.options.get("model", stage.kind) for stage in recipe.stages] == stages
-    assert any("1.onnx" in note or "2.onnx" in note for note in found.notes)
+    assert any("1.onnx" in note or "2.onnx" in note for note in proposal.notes)
 
 
 def test_models_that_do_not_fit(tmp_path: Path) -> None:
@@ -76,31 +76,31 @@ def test_two_stages_of_an_author(tmp_path: Path) -> None:
     """Of the two files of DTLN, by their sizes alone: the recipe of the page, and the author's sound."""
     for name in ("dtln_1.onnx", "dtln_2.onnx"):
         (tmp_path / name).symlink_to(shared_path("models") / name)
-    found = propose_recipe([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
-    told = recipes()["dtln.toml"].partition("rate = ")[2]
-    assert found.text.partition("rate = ")[2] == told
+    proposal = propose_recipe([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
+    expected = recipes()["dtln.toml"].partition("rate = ")[2]
+    assert proposal.text.partition("rate = ")[2] == expected
     x, wanted = REFERENCES["dtln.toml"]()
-    (got,) = recipe_model(write_recipe(tmp_path, found.text)).run(x[None, :16_000]).values()
-    assert np.abs(got[0] - wanted[: got.shape[1]]).max() <= 1e-4 * np.abs(wanted).max()
+    (output,) = recipe_model(write_recipe(tmp_path, proposal.text)).run(x[None, :16_000]).values()
+    assert np.abs(output[0] - wanted[: output.shape[1]]).max() <= 1e-4 * np.abs(wanted).max()
 
 
 def test_every_published_model(tmp_path: Path) -> None:
     """A proposal opens and streams."""
     for file in sorted(shared_path("models").glob("*.onnx")):
         (tmp_path / file.name).symlink_to(file)
-        found = propose_recipe([tmp_path / file.name], tmp_path)
-        path = write_recipe(tmp_path, found.text)
+        proposal = propose_recipe([tmp_path / file.name], tmp_path)
+        path = write_recipe(tmp_path, proposal.text)
         x = noise(1, 8_192) / 10
-        assert all(np.isfinite(made).all() for made in recipe_model(path).run(x).values()), file
+        assert all(np.isfinite(output).all() for output in recipe_model(path).run(x).values()), file
         pulse.stream(path, backend="numpy")
         if file.name == "silero_vad_16k.onnx":
-            assert "pulse = 512\nconstants = { sr = 16000 }\n" in found.text
-            assert any("context = { input = 64 } would say so" in note for note in found.notes)
+            assert "pulse = 512\nconstants = { sr = 16000 }\n" in proposal.text
+            assert any("context = { input = 64 } would say so" in note for note in proposal.notes)
         if file.name == "silero_vad_16k_static.onnx":
-            assert any("all of them are taken for new ones" in note for note in found.notes)
+            assert any("all of them are taken for new ones" in note for note in proposal.notes)
         if file.name == "fastenhancer_t_wav.onnx":
-            assert "context = { wav_in = 256 }\n" in found.text
-            assert any("delay = { wav_out = 256 }" in note for note in found.notes)
+            assert "context = { wav_in = 256 }\n" in proposal.text
+            assert any("delay = { wav_out = 256 }" in note for note in proposal.notes)
 
 
 @pytest.mark.slow
@@ -109,11 +109,15 @@ def test_every_pair_of_published_models(tmp_path: Path) -> None:
     files = sorted(shared_path("models").glob("*.onnx"))
     for file in files:
         (tmp_path / file.name).symlink_to(file)
-    for one, other in product(files, files):
+    for first, other in product(files, files):
         try:
-            found = propose_recipe([tmp_path / one.name, tmp_path / other.name], tmp_path)
+            proposal = propose_recipe([tmp_path / first.name, tmp_path / other.name], tmp_path)
         except pulse.LoadError as error:
-            assert "no usual transform leads from one to the other" in str(error), (one, other)
+            assert "no usual transform leads from one to the other" in str(error), (first, other)
             continue
-        assert not [note for note in found.notes if "does not fit" in note], (one.name, other.name, found)
-        join_stages(parse_recipe(found.text, RecipeContext.of(tmp_path / "recipe.toml")))
+        assert not [note for note in proposal.notes if "does not fit" in note], (
+            first.name,
+            other.name,
+            proposal,
+        )
+        join_stages(parse_recipe(proposal.text, RecipeContext.of(tmp_path / "recipe.toml")))

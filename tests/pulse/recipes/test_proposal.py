@@ -19,15 +19,15 @@ from tests.pulse.tflite.builder import file_bytes as written_tflite
 from tests.shared import shared_path
 
 
-def proposal(folder: Path, read: list[int | str], made: list[int | str] | None = None) -> Proposal:
+def proposal(folder: Path, read: list[int | str], shape_out: list[int | str] | None = None) -> Proposal:
     """Of a model of one input and output, which stand as axes of numbers; its recipe opens."""
-    nodes = [node("Neg", "x", "y")] if made is None else [node("ReduceMean", "x", "y", axes=[-1])]
-    save_model(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": made or read}))
-    found = propose_recipe([folder / "model.onnx"], folder)
-    path = write_recipe(folder, found.text)
-    assert not [note for note in found.notes if "does not fit" in note]
+    nodes = [node("Neg", "x", "y")] if shape_out is None else [node("ReduceMean", "x", "y", axes=[-1])]
+    save_model(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": shape_out or read}))
+    proposed = propose_recipe([folder / "model.onnx"], folder)
+    path = write_recipe(folder, proposed.text)
+    assert not [note for note in proposed.notes if "does not fit" in note]
     assert [fact.rank for fact in recipe_model(path).inputs.values()] == [2]
-    return found
+    return proposed
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def proposal(folder: Path, read: list[int | str], made: list[int | str] | None =
 )
 def test_stages_are_guessed_from_sizes(tmp_path: Path, read: list[int | str], stages: list[str]) -> None:
     """What is in front and behind, in this order; every guess is said."""
-    found = proposal(tmp_path, read)
-    places = [found.text.index(stage) for stage in stages]
+    proposed = proposal(tmp_path, read)
+    places = [proposed.text.index(stage) for stage in stages]
     assert places == sorted(places)
-    assert "the rate of 16000 Hz is a guess" in found.notes and found.text.startswith("rate = 16000\n")
-    assert len(found.notes) >= 2
+    assert "the rate of 16000 Hz is a guess" in proposed.notes and proposed.text.startswith("rate = 16000\n")
+    assert len(proposed.notes) >= 2
 
 
 def test_sound_of_48_khz(tmp_path: Path) -> None:
@@ -67,8 +67,11 @@ def test_sound_of_48_khz(tmp_path: Path) -> None:
 
 def test_an_output_of_another_size(tmp_path: Path) -> None:
     """Nothing is behind it."""
-    found = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
-    assert "istft" not in found.text and "its output is none that an inverse transform takes" in found.notes
+    proposed = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
+    assert (
+        "istft" not in proposed.text
+        and "its output is none that an inverse transform takes" in proposed.notes
+    )
 
 
 def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
@@ -78,14 +81,14 @@ def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
         nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": noise(3)}
     )
     save_model(tmp_path, "model.onnx", model)
-    found = propose_recipe([tmp_path / "model.onnx"], tmp_path)
-    assert 'outputs = ["y"]\n' in found.text and "inputs" not in found.text
+    proposed = propose_recipe([tmp_path / "model.onnx"], tmp_path)
+    assert 'outputs = ["y"]\n' in proposed.text and "inputs" not in proposed.text
     (tmp_path / "below").mkdir()
     assert 'model = "../model.onnx"' in propose_recipe([tmp_path / "model.onnx"], tmp_path / "below").text
     save_model(tmp_path, "told.onnx", models.cache_of_sound(), rate_hz=44_100)
-    found = propose_recipe([tmp_path / "told.onnx"], tmp_path)
-    assert found.text == 'rate = 44100\n\n[[stage]]\nmodel = "told.onnx"\n'
-    assert found.notes == ("x (1,T) is sound; nothing is put in front of it",)
+    proposed = propose_recipe([tmp_path / "told.onnx"], tmp_path)
+    assert proposed.text == 'rate = 44100\n\n[[stage]]\nmodel = "told.onnx"\n'
+    assert proposed.notes == ("x (1,T) is sound; nothing is put in front of it",)
     size = [1, "time", 80]
     nodes = [node("Add", "x h", "y"), node("Neg", "h", "hn")]
     save_model(
@@ -93,10 +96,10 @@ def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
         "chunks.onnx",
         models.build(nodes, {"x": size, "h": [1, 1, 80]}, {"y": size, "hn": [1, 1, 80]}),
     )
-    found = propose_recipe([tmp_path / "chunks.onnx"], tmp_path)
-    assert "pulse = 1\n" in found.text and any("chunks of any length" in note for note in found.notes)
+    proposed = propose_recipe([tmp_path / "chunks.onnx"], tmp_path)
+    assert "pulse = 1\n" in proposed.text and any("chunks of any length" in note for note in proposed.notes)
     x = noise(1, 4_000, seed=4)
-    assert recipe_model(write_recipe(tmp_path, found.text)).run(x)["y"].shape == (1, 23, 80)
+    assert recipe_model(write_recipe(tmp_path, proposed.text)).run(x)["y"].shape == (1, 23, 80)
 
 
 def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
@@ -135,59 +138,59 @@ def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], st
     nodes = [node("Add", "x h", "y"), node("ReduceMean", "y", "hn", axes=[-1])]
     sizes = {"x": shape, "h": state}, {"y": shape, "hn": state}
     save_model(tmp_path, "calls.onnx", models.build(nodes, *sizes))
-    found = propose_recipe([tmp_path / "calls.onnx"], tmp_path)
+    proposed = propose_recipe([tmp_path / "calls.onnx"], tmp_path)
     if stages:
-        assert "frames" not in found.text and any("as in --hop 128" in note for note in found.notes)
-    found = propose_recipe([tmp_path / "calls.onnx"], tmp_path, hop=100)
+        assert "frames" not in proposed.text and any("as in --hop 128" in note for note in proposed.notes)
+    proposed = propose_recipe([tmp_path / "calls.onnx"], tmp_path, hop=100)
     kinds = [
-        stage.kind for stage in parse_recipe(found.text, RecipeContext.of(tmp_path / "recipe.toml")).stages
+        stage.kind for stage in parse_recipe(proposed.text, RecipeContext.of(tmp_path / "recipe.toml")).stages
     ]
     assert kinds == ["frames", *stages[:1], "model", *stages[1:], "overlap_add"]
-    assert found.text.count("size = 512, hop = 100") == 2
+    assert proposed.text.count("size = 512, hop = 100") == 2
     x = noise(1, 2000, seed=2)
-    (got,) = recipe_model(write_recipe(tmp_path, found.text)).run(x).values()
+    (output,) = recipe_model(write_recipe(tmp_path, proposed.text)).run(x).values()
     padded, wanted, h = np.pad(x[0], (412, 412)), np.zeros(2000 + 2 * 412, np.float64), 0.0
     for at in range(0, 2001, 100):
         frame = padded[at : at + 512] + h
         h = frame.mean()
         wanted[at : at + len(frame)] += frame
-    assert got.shape[1] > 1000
-    np.testing.assert_allclose(got[0], wanted[: got.shape[1]], atol=1e-4)
+    assert output.shape[1] > 1000
+    np.testing.assert_allclose(output[0], wanted[: output.shape[1]], atol=1e-4)
 
 
 def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:
     size: list[int | str] = [1, 257, "T", 2]
     save_model(tmp_path, "model.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
-    found = propose_recipe([tmp_path / "model.onnx"], tmp_path, hop=128)
-    assert found.text.count("n_fft = 512, hop = 128") == 2
-    assert any(note.endswith("the root of a Hann window is a guess") for note in found.notes)
+    proposed = propose_recipe([tmp_path / "model.onnx"], tmp_path, hop=128)
+    assert proposed.text.count("n_fft = 512, hop = 128") == 2
+    assert any(note.endswith("the root of a Hann window is a guess") for note in proposed.notes)
 
 
 def test_a_saved_model_of_an_author(tmp_path: Path) -> None:
     """Of DTLN's folder and its hop: the recipe of the page."""
     (tmp_path / "dtln_saved_model").symlink_to(shared_path("tensorflow") / "dtln_saved_model")
-    found = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)
-    assert found.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]
+    proposed = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)
+    assert proposed.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]
 
 
 def test_forty_bands_of_codes_get_a_micro_frontend(tmp_path: Path) -> None:
     """Forty bands as codes: microWakeWord's front end, the file's own scales around the model, and it opens."""
-    g = Graph()
-    x = g.input((1, -1, 40), "int8", scale=[0.25], zero=[-128])
-    g.outputs = [g.result("LOGISTIC", [x], (1, -1, 40), "", 2, "int8", (1 / 256, -128))]
+    graph = Graph()
+    x = graph.input((1, -1, 40), "int8", scale=[0.25], zero=[-128])
+    graph.outputs = [graph.result("LOGISTIC", [x], (1, -1, 40), "", 2, "int8", (1 / 256, -128))]
     path = tmp_path / "word.tflite"
-    path.write_bytes(written_tflite(g))
-    found = propose_recipe([path], tmp_path)
+    path.write_bytes(written_tflite(graph))
+    proposed = propose_recipe([path], tmp_path)
     stages = [
         "micro_frontend = {}",
         'quantize = { scale = 0.25, zero = -128, type = "int8" }',
         'model = "word.tflite"',
         'dequantize = { scale = 0.00390625, zero = -128, type = "int8" }',
     ]
-    places = [found.text.index(stage) for stage in stages]
+    places = [proposed.text.index(stage) for stage in stages]
     assert places == sorted(places)
-    assert not [note for note in found.notes if "does not fit" in note]
+    assert not [note for note in proposed.notes if "does not fit" in note]
     values = next(
-        iter(recipe_model(write_recipe(tmp_path, found.text)).run(noise(1, 4_000, seed=4)).values())
+        iter(recipe_model(write_recipe(tmp_path, proposed.text)).run(noise(1, 4_000, seed=4)).values())
     )
     assert 0 <= values.min() < values.max() <= 1

@@ -29,11 +29,11 @@ def equal(path: Path, wanted: pulse.TypedModel) -> None:
     """A recipe gives what a model gives, offline, and as a stream with both backends."""
     (name,) = wanted.outputs
     for x in SOUND:
-        (made,) = recipe_model(path).run(x).values()
-        np.testing.assert_array_equal(made, wanted.run(x)[name])
+        (offline,) = recipe_model(path).run(x).values()
+        np.testing.assert_array_equal(offline, wanted.run(x)[name])
         for backend in ("numba", "numpy"):
-            (got,) = stream_whole(pulse.stream(path, backend=backend), {"x": x}).values()
-            np.testing.assert_allclose(got, made, 1e-4, 1e-5)
+            (streamed,) = stream_whole(pulse.stream(path, backend=backend), {"x": x}).values()
+            np.testing.assert_allclose(streamed, offline, 1e-4, 1e-5)
 
 
 def test_a_recipe_with_stft_and_inverse(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
     for x in SOUND:
         (wanted,) = stream_whole(pulsed.compile(), {"x": x}).values()
-        (made,) = stream_whole(again.compile(), {"x": x}).values()
-        np.testing.assert_allclose(made, wanted, 1e-5, 1e-5)
+        (output,) = stream_whole(again.compile(), {"x": x}).values()
+        np.testing.assert_allclose(output, wanted, 1e-5, 1e-5)
 
 
 def test_recognised_by_content(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
         pulse.load(models.gru(), chunking=pulse.Chunking(initial={"h": noise(1, 1, 3)})),
     )
     x = noise(1, 7, 4)
-    (made,) = recipe_model(Path("inside/recipe.toml")).run(x).values()
-    np.testing.assert_array_equal(made, wanted.run(x)["y"])
+    (output,) = recipe_model(Path("inside/recipe.toml")).run(x).values()
+    np.testing.assert_array_equal(output, wanted.run(x)["y"])
     assert path.parent == inside
 
 
@@ -187,9 +187,9 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     )
     model = recipe_model(path)
     first, second = noise(1, 24, seed=1), noise(1, 24, seed=2)
-    made = model.run(dict(zip(model.inputs, (first, second))))
-    assert list(made) == ["total", "near"]
-    np.testing.assert_array_equal(made["total"], first + second)
+    outputs = model.run(dict(zip(model.inputs, (first, second))))
+    assert list(outputs) == ["total", "near"]
+    np.testing.assert_array_equal(outputs["total"], first + second)
 
 
 def test_a_recipe_in_a_recipe(tmp_path: Path) -> None:
@@ -209,8 +209,10 @@ def test_the_rate_of_a_recipe(tmp_path: Path) -> None:
     """That of the recipe is that of its functions; without one, a stage says it; of features it is another."""
     assert recipe_model(spectral(tmp_path)).metadata == {"sample_rate": "8000"}
     bank = "{ sample_rate = 8000, num_mel_bins = 20 }"
-    told = write_recipe(tmp_path, "rate = 8000\n[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }", "told.toml")
-    equal(told, front.kaldi_fbank(num_mel_bins=20, sample_rate=8000))
+    with_rate = write_recipe(
+        tmp_path, "rate = 8000\n[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }", "told.toml"
+    )
+    equal(with_rate, front.kaldi_fbank(num_mel_bins=20, sample_rate=8000))
     stated = write_recipe(tmp_path, f"[[stage]]\nkaldi_fbank = {bank}", "stated.toml")
     assert recipe_model(stated).metadata["sample_rate"] == "8000"
     size = [1, "T", 20]
@@ -227,10 +229,10 @@ def test_the_rate_of_a_recipe(tmp_path: Path) -> None:
 
 def test_a_stage_of_a_chain_as_a_function_of_its_inputs() -> None:
     """It is given the facts of the wires in the order of ``reads``."""
-    seen: list[list[str]] = []
+    facts_of_calls: list[list[str]] = []
 
     def mask(facts: list[object]) -> pulse.TypedModel:
-        seen.append([str(fact) for fact in facts])
+        facts_of_calls.append([str(fact) for fact in facts])
         return front.mask(shape="1,9,S,2", mask_shape="1,9,S")
 
     joined = pulse.chain(
@@ -239,7 +241,7 @@ def test_a_stage_of_a_chain_as_a_function_of_its_inputs() -> None:
         Stage(mask, reads={"mask": "size", "x": "spectrum"}),
         Stage(lambda facts: front.magnitude(shape=str(facts[0]).removesuffix(",f32"))),
     )
-    assert seen == [["1,9,T/8+1,f32", "1,9,T/8+1,2,f32"]]
+    assert facts_of_calls == [["1,9,T/8+1,f32", "1,9,T/8+1,2,f32"]]
     x = SOUND[1]
     size = front.magnitude(shape="1,9,T,2").run(front.stft(16, 8).run(x)["spectrum"])["magnitude"]
     np.testing.assert_allclose(joined.run(x)["magnitude"], size**2, 1e-4, 1e-5)

@@ -69,7 +69,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_parts_of_a_variable_are_changed(name: str) -> None:
-    (op, *inputs), how, rows, what = CASES[name]
+    (op, *inputs), how, rows, change = CASES[name]
     if name == "a_row":
         how = {**how}
         inputs = [*inputs[:3], "flat"]
@@ -84,7 +84,7 @@ def test_parts_of_a_variable_are_changed(name: str) -> None:
     for seed in range(3):
         x = noise_array(1, 2, seed=seed)
         chosen = np.array(rows, bool)
-        buffer[chosen] = x + (buffer[chosen] if what == "add" else 0)
+        buffer[chosen] = x + (buffer[chosen] if change == "add" else 0)
         expected = buffer.sum(0, keepdims=True) + x
         np.testing.assert_allclose(session.run("y", {"x": x}), expected, rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(state.step(x)["y"], expected, rtol=1e-6, atol=1e-6)
@@ -110,12 +110,12 @@ def branch_graph(go: bool | None = None, deep: bool = False) -> Sketch:
     sketch.const("w", noise_array(3, 2))
     arguments = [("v", RESOURCE), ("w", F32), ("x", F32), ("row", I32), ("axis", I32)]
     read = {"dtype": F32}
-    taken = [
+    body = [
         ("put", "ResourceScatterUpdate", ("v", "row", "x"), {"dtype": F32, "Tindices": I32}),
         ("late", "ReadVariableOp", ("v", "^put"), read),
         ("total", "Sum", ("late:value:0", "axis"), {"T": F32, "Tidx": I32, "keep_dims": True}),
     ]
-    sketch.function("yes", arguments, taken, {"out": "total:output:0"}, ["put"])
+    sketch.function("yes", arguments, body, {"out": "total:output:0"}, ["put"])
     sketch.function("no", arguments, [("set", "AssignVariableOp", ("v", "w"), read)], {"out": "x"}, ["set"])
     branches = {"then_branch": Call("yes"), "else_branch": Call("no")}
     inputs = ("v", "w", "x", "row", "axis")

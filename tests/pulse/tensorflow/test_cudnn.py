@@ -81,7 +81,7 @@ def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None
 def test_the_batch_may_come_first(kind: str) -> None:
     """Of x, the states and the results; two of a batch that begin differently, two layers."""
     x, h = noise_array(2, 5, WIDTH, seed=99), noise_array(2, 2, SIZE, seed=98)
-    found: list[Array] = []
+    outputs: list[Array] = []
     for major in (True, False):
         sketch = Sketch()
         sketch.place("x", *((-1, 2) if major else (2, -1)), WIDTH)
@@ -92,9 +92,9 @@ def test_the_batch_may_come_first(kind: str) -> None:
         sketch.node("last", "Identity", "rnn:1", T=F32)
         typed = pulse.load(sketch.data).model.analyse()
         results = typed.run(x.transpose(1, 0, 2) if major else x)
-        found += [results[name].transpose(1, 0, 2) if major else results[name] for name in ("y", "last")]
-    for one, other in zip(found[:2], found[2:]):
-        np.testing.assert_array_equal(one, other)
+        outputs += [results[name].transpose(1, 0, 2) if major else results[name] for name in ("y", "last")]
+    for first, other in zip(outputs[:2], outputs[2:]):
+        np.testing.assert_array_equal(first, other)
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:

@@ -62,7 +62,7 @@ def from_the_second(writes_first: bool = True) -> Sketch:
     return sketch
 
 
-def add_loop(sketch: Sketch, begin: str, made: str) -> Sketch:
+def add_loop(sketch: Sketch, begin: str, counter: str) -> Sketch:
     """The loop over x, whose state begins as s."""
     arguments = [("i", I32), ("n", I32), ("out", VARIANT), ("s", F32), ("list", VARIANT)]
     sketch.function("cond", arguments, [("less", "Less", ("i", "n"), {"T": I32})], {"go": "less:z:0"})
@@ -83,7 +83,7 @@ def add_loop(sketch: Sketch, begin: str, made: str) -> Sketch:
         {"a": "next:z:0", "b": "n", "c": "write:output_handle:0", "d": "new:z:0", "e": "list"},
     )
     sketch.node("list", "TensorListFromTensor", "x", "element", element_dtype=F32, shape_type=I32)
-    sketch.node("while", "While", begin, "time", made, "s", "list", cond=Call("cond"), body=Call("body"))
+    sketch.node("while", "While", begin, "time", counter, "s", "list", cond=Call("cond"), body=Call("body"))
     sketch.node("y", "TensorListStack", "while:2", "element", element_dtype=F32)
     return sketch
 

@@ -40,8 +40,8 @@ def test_it_streams(form: str) -> None:
 
 def test_the_last_state_is_an_output() -> None:
     x = noise_array(5, 1, 4)
-    found = pulse.load(functional().data).model.analyse().run(x)
-    np.testing.assert_allclose(found["last"], expected_states(x)[-1], rtol=1e-5, atol=1e-6)
+    outputs = pulse.load(functional().data).model.analyse().run(x)
+    np.testing.assert_allclose(outputs["last"], expected_states(x)[-1], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("frames", [0, 1, 4])
@@ -65,15 +65,15 @@ def test_branches_are_chosen(flag: bool) -> None:
     wanted = np.abs(either) if flag else either**2
     typed = pulse.load(branches().data).model.analyse()
     np.testing.assert_allclose(typed.run({"x": x, "flag": np.array(flag)})["y"], wanted, rtol=1e-6)
-    known = pulse.load(branches().data, constants={"flag": flag}).model.analyse()
-    np.testing.assert_allclose(known.run({"x": x})["y"], wanted, rtol=1e-6)
+    chosen = pulse.load(branches().data, constants={"flag": flag}).model.analyse()
+    np.testing.assert_allclose(chosen.run({"x": x})["y"], wanted, rtol=1e-6)
 
 
 def without(drop: str) -> Callable[[Sketch], bytes]:
     def spoilt(sketch: Sketch) -> bytes:
-        kept = [node for node in sketch.proto.node if node.name != drop]
+        nodes = [node for node in sketch.proto.node if node.name != drop]
         del sketch.proto.node[:]
-        sketch.proto.node.extend(kept)
+        sketch.proto.node.extend(nodes)
         return sketch.data
 
     return spoilt

@@ -43,8 +43,8 @@ def result(op: str, inputs: Sequence[Any], count: int = 1, **attributes: Any) ->
     for slot, name in enumerate(outputs):
         sketch.node(f"out{slot}", "Identity", name, T=F32)
     typed = pulse.load(sketch.data).model.analyse()
-    found = typed.run({"x": arrays[0]})
-    return [found[f"out{slot}"] for slot in range(count)]
+    results = typed.run({"x": arrays[0]})
+    return [results[f"out{slot}"] for slot in range(count)]
 
 
 def sigmoid(x: Array) -> Array:
@@ -94,8 +94,8 @@ ELEMENTWISE: dict[str, tuple[Sequence[Any], Callable[..., Any]]] = {
 @pytest.mark.parametrize("op", ELEMENTWISE)
 def test_elementwise_operators_give_what_numpy_gives(op: str) -> None:
     inputs, expected = ELEMENTWISE[op]
-    (found,) = result(op, inputs)
-    np.testing.assert_allclose(found, expected(*inputs), rtol=2e-6, atol=2e-6)
+    (output,) = result(op, inputs)
+    np.testing.assert_allclose(output, expected(*inputs), rtol=2e-6, atol=2e-6)
 
 
 SHAPES: dict[str, tuple[str, Sequence[Any], Mapping[str, Any], Any]] = {
@@ -180,14 +180,14 @@ SHAPES: dict[str, tuple[str, Sequence[Any], Mapping[str, Any], Any]] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_and_sums(name: str) -> None:
     op, inputs, attributes, expected = SHAPES[name]
-    (found,) = result(op, inputs, **attributes)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+    (output,) = result(op, inputs, **attributes)
+    assert output.shape == expected.shape
+    np.testing.assert_allclose(output, expected, rtol=2e-6, atol=2e-6)
 
 
 def test_parts_of_tensors_give_what_numpy_gives() -> None:
-    found = result("SplitV", (X, np.int32([1, -1, 2]), np.int32(1)), 3)
-    for each, expected in zip(found, (X[:, :1], X[:, 1:3], X[:, 3:])):
+    parts = result("SplitV", (X, np.int32([1, -1, 2]), np.int32(1)), 3)
+    for each, expected in zip(parts, (X[:, :1], X[:, 1:3], X[:, 3:])):
         assert np.array_equal(each, expected)
     for place, each in enumerate(result("Unpack", (X,), 2, num=2, axis=0)):
         assert np.array_equal(each, X[place])
@@ -216,40 +216,40 @@ def test_convolutions_and_pools_have_their_channels_last(padding: str, steps: tu
     strides = [1, *steps, 1]
     wide = same(x, (3, 2), steps) if padding == "SAME" else x
     parts = windows(wide, (3, 2), steps)
-    (found,) = result("Conv2D", (x, w), strides=strides, padding=padding)
-    np.testing.assert_allclose(found, np.einsum("nhwijc,ijco->nhwo", parts, w), rtol=1e-5, atol=1e-5)
-    (found,) = result("DepthwiseConv2dNative", (x, deep), strides=strides, padding=padding)
+    (output,) = result("Conv2D", (x, w), strides=strides, padding=padding)
+    np.testing.assert_allclose(output, np.einsum("nhwijc,ijco->nhwo", parts, w), rtol=1e-5, atol=1e-5)
+    (output,) = result("DepthwiseConv2dNative", (x, deep), strides=strides, padding=padding)
     expected = np.einsum("nhwijc,ijcm->nhwcm", parts, deep)
-    np.testing.assert_allclose(found, expected.reshape(*expected.shape[:3], -1), rtol=1e-5, atol=1e-5)
-    (found,) = result("MaxPool", (x,), ksize=[1, 3, 2, 1], strides=strides, padding=padding)
+    np.testing.assert_allclose(output, expected.reshape(*expected.shape[:3], -1), rtol=1e-5, atol=1e-5)
+    (output,) = result("MaxPool", (x,), ksize=[1, 3, 2, 1], strides=strides, padding=padding)
     low = windows(same(x, (3, 2), steps, -np.inf) if padding == "SAME" else x, (3, 2), steps)
-    np.testing.assert_allclose(found, low.max((3, 4)), rtol=1e-6)
+    np.testing.assert_allclose(output, low.max((3, 4)), rtol=1e-6)
 
 
 def test_channels_may_be_second() -> None:
     x, w = noise_array(1, 3, 7, 8), noise_array(3, 2, 3, 5, seed=1)
-    (found,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="VALID", data_format="NCHW")
+    (output,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="VALID", data_format="NCHW")
     parts = windows(x.transpose(0, 2, 3, 1), (3, 2), (1, 1))
-    np.testing.assert_allclose(found, np.einsum("nhwijc,ijco->nohw", parts, w), rtol=1e-5, atol=1e-5)
-    (found,) = result("BiasAdd", (x, np.float32([1, 2, 3])), data_format="NCHW")
-    assert np.array_equal(found, x + np.float32([1, 2, 3])[:, None, None])
+    np.testing.assert_allclose(output, np.einsum("nhwijc,ijco->nohw", parts, w), rtol=1e-5, atol=1e-5)
+    (output,) = result("BiasAdd", (x, np.float32([1, 2, 3])), data_format="NCHW")
+    assert np.array_equal(output, x + np.float32([1, 2, 3])[:, None, None])
 
 
 def test_explicit_padding() -> None:
     x, w = noise_array(1, 7, 8, 3), noise_array(3, 2, 3, 5)
     pads = [0, 0, 2, 1, 0, 3, 0, 0]
-    (found,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=pads)
+    (output,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=pads)
     parts = windows(np.pad(x, ((0, 0), (2, 1), (0, 3), (0, 0))), (3, 2), (1, 1))
-    np.testing.assert_allclose(found, np.einsum("nhwijc,ijco->nhwo", parts, w), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(output, np.einsum("nhwijc,ijco->nhwo", parts, w), rtol=1e-5, atol=1e-5)
 
 
 def test_space_to_batch_and_back() -> None:
     x = noise_array(1, 6, 5)
     block, pads, crops = np.int32([2]), np.int32([[1, 1]]), np.int32([[0, 2]])
-    (found,) = result("SpaceToBatchND", (x, block, pads))
+    (batches,) = result("SpaceToBatchND", (x, block, pads))
     padded = np.pad(x, ((0, 0), (1, 1), (0, 0)))
-    assert np.array_equal(found, np.concatenate([padded[:, ::2], padded[:, 1::2]]))
-    (back,) = result("BatchToSpaceND", (found, block, crops))
+    assert np.array_equal(batches, np.concatenate([padded[:, ::2], padded[:, 1::2]]))
+    (back,) = result("BatchToSpaceND", (batches, block, crops))
     assert np.array_equal(back, padded[:, :6])
 
 
@@ -287,11 +287,11 @@ def test_spectra_give_what_numpy_gives() -> None:
     sketch.node("power", "Mul", "bins", "turned", T=Type("c64"))
     sketch.node("y", "IRFFT", "power", "points", Tcomplex=Type("c64"), Treal=F32)
     x = noise_array(2, 8)
-    found = pulse.load(sketch.data).model.analyse().run({"x": x})
+    outputs = pulse.load(sketch.data).model.analyse().run({"x": x})
     bins = np.fft.rfft(x)
-    np.testing.assert_allclose(found["size"], np.abs(bins), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(np.exp(1j * found["phase"]), np.exp(1j * np.angle(bins)), atol=1e-5)
-    np.testing.assert_allclose(found["y"], np.fft.irfft(bins * bins.conj()), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(outputs["size"], np.abs(bins), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(np.exp(1j * outputs["phase"]), np.exp(1j * np.angle(bins)), atol=1e-5)
+    np.testing.assert_allclose(outputs["y"], np.fft.irfft(bins * bins.conj()), rtol=1e-4, atol=1e-4)
     session = pulse.tensorflow.load(sketch.data).session()
     np.testing.assert_allclose(session.run("bins", {"x": x}), bins, rtol=1e-5, atol=1e-5)
 
@@ -310,18 +310,20 @@ def test_batch_norm_and_fake_quantisation() -> None:
     x = noise_array(1, 3, 4, 5)
     scale, offset, mean, variance = (noise_array(5, seed=seed) for seed in range(4))
     variance = np.abs(variance)
-    (found,) = result("FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=False, epsilon=0.01)
-    np.testing.assert_allclose(
-        found, (x - mean) / np.sqrt(variance + 0.01) * scale + offset, rtol=1e-4, atol=1e-5
+    (output,) = result(
+        "FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=False, epsilon=0.01
     )
-    (found,) = result("FakeQuantWithMinMaxArgs", (x,), min=-1.0, max=1.0, num_bits=8)
-    step = 2 / 255
-    assert np.abs(found - np.clip(x, -1, 1)).max() <= step
-    assert np.abs(found / np.float32(step) - np.rint(found / np.float32(step))).max() < 1e-3
-    own_mean, own = x.mean((0, 1, 2)), x.var((0, 1, 2))
-    (found,) = result("FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=True, epsilon=0.01)
     np.testing.assert_allclose(
-        found, (x - own_mean) / np.sqrt(own + 0.01) * scale + offset, rtol=1e-4, atol=1e-5
+        output, (x - mean) / np.sqrt(variance + 0.01) * scale + offset, rtol=1e-4, atol=1e-5
+    )
+    (output,) = result("FakeQuantWithMinMaxArgs", (x,), min=-1.0, max=1.0, num_bits=8)
+    step = 2 / 255
+    assert np.abs(output - np.clip(x, -1, 1)).max() <= step
+    assert np.abs(output / np.float32(step) - np.rint(output / np.float32(step))).max() < 1e-3
+    own_mean, own = x.mean((0, 1, 2)), x.var((0, 1, 2))
+    (output,) = result("FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=True, epsilon=0.01)
+    np.testing.assert_allclose(
+        output, (x - own_mean) / np.sqrt(own + 0.01) * scale + offset, rtol=1e-4, atol=1e-5
     )
     with pytest.raises(LoadError, match="training"):
         result("FusedBatchNormV3", (x, scale, offset, mean, variance), 2, is_training=True)
@@ -374,10 +376,10 @@ def test_a_cell_is_a_frame_of_a_block() -> None:
 def test_a_gated_cell() -> None:
     x, h = noise_array(1, 3), noise_array(1, 2, seed=1)
     w_ru, w_c, b_ru, b_c = (noise_array(*dims, seed=2) for dims in ((5, 4), (5, 2), (4,), (2,)))
-    found = result("GRUBlockCell", (x, h, w_ru, w_c, b_ru, b_c), 4)
+    outputs = result("GRUBlockCell", (x, h, w_ru, w_c, b_ru, b_c), 4)
     r, u = np.split(sigmoid(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
     c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
-    for array, expected in zip(found, (r, u, c, u * h + (1 - u) * c)):
+    for array, expected in zip(outputs, (r, u, c, u * h + (1 - u) * c)):
         np.testing.assert_allclose(array, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -397,11 +399,11 @@ def test_overlap_and_add_streams() -> None:
 
 @pytest.mark.parametrize(("below", "above"), [(1, 0), (-1, 1), (0, -1), (-1, -1)])
 def test_bands_of_matrices_give_what_numpy_gives(below: int, above: int) -> None:
-    (found,) = result("MatrixBandPart", (X, np.int64(below), np.int64(above)))
+    (output,) = result("MatrixBandPart", (X, np.int64(below), np.int64(above)))
     expected = X
     expected = np.triu(expected, -below) if below >= 0 else expected
     expected = np.tril(expected, above) if above >= 0 else expected
-    assert np.array_equal(found, expected)
+    assert np.array_equal(output, expected)
 
 
 def test_shapes_are_broadcast() -> None:

@@ -18,10 +18,10 @@ from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, noise_array
 @pytest.fixture(autouse=True)
 def registers() -> Iterator[None]:
     """What a test registers goes with it."""
-    given, own = dict(registry.GIVEN), dict(OWN)
+    translators, own = dict(registry.GIVEN), dict(OWN)
     yield
     registry.GIVEN.clear()
-    registry.GIVEN.update(given)
+    registry.GIVEN.update(translators)
     OWN.clear()
     OWN.update(own)
 

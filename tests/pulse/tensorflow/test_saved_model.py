@@ -37,16 +37,16 @@ def test_the_state_is_in_the_open(tmp_path: Path) -> None:
 def test_a_folder_streams(tmp_path: Path, backend: str) -> None:
     folder, x = stateful(tmp_path / "model"), noise_array(6, 4, seed=2)
     state = pulse.stream(pulse.load(folder, chunking=CALLED), backend=backend).spawn()
-    found = np.concatenate([state.step(frame[None])["y"] for frame in x])
-    np.testing.assert_allclose(found, expected_frames(x), rtol=1e-5, atol=1e-6)
+    output = np.concatenate([state.step(frame[None])["y"] for frame in x])
+    np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_session_calls_the_signature(tmp_path: Path) -> None:
     session, x = pulse.tensorflow.load(stateful(tmp_path / "model")).session(), noise_array(3, 4, seed=2)
-    found = np.concatenate([session.call({"x": frame[None]})["y"] for frame in x])
-    np.testing.assert_allclose(found, expected_frames(x), rtol=1e-5, atol=1e-6)
+    output = np.concatenate([session.call({"x": frame[None]})["y"] for frame in x])
+    np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
     session.reset()
-    np.testing.assert_allclose(session.call({"x": x[:1]})["y"], found[:1])
+    np.testing.assert_allclose(session.call({"x": x[:1]})["y"], output[:1])
 
 
 def with_objects(folder: Path, key: str = "layer/kernel") -> Path:
@@ -80,8 +80,8 @@ def with_objects(folder: Path, key: str = "layer/kernel") -> Path:
 def test_captured_variables_are_found_by_their_objects(tmp_path: Path) -> None:
     folder, x = with_objects(tmp_path / "model"), noise_array(6, 4, seed=2)
     state = pulse.stream(pulse.load(folder, chunking=CALLED), backend="numpy").spawn()
-    found = np.concatenate([state.step(frame[None])["y"] for frame in x])
-    np.testing.assert_allclose(found, expected_frames(x), rtol=1e-5, atol=1e-6)
+    output = np.concatenate([state.step(frame[None])["y"] for frame in x])
+    np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
 
 
 def test_an_object_of_another_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
         .spawn()
     )
     x = noise_array(3, 4, seed=2)
-    found = np.concatenate([again.step(frame[None])["y"] for frame in x])
-    np.testing.assert_allclose(found, expected_frames(x), rtol=1e-5, atol=1e-6)
+    output = np.concatenate([again.step(frame[None])["y"] for frame in x])
+    np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_variable_without_a_first_value_is_asked_for() -> None:
@@ -127,8 +127,8 @@ def test_a_variable_without_a_first_value_is_asked_for() -> None:
     state = pulse.stream(
         pulse.load(sketch.data, chunking=Chunking(axes=axes, initial={"v": 0})), backend="numpy"
     ).spawn()
-    ones = np.ones((1, 4), np.float32)
-    assert [float(state.step(ones)["out"][0, 0]) for _ in range(3)] == [1, 2, 3]
+    unit = np.ones((1, 4), np.float32)
+    assert [float(state.step(unit)["out"][0, 0]) for _ in range(3)] == [1, 2, 3]
 
 
 def test_signatures_are_named(tmp_path: Path) -> None:
@@ -171,14 +171,14 @@ def test_a_damaged_index_is_refused(tmp_path: Path, cut: int) -> None:
 def test_data_that_is_missing_or_elsewhere_is_refused(tmp_path: Path) -> None:
     folder = stateful(tmp_path / "model")
     data = folder / "variables" / "variables.data-00000-of-00001"
-    kept = data.read_bytes()
-    data.write_bytes(kept[:10])
+    content = data.read_bytes()
+    data.write_bytes(content[:10])
     with pytest.raises(LoadError, match="damaged"):
         pulse.load(folder)
     data.unlink()
     with pytest.raises(LoadError, match="cannot be read"):
         pulse.load(folder)
-    (tmp_path / "elsewhere").write_bytes(kept)
+    (tmp_path / "elsewhere").write_bytes(content)
     data.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(LoadError, match="outside of the model's folder"):
         pulse.load(folder)

@@ -23,8 +23,8 @@ def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
     with pytest.raises(InputError, match=r"a .*holds nothing yet"):
         run.run("before")
     assert run.run([], targets=["init"]) == [] and run.run("known")
-    told = [int(run.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]
-    assert told == [0, 0, 1, 1, 3, 3]
+    values = [int(run.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]
+    assert values == [0, 0, 1, 1, 3, 3]
     both = run.run(["before", "once"])
     assert [int(each) for each in both] == [3, 4]
 
@@ -58,11 +58,11 @@ def test_variables_are_reset_saved_and_restored(tmp_path: Path) -> None:
 
 def test_each_session_has_variables_of_its_own() -> None:
     model = tensorflow.load(counter(True).data)
-    one, two = model.session(), model.session()
-    one.reset()
-    two.reset()
-    one.run("once")
-    assert (int(one.run("read")), int(two.run("read"))) == (1, 0)
+    first, second = model.session(), model.session()
+    first.reset()
+    second.reset()
+    first.run("once")
+    assert (int(first.run("read")), int(second.run("read"))) == (1, 0)
 
 
 def layers() -> Sketch:

@@ -103,9 +103,9 @@ class Graph:
     ) -> int:
         """An operator of one output; the number of that."""
         more = {} if quantized is None else {"scale": [quantized[0]], "zero": [quantized[1]]}
-        made = self.tensor(shape, dtype, **more)
-        self.node(kind, inputs, [made], options, version, **fields)
-        return made
+        output = self.tensor(shape, dtype, **more)
+        self.node(kind, inputs, [output], options, version, **fields)
+        return output
 
 
 Signature = Mapping[str, Mapping[str, int]]

@@ -45,20 +45,20 @@ def scales(data: bytes) -> tuple[list[Scale], list[Scale]]:
     module: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="pip install ai-edge-litert")
     interpreter = module.Interpreter(model_content=data, num_threads=1)
     ports = interpreter.get_input_details(), interpreter.get_output_details()
-    found = [
+    pairs = [
         [Scale(float(each["quantization"][0]), int(each["quantization"][1])) for each in side]
         for side in ports
     ]
-    return found[0], found[1]
+    return pairs[0], pairs[1]
 
 
-def check_equal(got: Array, wanted: Array, what: str, most_steps: int = 1) -> int:
+def check_equal(output: Array, wanted: Array, context: str, most_steps: int = 1) -> int:
     """Floats to ``FLOATS``, codes within a step; how many codes differ."""
-    assert got.shape == wanted.shape and got.dtype == wanted.dtype, what
-    if got.dtype.kind == "f":
+    assert output.shape == wanted.shape and output.dtype == wanted.dtype, context
+    if output.dtype.kind == "f":
         largest = max(float(np.abs(wanted).max(initial=0)), 1e-30)
-        assert np.abs(got - wanted).max(initial=0) <= FLOATS * largest, what
+        assert np.abs(output - wanted).max(initial=0) <= FLOATS * largest, context
         return 0
-    apart = np.abs(got.astype(np.int64) - wanted.astype(np.int64))
-    assert apart.max(initial=0) <= (most_steps if got.dtype.itemsize <= 2 else 0), what
+    apart = np.abs(output.astype(np.int64) - wanted.astype(np.int64))
+    assert apart.max(initial=0) <= (most_steps if output.dtype.itemsize <= 2 else 0), context
     return int((apart != 0).sum())

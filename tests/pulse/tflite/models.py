@@ -20,8 +20,8 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
     """Two convolutions and a dense layer over [1, T, 1, features], T open; of codes a table at the end."""
     coded = kind == "int8"
     more = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
-    g = Graph()
-    x = g.input((1, -1, 1, FEATURES), kind, **more)
+    graph = Graph()
+    x = graph.input((1, -1, 1, FEATURES), kind, **more)
     y = x
     for layer, (channels, span) in enumerate(((HIDDEN, 3), (HIDDEN, 2))):
         inside = FEATURES if layer == 0 else HIDDEN
@@ -33,15 +33,17 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
             "FusedActivationFunction": RELU,
         }
         if coded:
-            w = weights(g, shape, channels, 0, layer)
-            inputs = [y, w, bias(g, y, w, channels)]
+            w = weights(graph, shape, channels, 0, layer)
+            inputs = [y, w, bias(graph, y, w, channels)]
         else:
-            inputs = [y, g.constant(noise(shape, layer)), g.constant(noise((channels,), layer))]
+            inputs = [y, graph.constant(noise(shape, layer)), graph.constant(noise((channels,), layer))]
         quantized = (0.04, -9) if coded else None
-        y = g.result("CONV_2D", inputs, (1, -1, 1, channels), "Conv2DOptions", 3, kind, quantized, **fields)
-    matrix = weights(g, (4, HIDDEN), None, 0) if kind != "float32" else g.constant(noise((4, HIDDEN)))
-    inputs = [y, matrix, bias(g, y, matrix, 4) if coded else g.constant(noise((4,)))]
-    y = g.result(
+        y = graph.result(
+            "CONV_2D", inputs, (1, -1, 1, channels), "Conv2DOptions", 3, kind, quantized, **fields
+        )
+    matrix = weights(graph, (4, HIDDEN), None, 0) if kind != "float32" else graph.constant(noise((4, HIDDEN)))
+    inputs = [y, matrix, bias(graph, y, matrix, 4) if coded else graph.constant(noise((4,)))]
+    y = graph.result(
         "FULLY_CONNECTED",
         inputs,
         (1, -1, 1, 4),
@@ -52,35 +54,37 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
         KeepNumDims=True,
     )
     if coded:
-        y = g.result("LOGISTIC", [y], (1, -1, 1, 4), "", 2, kind, (1 / 256, -128))
-    g.outputs = [y]
-    return file_bytes(g, signature={"Inputs": {"sound": x}, "Outputs": {"scores": y}})
+        y = graph.result("LOGISTIC", [y], (1, -1, 1, 4), "", 2, kind, (1 / 256, -128))
+    graph.outputs = [y]
+    return file_bytes(graph, signature={"Inputs": {"sound": x}, "Outputs": {"scores": y}})
 
 
 def averages(kind: str = "int8") -> bytes:
     """The mean and the sum of 14 features of codes over [1, T, 14], T open, of which many fall on a half."""
-    g = Graph()
-    x = g.input((1, -1, 14), kind, scale=[X_SCALE], zero=[3])
-    g.outputs = [
-        g.result(
-            op, [x, g.constant(i32(2))], (1, -1, 1), "ReducerOptions", 2, kind, (scale, 4), KeepDims=True
+    graph = Graph()
+    x = graph.input((1, -1, 14), kind, scale=[X_SCALE], zero=[3])
+    graph.outputs = [
+        graph.result(
+            op, [x, graph.constant(i32(2))], (1, -1, 1), "ReducerOptions", 2, kind, (scale, 4), KeepDims=True
         )
         for op, scale in (("MEAN", 0.3), ("SUM", 0.5))
     ]
-    return file_bytes(g)
+    return file_bytes(graph)
 
 
 def biased_convolution(bits: int) -> bytes:
     """A convolution of int16 codes over [1, T, 1, 16], T open, with a bias of so many bits."""
-    g = Graph()
-    x = g.input((1, -1, 1, 16), "int16", scale=[X_SCALE / 200], zero=[0])
-    w = weights(g, (5, 3, 1, 16), 5, 0)
+    graph = Graph()
+    x = graph.input((1, -1, 1, 16), "int16", scale=[X_SCALE / 200], zero=[0])
+    w = weights(graph, (5, 3, 1, 16), 5, 0)
     fields = {**WINDOW, "Padding": VALID}
-    inputs = [x, w, bias(g, x, w, 5, f"int{bits}")]
-    g.outputs = [
-        g.result("CONV_2D", inputs, (1, -1, 1, 5), "Conv2DOptions", 3, "int16", (Y_SCALE / 20, 0), **fields)
+    inputs = [x, w, bias(graph, x, w, 5, f"int{bits}")]
+    graph.outputs = [
+        graph.result(
+            "CONV_2D", inputs, (1, -1, 1, 5), "Conv2DOptions", 3, "int16", (Y_SCALE / 20, 0), **fields
+        )
     ]
-    return file_bytes(g)
+    return file_bytes(graph)
 
 
 def convolution_with_variable(kind: str = "float32") -> bytes:
@@ -92,16 +96,16 @@ def convolution_with_variable(kind: str = "float32") -> bytes:
     first = Graph("first")
     handle = first.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="past")
     first.node("ASSIGN_VARIABLE", [handle, first.constant(begin, **more)], [])
-    g = Graph()
-    x = g.input((1, 2, 1, FEATURES), kind, **more)
-    g.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
-    handle = g.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="past")
-    past = g.result("READ_VARIABLE", [handle], (1, 3, 1, FEATURES), dtype=kind, quantized=same)
-    joined = g.result(
+    graph = Graph()
+    x = graph.input((1, 2, 1, FEATURES), kind, **more)
+    graph.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
+    handle = graph.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="past")
+    past = graph.result("READ_VARIABLE", [handle], (1, 3, 1, FEATURES), dtype=kind, quantized=same)
+    joined = graph.result(
         "CONCATENATION", [past, x], (1, 5, 1, FEATURES), "ConcatenationOptions", 2, kind, same, Axis=1
     )
-    bounds = [g.constant(i32(*each)) for each in ((0, -3, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1))]
-    kept = g.result(
+    bounds = [graph.constant(i32(*each)) for each in ((0, -3, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1))]
+    newest = graph.result(
         "STRIDED_SLICE",
         [joined, *bounds],
         (1, 3, 1, FEATURES),
@@ -112,18 +116,18 @@ def convolution_with_variable(kind: str = "float32") -> bytes:
         BeginMask=13,
         EndMask=15,
     )
-    g.node("ASSIGN_VARIABLE", [handle, kept], [])
+    graph.node("ASSIGN_VARIABLE", [handle, newest], [])
     shape, fields = (HIDDEN, 4, 1, FEATURES), {**WINDOW, "Padding": VALID}
     if coded:
-        w = weights(g, shape, HIDDEN, 0)
-        inputs = [joined, w, bias(g, joined, w, HIDDEN)]
+        w = weights(graph, shape, HIDDEN, 0)
+        inputs = [joined, w, bias(graph, joined, w, HIDDEN)]
     else:
-        inputs = [joined, g.constant(noise(shape)), g.constant(noise((HIDDEN,)))]
-    y = g.result(
+        inputs = [joined, graph.constant(noise(shape)), graph.constant(noise((HIDDEN,)))]
+    y = graph.result(
         "CONV_2D", inputs, (1, 2, 1, HIDDEN), "Conv2DOptions", 3, kind, (0.07, 3) if coded else None, **fields
     )
-    g.outputs = [y]
-    return file_bytes(g, first, signature={"Inputs": {"chunk": x}, "Outputs": {"scores": y}})
+    graph.outputs = [y]
+    return file_bytes(graph, first, signature={"Inputs": {"chunk": x}, "Outputs": {"scores": y}})
 
 
 def blocks(kind: str = "float32", image: bool = False) -> bytes:
@@ -133,33 +137,37 @@ def blocks(kind: str = "float32", image: bool = False) -> bytes:
     """
     coded, span, size = kind == "int8", 3, 2
     same = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
-    form, made = ((X_SCALE, -7), (0.06, 4)) if coded else (None, None)
-    g, middle = Graph(), [1] if image else []
-    x = g.input((1, -1, *middle, FEATURES), kind, **same)
+    form, quantization_out = ((X_SCALE, -7), (0.06, 4)) if coded else (None, None)
+    graph, middle = Graph(), [1] if image else []
+    x = graph.input((1, -1, *middle, FEATURES), kind, **same)
     rank = 3 + image
     before = [[0, 0] for _ in range(rank)]
     before[1][0] = (span - 1) * size
-    y = g.result(
-        "PAD", [x, g.constant(before, "int32")], (1, -1, *middle, FEATURES), "PadOptions", 1, kind, form
+    y = graph.result(
+        "PAD", [x, graph.constant(before, "int32")], (1, -1, *middle, FEATURES), "PadOptions", 1, kind, form
     )
-    length = g.result("SHAPE", [y], (rank,), "ShapeOptions", dtype="int32", OutType=2)
-    bounds = [g.constant(i32(each)) for each in (1, 2, 1)]
-    frames = g.result("STRIDED_SLICE", [length, *bounds], (1,), "StridedSliceOptions", dtype="int32")
-    rest = g.result("FLOOR_MOD", [frames, g.constant(i32(size))], (1,), "FloorModOptions", dtype="int32")
+    length = graph.result("SHAPE", [y], (rank,), "ShapeOptions", dtype="int32", OutType=2)
+    bounds = [graph.constant(i32(each)) for each in (1, 2, 1)]
+    frames = graph.result("STRIDED_SLICE", [length, *bounds], (1,), "StridedSliceOptions", dtype="int32")
+    rest = graph.result(
+        "FLOOR_MOD", [frames, graph.constant(i32(size))], (1,), "FloorModOptions", dtype="int32"
+    )
     more = [
-        g.constant(np.zeros((1, 1), np.int32)),
-        g.result("RESHAPE", [rest, g.constant(i32(1, 1))], (1, 1), dtype="int32"),
+        graph.constant(np.zeros((1, 1), np.int32)),
+        graph.result("RESHAPE", [rest, graph.constant(i32(1, 1))], (1, 1), dtype="int32"),
     ]
-    pads = g.result("CONCATENATION", more, (1, 2), "ConcatenationOptions", dtype="int32", Axis=1)
+    pads = graph.result("CONCATENATION", more, (1, 2), "ConcatenationOptions", dtype="int32", Axis=1)
     if image:
-        none = g.constant(np.zeros((1, 2), np.int32))
-        pads = g.result("CONCATENATION", [pads, none], (2, 2), "ConcatenationOptions", dtype="int32", Axis=0)
-    sizes = g.constant(i32(size, 1) if image else i32(size))
-    y = g.result("SPACE_TO_BATCH_ND", [y, sizes, pads], (size, -1, *middle, FEATURES), "", 1, kind, form)
+        none = graph.constant(np.zeros((1, 2), np.int32))
+        pads = graph.result(
+            "CONCATENATION", [pads, none], (2, 2), "ConcatenationOptions", dtype="int32", Axis=0
+        )
+    sizes = graph.constant(i32(size, 1) if image else i32(size))
+    y = graph.result("SPACE_TO_BATCH_ND", [y, sizes, pads], (size, -1, *middle, FEATURES), "", 1, kind, form)
     if not image:
-        y = g.result(
+        y = graph.result(
             "EXPAND_DIMS",
-            [y, g.constant(np.int32(-3))],
+            [y, graph.constant(np.int32(-3))],
             (size, 1, -1, FEATURES),
             "ExpandDimsOptions",
             1,
@@ -168,80 +176,88 @@ def blocks(kind: str = "float32", image: bool = False) -> bytes:
         )
     shape = (HIDDEN, span, 1, FEATURES) if image else (HIDDEN, 1, span, FEATURES)
     if coded:
-        w = weights(g, shape, HIDDEN, 0)
-        inputs = [y, w, bias(g, y, w, HIDDEN)]
+        w = weights(graph, shape, HIDDEN, 0)
+        inputs = [y, w, bias(graph, y, w, HIDDEN)]
     else:
-        inputs = [y, g.constant(noise(shape)), g.constant(noise((HIDDEN,)))]
+        inputs = [y, graph.constant(noise(shape)), graph.constant(noise((HIDDEN,)))]
     made_shape = (size, -1, 1, HIDDEN) if image else (size, 1, -1, HIDDEN)
-    y = g.result("CONV_2D", inputs, made_shape, "Conv2DOptions", 3, kind, made, **WINDOW, Padding=VALID)
+    y = graph.result(
+        "CONV_2D", inputs, made_shape, "Conv2DOptions", 3, kind, quantization_out, **WINDOW, Padding=VALID
+    )
     if not image:
-        y = g.result(
+        y = graph.result(
             "RESHAPE",
-            [y, g.constant(i32(size, -1, HIDDEN))],
+            [y, graph.constant(i32(size, -1, HIDDEN))],
             (size, -1, HIDDEN),
             "ReshapeOptions",
             1,
             kind,
-            made,
+            quantization_out,
         )
-    g.outputs = [g.result("BATCH_TO_SPACE_ND", [y, sizes, pads], (1, -1, *middle, HIDDEN), "", 1, kind, made)]
-    return file_bytes(g)
+    graph.outputs = [
+        graph.result(
+            "BATCH_TO_SPACE_ND", [y, sizes, pads], (1, -1, *middle, HIDDEN), "", 1, kind, quantization_out
+        )
+    ]
+    return file_bytes(graph)
 
 
 def frames_of_samples() -> bytes:
     """Frames of 16 samples, every 8, as TensorFlow's STFT has them: gathered by a range; their spectra."""
-    g = Graph()
-    x = g.input((1, -1))
-    sizes = g.result("SHAPE", [x], (2,), "ShapeOptions", dtype="int32", OutType=2)
-    bounds = [g.constant(i32(each)) for each in (1, 2, 1)]
-    length = g.result(
+    graph = Graph()
+    x = graph.input((1, -1))
+    sizes = graph.result("SHAPE", [x], (2,), "ShapeOptions", dtype="int32", OutType=2)
+    bounds = [graph.constant(i32(each)) for each in (1, 2, 1)]
+    length = graph.result(
         "STRIDED_SLICE", [sizes, *bounds], (), "StridedSliceOptions", dtype="int32", ShrinkAxisMask=1
     )
 
     def whole(kind: str, options: str, a: int, b: int) -> int:
-        return g.result(kind, [a, g.constant(np.int32(b))], (), options, dtype="int32")
+        return graph.result(kind, [a, graph.constant(np.int32(b))], (), options, dtype="int32")
 
     def row(numbers: list[int]) -> int:
-        return g.result(
+        return graph.result(
             "PACK", numbers, (len(numbers),), "PackOptions", dtype="int32", ValuesCount=len(numbers)
         )
 
-    eight, one = g.constant(np.int32(8)), g.constant(np.int32(1))
+    eight, unit = graph.constant(np.int32(8)), graph.constant(np.int32(1))
     hops = whole("FLOOR_DIV", "FloorDivOptions", length, 8)
-    used = row([one, whole("MUL", "MulOptions", hops, 8)])
-    cut = g.result("SLICE", [x, g.constant(i32(0, 0)), used], (1, -1), "SliceOptions")
-    parts = g.result("RESHAPE", [cut, row([one, hops, eight])], (1, -1, 8), "ReshapeOptions")
+    used = row([unit, whole("MUL", "MulOptions", hops, 8)])
+    cut = graph.result("SLICE", [x, graph.constant(i32(0, 0)), used], (1, -1), "SliceOptions")
+    parts = graph.result("RESHAPE", [cut, row([unit, hops, eight])], (1, -1, 8), "ReshapeOptions")
     frames = whole("MAXIMUM", "MaximumMinimumOptions", whole("SUB", "SubOptions", hops, 1), 0)
-    numbers = g.result("RANGE", [g.constant(np.int32(0)), frames, one], (-1,), "RangeOptions", dtype="int32")
-    column = g.result("RESHAPE", [numbers, row([frames, one])], (-1, 1), "ReshapeOptions", dtype="int32")
-    places = g.result(
-        "ADD", [column, g.constant(np.array([[0, 1]], np.int32))], (-1, 2), "AddOptions", dtype="int32"
+    numbers = graph.result(
+        "RANGE", [graph.constant(np.int32(0)), frames, unit], (-1,), "RangeOptions", dtype="int32"
     )
-    found = g.result("GATHER", [parts, places], (1, -1, 2, 8), "GatherOptions", Axis=1)
-    wide = g.result(
+    column = graph.result("RESHAPE", [numbers, row([frames, unit])], (-1, 1), "ReshapeOptions", dtype="int32")
+    places = graph.result(
+        "ADD", [column, graph.constant(np.array([[0, 1]], np.int32))], (-1, 2), "AddOptions", dtype="int32"
+    )
+    gathered = graph.result("GATHER", [parts, places], (1, -1, 2, 8), "GatherOptions", Axis=1)
+    wide = graph.result(
         "RESHAPE",
-        [found, row([one, frames, one, g.constant(np.int32(16))])],
+        [gathered, row([unit, frames, unit, graph.constant(np.int32(16))])],
         (1, -1, 1, 16),
         "ReshapeOptions",
     )
-    turned = g.result(
-        "RFFT2D", [wide, g.constant(i32(1, 16))], (1, -1, 1, 9), "Rfft2dOptions", dtype="complex64"
+    turned = graph.result(
+        "RFFT2D", [wide, graph.constant(i32(1, 16))], (1, -1, 1, 9), "Rfft2dOptions", dtype="complex64"
     )
-    g.outputs = [g.result("COMPLEX_ABS", [turned], (1, -1, 1, 9))]
-    return file_bytes(g)
+    graph.outputs = [graph.result("COMPLEX_ABS", [turned], (1, -1, 1, 9))]
+    return file_bytes(graph)
 
 
 def scaled_by_variable() -> bytes:
     """A variable that is read and never assigned, times a chunk."""
-    first, g = Graph("first"), Graph()
+    first, graph = Graph("first"), Graph()
     handle = first.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
     first.node("ASSIGN_VARIABLE", [handle, first.constant(noise((1, FEATURES)))], [])
-    x = g.input((1, FEATURES))
-    g.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
-    handle = g.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
-    gain = g.result("READ_VARIABLE", [handle], (1, FEATURES))
-    g.outputs = [g.result("MUL", [x, gain], (1, FEATURES), "MulOptions")]
-    return file_bytes(g, first)
+    x = graph.input((1, FEATURES))
+    graph.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
+    handle = graph.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
+    gain = graph.result("READ_VARIABLE", [handle], (1, FEATURES))
+    graph.outputs = [graph.result("MUL", [x, gain], (1, FEATURES), "MulOptions")]
+    return file_bytes(graph, first)
 
 
 def counting_loop(turns: int | None = 5) -> bytes:
@@ -262,29 +278,34 @@ def counting_loop(turns: int | None = 5) -> bytes:
     more = body.result("ADD", [i, body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
     after = body.result("TANH", [body.result("ADD", [h, x], (1, 4), "AddOptions")], (1, 4))
     body.outputs = [more, n, after, x]
-    g = Graph()
-    x = g.input((1, 4))
-    limit = g.input((), "int32", "turns") if turns is None else g.constant(np.int32(turns))
-    inputs = [g.constant(np.int32(0)), limit, g.constant(np.zeros((1, 4), np.float32)), x]
-    outputs = [g.tensor((), "int32"), g.tensor((), "int32"), g.tensor((1, 4)), g.tensor((1, 4))]
-    g.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
-    g.outputs = [outputs[2]]
-    return file_bytes(g, cond, body)
+    graph = Graph()
+    x = graph.input((1, 4))
+    limit = graph.input((), "int32", "turns") if turns is None else graph.constant(np.int32(turns))
+    inputs = [graph.constant(np.int32(0)), limit, graph.constant(np.zeros((1, 4), np.float32)), x]
+    outputs = [
+        graph.tensor((), "int32"),
+        graph.tensor((), "int32"),
+        graph.tensor((1, 4)),
+        graph.tensor((1, 4)),
+    ]
+    graph.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    graph.outputs = [outputs[2]]
+    return file_bytes(graph, cond, body)
 
 
 def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) -> bytes:
     """SVDF of 8 features, 6 filters in units of ``rank``, a memory of 5 frames; a hybrid has stored codes."""
     filters, size, units = 6, 5, 6 // rank
-    g = Graph()
+    graph = Graph()
     if kind == "int8":
-        x = g.input((1, FEATURES), kind, scale=[X_SCALE], zero=[-7])
-        features = g.constant(
+        x = graph.input((1, FEATURES), kind, scale=[X_SCALE], zero=[-7])
+        features = graph.constant(
             np.clip(noise((filters, FEATURES)) * 50, -127, 127).astype(np.int8), scale=[0.01], zero=[0]
         )
-        time = g.constant((noise((filters, size)) * 3000).astype(np.int16), scale=[1e-4], zero=[0])
-        memory = g.tensor((1, filters * size), "int16", "memory", variable=True, scale=[2e-4], zero=[0])
-        offset = g.constant((noise((units,)) * 1000).astype(np.int32), scale=[2e-8], zero=[0])
-        y = g.result(
+        time = graph.constant((noise((filters, size)) * 3000).astype(np.int16), scale=[1e-4], zero=[0])
+        memory = graph.tensor((1, filters * size), "int16", "memory", variable=True, scale=[2e-4], zero=[0])
+        offset = graph.constant((noise((units,)) * 1000).astype(np.int32), scale=[2e-8], zero=[0])
+        y = graph.result(
             "SVDF",
             [x, features, time, offset, memory],
             (1, units),
@@ -296,14 +317,14 @@ def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) 
             FusedActivationFunction=RELU,
         )
     else:
-        x = g.input((1, FEATURES))
-        stored = [g.constant(noise(shape)) for shape in ((filters, FEATURES), (filters, size), (units,))]
+        x = graph.input((1, FEATURES))
+        stored = [graph.constant(noise(shape)) for shape in ((filters, FEATURES), (filters, size), (units,))]
         if kind == "hybrid":
             for place, shape in enumerate(((filters, FEATURES), (filters, size))):
                 codes = np.clip(np.rint(noise(shape) * 50), -127, 127).astype(np.int8)
-                stored[place] = g.constant(codes, scale=[0.02], zero=[0])
-        memory = g.tensor((1, filters * size), "float32", "memory", variable=True)
-        y = g.result(
+                stored[place] = graph.constant(codes, scale=[0.02], zero=[0])
+        memory = graph.tensor((1, filters * size), "float32", "memory", variable=True)
+        y = graph.result(
             "SVDF",
             [x, *stored, memory],
             (1, units),
@@ -312,5 +333,5 @@ def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) 
             FusedActivationFunction=RELU,
             AsymmetricQuantizeInputs=asymmetric,
         )
-    g.outputs = [y]
-    return file_bytes(g)
+    graph.outputs = [y]
+    return file_bytes(graph)

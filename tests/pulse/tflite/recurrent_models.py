@@ -16,16 +16,18 @@ def recurrent(
 
     stored  the type of the weights
     """
-    g = Graph()
-    x = g.input((1, frames, FEATURES))
+    graph = Graph()
+    x = graph.input((1, frames, FEATURES))
 
     def weight(*shape: int) -> int:
-        value = noise(shape, len(g.tensors)) * np.float32(0.4)
+        value = noise(shape, len(graph.tensors)) * np.float32(0.4)
         if stored == "float32" or len(shape) == 1:
-            return g.constant(value)
-        return g.constant(np.clip(np.rint(value * 80), -127, 127).astype(stored), scale=[1 / 80], zero=[0])
+            return graph.constant(value)
+        return graph.constant(
+            np.clip(np.rint(value * 80), -127, 127).astype(stored), scale=[1 / 80], zero=[0]
+        )
 
-    h = [g.tensor((1, HIDDEN), "float32", name, variable=True) for name in ("h", "c")]
+    h = [graph.tensor((1, HIDDEN), "float32", name, variable=True) for name in ("h", "c")]
     fields: dict[str, Any] = {"AsymmetricQuantizeInputs": asymmetric}
     if kind == "lstm":
         w, r, b = (
@@ -37,28 +39,28 @@ def recurrent(
     else:
         inputs = [x, weight(HIDDEN, FEATURES), weight(HIDDEN, HIDDEN), weight(HIDDEN), h[0]]
         name, options = "UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions"
-    y = g.result(
+    y = graph.result(
         name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False, **fields
     )
-    g.outputs = [y]
-    return file_bytes(g)
+    graph.outputs = [y]
+    return file_bytes(graph)
 
 
 def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> bytes:
     """An LSTM of int8 codes whose cell is int16 in steps of 2**-cell_bits."""
-    g, h_form, x_zero = Graph(), {"scale": [0.0061], "zero": [18]}, 15
-    x = g.input((1, frames, FEATURES), "int8", scale=[X_SCALE], zero=[x_zero])
+    graph, h_form, x_zero = Graph(), {"scale": [0.0061], "zero": [18]}, 15
+    x = graph.input((1, frames, FEATURES), "int8", scale=[X_SCALE], zero=[x_zero])
 
     def weight(shape: tuple[int, ...]) -> int:
-        return weights(g, shape, None, 0, len(g.tensors))
+        return weights(graph, shape, None, 0, len(graph.tensors))
 
     w = [weight((HIDDEN, FEATURES)) for _ in range(4)]
     r = [weight((HIDDEN, HIDDEN)) for _ in range(4)]
-    b = [bias(g, x, each, HIDDEN) for each in w]
-    h = g.tensor((1, HIDDEN), "int8", "h", variable=True, **h_form)
-    c = g.tensor((1, HIDDEN), "int16", "c", variable=True, scale=[2.0**-cell_bits], zero=[0])
-    inner = [g.tensor((0,), "float32") for _ in range(4)] + [g.tensor((0,), "int8", **h_form)]
-    y = g.result(
+    b = [bias(graph, x, each, HIDDEN) for each in w]
+    h = graph.tensor((1, HIDDEN), "int8", "h", variable=True, **h_form)
+    c = graph.tensor((1, HIDDEN), "int16", "c", variable=True, scale=[2.0**-cell_bits], zero=[0])
+    inner = [graph.tensor((0,), "float32") for _ in range(4)] + [graph.tensor((0,), "int8", **h_form)]
+    y = graph.result(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         [x, *w, *r, -1, -1, -1, *b, -1, -1, h, c, -1, -1, -1, -1],
         (1, frames, HIDDEN),
@@ -69,9 +71,9 @@ def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> 
         FusedActivationFunction=4,
         CellClip=clip,
     )
-    g.operators[-1].inner = inner
-    g.outputs = [y]
-    return file_bytes(g)
+    graph.operators[-1].inner = inner
+    graph.outputs = [y]
+    return file_bytes(graph)
 
 
 def unfused_layer(frames: int = -1) -> bytes:
@@ -103,15 +105,15 @@ def unfused_layer(frames: int = -1) -> bytes:
         for x, size in ((frame, FEATURES), (p["h"], HIDDEN))
     ]
     after = body.result("TANH", [body.result("ADD", parts, (1, HIDDEN), "AddOptions")], (1, HIDDEN))
-    one = body.constant(i32(1))
+    unit = body.constant(i32(1))
     more = body.result("ADD", [p["time"], body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
-    here, behind = (
-        body.result("RESHAPE", [each, one], (1,), "ReshapeOptions", dtype="int32")
+    index, behind = (
+        body.result("RESHAPE", [each, unit], (1,), "ReshapeOptions", dtype="int32")
         for each in (p["time"], more)
     )
     to = body.result(
         "CONCATENATION",
-        [here, body.constant(i32(-1, -1))],
+        [index, body.constant(i32(-1, -1))],
         (3,),
         "ConcatenationOptions",
         dtype="int32",
@@ -134,28 +136,38 @@ def unfused_layer(frames: int = -1) -> bytes:
         "CONCATENATION", [left, row, right], (frames, 1, HIDDEN), "ConcatenationOptions", Axis=0
     )
     body.outputs = [more, joined, after, p["limit"], p["x"]]
-    g = Graph()
-    x = g.input((1, frames, FEATURES))
-    turned = g.result("TRANSPOSE", [x, g.constant(i32(1, 0, 2))], (frames, 1, FEATURES), "TransposeOptions")
-    sizes = g.result("SHAPE", [turned], (3,), "ShapeOptions", dtype="int32", OutType=2)
-    bounds = [g.constant(i32(each)) for each in (0, 1, 1)]
-    length = g.result(
+    main = Graph()
+    x = main.input((1, frames, FEATURES))
+    turned = main.result(
+        "TRANSPOSE", [x, main.constant(i32(1, 0, 2))], (frames, 1, FEATURES), "TransposeOptions"
+    )
+    sizes = main.result("SHAPE", [turned], (3,), "ShapeOptions", dtype="int32", OutType=2)
+    bounds = [main.constant(i32(each)) for each in (0, 1, 1)]
+    length = main.result(
         "STRIDED_SLICE", [sizes, *bounds], (), "StridedSliceOptions", dtype="int32", ShrinkAxisMask=1
     )
-    count = g.result("RESHAPE", [length, g.constant(i32(1))], (1,), "ReshapeOptions", dtype="int32")
-    shape = g.result(
+    count = main.result("RESHAPE", [length, main.constant(i32(1))], (1,), "ReshapeOptions", dtype="int32")
+    shape = main.result(
         "CONCATENATION",
-        [count, g.constant(i32(1, HIDDEN))],
+        [count, main.constant(i32(1, HIDDEN))],
         (3,),
         "ConcatenationOptions",
         dtype="int32",
         Axis=0,
     )
-    empty = g.result("FILL", [shape, g.constant(np.float32(0))], (frames, 1, HIDDEN))
-    inputs = [g.constant(np.int32(0)), empty, g.constant(np.zeros((1, HIDDEN), np.float32)), length, turned]
-    outputs = [g.tensor(shapes[k], "int32" if k in whole else "float32") for k in shapes]
-    g.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
-    g.outputs = [
-        g.result("TRANSPOSE", [outputs[1], g.constant(i32(1, 0, 2))], (1, frames, HIDDEN), "TransposeOptions")
+    empty = main.result("FILL", [shape, main.constant(np.float32(0))], (frames, 1, HIDDEN))
+    inputs = [
+        main.constant(np.int32(0)),
+        empty,
+        main.constant(np.zeros((1, HIDDEN), np.float32)),
+        length,
+        turned,
     ]
-    return file_bytes(g, cond, body)
+    outputs = [main.tensor(shapes[k], "int32" if k in whole else "float32") for k in shapes]
+    main.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    main.outputs = [
+        main.result(
+            "TRANSPOSE", [outputs[1], main.constant(i32(1, 0, 2))], (1, frames, HIDDEN), "TransposeOptions"
+        )
+    ]
+    return file_bytes(main, cond, body)

@@ -17,9 +17,9 @@ from tests.pulse.tflite.models import stack
 
 def one(kind: str, *more: int, options: str = "", **fields: int) -> bytes:
     """A file of one operator on [2, 5]."""
-    g = Graph()
-    g.outputs = [g.result(kind, [g.input((2, 5)), *more], (2, 5), options, **fields)]
-    return file_bytes(g)
+    graph = Graph()
+    graph.outputs = [graph.result(kind, [graph.input((2, 5)), *more], (2, 5), options, **fields)]
+    return file_bytes(graph)
 
 
 def test_files_are_recognised_by_their_content(tmp_path: Path) -> None:
@@ -52,10 +52,10 @@ def test_signatures_are_chosen_by_name() -> None:
 
 
 def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
-    g = Graph()
-    g.outputs = [g.result("TANH", [g.input((-1, -1, 3, -1))], (-1, -1, 3, -1))]
-    assert str(pulse.load(file_bytes(g)).model.inputs["x"]) == "1,T,3,T1,f32"
-    assert str(pulse.load(file_bytes(g), inputs={"x": "2,S,3,4"}).model.inputs["x"]) == "2,S,3,4,f32"
+    graph = Graph()
+    graph.outputs = [graph.result("TANH", [graph.input((-1, -1, 3, -1))], (-1, -1, 3, -1))]
+    assert str(pulse.load(file_bytes(graph)).model.inputs["x"]) == "1,T,3,T1,f32"
+    assert str(pulse.load(file_bytes(graph), inputs={"x": "2,S,3,4"}).model.inputs["x"]) == "2,S,3,4,f32"
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,19 @@ def test_data_after_the_end_is_refused() -> None:
 
 
 def test_a_variable_needs_a_handle() -> None:
-    g = Graph()
-    g.input((2, 5))
-    g.outputs = [g.result("READ_VARIABLE", [0], (2, 5))]
+    graph = Graph()
+    graph.input((2, 5))
+    graph.outputs = [graph.result("READ_VARIABLE", [0], (2, 5))]
     with pytest.raises(LoadError, match="has no variable"):
-        pulse.load(file_bytes(g))
+        pulse.load(file_bytes(graph))
 
 
 def test_codes_need_a_scale() -> None:
-    g = Graph()
-    x = g.input((2, 5), "int8", scale=[0.1], zero=[0])
-    g.outputs = [g.result("TANH", [x], (2, 5), "", 2, "int8")]
+    graph = Graph()
+    x = graph.input((2, 5), "int8", scale=[0.1], zero=[0])
+    graph.outputs = [graph.result("TANH", [x], (2, 5), "", 2, "int8")]
     with pytest.raises(LoadError):
-        pulse.load(file_bytes(g)).analyse()
+        pulse.load(file_bytes(graph)).analyse()
 
 
 def test_options_are_said_by_name() -> None:

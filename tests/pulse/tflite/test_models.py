@@ -93,9 +93,9 @@ def test_calls_equal_litert(name: str) -> None:
     fed = [input_ for input_ in typed.inputs if input_ not in states]
     feeds = [[random_input(rng, typed.inputs[input_]) for input_ in fed] for _ in range(CALLS)]
     for number, (call, wanted) in enumerate(zip(feeds, calls(data, feeds), strict=True)):
-        got = typed.run({**dict(zip(fed, call)), **states})
-        states = {variable.input: got[variable.output] for variable in model.variables}
-        for each, other in zip(got.values(), wanted):
+        outputs = typed.run({**dict(zip(fed, call)), **states})
+        states = {variable.input: outputs[variable.output] for variable in model.variables}
+        for each, other in zip(outputs.values(), wanted):
             check_equal(each, other, f"{name}, call {number}")
 
 
@@ -137,8 +137,8 @@ def test_blocks_around_a_convolution_are_one_dilated_convolution(kind: str) -> N
     typed = pulse.load(data).analyse()
     x = random_input(rng, typed.inputs["x"], 9)
     (wanted,) = calls(data, [[x]])[0]
-    (got,) = typed.run({"x": x}).values()
-    check_equal(got, wanted, kind)
+    (output,) = typed.run({"x": x}).values()
+    check_equal(output, wanted, kind)
     assert typed.pulsify(pulse=1).outputs[0].delay == 0
 
 
@@ -146,8 +146,8 @@ def test_gathered_frames_and_their_spectra_stream() -> None:
     data = frames_of_samples()
     x = np.random.default_rng(5).standard_normal((1, 45)).astype(np.float32)
     (wanted,) = calls(data, [[x]])[0]
-    (got,) = pulse.load(data).analyse().run({"x": x}).values()
-    check_equal(got, wanted, "frames")
+    (output,) = pulse.load(data).analyse().run({"x": x}).values()
+    check_equal(output, wanted, "frames")
     pulse.verify(data, pulse=8).require()
 
 
@@ -158,20 +158,20 @@ def test_codes_are_the_same_in_both_backends(data: bytes) -> None:
     rng = np.random.default_rng(2)
     (fact,) = pulse.load(data).analyse().inputs.values()
     x = random_input(rng, fact, 512)
-    made: list[list[Array]] = []
+    outputs_of_backends: list[list[Array]] = []
     for backend in ("numpy", "numba"):
         state = pulse.stream(data, pulse=8, backend=backend).spawn()
         steps = [list(state.step(x[:, at : at + 8]).values()) for at in range(0, 512, 8)]
-        made.append([np.concatenate(each, axis=1) for each in zip(*steps, strict=True)])
-    assert all(map(np.array_equal, *made))
+        outputs_of_backends.append([np.concatenate(each, axis=1) for each in zip(*steps, strict=True)])
+    assert all(map(np.array_equal, *outputs_of_backends))
 
 
 def test_means_and_sums_on_halves_are_those_of_litert() -> None:
     data, rng = averages(), np.random.default_rng(6)
     model = pulse.load(data).analyse()
     x = random_input(rng, next(iter(model.inputs.values())), 2048)
-    got = list(model.run({"x": x}).values())
-    for each, wanted in zip(got, calls(data, [[x]])[0], strict=True):
+    outputs = list(model.run({"x": x}).values())
+    for each, wanted in zip(outputs, calls(data, [[x]])[0], strict=True):
         assert np.array_equal(each, wanted)
     sums = (x.astype(np.int64) - 3).sum(axis=2)
     assert min(np.count_nonzero(sums % 84 == 42), np.count_nonzero(sums % 10 == 5)) > 10  # on halves
@@ -181,8 +181,8 @@ def test_a_bias_of_int16_codes_counts_the_same_in_32_and_in_64_bits() -> None:
     """LiteRT reads 32 bits as 64 in convolutions, past their end, so only the other file can be compared with it."""
     narrow, wide = (pulse.load(biased_convolution(bits)).analyse() for bits in (32, 64))
     x = random_input(np.random.default_rng(7), narrow.inputs["x"], 200)
-    (got,), (same,) = narrow.run({"x": x}).values(), wide.run({"x": x}).values()
-    assert np.array_equal(got, same) and len(np.unique(got)) > 100
+    (output,), (same,) = narrow.run({"x": x}).values(), wide.run({"x": x}).values()
+    assert np.array_equal(output, same) and len(np.unique(output)) > 100
     check_equal(same, calls(biased_convolution(64), [[x]])[0][0], "64 bits")
 
 

@@ -21,8 +21,8 @@ def test_equals_litert(case: Case) -> None:
     model = pulse.load(data).analyse()
     differ = total = 0
     for call, wanted in zip(feeds, calls(data, feeds)):
-        got = model.run(dict(zip(model.inputs, call)))
-        for each, other in zip(got.values(), wanted, strict=True):
+        outputs = model.run(dict(zip(model.inputs, call)))
+        for each, other in zip(outputs.values(), wanted, strict=True):
             steps = case.steps if other.dtype.itemsize == 1 else 1
             differ += check_equal(each, other, case.name, steps)
             total += other.size

@@ -19,9 +19,9 @@ def strided_channels(feeds: Feeds) -> Feeds:
 
 
 def test_one_axis_of_several() -> None:
-    found = find_time("M", strided_channels, {"x": np.ones((1, 2, 40), np.float32)})
-    assert found == {"x": {2: "T"}}
-    assert describe_time(found).startswith("time (T) is axis 2 of x: ")
+    axes = find_time("M", strided_channels, {"x": np.ones((1, 2, 40), np.float32)})
+    assert axes == {"x": {2: "T"}}
+    assert describe_time(axes).startswith("time (T) is axis 2 of x: ")
 
 
 def test_one_axis_of_each_input() -> None:

@@ -22,9 +22,9 @@ T = {"x": {2: "T"}}
 @pytest.fixture
 def older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     """It traces the example, and refuses little."""
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else found(name)
+        pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else find_spec(name)
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
-from tests.pulse.torch.asserting import Codebook, Truth, ask
+from tests.pulse.torch.asserting_modules import Codebook, Truth, ask
 from tests.pulse.torch.exporter import torch
 
 
@@ -57,7 +57,7 @@ def test_a_layer_may_raise_if_its_caller_goes_on() -> None:
 def test_only_assertions_are_known() -> None:
     truth = Truth()
     assert ask(truth) == [0, 1, 2]
-    assert truth.said == [True, False, True, True, None, None, None, None]
+    assert truth.answers == [True, False, True, True, None, None, None, None]
 
 
 class Aligned(torch.nn.Module):

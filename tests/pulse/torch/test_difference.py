@@ -18,10 +18,10 @@ def reference_of(outputs: Mapping[str, Array]) -> Reference:
 
 def test_another_order_of_summation_is_no_difference() -> None:
     """Sums of large terms that nearly cancel out among them; a wrong element among these is one."""
-    s = Sketch(x="1,T,500")
+    sketch = Sketch(x="1,T,500")
     rng = np.random.default_rng(0)
     w = rng.standard_normal((500, 3)).astype(np.float32)
-    typed = s.model(s.add("y", MatMul(), s["x"], s.constant(w)), names=["y"])
+    typed = sketch.model(sketch.add("y", MatMul(), sketch["x"], sketch.constant(w)), names=["y"])
     x = (30 * rng.standard_normal((1, 64, 500))).astype(np.float32)
     x[0, 7, :250] = -x[0, 7, 250:]
     sums = (x[..., None] * w).cumsum(2, np.float32)[:, :, -1]
@@ -29,8 +29,10 @@ def test_another_order_of_summation_is_no_difference() -> None:
     assert (sums != model.native["y"]).any()
     assert first_difference({"y": sums}, model, {"y": sums[:, :9]}) is None
     sums[0, 7, 1] += 0.1
-    found = first_difference({"y": sums}, model, {"y": sums[:, :9]})
-    assert found is not None and found.startswith("output y, frame 7, at [0, 7, 1]: the module gives ")
+    difference = first_difference({"y": sums}, model, {"y": sums[:, :9]})
+    assert difference is not None and difference.startswith(
+        "output y, frame 7, at [0, 7, 1]: the module gives "
+    )
 
 
 def test_the_first_output_and_frame() -> None:
@@ -42,18 +44,18 @@ def test_the_first_output_and_frame() -> None:
     wrong = x.copy()
     wrong[0, 2, 8] = 3
     wrong[1, 1, 6] = -0.5
-    found = first_difference(module, reference_of({"y": wrong, "state": state + 1}), example)
-    assert found == "output y, frame 6, at [1, 1, 6]: the module gives 0, the model -0.5"
-    found = first_difference(module, reference_of({"y": x, "state": state + 1}), example)
-    assert found == "output state, at [0, 0]: the module gives 0, the model 1"
-    found = first_difference({"flag": np.array([True])}, reference_of({"flag": np.array([False])}), {})
-    assert found == "output flag, at [0]: the module gives 1, the model 0"
+    difference = first_difference(module, reference_of({"y": wrong, "state": state + 1}), example)
+    assert difference == "output y, frame 6, at [1, 1, 6]: the module gives 0, the model -0.5"
+    difference = first_difference(module, reference_of({"y": x, "state": state + 1}), example)
+    assert difference == "output state, at [0, 0]: the module gives 0, the model 1"
+    difference = first_difference({"flag": np.array([True])}, reference_of({"flag": np.array([False])}), {})
+    assert difference == "output flag, at [0]: the module gives 1, the model 0"
 
 
 def test_shapes_and_numbers_of_outputs() -> None:
     x = np.zeros((1, 9), np.float32)
-    found = first_difference({"y": x, "z": x}, reference_of({"y": x, "z": x[:, :5]}), {})
-    assert found == "output z: the module gives shape [1, 9], the model [1, 5]"
+    difference = first_difference({"y": x, "z": x}, reference_of({"y": x, "z": x[:, :5]}), {})
+    assert difference == "output z: the module gives shape [1, 9], the model [1, 5]"
     assert (
         first_difference({"y": x, "output 1": x}, reference_of({"y": x}), {})
         == "the module gives 2 outputs, the model 1"

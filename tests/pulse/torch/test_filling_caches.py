@@ -74,8 +74,8 @@ def test_streams_as_the_author_calls_it(left: int, right: int, memory: int, batc
     context = {"input": right} if right else {}
     program = pulse.stream(pulse.load(model, chunking=pulse.Chunking(axes={"input": 1}, context=context)))
     x = torch.randn(batch, CHUNKS * SEGMENT, 8)
-    (got,) = stream_whole(program, {"input": x.numpy()}, 0.0).values()
-    np.testing.assert_allclose(got, call_in_chunks(module, x), 1e-5, 1e-6)
+    (output,) = stream_whole(program, {"input": x.numpy()}, 0.0).values()
+    np.testing.assert_allclose(output, call_in_chunks(module, x), 1e-5, 1e-6)
 
 
 def test_a_stream_goes_on_from_the_states_of_the_example() -> None:
@@ -85,8 +85,8 @@ def test_a_stream_goes_on_from_the_states_of_the_example() -> None:
     with torch.no_grad():
         _, _, states = module.infer(x[:, :SEGMENT], torch.tensor([SEGMENT]), None)
     program = pulse.stream(pulse.load(export(module, 1, states), chunking=pulse.Chunking(axes={"input": 1})))
-    (got,) = stream_whole(program, {"input": x[:, SEGMENT:].numpy()}, 0.0).values()
-    np.testing.assert_allclose(got, call_in_chunks(module, x)[:, SEGMENT:], 1e-5, 1e-6)
+    (output,) = stream_whole(program, {"input": x[:, SEGMENT:].numpy()}, 0.0).values()
+    np.testing.assert_allclose(output, call_in_chunks(module, x)[:, SEGMENT:], 1e-5, 1e-6)
 
 
 def test_chunks_with_padding_are_refused() -> None:

@@ -124,8 +124,8 @@ def assert_streams(module: Any, example: Any, dynamic: Any, long: Any) -> TypedM
     wanted = module.eval()(*long).detach().numpy()
     feeds = dict(zip(typed.inputs, (value.numpy() for value in long)))
     for backend in ("numpy", "numba"):
-        got, _ = run_whole(compile_model(model, backend).spawn(), feeds, np.nan)
-        np.testing.assert_allclose(next(iter(got.values())), wanted, rtol=1e-4, atol=1e-5)
+        outputs, _ = run_whole(compile_model(model, backend).spawn(), feeds, np.nan)
+        np.testing.assert_allclose(next(iter(outputs.values())), wanted, rtol=1e-4, atol=1e-5)
     return typed
 
 
@@ -197,22 +197,22 @@ def test_what_the_exporter_says() -> None:
 
 def test_the_older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without onnxscript, with a note, and with what the exporter warns of."""
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else found(name)
+        pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else find_spec(name)
     )
     with pytest.warns(pulse.PulseWarning, match="the older exporter was used; pip install onnxscript"):
         assert_streams(
             seed_module(Convolutions), torch.randn(1, 3, 10), {"x": {2: "T"}}, [torch.randn(1, 3, 37)]
         )
     with (
-        pytest.warns(pulse.PulseWarning) as told,
+        pytest.warns(pulse.PulseWarning) as warned,
         pytest.raises(
             pulse.LoadError, match=r"Scaled: the exported model equals .* so PyTorch's exporter has baked"
         ),
     ):
         pulse.from_torch(Scaled(), torch.randn(1, 3, 10), {"x": {2: "T"}})
-    assert any("may be baked in" in str(entry.message) for entry in told)
+    assert any("may be baked in" in str(entry.message) for entry in warned)
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ def test_frames_stay_whole_and_inputs_of_a_symbol_together() -> None:
         "table": SampledInputs(100 * frames[:, None] + frames, {0: "T", 1: "T"}),
     }
     for length in (7, 51):
-        got = draw(samples, {"T": length})
-        token = got["token"][0]
+        drawn_inputs = draw(samples, {"T": length})
+        token = drawn_inputs["token"][0]
         assert token.shape == (length,) and token.dtype == frames.dtype and set(token) <= set(frames)
         assert len(set(token)) > length // 4 and (np.diff(token) != 1).any()
-        np.testing.assert_array_equal(got["mask"], token % 3 == 0)
-        np.testing.assert_array_equal(got["feature"], np.stack([token, -token]).astype(np.float32))
-        np.testing.assert_array_equal(got["table"], 100 * token[:, None] + token)
+        np.testing.assert_array_equal(drawn_inputs["mask"], token % 3 == 0)
+        np.testing.assert_array_equal(drawn_inputs["feature"], np.stack([token, -token]).astype(np.float32))
+        np.testing.assert_array_equal(drawn_inputs["table"], 100 * token[:, None] + token)
 
 
 def test_symbols_are_apart() -> None:
@@ -37,9 +37,9 @@ def test_symbols_are_apart() -> None:
         "x": SampledInputs(np.arange(60).reshape(2, 3, 10), {0: "B", 2: "T"}),
         "h": SampledInputs(np.arange(3.0), {}),
     }
-    got = draw(samples, {"T": 7, "B": 5})
-    assert got["x"].shape == (5, 3, 7)
-    np.testing.assert_array_equal(got["h"], samples["h"].value)
+    drawn_inputs = draw(samples, {"T": 7, "B": 5})
+    assert drawn_inputs["x"].shape == (5, 3, 7)
+    np.testing.assert_array_equal(drawn_inputs["h"], samples["h"].value)
     np.testing.assert_array_equal(draw(samples, {"B": 5})["x"] % 10, np.tile(np.arange(10), (5, 3, 1)))
 
 
@@ -52,12 +52,12 @@ def test_the_example_itself() -> None:
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> None:
     """Of the example's type, sign and scale."""
-    got = draw({"x": SampledInputs(np.full((2, 30), level, dtype), {1: "T"})}, {"T": 50})["x"]
-    assert got.shape == (2, 50) and got.dtype == dtype and np.unique(got).size > 20
+    drawn_input = draw({"x": SampledInputs(np.full((2, 30), level, dtype), {1: "T"})}, {"T": 50})["x"]
+    assert drawn_input.shape == (2, 50) and drawn_input.dtype == dtype and np.unique(drawn_input).size > 20
     if level:
-        assert (got * level >= 0).all() and np.abs(got).max() <= 2 * abs(level)
+        assert (drawn_input * level >= 0).all() and np.abs(drawn_input).max() <= 2 * abs(level)
     else:
-        assert (got < 0).any() and (got > 0).any()
+        assert (drawn_input < 0).any() and (drawn_input > 0).any()
 
 
 @pytest.mark.parametrize("value", [np.zeros(30, np.int64), np.ones(30, np.bool_), np.full(1, 0.5)])

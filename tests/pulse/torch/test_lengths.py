@@ -60,7 +60,7 @@ def test_lengths_that_are_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("lengths", "words"),
     [
         ({"T": 7}, r"lengths must be a list such as \[\{\"T\": 4000\}, .*, not \{'T': 7\}"),
         ("T", "lengths must be a list"),
@@ -71,6 +71,6 @@ def test_lengths_that_are_given() -> None:
         ([{"T": 2.0}], r"lengths: 2\.0 frames of T"),
     ],
 )
-def test_lengths_that_do_not_fit(given: Any, words: str) -> None:
+def test_lengths_that_do_not_fit(lengths: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        read_lengths(given, {"T": 20})
+        read_lengths(lengths, {"T": 20})

@@ -41,8 +41,8 @@ def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
     with torch.no_grad():
         for each in module.parameters():
             each.zero_()
-    (got,) = model.analyse().run(x.numpy()).values()
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+    (output,) = model.analyse().run(x.numpy()).values()
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_module_that_writes_to_its_weights_gets_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_memory_of_a_large_module() -> None:
     run = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, check=True, cwd=root
     )
-    found = json.loads(run.stdout.splitlines()[-1])
-    assert found["weights"] > 400e6 and found["rows"] > 32
-    assert found["peak"] < 2 * found["weights"], found
-    assert found["rest"] < 1.2 * found["weights"], found
+    figures = json.loads(run.stdout.splitlines()[-1])
+    assert figures["weights"] > 400e6 and figures["rows"] > 32
+    assert figures["peak"] < 2 * figures["weights"], figures
+    assert figures["rest"] < 1.2 * figures["weights"], figures

@@ -72,8 +72,15 @@ def test_each_run_begins_anew_and_nothing_stays() -> None:
     module.inner[0].train()
     x = torch.randn(4, 3, 5)
     before = {name: value.clone() for name, value in module.state_dict().items()}
-    held = [module.written, module.weight, module.attribute, module.cache, module.cache["deep"], module.steps]
-    kept, modes = x.clone(), [inner.training for inner in module.modules()]
+    initial = [
+        module.written,
+        module.weight,
+        module.attribute,
+        module.cache,
+        module.cache["deep"],
+        module.steps,
+    ]
+    copied, modes = x.clone(), [inner.training for inner in module.modules()]
     random = torch.get_rng_state()
     call = read_call(torch, module, "M", x, {})
     with preserve_state(torch, module, call) as state:
@@ -85,7 +92,7 @@ def test_each_run_begins_anew_and_nothing_stays() -> None:
     np.testing.assert_allclose(first - second, np.full(first.shape, (first - second).flat[0]), atol=1e-6)
     assert first.flat[0] != second.flat[0]
     now = [module.written, module.weight, module.attribute, module.cache, module.cache["deep"], module.steps]
-    assert all(one is other for one, other in zip(held, now))
+    assert all(earlier is other for earlier, other in zip(initial, now))
     assert sorted(before) == sorted(module.state_dict())
     for name, value in module.state_dict().items():
         assert torch.equal(value, before[name]), name
@@ -94,7 +101,7 @@ def test_each_run_begins_anew_and_nothing_stays() -> None:
     for tensor in (module.attribute, module.cache["h"], module.cache["deep"][0], module.cache["deep"][1][0]):
         assert torch.equal(tensor, torch.zeros(3))
     assert [inner.training for inner in module.modules()] == modes and True in modes
-    assert torch.equal(x, kept) and torch.equal(random, torch.get_rng_state())
+    assert torch.equal(x, copied) and torch.equal(random, torch.get_rng_state())
 
 
 def test_a_dict_that_refuses_to_be_written() -> None:
@@ -115,11 +122,11 @@ def test_what_is_not_written_is_not_touched() -> None:
     """Autograd counts writes: a backward after a comparison still works."""
     module = nn.Conv1d(3, 4, 2)
     x = torch.randn(1, 3, 5)
-    loss, written = module(x).pow(2).sum(), module.weight._version
+    loss, version = module(x).pow(2).sum(), module.weight._version
     run, _ = oracle(module, x)
     run({"input": x.numpy()})
     loss.backward()
-    assert module.weight._version == written
+    assert module.weight._version == version
 
 
 def test_state_comes_back_after_an_error() -> None:
@@ -134,15 +141,15 @@ def test_state_comes_back_after_an_error() -> None:
 
 
 def test_no_gradients() -> None:
-    seen: list[bool] = []
+    enabled: list[bool] = []
 
     def forward(x: Any, y: Any) -> Any:
-        seen.append(torch.is_grad_enabled())
+        enabled.append(torch.is_grad_enabled())
         return x * 2
 
     run, _ = oracle(Formed(forward), torch.randn(1, 5, requires_grad=True))
     run({"x": np.ones((1, 5), np.float32)})
-    assert seen == [False] and torch.is_grad_enabled()
+    assert enabled == [False] and torch.is_grad_enabled()
 
 
 def test_a_tensor_of_inference_mode() -> None:
@@ -171,8 +178,8 @@ def test_outputs_have_the_order_and_names_of_the_model(
 ) -> None:
     """Tensors in the order in which they stand, by the model's names; complex ones as pairs."""
     run, _ = oracle(Formed(lambda x, y: returned(x)), torch.randn(2, 5), ["a", "b"])
-    got = run({"x": np.ones((2, 5), np.float32)})
-    assert {name: value.shape for name, value in got.items()} == expected
+    outputs = run({"x": np.ones((2, 5), np.float32)})
+    assert {name: value.shape for name, value in outputs.items()} == expected
 
 
 @pytest.mark.parametrize(
@@ -181,28 +188,28 @@ def test_outputs_have_the_order_and_names_of_the_model(
 )
 def test_inputs_have_the_type_of_the_example(dtype: Any) -> None:
     """What goes in has the example's type again."""
-    seen: list[Any] = []
+    inputs: list[Any] = []
 
     def forward(x: Any, y: Any) -> Any:
-        seen.append(x)
+        inputs.append(x)
         return x
 
     example = torch.randn(2, 5).abs().to(dtype)
-    run, given = oracle(Formed(forward), example, dynamic={"x": {1: "T"}})
-    value = given["x"].value
-    assert value.shape == ((2, 5, 2) if dtype.is_complex else (2, 5)) and given["x"].axes == {1: "T"}
+    run, samples = oracle(Formed(forward), example, dynamic={"x": {1: "T"}})
+    value = samples["x"].value
+    assert value.shape == ((2, 5, 2) if dtype.is_complex else (2, 5)) and samples["x"].axes == {1: "T"}
     np.testing.assert_array_equal(run({"x": value})["y"], value)
-    assert seen[0].dtype == dtype and torch.equal(seen[0], example)
+    assert inputs[0].dtype == dtype and torch.equal(inputs[0], example)
 
 
 def test_nested_inputs_and_numbers() -> None:
     """By the exporter's names; numbers stay as they are, and what the model does not read is the example's."""
     example = (torch.zeros(1, 5), {"state": [torch.ones(2), (torch.full((2,), 2.0), 3)], "gain": 0.5})
     module = Formed(lambda x, y: x.sum() + y["state"][0] + y["state"][1][0] * y["state"][1][1] * y["gain"])
-    run, given = oracle(module, example)
-    assert list(given) == ["x", "y_state_0", "y_state_1_0"]
-    got = run({"x": np.ones((1, 7), np.float32), "y_state_1_0": np.full(2, 4.0, np.float32)})["y"]
-    np.testing.assert_array_equal(got, np.full(2, 7 + 1 + 4 * 3 * 0.5))
+    run, samples = oracle(module, example)
+    assert list(samples) == ["x", "y_state_0", "y_state_1_0"]
+    output = run({"x": np.ones((1, 7), np.float32), "y_state_1_0": np.full(2, 4.0, np.float32)})["y"]
+    np.testing.assert_array_equal(output, np.full(2, 7 + 1 + 4 * 3 * 0.5))
 
 
 def test_inputs_that_are_not_of_the_example() -> None:

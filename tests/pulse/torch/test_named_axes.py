@@ -14,9 +14,9 @@ X, Y = torch.arange(6.0).reshape(2, 3), torch.arange(3.0)
 @pytest.fixture
 def einx(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Of the package's functions, which are not called here, two names."""
-    made = SimpleNamespace(subtract=lambda *_: "original", where=lambda *_: "original")
-    monkeypatch.setitem(sys.modules, "einx", made)
-    return made
+    module = SimpleNamespace(subtract=lambda *_: "original", where=lambda *_: "original")
+    monkeypatch.setitem(sys.modules, "einx", module)
+    return module
 
 
 CASES: list[tuple[str, tuple[Any, ...], Any]] = [
@@ -35,9 +35,9 @@ def test_operands_are_moved(
     from pulse.torch.replacements.named_axes import keep_named_axes
 
     with keep_named_axes(torch):
-        got = einx.subtract(pattern, *operands)
-    assert got.shape == expected.shape
-    assert torch.equal(got, expected)
+        output = einx.subtract(pattern, *operands)
+    assert output.shape == expected.shape
+    assert torch.equal(output, expected)
     assert einx.subtract(pattern, *operands) == "original"
 
 
@@ -45,8 +45,8 @@ def test_a_condition_chooses(einx: SimpleNamespace) -> None:
     from pulse.torch.replacements.named_axes import keep_named_axes
 
     with keep_named_axes(torch):
-        got = einx.where("j, i j, -> i j", Y > 0, X, -1.0)
-    assert torch.equal(got, torch.where(Y > 0, X, -1.0))
+        output = einx.where("j, i j, -> i j", Y > 0, X, -1.0)
+    assert torch.equal(output, torch.where(Y > 0, X, -1.0))
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,10 @@ class Rotary(Attention):
     def make(self, frames: int) -> Any:
         if frames <= self.filled:
             return self.angles[:frames].detach()
-        made = torch.arange(frames)[:, None] * torch.tensor([1.0, 1.0, 0.01, 0.01])
-        self.angles[:frames] = made.detach()
+        angles = torch.arange(frames)[:, None] * torch.tensor([1.0, 1.0, 0.01, 0.01])
+        self.angles[:frames] = angles.detach()
         self.filled = frames
-        return made
+        return angles
 
 
 class Shaw(Attention):

@@ -17,9 +17,9 @@ class MinGRU(nn.Module):
 
     def forward(self, x: Any) -> Any:
         hidden, gate = self.inner(x).chunk(2, -1)
-        kept, new = -F.softplus(gate), -F.softplus(-gate)
+        kept_share, new = -F.softplus(gate), -F.softplus(-gate)
         value = new + torch.where(hidden >= 0, (F.relu(hidden) + 0.5).log(), -F.softplus(-hidden))
-        total = kept.cumsum(1)
+        total = kept_share.cumsum(1)
         return (total + (value - total).logcumsumexp(dim=1)).exp()
 
 

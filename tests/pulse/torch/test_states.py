@@ -78,8 +78,8 @@ class Attending(nn.Module):
     def forward(self, x: Any, att_cache: Any, offset: Any) -> Any:
         q, k, v = self.heads(x).chunk(3, -1)
         k, v = (torch.cat([old, new], 1) for old, new in zip(att_cache.chunk(2, -1), (k, v)))
-        there = torch.arange(k.shape[1]) >= 8 - offset
-        weights = torch.softmax((q @ k.transpose(1, 2)).masked_fill(~there, -torch.inf), -1)
+        is_filled = torch.arange(k.shape[1]) >= 8 - offset
+        weights = torch.softmax((q @ k.transpose(1, 2)).masked_fill(~is_filled, -torch.inf), -1)
         return weights @ v, torch.cat([k, v], -1)[:, -8:], offset + x.shape[1]
 
 
@@ -108,8 +108,8 @@ def test_buffers_that_a_call_assigns_are_states(make: Any) -> None:
     assert len(model.variables) == len(before) - 2 * (2 if make is Two else 1)
     program = pulse.stream(pulse.load(model, chunking=pulse.Chunking(axes={"x": 2})))
     x = torch.randn(1, 2, 24)
-    (got,) = stream_whole(program, {"x": x.numpy()}, 0.0).values()
-    np.testing.assert_allclose(got, in_chunks(module, x, 6, 2), 1e-5, 1e-6)
+    (output,) = stream_whole(program, {"x": x.numpy()}, 0.0).values()
+    np.testing.assert_allclose(output, in_chunks(module, x, 6, 2), 1e-5, 1e-6)
 
 
 def test_caches_that_calls_take_and_return() -> None:
@@ -121,8 +121,8 @@ def test_caches_that_calls_take_and_return() -> None:
         model = pulse.from_torch(module, (torch.randn(1, 2, 6), cache), dynamic={})
     program = pulse.stream(pulse.load(model, chunking=pulse.Chunking(axes={"x": 2})))
     x = torch.randn(1, 2, 30)
-    (got,) = stream_whole(program, {"x": x.numpy()}, 0.0).values()
-    np.testing.assert_allclose(got, in_chunks(module, x, 6, 2, (cache,)), 1e-5, 1e-6)
+    (output,) = stream_whole(program, {"x": x.numpy()}, 0.0).values()
+    np.testing.assert_allclose(output, in_chunks(module, x, 6, 2, (cache,)), 1e-5, 1e-6)
 
 
 def attention_module() -> tuple[Any, tuple[Any, ...]]:
@@ -137,8 +137,8 @@ def test_states_are_named_and_chunks_have_any_length() -> None:
     model = pulse.from_torch(module, example, states=states)
     x = torch.randn(1, 30, 8)
     for size in (5, 2):
-        (got,) = stream_whole(pulse.stream(model, size), {"x": x.numpy()}, 0.0).values()
-        np.testing.assert_allclose(got, in_chunks(module, x, size, 1, example[1:]), 1e-5, 1e-6)
+        (output,) = stream_whole(pulse.stream(model, size), {"x": x.numpy()}, 0.0).values()
+        np.testing.assert_allclose(output, in_chunks(module, x, size, 1, example[1:]), 1e-5, 1e-6)
     pulse.verify(module, example=example, states=states, pulse=5, lengths=[7, 40]).require()
 
 
@@ -148,11 +148,11 @@ def test_a_module_that_differs_from_its_calls_is_refused() -> None:
     class Listed(Assigned):
         def __init__(self) -> None:
             super().__init__()
-            self.seen: list[int] = []
+            self.calls: list[int] = []
 
         def forward(self, x: Any) -> Any:
-            self.seen.append(1)
-            return super().forward(x) * len(self.seen)
+            self.calls.append(1)
+            return super().forward(x) * len(self.calls)
 
     with pytest.raises(LoadError, match=r"in call 2, after the same states: .*lists of Python"):
         pulse.from_torch(Listed().eval(), torch.randn(1, 2, 6), dynamic={})
@@ -187,7 +187,7 @@ class Late(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("module", "more", "states", "said"),
+    ("module", "more", "states", "message"),
     [
         (Grown(), (torch.zeros(1, 2, 2),), {"cache": 1}, r"\[1, 2, 2\] .* before a call and \[1, 2, 8\]"),
         (
@@ -207,7 +207,7 @@ class Late(nn.Module):
         (Late(), (), None, "past is made by the first call; register a buffer"),
     ],
 )
-def test_states_that_cannot_be_kept(module: Any, more: tuple[Any, ...], states: Any, said: str) -> None:
+def test_states_that_cannot_be_kept(module: Any, more: tuple[Any, ...], states: Any, message: str) -> None:
     """The message has the state, the reason and the way out."""
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         pulse.from_torch(module.eval(), (torch.randn(1, 2, 6), *more), dynamic={}, states=states)

@@ -17,14 +17,14 @@ WIDTH = 4
 class Attention(nn.Module):
     """One head whose mask is a function of the places of queries and keys."""
 
-    def __init__(self, seen: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, visible: Callable[[Any, Any], Any]) -> None:
         super().__init__()
-        self.seen = seen
+        self.is_visible = visible
         self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
 
     def forward(self, x: Any) -> Any:
         places = torch.arange(x.shape[1])
-        hidden = ~self.seen(places[:, None], places)
+        hidden = ~self.is_visible(places[:, None], places)
         q, k, v = self.qkv(x).chunk(3, -1)
         return ((q @ k.transpose(1, 2) / 2).masked_fill(hidden, -torch.inf).softmax(-1)) @ v
 
@@ -43,11 +43,11 @@ def chunked_by_distance(queries: Any, keys: Any) -> Any:
     return torch.logical_and(torch.le(between, 2), torch.ge(between, 0))
 
 
-@pytest.mark.parametrize(("seen", "ahead"), [(chunked_by_loops, 3), (chunked_by_distance, 2)])
-def test_chunked_attention(seen: Callable[[Any, Any], Any], ahead: int) -> None:
+@pytest.mark.parametrize(("visible", "ahead"), [(chunked_by_loops, 3), (chunked_by_distance, 2)])
+def test_chunked_attention(visible: Callable[[Any, Any], Any], ahead: int) -> None:
     """Streams have any length; those of a proof are so long that keys leave the memory."""
     torch.manual_seed(0)
-    typed = pulse.from_torch(Attention(seen), torch.randn(1, 21, WIDTH), {"x": {1: "T"}}).analyse()
+    typed = pulse.from_torch(Attention(visible), torch.randn(1, 21, WIDTH), {"x": {1: "T"}}).analyse()
     report = pulse.verify(typed, pulse=1, lengths=[1, 9, 70])
     report.require()
     pulsed = typed.declutter().pulsify(pulse=1)
@@ -144,8 +144,8 @@ def test_a_mirrored_start_is_replaced_where_the_user_says_so() -> None:
     assert [model.pulsify(pulse=1).outputs[0].delay for model in (typed, other)] == [6, 0]
     pulse.verify(other, pulse=1).require()
     x = {"x": torch.randn(1, 1, 30).numpy()}
-    one, two = (pulse.stream(other, pulse=4, threads=threads) for threads in (1, 2))
-    for alone, shared in zip(stream_whole(one, x, 0.0).values(), stream_whole(two, x, 0.0).values()):
+    single, double = (pulse.stream(other, pulse=4, threads=threads) for threads in (1, 2))
+    for alone, shared in zip(stream_whole(single, x, 0.0).values(), stream_whole(double, x, 0.0).values()):
         np.testing.assert_array_equal(alone, shared)
 
 

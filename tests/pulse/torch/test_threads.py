@@ -18,11 +18,11 @@ from tests.pulse.torch.exporter import torch
 
 def in_thread(function: Callable[[], Any]) -> Any:
     """What a function gives in a thread of its own."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(function()))
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 def test_other_threads_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,16 +71,16 @@ def test_layers_of_other_threads_compute_during_an_export() -> None:
     layer = torch.nn.GRU(2, 2, batch_first=True).eval()
     x = torch.randn(1, 7, 2)
     expected = layer(x)[0].detach()
-    seen: list[Any] = []
+    results: list[Any] = []
 
     def compute() -> Any:
         with torch.no_grad():
             return layer(x)[0], int(7 / 2), len(x), max(2, 5)
 
-    module = Meanwhile(lambda: seen.append(in_thread(compute)))
+    module = Meanwhile(lambda: results.append(in_thread(compute)))
     model = pulse.from_torch(module, torch.randn(1, 20, 3), dynamic={"x": {1: "T"}})
-    assert seen
-    for result, half, count, most in seen:
+    assert results
+    for result, half, count, most in results:
         assert torch.equal(result, expected) and (half, count, most) == (3, 1, 5)
     assert len(model.analyse().outputs) == 1
 
@@ -100,5 +100,5 @@ def test_exports_of_several_threads_wait_for_each_other() -> None:
     for thread in threads:
         thread.join()
     for number, module in enumerate(modules):
-        (got,) = models[number].run(x.numpy()).values()
-        np.testing.assert_allclose(got, module(x).detach().numpy(), atol=1e-5)
+        (output,) = models[number].run(x.numpy()).values()
+        np.testing.assert_allclose(output, module(x).detach().numpy(), atol=1e-5)

@@ -174,8 +174,10 @@ def test_written_modules_stream(
 
 def test_an_onnxscript_that_compares_constants_elsewhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_constants, "MATCHER", "onnxscript.moved.matcher")
-    told = pytest.warns(PulseWarning, match=r"onnxscript .* another module .*\(onnxscript\.moved\.matcher\)")
-    with told, small_constants.keep_small_constants():
+    warning = pytest.warns(
+        PulseWarning, match=r"onnxscript .* another module .*\(onnxscript\.moved\.matcher\)"
+    )
+    with warning, small_constants.keep_small_constants():
         pass
 
 

@@ -29,6 +29,6 @@ def command(*arguments, **how):
 def pipe(data, *arguments, code=0, **how):
     """What the command gives for bytes on standard input: output, and messages."""
     process = command(*arguments, **how)
-    out, told = process.communicate(data, LIMIT_S)
-    assert process.returncode == code, told
-    return out, (told or b"").decode()
+    out, errors = process.communicate(data, LIMIT_S)
+    assert process.returncode == code, errors
+    return out, (errors or b"").decode()

@@ -19,17 +19,17 @@ def test_sound_through_a_cached_filter():
     path = save_model("filter", models.cache_of_sound())
     result = pulse("run", path, "in.wav", "out.wav")
     assert "cache -> cache_out, by name" in result.stdout and "axis 1, samples of sound" in result.stdout
-    got, rate = soundfile.read("out.wav", dtype="float32")
+    output, rate = soundfile.read("out.wav", dtype="float32")
     parts = [{"x": piece} for piece in models.pieces(x, 1, 8)]
     looped = models.loop(
         models.cache_of_sound(), parts, {"cache": ("cache_out", np.zeros((1, 4), np.float32))}
     )
     wanted = np.concatenate([part["y"] for part in looped], 1)[0, :4_003]
     assert rate == 16_000
-    np.testing.assert_allclose(got, wanted, 1e-5, 1e-6)
-    found = report("run", path, "in.wav", "again.wav")
-    assert found["chunks"]["states"] == [{"input": "cache", "output": "cache_out", "how": "by name"}]
-    assert (found["pulse_frames"], found["frames"]) == (8, 4_003)
+    np.testing.assert_allclose(output, wanted, 1e-5, 1e-6)
+    details = report("run", path, "in.wav", "again.wav")
+    assert details["chunks"]["states"] == [{"input": "cache", "output": "cache_out", "how": "by name"}]
+    assert (details["pulse_frames"], details["frames"]) == (8, 4_003)
 
 
 def test_every_option():
@@ -64,16 +64,16 @@ def test_every_option():
 
 
 @pytest.mark.parametrize("command", ["convert", "check", "bench", "dump"])
-def test_other_commands(command):
+def test_other_commands_show_the_states(command):
     """They show the states that were found."""
     path = save_model("filter", models.cache_of_sound())
     more = ["--steps", 20, "--rounds", 1] if command == "bench" else []
     result = pulse(command, path, *more)
     assert "cache -> cache_out, by name" in result.stdout
     if command == "convert":
-        found = report(command, path)
-        assert found["chunks"]["axes"]["x"] == {"axis": 1, "how": "samples of sound"}
-        assert [entry["name"] for entry in found["buffers"]] == ["cache"]
+        details = report(command, path)
+        assert details["chunks"]["axes"]["x"] == {"axis": 1, "how": "samples of sound"}
+        assert [entry["name"] for entry in details["buffers"]] == ["cache"]
 
 
 def test_one_number_is_a_whole_state():
@@ -152,6 +152,6 @@ def test_a_dim_that_counts_streams():
         (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),
     ],
 )
-def test_bad_use(options, message):
+def test_bad_options_are_refused(options, message):
     """One line, exit code 2."""
     assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)

@@ -27,16 +27,16 @@ from tests.streaming.models import BACKENDS
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_run_without_arguments_denoises_the_built_in_sound(tmp_path, backend):
-    found = report("run", "--backend", backend)
+    details = report("run", "--backend", backend)
     clean, denoised = soundfile.read(clean_path())[0], soundfile.read(tmp_path / "denoised.wav")[0]
     assert denoised.shape == clean.shape
-    assert found["snr_after_db"] == pytest.approx(snr_db(clean, denoised))
-    assert found["snr_after_db"] > found["snr_before_db"] + 5
-    assert (found["pulse_frames"], found["pulse_ms"], found["rate_from"]) == (160, 10.0, "builtin")
-    (delay,) = found["delays"]
+    assert details["snr_after_db"] == pytest.approx(snr_db(clean, denoised))
+    assert details["snr_after_db"] > details["snr_before_db"] + 5
+    assert (details["pulse_frames"], details["pulse_ms"], details["rate_from"]) == (160, 10.0, "builtin")
+    (delay,) = details["delays"]
     assert (delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]) == (160, 159, 319)
     assert delay["total_ms"] == pytest.approx(319 / 16)
-    latency = found["latency"]
+    latency = details["latency"]
     assert latency["count"] == len(clean) // 160
     assert latency["deadline_us"] == pytest.approx(10_000)
     assert 0 < latency["p50_us"] <= latency["p99_us"] <= latency["max_us"]
@@ -70,10 +70,10 @@ def test_stereo_at_44_khz_through_a_16_khz_model_stays_aligned():
     sound = np.stack([tone(rate, 1.0), np.zeros(rate)], axis=1)
     sound[at : at + 20, 1] = 0.5
     write_sound("in.wav", sound, rate)
-    found = report("run", "in.wav", "out.wav", "--channel", "each")
+    details = report("run", "in.wav", "out.wav", "--channel", "each")
     out, rate_out = soundfile.read("out.wav")
     assert (out.shape, rate_out) == (sound.shape, rate)
-    assert (found["streams"], found["file_rate_hz"], found["rate_hz"]) == (2, rate, 16000)
+    assert (details["streams"], details["file_rate_hz"], details["rate_hz"]) == (2, rate, 16000)
     click = out[at - 200 : at + 200, 1]
     middle = np.sum(np.arange(400) * click**2) / np.sum(click**2)
     assert middle == pytest.approx(209.5, abs=2)
@@ -102,14 +102,14 @@ def test_frames_that_are_no_sound_get_their_times(tmp_path):
     )
 
 
-def test_features_from_npy_to_npy_and_csv(tmp_path):
+def test_features_are_read_from_npy_and_written_to_npy_and_csv(tmp_path):
     model = features(tmp_path / "features.onnx")
     x = np.random.default_rng(0).standard_normal((1, 11, 4))
     np.save("x.npy", x)
-    found = report("run", model, "x.npy", "y.npy", "--pulse", "4", "--backend", "numpy")
+    details = report("run", model, "x.npy", "y.npy", "--pulse", "4", "--backend", "numpy")
     expected = x @ np.arange(8).reshape(4, 2)
     np.testing.assert_allclose(np.load("y.npy"), expected, rtol=1e-4, atol=1e-5)
-    assert (found["frames"], found["rate_hz"], found["real_time_factor"]) == (11, None, None)
+    assert (details["frames"], details["rate_hz"], details["real_time_factor"]) == (11, None, None)
     np.savez("x.npz", x=x.astype(np.float32))
     pulse("run", model, "x.npz", "y.csv", "--backend", "numpy")
     rows = np.loadtxt("y.csv", delimiter=",", skiprows=1)
@@ -117,31 +117,31 @@ def test_features_from_npy_to_npy_and_csv(tmp_path):
 
 
 def test_convert_lists_ports_buffers_and_nodes():
-    found = report("convert", "--pulse", "320")
-    assert [port["shape"] for port in found["inputs"]] == [[1, 320]]
-    assert found["outputs"][0]["delay_frames"] == 160
-    assert found["buffer_bytes"] == sum(buffer["bytes"] for buffer in found["buffers"]) > 0
-    assert {"spectrum", "spectrum.window"} <= {node["node"] for node in found["nodes"]}
+    details = report("convert", "--pulse", "320")
+    assert [port["shape"] for port in details["inputs"]] == [[1, 320]]
+    assert details["outputs"][0]["delay_frames"] == 160
+    assert details["buffer_bytes"] == sum(buffer["bytes"] for buffer in details["buffers"]) > 0
+    assert {"spectrum", "spectrum.window"} <= {node["node"] for node in details["nodes"]}
     words = pulse("convert").stdout
     assert "pulse              160 frames = 10.00 ms" in words
     assert "spectrum.window" in words
 
 
-def test_onnxruntime_as_the_backend():
+def test_check_runs_with_onnxruntime_as_the_backend():
     pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
-    found = report("check", "--backend", "onnxruntime", "--length", "1000")["proof"]
-    assert found["outcome"] == "equal" and found["backends"] == ["numpy", "onnxruntime"]
+    proof = report("check", "--backend", "onnxruntime", "--length", "1000")["proof"]
+    assert proof["outcome"] == "equal" and proof["backends"] == ["numpy", "onnxruntime"]
     assert report("run", "--backend", "onnxruntime")["backend"] == "onnxruntime"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_check_proves_the_built_in_model(backend):
-    found = report("check", "--backend", backend, "--length", "5", "--length", "1000")["proof"]
-    assert found["outcome"] == "equal" and found["divergence"] is None
-    assert found["lengths"] == [5, 1000]
-    assert found["backends"] == list(dict.fromkeys(["numpy", backend]))
-    assert (found["error"] > 0) == (backend == "numba") and found["share"] <= 1 and found["spent_s"] > 0
-    (output,) = found["outputs"]
+    proof = report("check", "--backend", backend, "--length", "5", "--length", "1000")["proof"]
+    assert proof["outcome"] == "equal" and proof["divergence"] is None
+    assert proof["lengths"] == [5, 1000]
+    assert proof["backends"] == list(dict.fromkeys(["numpy", backend]))
+    assert (proof["error"] > 0) == (backend == "numba") and proof["share"] <= 1 and proof["spent_s"] > 0
+    (output,) = proof["outputs"]
     assert output["proved"] and output["moved"] and output["values"] == output["finite"] == 2010
     assert "equal: every frame" in pulse("check", "--backend", "numpy", "--length", "5").stdout
 
@@ -157,25 +157,25 @@ def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch):
     result = pulse("check", "--backend", "numpy", "--length", "500", code=1)
     assert "error: spectrum" in result.stderr
     assert "diverges at frame 0 of a stream of 500" in result.stderr
-    found = json.loads(pulse("check", "--backend", "numpy", "--length", "500", "--json", code=1).stdout)[
+    details = json.loads(pulse("check", "--backend", "numpy", "--length", "500", "--json", code=1).stdout)[
         "proof"
     ]
-    assert found["outcome"] == "diverged"
-    assert found["divergence"]["backend"] == "numpy"
+    assert details["outcome"] == "diverged"
+    assert details["divergence"]["backend"] == "numpy"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_bench_measures_every_step(backend):
-    found = report("bench", "--backend", backend, "--steps", "20", "--rounds", "2")
-    assert found["latency"]["count"] == 40
-    assert [part["count"] for part in found["rounds"]] == [20, 20]
-    assert sum(row["count"] for row in found["histogram"]) == 40
+    details = report("bench", "--backend", backend, "--steps", "20", "--rounds", "2")
+    assert details["latency"]["count"] == 40
+    assert [part["count"] for part in details["rounds"]] == [20, 20]
+    assert sum(row["count"] for row in details["histogram"]) == 40
     if backend == "numpy":
-        assert found["profile"] is None
+        assert details["profile"] is None
     else:
-        costs = [row["us_per_step"] for row in found["profile"]]
+        costs = [row["us_per_step"] for row in details["profile"]]
         assert costs == sorted(costs, reverse=True)
-        assert sum(row["share"] for row in found["profile"]) == pytest.approx(1)
+        assert sum(row["share"] for row in details["profile"]) == pytest.approx(1)
     words = pulse("bench", "--backend", backend, "--steps", "20", "--rounds", "2").stdout
     assert "latency of a step" in words
     assert ("no profile" in words) == (backend == "numpy")
@@ -199,8 +199,8 @@ def test_dump_at_every_stage(stage, part):
     ("stage", "query", "part"), [("load", "Conv->$", "Conv) -> "), ("pulsed", "Delay->Conv", "Delay) -> ")]
 )
 def test_dump_of_the_parts_that_fit_a_query(stage, query, part):
-    told = pulse("dump", "--stage", stage, "--match", query).stdout
-    assert part in told and told.rstrip().endswith(query)
+    text = pulse("dump", "--stage", stage, "--match", query).stdout
+    assert part in text and text.rstrip().endswith(query)
     assert "0 parts fit Softmax" in pulse("dump", "--stage", "typed", "--match", "Softmax").stdout
     assert "omit --dot" in refusal("dump", "--stage", stage, "--match", query, "--dot")
     assert "an operator, $ or a bracket is expected" in refusal("dump", "--match", "Conv->")
@@ -224,8 +224,8 @@ def test_the_rate_is_the_models_or_given_or_assumed(tmp_path):
     wrong = features(tmp_path / "wrong.onnx", {"sample_rate": "fast"})
 
     def rate(*arguments):
-        found = report("convert", *arguments)
-        return found["rate_hz"], found["rate_from"], found["pulse_frames"]
+        details = report("convert", *arguments)
+        return details["rate_hz"], details["rate_from"], details["pulse_frames"]
 
     assert rate(voice(tmp_path / "v.onnx")) == (8000, "model", 80)
     assert rate(plain) == (16000, "default", 160)
@@ -244,15 +244,15 @@ def test_interrupted_it_leaves_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_max_context():
+def test_a_model_with_a_max_context_is_proved_up_to_it():
     """Attention to all frames before needs it; then streams up to it are exact and longer ones are refused."""
     path = causal_attention("causal.onnx")
     assert "--max-context" in pulse("run", "--help").stdout
     assert "or give --max-context" in pulse("check", path, "--pulse", 4, code=2).stderr
-    found = report(
+    details = report(
         "check", path, "--pulse", 4, "--max-context", 20, "--length", 7, "--length", 20, "--length", 21
     )
-    proof = found["proof"]
+    proof = details["proof"]
     assert proof["outcome"] == "equal" and proof["lengths"] == [7, 20] and proof["skipped"] == [21]
     frames = np.random.default_rng(0).standard_normal((1, 21, 4)).astype(np.float32)
     np.save("long.npy", frames)
@@ -310,23 +310,23 @@ def test_a_rate_below_one_pulse_of_10_ms(tmp_path):
 @pytest.mark.filterwarnings("always")
 def test_a_rate_that_contradicts_the_model_is_told(tmp_path):
     """Of the built-in model, and where the metadata of another one says its rate."""
-    told = pulse("convert", "--rate", 8000)
+    described = pulse("convert", "--rate", 8000)
     assert (
         "warning: the built-in model is made for 16000 Hz; --rate 8000 would shift all frequencies"
-        in told.stderr
+        in described.stderr
     )
     assert json.loads(pulse("convert", "--rate", 8000, "--json").stdout)["rate_from"] == "option"
-    made = pulse("convert", voice(tmp_path / "v.onnx"), "--rate", 16000)
-    assert "by its metadata the model is made for 8000 Hz; --rate 16000" in made.stderr
+    other_rate = pulse("convert", voice(tmp_path / "v.onnx"), "--rate", 16000)
+    assert "by its metadata the model is made for 8000 Hz; --rate 16000" in other_rate.stderr
     assert "warning" not in pulse("convert", "--rate", 16000).stderr
     assert "warning" not in pulse("convert", tmp_path / "v.onnx", "--rate", 8000).stderr
 
 
 def test_dump_prints_costs_as_table_and_json():
     """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
-    told = pulse("dump", "--stage", "costs").stdout
-    assert told.startswith("denoise\n") and all(
-        word in told for word in ("parameters", "a second", "of arena")
+    table = pulse("dump", "--stage", "costs").stdout
+    assert table.startswith("denoise\n") and all(
+        word in table for word in ("parameters", "a second", "of arena")
     )
     data = json.loads(pulse("dump", "--stage", "costs", "--json").stdout)
     assert data["macs_per_second"] > 0 and data["instructions"] > 0 and data["refused"] is None
@@ -349,10 +349,10 @@ def test_check_that_proves_nothing_exits_3():
     assert "error: nothing was proved of flat: it is always 0, whatever the input" in result.stderr
     assert "the same for every input" in result.stdout and "moved by the input" in result.stdout
     assert "equal: every frame" not in result.stdout
-    found = json.loads(pulse("check", path, "--pulse", 4, "--json", code=3).stdout)["proof"]
-    assert [output["proved"] for output in found["outputs"]] == [False, True]
-    told = pulse("convert", path, "--pulse", 4, "-o", "out.onnx", code=3)
-    assert "nothing was proved of flat" in told.stderr and "out.onnx: opset 17" in told.stdout
+    proof = json.loads(pulse("check", path, "--pulse", 4, "--json", code=3).stdout)["proof"]
+    assert [output["proved"] for output in proof["outputs"]] == [False, True]
+    converted = pulse("convert", path, "--pulse", 4, "-o", "out.onnx", code=3)
+    assert "nothing was proved of flat" in converted.stderr and "out.onnx: opset 17" in converted.stdout
     pulse("check", path, "--pulse", 4, "--keep", "y", "--seed", 5, "--long")
 
 

@@ -45,7 +45,7 @@ def bursts(path="in.wav"):
 def test_the_delay_of_a_model_moves_no_time(pulse_frames):
     p = walk(np.random.default_rng(1), 300).astype(np.float32)
     np.save("p.npy", p[None, None])
-    found = {}
+    rows_of_delay = {}
     for delay in (0, 5, 23):
         model = ahead(f"ahead{delay}.onnx", delay)
         how = (
@@ -58,16 +58,18 @@ def test_the_delay_of_a_model_moves_no_time(pulse_frames):
             "--event",
             "min_silence_s=0.05",
         )
-        told = report("run", model, "p.npy", f"{delay}.csv", *how, "--backend", "numpy")
-        found[delay] = rows(f"{delay}.csv")
-        assert told["events"] == len(found[delay]) > 3
+        details = report("run", model, "p.npy", f"{delay}.csv", *how, "--backend", "numpy")
+        rows_of_delay[delay] = rows(f"{delay}.csv")
+        assert details["events"] == len(rows_of_delay[delay]) > 3
     wanted = whole(Segments(100, min_silence_s=0.05), p)
-    for delay, events in found.items():
+    for delay, events in rows_of_delay.items():
         assert [event[:2] for event in events] == [
             (f"{event.start_s:.6f}", f"{event.end_s:.6f}") for event in wanted
         ]
-        known = [-(-(round(event.known_s * 100) + delay) // pulse_frames) * pulse_frames for event in wanted]
-        assert [event[3] for event in events][:-1] == [f"{frames / 100:.6f}" for frames in known][:-1]
+        known_frames = [
+            -(-(round(event.known_s * 100) + delay) // pulse_frames) * pulse_frames for event in wanted
+        ]
+        assert [event[3] for event in events][:-1] == [f"{frames / 100:.6f}" for frames in known_frames][:-1]
 
 
 def test_sound_with_names_and_forms(tmp_path):
@@ -91,18 +93,18 @@ def test_sound_with_names_and_forms(tmp_path):
     ]
 
 
-def test_text_and_classes(tmp_path):
+def test_text_and_classes_are_found(tmp_path):
     """From frames whose classes are the last axis, with lists and files as parameters."""
     node = helper.make_node("Identity", ["x"], ["y"], "same")
     model = save("same.onnx", [node], {"x": [1, "T", 3]}, {"y": [1, "T", 3]})
     np.save("x.npy", np.eye(3, dtype=np.float32)[[0, 0, 1, 1, 2, 0]][None])
     (tmp_path / "tokens.txt").write_text("<blk> 0\n\u2581a 1\nb 2\n", "utf-8")
     how = ("--rate", 10, "--backend", "numpy")
-    given = ("--event", "tokens=tokens.txt", "--event", "unit=phrase")
-    pulse("run", model, "x.npy", "x.srt", *how, "--events", "ctc", *given)
+    options = ("--event", "tokens=tokens.txt", "--event", "unit=phrase")
+    pulse("run", model, "x.npy", "x.srt", *how, "--events", "ctc", *options)
     assert (tmp_path / "x.srt").read_text() == "1\n00:00:00,200 --> 00:00:00,500\nab\n\n"
-    given = ("--event", "labels=none, dog,cat", "--event", "background=0")
-    pulse("run", model, "x.npy", "x.vtt", *how, "--events", "argmax", *given)
+    options = ("--event", "labels=none, dog,cat", "--event", "background=0")
+    pulse("run", model, "x.npy", "x.vtt", *how, "--events", "argmax", *options)
     assert (tmp_path / "x.vtt").read_text() == (
         "WEBVTT\n\n00:00:00.200 --> 00:00:00.400\ndog\n\n00:00:00.400 --> 00:00:00.500\ncat\n\n"
     )
@@ -112,7 +114,7 @@ def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path):
     model, sound = voice("model.onnx"), bursts()
     data = (tmp_path / sound).read_bytes()
     how = ("--events", "segments", "--event", "starts=yes", "--pulse", "80")
-    out, told = pipe(data, str(model), "-", "-", *how)
+    out, errors = pipe(data, str(model), "-", "-", *how)
     events = [json.loads(line) for line in out.decode().splitlines()]
     assert [(event["start_s"], event["end_s"], event["known_s"]) for event in events] == [
         (0.1, None, 0.11),
@@ -120,7 +122,7 @@ def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path):
         (0.3, None, 0.31),
         (0.3, 0.4, 0.41),
     ]
-    assert "events      4" in told
+    assert "events      4" in errors
     out, _ = pipe(data, str(model), "-", "-", *how, "--format", "vtt")
     assert out.decode().startswith("WEBVTT\n\n00:00:00.100 --> 00:00:00.200\nspeech\n\n")
 
@@ -137,13 +139,13 @@ def test_a_terminal_has_nothing_else_between():
         stderr=terminal,
     )
     os.close(terminal)
-    shown = b""
+    screen = b""
     with suppress(OSError):  # of Linux, where the other side is closed
         while piece := os.read(primary, 1 << 16):
-            shown += piece
+            screen += piece
     os.close(primary)
     assert process.wait(LIMIT_S) == 0
-    lines = shown.decode().splitlines()
+    lines = screen.decode().splitlines()
     assert [json.loads(line)["end_s"] for line in lines[:2]] == [0.2, 0.4]
     assert "model " in lines[2]
     assert "\x1b" not in lines[0] + lines[1]
@@ -158,16 +160,16 @@ def test_live_events_equal_those_of_the_file(tmp_path):
     pulse("run", model, sound, *live, *how, "--frames", "live.csv", "--backend", "numpy")
     assert rows("live.csv") == rows("file.csv")
     assert len(rows("live.csv")) == 2
-    out, told = pipe(b"", str(model), sound, *live, *how)
+    out, errors = pipe(b"", str(model), sound, *live, *how)
     events = [json.loads(line) for line in out.decode().splitlines()]
     assert [(f"{each['start_s']:.6f}", f"{each['end_s']:.6f}") for each in events] == [
         row[:2] for row in rows("file.csv")
     ]
-    assert "4,000 in" in told
+    assert "4,000 in" in errors
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (
             ("--events", "vad"),
@@ -202,24 +204,26 @@ def test_live_events_equal_those_of_the_file(tmp_path):
         ),
     ],
 )
-def test_bad_options_are_refused_in_one_line(tmp_path, given, message):
+def test_bad_options_are_refused_in_one_line(tmp_path, options, message):
     """In one line, and nothing is written."""
     assert f"error: {message}" in refusal(
-        "run", voice("m.onnx"), bursts(), "out.csv", *given, "--backend", "numpy"
+        "run", voice("m.onnx"), bursts(), "out.csv", *options, "--backend", "numpy"
     )
     assert not (tmp_path / "out.csv").exists()
 
 
 def test_the_built_in_model_has_no_probabilities():
-    told = refusal("run", bursts(), "out.csv", "--events", "segments", "--backend", "numpy")
-    assert "--events: the built-in denoiser has no probabilities; give a model" in told
-    assert told == refusal("run", "--live", "--events", "segments", "--backend", "numpy")
+    message = refusal("run", bursts(), "out.csv", "--events", "segments", "--backend", "numpy")
+    assert "--events: the built-in denoiser has no probabilities; give a model" in message
+    assert message == refusal("run", "--live", "--events", "segments", "--backend", "numpy")
 
 
-def test_outputs_without_times():
+def test_outputs_without_times_are_refused():
     np.save("x.npy", np.zeros((1, 9, 4), np.float32))
     model = features("m.onnx")
-    told = refusal("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")
-    assert "y: events have times; give the model's samples or frames a second with --rate 16000" in told
-    told = refusal("run", voice("v.onnx"), bursts(), "out.npy", "--events", "segments", "--backend", "numpy")
-    assert "out.npy: events are written as .csv, .txt, .rttm, .srt, .vtt, .jsonl, not .npy" in told
+    message = refusal("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")
+    assert "y: events have times; give the model's samples or frames a second with --rate 16000" in message
+    message = refusal(
+        "run", voice("v.onnx"), bursts(), "out.npy", "--events", "segments", "--backend", "numpy"
+    )
+    assert "out.npy: events are written as .csv, .txt, .rttm, .srt, .vtt, .jsonl, not .npy" in message

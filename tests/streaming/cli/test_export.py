@@ -19,7 +19,7 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 
 
-def test_the_builtin_model(tmp_path):
+def test_the_builtin_model_is_exported_and_proved(tmp_path):
     """Written, proved, and run again as the same stream."""
     result = pulse("convert", "--pulse", "320", "-o", "out.onnx")
     assert "out.onnx: opset 17" in result.stdout
@@ -36,12 +36,12 @@ def test_the_builtin_model(tmp_path):
 
 def test_the_proof_of_an_export_as_json():
     """What was written and how it was proved."""
-    told = report("convert", "-o", "out.onnx", "--opset", "18")["written"]
-    assert told["path"] == "out.onnx"
-    assert told["opset"] == 18
-    assert told["states"] == 8
-    assert told["proof"]["outcome"] == "equal" and told["proof"]["share"] <= 1
-    assert len(told["proof"]["lengths"]) > 5
+    written = report("convert", "-o", "out.onnx", "--opset", "18")["written"]
+    assert written["path"] == "out.onnx"
+    assert written["opset"] == 18
+    assert written["states"] == 8
+    assert written["proof"]["outcome"] == "equal" and written["proof"]["share"] <= 1
+    assert len(written["proof"]["lengths"]) > 5
     assert report("convert", "-o", "out.onnx", "--no-check")["written"]["proof"] is None
     assert "written" not in report("convert")
 
@@ -62,10 +62,10 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
     result = pulse("convert", "-o", "out.onnx", "--length", 500, code=1)
     assert "denoised (output) diverges at frame 0 of a stream of 500" in result.stderr
     assert "; out.onnx is not written (--no-check writes it unproved)" in result.stderr
-    found = json.loads(pulse("convert", "-o", "out.onnx", "--length", 500, "--json", code=1).stdout)[
+    written = json.loads(pulse("convert", "-o", "out.onnx", "--length", 500, "--json", code=1).stdout)[
         "written"
     ]
-    assert found["path"] is None and found["proof"]["outcome"] == "diverged"
+    assert written["path"] is None and written["proof"]["outcome"] == "diverged"
     assert (tmp_path / "out.onnx").read_text() == "older"
     assert [path.name for path in tmp_path.iterdir()] == ["out.onnx"]
 
@@ -95,20 +95,20 @@ def test_a_full_disk_is_reported():
 def test_it_knows_its_pulse():
     """Of a written file: shown, checked, and other pulses refused."""
     pulse("convert", "-o", "out.onnx", "--no-check")
-    told = report("convert", "out.onnx")
-    assert told["pulse_frames"] == 160
-    assert {"pulses", "spectrum.window.state"} <= {buffer["name"] for buffer in told["buffers"]}
-    found = json.loads(pulse("check", "out.onnx", "--length", "500", "--json").stdout)
-    assert found["proof"]["outcome"] == "equal"
+    details = report("convert", "out.onnx")
+    assert details["pulse_frames"] == 160
+    assert {"pulses", "spectrum.window.state"} <= {buffer["name"] for buffer in details["buffers"]}
+    proof = json.loads(pulse("check", "out.onnx", "--length", "500", "--json").stdout)
+    assert proof["proof"]["outcome"] == "equal"
     assert "written for pulses of 160 frames" in refusal("convert", "out.onnx", "--pulse", "80")
 
 
-def test_nnef_in_pulses(tmp_path):
+def test_nnef_is_written_in_pulses(tmp_path):
     """A folder and an archive; proved in tract where that is installed; a folder is not written over."""
-    told = report("convert", "--pulse", "320", "-o", "out.nnef", "--length", "700")["written"]
-    assert told["path"] == "out.nnef" and told["opset"] is None and told["states"] == 8
+    written = report("convert", "--pulse", "320", "-o", "out.nnef", "--length", "700")["written"]
+    assert written["path"] == "out.nnef" and written["opset"] is None and written["states"] == 8
     if has_tract():
-        assert told["proof"]["outcome"] == "equal" and told["proof"]["backends"] == ["tract"]
+        assert written["proof"]["outcome"] == "equal" and written["proof"]["backends"] == ["tract"]
     assert "tract_core_scan" in (tmp_path / "out.nnef" / "graph.nnef").read_text()
     assert "out.nnef: exists already; remove it" in refusal(
         "convert", "--pulse", "320", "-o", "out.nnef", "--no-check"
@@ -117,7 +117,7 @@ def test_nnef_in_pulses(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.nnef", "out.nnef.tgz"]
 
 
-def test_nnef_offline(tmp_path):
+def test_nnef_is_written_offline(tmp_path):
     """Without a pulse: the decluttered model, which runs as any other."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[2, 0])]
     shapes = [helper.make_tensor_value_info(name, 1, [1, 1, "T"]) for name in ("x", "y")]

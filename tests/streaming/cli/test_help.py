@@ -16,9 +16,9 @@ TYPE = re.compile(r"<[a-z]\w*(\[\w+\])?>|\b(TEXT|INTEGER|FLOAT|PATH|BOOLEAN)\b")
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_no_type_of_python_is_shown(command: str) -> None:
-    shown = pulse(*command.split(), "--help").stdout
-    assert "--help" in shown
-    assert not TYPE.findall(shown)
+    help_text = pulse(*command.split(), "--help").stdout
+    assert "--help" in help_text
+    assert not TYPE.findall(help_text)
 
 
 @pytest.mark.parametrize("text", ["<bool>", "<list[str]>", "PATH"])

@@ -25,9 +25,9 @@ def examples_of(name: str) -> list[list[str]]:
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_each_example_begins_a_line_and_is_followed_by_what_it_does(monkeypatch, name, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
-    shown = pulse(*filter(None, [name]), "--help").stdout
-    assert max(map(len, shown.splitlines())) <= columns
-    prose = shown[: shown.index("╭")].splitlines()
+    help_text = pulse(*filter(None, [name]), "--help").stdout
+    assert max(map(len, help_text.splitlines())) <= columns
+    prose = help_text[: help_text.index("╭")].splitlines()
     examples = examples_of(name)
     assert examples
     for command, *description in examples:
@@ -37,13 +37,14 @@ def test_each_example_begins_a_line_and_is_followed_by_what_it_does(monkeypatch,
             if line.strip() == command or line.startswith(f"   {command}   ")
         ]
         assert len(starts) == 1, command
-        told = " ".join(" ".join(prose[starts[0] :]).split())
-        assert told.startswith(" ".join([command, *description]))
+        paragraph = " ".join(" ".join(prose[starts[0] :]).split())
+        assert paragraph.startswith(" ".join([command, *description]))
 
 
 def test_paragraphs_fill_their_lines(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    shown = re.sub(" +\n", "\n", pulse("run", "--help").stdout)
+    help_text = re.sub(" +\n", "\n", pulse("run", "--help").stdout)
     assert (
-        "\n Sound is resampled to the model's rate and back. The output is aligned with\n the input:" in shown
+        "\n Sound is resampled to the model's rate and back. The output is aligned with\n the input:"
+        in help_text
     )

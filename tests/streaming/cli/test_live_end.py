@@ -117,9 +117,9 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
     files = ("--frames", "f.npy", "--record-in", "r.wav", "--stats", "s.jsonl")
     result = live(model, "in.wav", "--output", "same", *files, "--json", code=0)
     assert result.stderr == ""
-    taken = json.loads(result.stdout)["statistics"]["counters"]["frames_in"]
+    frames_in = json.loads(result.stdout)["statistics"]["counters"]["frames_in"]
     frames, recorded = np.load("f.npy")[0, 0], soundfile.read("r.wav", dtype="float32")[0]
-    assert 0 < len(recorded) <= len(frames) < len(x) and taken <= len(frames)
+    assert 0 < len(recorded) <= len(frames) < len(x) and frames_in <= len(frames)
     np.testing.assert_array_equal(frames, x[: len(frames)])
     np.testing.assert_array_equal(recorded, x[: len(recorded)])
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
@@ -257,9 +257,9 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
     ) as frames:
         for _ in range(20):
             frames.write()
-    ended, kept = map(str, frames.problems)
+    ended, problem = map(str, frames.problems)
     assert ended.endswith("free some space, or write to another disk")
-    assert f"in {small_disk / 'y-frames-first.npy'}, along its first axis" in kept
+    assert f"in {small_disk / 'y-frames-first.npy'}, along its first axis" in problem
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
 
 

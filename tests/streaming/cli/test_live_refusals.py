@@ -41,7 +41,7 @@ def test_a_file_is_not_written_twice(sound):
 
 
 @pytest.mark.parametrize("option", ["--mic", "--speaker"])
-def test_devices_together_with_a_file(sound, option):
+def test_devices_together_with_a_file_are_refused(sound, option):
     assert f"replaces the devices: omit {option} usb" in live(sound, option, "usb")
 
 
@@ -54,14 +54,14 @@ def test_a_target_where_the_model_plays_nothing(sound, tmp_path):
     assert not (tmp_path / "out.wav").exists()
 
 
-def test_a_block_of_hours(sound):
-    told = live(sound, "--block", 999999999)
-    assert "blocks of 999999999 frames are 62500 s" in told and "give --block 160000 at most" in told
+def test_a_block_of_hours_is_refused(sound):
+    message = live(sound, "--block", 999999999)
+    assert "blocks of 999999999 frames are 62500 s" in message and "give --block 160000 at most" in message
 
 
-def test_headroom_for_the_callback(sound):
-    told = live(sound, "--engine", "callback", "--headroom", 5)
-    assert "leave out --headroom, or choose --engine worker" in told
+def test_headroom_for_the_callback_is_refused(sound):
+    message = live(sound, "--engine", "callback", "--headroom", 5)
+    assert "leave out --headroom, or choose --engine worker" in message
 
 
 @pytest.mark.parametrize(

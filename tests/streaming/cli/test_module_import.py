@@ -28,7 +28,7 @@ from tests.streaming.command import refusal
         (PureWindowsPath("C:model"), None),
     ],
 )
-def test_names(path: PurePath, parts: tuple[str, str] | None) -> None:
+def test_names_of_modules_are_read(path: PurePath, parts: tuple[str, str] | None) -> None:
     name = read_module_name(path)
     assert (name and (name.source, name.attribute)) == parts
 
@@ -45,7 +45,7 @@ def import_text(text):
     return import_named(name)
 
 
-def test_imports(tmp_path, monkeypatch, capsys) -> None:
+def test_modules_are_imported_by_file_and_by_name(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "beside_18.py").write_text("NUMBER = 4\n")
     code = "from dataclasses import dataclass\nfrom beside_18 import NUMBER\nprint('loud')\n"
@@ -80,7 +80,7 @@ def test_what_cannot_be_imported(tmp_path, monkeypatch) -> None:
             import_text(name)
 
 
-def test_no_torch(monkeypatch) -> None:
+def test_without_torch_a_module_is_refused(monkeypatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None if name == "torch" else find(name))
     assert "a module needs PyTorch; pip install 'pulse-stream[torch]'" in refusal("check", "app:make")

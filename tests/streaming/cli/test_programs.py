@@ -25,9 +25,9 @@ def test_the_written_program_is_proved_and_runs(tmp_path, program):
     pulse("run", noisy_path(), "first.wav")
     pulse("run", program, noisy_path(), "second.wav")
     np.testing.assert_array_equal(*(soundfile.read(name)[0] for name in ("first.wav", "second.wav")))
-    told = pulse("check", program).stdout
-    assert "of the file" in told and "equal: every frame of every stream" in told
-    assert "the file does not contain the model" in told and "16000 Hz" in told
+    text = pulse("check", program).stdout
+    assert "of the file" in text and "equal: every frame of every stream" in text
+    assert "the file does not contain the model" in text and "16000 Hz" in text
     proof = report("check", program)["proof"]
     assert proof["outcome"] == "equal" and proof["longest"] == 500 and proof["share"] <= 1
 
@@ -60,8 +60,8 @@ def test_nothing_is_proved_without_a_check():
 
 
 def test_the_effect_of_rounded_weights_is_reported():
-    told = report("compile", "-o", "small.pulse", "--weights", "bf16", "--length", "500")
-    assert told["weights"] == "bf16" and "denoised" in told["rounding"][0]
+    details = report("compile", "-o", "small.pulse", "--weights", "bf16", "--length", "500")
+    assert details["weights"] == "bf16" and "denoised" in details["rounding"][0]
     assert report("check", "small.pulse")["proof"]["of"] == "weights of f32"
     pulse("run", "small.pulse", noisy_path(), "out.wav")
 
@@ -72,11 +72,11 @@ def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch):
 
     def broken(content):
         container = open_container(content)
-        kept = {name: value for name, value in container.header.items() if name != "sections"}
+        fields = {name: value for name, value in container.header.items() if name != "sections"}
         sections = {name: container.section(name).copy() for name in ("table", "initial", "notes", "weights")}
         floats = sections["weights"].view(np.float32)
         floats[np.abs(floats) > 0.5] *= 1.5
-        return read(encode(kept, sections))
+        return read(encode(fields, sections))
 
     from streaming.reports import compilation
 

@@ -30,12 +30,12 @@ def test_run_equals_the_whole_model(tmp_path, make):
     x = sound()
     path = make(tmp_path)
     rate = () if make is spectral else ("--rate", "8000")
-    found = report("run", path, "in.wav", "out.wav", *rate)
-    got, rate_hz = soundfile.read("out.wav", dtype="float32")
+    details = report("run", path, "in.wav", "out.wav", *rate)
+    output, rate_hz = soundfile.read("out.wav", dtype="float32")
     (wanted,) = recipe_model(path).run(x).values()
-    assert (rate_hz, found["model"]) == (8000, path.stem)
-    assert found["rate_from"] == ("model" if make is spectral else "option")
-    np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
+    assert (rate_hz, details["model"]) == (8000, path.stem)
+    assert details["rate_from"] == ("model" if make is spectral else "option")
+    np.testing.assert_allclose(output[: wanted.size], wanted[0], 1e-4, 1e-5)
 
 
 def test_features_as_a_table(tmp_path):
@@ -67,21 +67,21 @@ def test_convert_writes_one_proved_file(tmp_path, make):
     """One file with its state in the open, proved, which has the rate of the recipe and gives the same sound."""
     x = sound()
     path = make(tmp_path)
-    written = report("convert", path, "--pulse", "8", "-o", "one.onnx")["written"]
-    assert written["proof"]["outcome"] == "equal" and written["states"] > 0
+    details = report("convert", path, "--pulse", "8", "-o", "one.onnx")["written"]
+    assert details["proof"]["outcome"] == "equal" and details["states"] > 0
     rate = () if make is spectral else ("--rate", "8000")
     assert report("run", "one.onnx", "in.wav", "out.wav", *rate)["rate_hz"] == 8000
-    got, _ = soundfile.read("out.wav", dtype="float32")
+    output, _ = soundfile.read("out.wav", dtype="float32")
     (wanted,) = recipe_model(path).run(x).values()
-    np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
+    np.testing.assert_allclose(output[: wanted.size], wanted[0], 1e-4, 1e-5)
 
 
 def test_a_recipe_runs_live(tmp_path):
     """A file as if a microphone gave it."""
     sound(800)
     path = spectral(tmp_path)
-    found = report("run", path, "in.wav", "out.wav", "--live")
-    assert found["setup"]["model"] == "recipe" and soundfile.info("out.wav").samplerate == 8000
+    details = report("run", path, "in.wav", "out.wav", "--live")
+    assert details["setup"]["model"] == "recipe" and soundfile.info("out.wav").samplerate == 8000
 
 
 def test_errors_name_the_file_and_the_stage(tmp_path):
@@ -138,11 +138,11 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
-def test_bad_recipes(tmp_path, what):
+@pytest.mark.parametrize("name", BAD)
+def test_bad_recipes_are_refused_in_one_line(tmp_path, name):
     """One line each, whatever is asked of it."""
     sound(400)
-    old, new, message = BAD[what]
+    old, new, message = BAD[name]
     path = spectral(tmp_path)
     save_model(tmp_path, "gain.onnx", gain(), rate_hz=1000)
     path.write_text(path.read_text().replace(old, new, 1))
@@ -153,8 +153,8 @@ def test_bad_recipes(tmp_path, what):
         ("convert", path, "-o", "out.onnx"),
         ("bench", path, "--json"),
     ):
-        told = refusal(*command)
-        assert told.startswith(f"error: {path}: ") and message in told
+        message_of_command = refusal(*command)
+        assert message_of_command.startswith(f"error: {path}: ") and message in message_of_command
     assert not list(tmp_path.glob("out.*"))
     assert "none.toml: no such file; check the path" in refusal("run", "none.toml", "in.wav", "out.wav")
     assert "none.wav" in refusal("run", spectral(tmp_path), "none.wav", "out.wav")
@@ -167,46 +167,46 @@ def test_a_rate_that_differs(tmp_path):
     path = spectral(tmp_path)
     assert report("run", path, "in.wav", "out.wav")["rate_hz"] == 8000
     assert soundfile.info("out.wav").samplerate == 16_000
-    told = pulse("run", path, "in.wav", "out.wav", "--rate", "16000").stderr
-    assert "by its metadata the model is made for 8000 Hz; --rate 16000" in told
+    errors = pulse("run", path, "in.wav", "out.wav", "--rate", "16000").stderr
+    assert "by its metadata the model is made for 8000 Hz; --rate 16000" in errors
 
 
-def test_a_first_recipe(tmp_path):
+def test_a_first_recipe_is_proposed(tmp_path):
     """On standard output, or in a file that is not there yet; what is guessed on standard error; it runs as it is."""
     save_model(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
-    shown = pulse("recipe", "gain.onnx")
-    assert shown.stdout.startswith("rate = 16000\n\n[[stage]]\nstft = {")
-    assert shown.stderr.count("note: ") == 2 and "the rate of 16000 Hz is a guess" in shown.stderr
+    recipe = pulse("recipe", "gain.onnx")
+    assert recipe.stdout.startswith("rate = 16000\n\n[[stage]]\nstft = {")
+    assert recipe.stderr.count("note: ") == 2 and "the rate of 16000 Hz is a guess" in recipe.stderr
     pulse("recipe", "gain.onnx", "-o", "first.toml")
-    assert (tmp_path / "first.toml").read_text() == shown.stdout
+    assert (tmp_path / "first.toml").read_text() == recipe.stdout
     assert "first.toml: exists already" in refusal("recipe", "gain.onnx", "-o", "first.toml")
     assert "is written as .toml, not .onnx" in refusal("recipe", "gain.onnx", "-o", "first.onnx")
     assert "gone.onnx: no such file" in refusal("recipe", "gone.onnx")
-    found = report("recipe", "gain.onnx")
-    assert found["recipe"] == shown.stdout and len(found["notes"]) == 2
+    details = report("recipe", "gain.onnx")
+    assert details["recipe"] == recipe.stdout and len(details["notes"]) == 2
     x = sound(rate_hz=16_000)
     pulse("run", "first.toml", "in.wav", "out.wav")
-    got, _ = soundfile.read("out.wav", dtype="float32")
-    np.testing.assert_allclose(got, -x[0], 1e-4, 1e-5)
+    output, _ = soundfile.read("out.wav", dtype="float32")
+    np.testing.assert_allclose(output, -x[0], 1e-4, 1e-5)
 
 
-def test_a_recipe_inside_of_its_model(tmp_path):
+def test_a_recipe_inside_of_its_model_is_opened(tmp_path):
     """Written by a recipe, and by what a model's sizes tell; every command opens it, and shows it."""
     x = sound()
     path = spectral(tmp_path)
     assert pulse("recipe", path, "--embed", "whole.onnx").stdout == ""
     assert report("run", "whole.onnx", "in.wav", "out.wav")["rate_from"] == "model"
-    got, _ = soundfile.read("out.wav", dtype="float32")
+    output, _ = soundfile.read("out.wav", dtype="float32")
     (wanted,) = recipe_model(path).run(x).values()
-    np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
+    np.testing.assert_allclose(output[: wanted.size], wanted[0], 1e-4, 1e-5)
     assert report("check", "whole.onnx", "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
     assert report("bench", "whole.onnx", "--steps", "20", "--rounds", "1")["rate_hz"] == 8000
     assert report("convert", "whole.onnx", "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
     assert report("run", "one.onnx", "in.wav", "out.wav")["rate_hz"] == 8000
     assert "outputs: sound" in pulse("dump", "whole.onnx", "--stage", "typed").stdout
     assert "has no nodes of a file" in refusal("dump", "whole.onnx", "--stage", "load")
-    shown = pulse("recipe", "whole.onnx")
-    assert 'model = "."' in shown.stdout and "holds this recipe in its metadata" in shown.stderr
+    recipe = pulse("recipe", "whole.onnx")
+    assert 'model = "."' in recipe.stdout and "holds this recipe in its metadata" in recipe.stderr
     save_model(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
@@ -236,8 +236,8 @@ def test_an_exported_model_describes_itself(tmp_path):
     path = spectral(tmp_path)
     path.write_text('title = "cleaner"\n' + path.read_text())
     report("convert", path, "-o", "one.onnx")
-    found = report("run", "one.onnx", "in.wav", "out.wav")
-    assert (found["model"], found["rate_hz"], found["rate_from"]) == ("cleaner", 8000, "model")
+    details = report("run", "one.onnx", "in.wav", "out.wav")
+    assert (details["model"], details["rate_hz"], details["rate_from"]) == ("cleaner", 8000, "model")
     assert report("run", "one.onnx", "in.wav", "out.wav", "--live")["setup"]["model"] == "cleaner"
     model = onnx.load("one.onnx")
     next(entry for entry in model.metadata_props if entry.key == "title").value = "../up\n"
@@ -245,14 +245,14 @@ def test_an_exported_model_describes_itself(tmp_path):
     assert report("run", "two.onnx", "in.wav", "out.wav")["model"] == "two"
 
 
-def test_a_recipe_of_two_models(tmp_path):
+def test_a_recipe_of_two_models_is_proposed(tmp_path):
     """What is between them, by their sizes."""
     save_model(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     size = [1, "T", 512]
     save_model(tmp_path, "second.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
-    shown = pulse("recipe", "first.onnx", "second.onnx", "-o", "both.toml")
-    assert "the frames of second.onnx are taken for those whose spectrum first.onnx changes" in shown.stderr
+    recipe = pulse("recipe", "first.onnx", "second.onnx", "-o", "both.toml")
+    assert "the frames of second.onnx are taken for those whose spectrum first.onnx changes" in recipe.stderr
     x = sound(rate_hz=16_000)
     pulse("run", "both.toml", "in.wav", "out.wav")
-    got, _ = soundfile.read("out.wav", dtype="float32")
-    np.testing.assert_allclose(got[512:1_024], 4 * x[0, 128:640], 1e-3, 1e-4)
+    output, _ = soundfile.read("out.wav", dtype="float32")
+    np.testing.assert_allclose(output[512:1_024], 4 * x[0, 128:640], 1e-3, 1e-4)

@@ -19,7 +19,7 @@ from tests.streaming.command import (
 from tests.streaming.command import folder as folder
 
 
-def test_bad_models(tmp_path):
+def test_bad_models_are_refused(tmp_path):
     (tmp_path / "text.onnx").write_text("these are words, no model at all")
     (tmp_path / "cut.onnx").write_bytes(model_path().read_bytes()[:9000])
     (tmp_path / "empty.onnx").write_bytes(b"")
@@ -66,7 +66,7 @@ def unknown_codec(name):
     return name
 
 
-def test_bad_sounds(tmp_path):
+def test_bad_sounds_are_refused(tmp_path):
     nan = tone(16000)
     nan[5000] = np.nan
     write_sound("nan.wav", nan, subtype="FLOAT")
@@ -91,7 +91,7 @@ def test_bad_sounds(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_bad_arrays(tmp_path):
+def test_bad_arrays_are_refused(tmp_path):
     model = features(tmp_path / "features.onnx")
     bad = np.zeros((1, 9, 4), np.float32)
     bad[0, 6] = np.nan
@@ -115,11 +115,11 @@ def test_bad_arrays(tmp_path):
     assert not (tmp_path / "out.npy").exists()
 
 
-def test_an_unknown_backend():
+def test_an_unknown_backend_is_refused():
     assert "no backend 'gpu'; choose numba, numpy or onnxruntime" in refusal("run", "--backend", "gpu")
 
 
-def test_a_folder_in_place_of_a_file(tmp_path):
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
     """The message says that it is a folder, whatever the command writes."""
     (tmp_path / "folder").mkdir()
     write_sound(tmp_path / "in.wav", tone(800))

@@ -50,15 +50,15 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "said"),
+    ("number", "code", "message"),
     [
         (signal.SIGINT, 130, "error: interrupted; only complete results are written\n"),
         (signal.SIGTERM, 143, ""),
     ],
 )
-def test_inside_of_the_compiler(number, code, said):
+def test_a_signal_inside_of_the_compiler_ends_the_command(number, code, message):
     """It calls Python back where an exception would be lost, or end the process by a crash."""
-    assert end_by_signal(COMPILES, number) == (code, said)
+    assert end_by_signal(COMPILES, number) == (code, message)
 
 
 def test_a_terminal_that_is_closed(tmp_path):
@@ -108,10 +108,10 @@ def test_signals_that_are_gathered(handlers):
     """None raises or counts as an interrupt, however many there are; afterwards all is as before."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with signals.watch_interrupts() as interrupts:
-        with signals.gather_signals() as seen:
+        with signals.gather_signals() as signals_seen:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 signal.raise_signal(number)
-        assert seen == [signal.SIGINT, signal.SIGTERM, signal.SIGINT], "one is ignored"
+        assert signals_seen == [signal.SIGINT, signal.SIGTERM, signal.SIGINT], "one is ignored"
         assert interrupts == []
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

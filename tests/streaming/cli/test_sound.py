@@ -35,8 +35,8 @@ def test_the_short_form_takes_all_formats_of_the_library(name):
     form = {"in.opus": ("OGG", "OPUS"), "in.aif": ("AIFF", "PCM_16")}.get(name)
     form = form or (name[3:].upper() if name[3:] not in ("", "onnx") else "FLAC", None)
     write_sound(name, tone(16000), 16000, format=form[0], subtype=form[1])
-    found = report("run", name, "out.wav")
-    assert (found["model"], found["input"], found["duration_s"]) == ("denoise", name, 0.5)
+    details = report("run", name, "out.wav")
+    assert (details["model"], details["input"], details["duration_s"]) == ("denoise", name, 0.5)
     assert soundfile.info("out.wav").frames == 8000
 
 
@@ -60,8 +60,8 @@ def test_a_broken_sound_is_no_model(tmp_path):
 )
 def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding):
     write_sound("in.wav", noise(4000, 2), subtype=source)
-    found = report("run", same(), "in.wav", target, "--channel", "each", "--backend", "numpy")
-    assert (found["file_encoding"], found["encoding"], found["warnings"]) == (source, encoding, [])
+    details = report("run", same(), "in.wav", target, "--channel", "each", "--backend", "numpy")
+    assert (details["file_encoding"], details["encoding"], details["warnings"]) == (source, encoding, [])
     assert soundfile.info(target).subtype == encoding
     x, y = (soundfile.read(name, dtype="float32")[0] for name in ("in.wav", target))
     np.testing.assert_allclose(y, x, atol=2**-24 if target == "out.flac" else 0)
@@ -70,8 +70,8 @@ def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding):
 def test_the_encoding_can_be_asked_for():
     write_sound("in.wav", noise(4000), subtype="PCM_16")
     model = same()
-    for asked, encoding in (("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")):
-        report("run", model, "in.wav", "out.wav", "--subtype", asked, "--backend", "numpy")
+    for subtype, encoding in (("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")):
+        report("run", model, "in.wav", "out.wav", "--subtype", subtype, "--backend", "numpy")
         assert soundfile.info("out.wav").subtype == encoding
     report("run", model, "in.wav", "out.dat", "--format", "caf", "--backend", "numpy")
     assert soundfile.info("out.dat").format == "CAF"
@@ -92,8 +92,11 @@ def test_the_encoding_can_be_asked_for():
 
 def test_a_rate_that_the_format_has_not():
     write_sound("in.wav", noise(4410), 44100)
-    said = refusal("run", same(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
-    assert "cannot be written as OGG of 1 channel at 44100 Hz, OPUS" in said and "write a .wav file" in said
+    message = refusal("run", same(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
+    assert (
+        "cannot be written as OGG of 1 channel at 44100 Hz, OPUS" in message
+        and "write a .wav file" in message
+    )
 
 
 def test_clipping_is_told():
@@ -111,9 +114,10 @@ def test_clipping_is_told():
         f"warning: out.flac: clipped to pcm_24: {clipped}; a .wav file with --subtype float keeps them"
         in pulse(*arguments, "out.flac").stderr
     )
-    found = report(*arguments, "out.wav", "--subtype", "pcm_24")
+    details = report(*arguments, "out.wav", "--subtype", "pcm_24")
     assert (
-        found["clipping"] == [{"channel": 1, "samples": 10, "peak": 2.0}] and found["clipped_samples"] == 10
+        details["clipping"] == [{"channel": 1, "samples": 10, "peak": 2.0}]
+        and details["clipped_samples"] == 10
     )
     assert "clipped" not in pulse(*arguments, "out.wav").stderr
     assert "clipped" not in pulse(*arguments, "out.ogg").stderr, "it holds them"
@@ -133,19 +137,19 @@ def test_names_that_are_no_utf8():
     out, _ = pipe(None, same(model), source, target)
     assert rb"in\udce9.mp3 -> out\udce9.wav" in out
     assert soundfile.SoundFile(os.fsencode(target)).frames == 8000
-    out, told = pipe(None, source, target, "--json")
-    assert rb'"output": "out\udce9.wav"' in out and not told
-    _, told = pipe(None, os.fsdecode(b"none\xe9.wav"), code=2)
-    assert told == "error: none\\udce9.wav: no such file; check the path\n"
+    out, errors = pipe(None, source, target, "--json")
+    assert rb'"output": "out\udce9.wav"' in out and not errors
+    _, errors = pipe(None, os.fsdecode(b"none\xe9.wav"), code=2)
+    assert errors == "error: none\\udce9.wav: no such file; check the path\n"
 
 
 @pytest.mark.parametrize("target", ["-", "/dev/stdout"])
-def test_from_standard_input_to_standard_output(target):
+def test_sound_goes_from_standard_input_to_standard_output(target):
     """What a file would hold; nothing but sound is on standard output."""
     write_sound("in.wav", noise(30_000, 2), subtype="PCM_24")
     with open("in.wav", "rb") as file:
-        out, told = pipe(file.read(), same(), "-", target, "--channel", "each")
-    assert f"standard input -> {'standard output' if target == '-' else target}" in told
+        out, errors = pipe(file.read(), same(), "-", target, "--channel", "each")
+    assert f"standard input -> {'standard output' if target == '-' else target}" in errors
     with open("found.wav", "wb") as file:
         file.write(out)
     assert soundfile.info("found.wav").subtype == "PCM_24"
@@ -153,19 +157,19 @@ def test_from_standard_input_to_standard_output(target):
     np.testing.assert_array_equal(y, x)
 
 
-def test_the_short_form_with_pipes():
+def test_the_short_form_takes_pipes():
     write_sound("in.wav", tone(16000), 16000)
     pulse("run", "in.wav", "file.wav", "--backend", "numpy")
     with open("in.wav", "rb") as file:
-        out, told = pipe(file.read(), "-", "-", "--json")
-    assert '"output": "-"' in told
+        out, errors = pipe(file.read(), "-", "-", "--json")
+    assert '"output": "-"' in errors
     with open("piped.wav", "wb") as file:
         file.write(out)
     np.testing.assert_array_equal(soundfile.read("piped.wav")[0], soundfile.read("file.wav")[0])
     with open("in.wav", "rb") as source, open("direct.wav", "wb") as target:
         pipe(None, "-", "-", stdin=source, stdout=target)
-    with open("direct.wav", "rb") as found, open("file.wav", "rb") as wanted:
-        assert found.read() == wanted.read(), "files are read whole, and their heads completed"
+    with open("direct.wav", "rb") as direct, open("file.wav", "rb") as wanted:
+        assert direct.read() == wanted.read(), "files are read whole, and their heads completed"
 
 
 def test_standard_input_may_be_a_file_of_any_format():
@@ -175,7 +179,7 @@ def test_standard_input_may_be_a_file_of_any_format():
     assert soundfile.info("out.wav").frames == 8000
 
 
-def test_raw_samples():
+def test_raw_samples_are_read():
     x = np.random.default_rng(0).integers(-30_000, 30_000, (20_000, 2)).astype("<i2")
     arguments = (
         same(),
@@ -195,19 +199,19 @@ def test_raw_samples():
     out, _ = pipe(x.tobytes(), *arguments, "--subtype", "float")
     np.testing.assert_array_equal(np.frombuffer(out, "<f4"), x.ravel() / np.float32(32768))
     x.tofile("in.raw")
-    found = report(
+    details = report(
         "run", same(), "in.raw", "out.wav", "--raw", "s16,48000,2", "--rate", 48000, "--backend", "numpy"
     )
-    assert (found["file_channels"], found["duration_s"]) == (2, 20_000 / 48000)
+    assert (details["file_channels"], details["duration_s"]) == (2, 20_000 / 48000)
     assert "give --raw s16,48000,2" in refusal("run", same(), "in.raw", "out.wav", "--backend", "numpy")
 
 
 def take(stream, count):
     """So many bytes, or fewer at the end."""
-    held = b""
-    while len(held) < count and (piece := os.read(stream.fileno(), count - len(held))):
-        held += piece
-    return held
+    received = b""
+    while len(received) < count and (piece := os.read(stream.fileno(), count - len(received))):
+        received += piece
+    return received
 
 
 def test_ready_frames_are_written_while_the_input_is_open():
@@ -215,12 +219,12 @@ def test_ready_frames_are_written_while_the_input_is_open():
     x = noise(16000, 1, 0.1)
     process = command(model_path(), "-", "-", "--raw", "f32,16000", "--format", "raw", "--pulse", "160")
     assert process.stdin is not None and process.stdout is not None
-    done = 0
+    frames = 0
     for first in range(0, 16000, 1600):
         process.stdin.write(x[first : first + 1600].tobytes())
         ready = first + 1600 - 160  # the delay of the model
-        done += len(take(process.stdout, 4 * (ready - done))) // 4
-        assert done == ready
+        frames += len(take(process.stdout, 4 * (ready - frames))) // 4
+        assert frames == ready
     process.stdin.close()
     assert len(take(process.stdout, 4 * 16001)) == 4 * 160
     assert process.wait(LIMIT_S) == 0
@@ -267,8 +271,8 @@ def test_ctrl_c_while_nothing_comes():
     take(process.stdout, 32_000)
     process.send_signal(signal.SIGINT)
     assert process.wait(LIMIT_S) == 130
-    _, told = process.communicate(timeout=LIMIT_S)
-    assert told == b"error: interrupted; only complete results are written\n"
+    _, errors = process.communicate(timeout=LIMIT_S)
+    assert errors == b"error: interrupted; only complete results are written\n"
 
 
 def test_named_pipes():
@@ -279,8 +283,8 @@ def test_named_pipes():
     writes = subprocess.Popen("cat in.wav > in.fifo", shell=True)
     with open("out.fifo", "rb") as pipe, open("out.wav", "wb") as file:
         file.write(pipe.read())
-    _, told = process.communicate(timeout=LIMIT_S)
-    assert (process.returncode, writes.wait(LIMIT_S)) == (0, 0), told
+    _, errors = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, writes.wait(LIMIT_S)) == (0, 0), errors
     np.testing.assert_array_equal(soundfile.read("out.wav")[0], soundfile.read("in.wav")[0])
 
 
@@ -294,7 +298,7 @@ def test_formats_that_a_pipe_refuses():
         *arguments, "--subtype", "ulaw"
     )
     assert "--live takes files" in refusal("run", "same.onnx", "-", "out.wav", "--live", "--backend", "numpy")
-    out, told = pipe(b"", same(), "-", "out.wav", code=2)
-    assert told == "error: standard input: is empty\n"
-    out, told = pipe(b"abc" * 10, same(), "-", "-", "--json", code=2)
-    assert out == b"" and "does not begin as WAV does" in told
+    out, errors = pipe(b"", same(), "-", "out.wav", code=2)
+    assert errors == "error: standard input: is empty\n"
+    out, errors = pipe(b"abc" * 10, same(), "-", "-", "--json", code=2)
+    assert out == b"" and "does not begin as WAV does" in errors

@@ -16,7 +16,7 @@ from tests.streaming.command import RUNNER, refusal
 from tests.streaming.command import folder as folder
 
 
-def test_both_ways():
+def test_names_are_spelled_for_python_and_as_options():
     """The same message, for Python and inside of the command line, and Python again behind it."""
     values = [("symbol", None), ("inputs", {"x": "1,T"}), ("states", {}), ("ignore_value_info", True)]
     python = ["symbol=", 'inputs={"x": "1,T"}', "chunking=Chunking(states={})", "ignore_value_info=True"]
@@ -35,8 +35,8 @@ def test_every_parameter_has_an_option():
     parameters = {name for call in calls for name in inspect.signature(call).parameters}
     parameters -= {"source", "chunking", "prepare", "align", "specialise"}
     assert parameters <= OPTIONS.keys()
-    shown = RUNNER.invoke(app, ["bench", "--help"]).stdout
-    assert all(OPTIONS[name] in shown for name in parameters)
+    help_text = RUNNER.invoke(app, ["bench", "--help"]).stdout
+    assert all(OPTIONS[name] in help_text for name in parameters)
 
 
 def test_an_error_of_the_library():
@@ -56,8 +56,10 @@ def test_a_warning_of_the_library():
     """Sound in, a third as much sound out: chunks that overlap look like that; the user says whether they do."""
     path = save_model("halved", models.half_context())
     warnings.simplefilter("default")
-    told = RUNNER.invoke(app, ["convert", path, "--pulse", "12"]).stderr
-    assert "takes 12 frames of x and gives 4 of y" in told and "--context x=8; --context x=0 if not" in told
+    errors = RUNNER.invoke(app, ["convert", path, "--pulse", "12"]).stderr
+    assert (
+        "takes 12 frames of x and gives 4 of y" in errors and "--context x=8; --context x=0 if not" in errors
+    )
     assert not RUNNER.invoke(app, ["convert", path, "--pulse", "12", "--context", "x=0"]).stderr
     with pytest.warns(PulseWarning, match=r'context=\{"x": 8\}.*context=\{"x": 0\}. if not'):
         package.stream(path, pulse=12, backend="numpy")

@@ -85,9 +85,9 @@ FEW = "--length", 9, "--length", 33
 
 
 def test_check_compares_the_stream_with_the_module() -> None:
-    shown = pulse("check", "code_18:Net", "--example", "1,1,32", "--pulse", 8, *FEW)
-    assert "compared on streams of 9, 33 frames of the example" in shown.stdout
-    assert "equal: every frame of every stream, and the module Net" in shown.stdout
+    checked = pulse("check", "code_18:Net", "--example", "1,1,32", "--pulse", 8, *FEW)
+    assert "compared on streams of 9, 33 frames of the example" in checked.stdout
+    assert "equal: every frame of every stream, and the module Net" in checked.stdout
     original = report("check", "code_18.py:make", "--pulse", 8, *FEW)["proof"]["original"]
     assert original["title"] == "the module Net.encode"
     assert original["lengths"] == [9, 33]
@@ -115,8 +115,8 @@ def test_a_module_that_differs_from_its_model_is_found(monkeypatch) -> None:
 
 def test_lengths_that_the_module_refuses() -> None:
     arguments = "check", "code_18:picky", "--pulse", 16, "--length", 9
-    shown = pulse(*arguments, code=3)
-    assert "whole blocks of 16, please" in shown.stdout
+    checked = pulse(*arguments, code=3)
+    assert "whole blocks of 16, please" in checked.stdout
     assert "compared on streams of 32 frames" in pulse(*arguments, "--length", 32).stdout
 
 
@@ -157,14 +157,14 @@ def test_the_axis_that_was_found_is_told_as_an_option() -> None:
         (["code_18:pair", "--method", "decode"], "Net has no method 'decode'"),
     ],
 )
-def test_refusals(arguments: list[str], words: str) -> None:
+def test_bad_modules_and_examples_are_refused(arguments: list[str], words: str) -> None:
     assert words in refusal("check", *arguments)
 
 
-def test_other_commands(tmp_path) -> None:
+def test_other_commands_open_a_module(tmp_path) -> None:
     for command in (("compile", "-o", "net.pulse"), ("convert", "-o", "net.onnx")):
         name, *more = command
-        shown = pulse(name, "code_18:make", "--pulse", 8, *FEW, *more).stdout
-        assert "the module Net.encode" in shown
+        text = pulse(name, "code_18:make", "--pulse", 8, *FEW, *more).stdout
+        assert "the module Net.encode" in text
     assert "and the module Net.encode" in pulse("check", "net.pulse").stdout
     assert report("bench", "code_18:make", "--pulse", 8, "--rounds", 1, "--steps", 9)["model"] == "Net.encode"

@@ -20,8 +20,8 @@ PULSE = 160
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     folder = tmp_path_factory.mktemp("triton")
-    told = command("convert", model_path(), "--pulse", str(PULSE), "--triton", folder / "models").stdout
-    assert "equal: every frame" in told
+    text = command("convert", model_path(), "--pulse", str(PULSE), "--triton", folder / "models").stdout
+    assert "equal: every frame" in text
     (model,) = (folder / "models").iterdir()
     assert sorted(path.name for path in model.rglob("*")) == ["1", "config.pbtxt", "model.onnx"]
     return model
@@ -48,18 +48,18 @@ def test_the_config_describes_the_model(repository):
     assert list(control.control[0].bool_false_true) == [False, True]
     states = [(state.input_name, state.output_name) for state in batching.state]
     inputs = [*(each.name for each in config.input), control.name, *(read for read, _ in states)]
-    outputs = [*(each.name for each in config.output), *(written for _, written in states)]
+    outputs = [*(each.name for each in config.output), *(state_out for _, state_out in states)]
     assert sorted(inputs) == sorted(value.name for value in proto.graph.input)
     assert sorted(outputs) == sorted(value.name for value in proto.graph.output)
     session = onnxruntime.InferenceSession(str(repository / "1" / "model.onnx"))
-    known = {value.name: value for value in (*session.get_inputs(), *session.get_outputs())}
+    ports = {value.name: value for value in (*session.get_inputs(), *session.get_outputs())}
     types = {"tensor(float)": schema.TYPE_FP32, "tensor(int64)": schema.TYPE_INT64}
     for state in batching.state:
         for name in (state.input_name, state.output_name):
-            assert known[name].shape == list(state.dims) and types[known[name].type] == state.data_type
+            assert ports[name].shape == list(state.dims) and types[ports[name].type] == state.data_type
     for each in (*config.input, *config.output):
-        assert known[each.name].shape == ([] if each.HasField("reshape") else list(each.dims))
-        assert types[known[each.name].type] == each.data_type
+        assert ports[each.name].shape == ([] if each.HasField("reshape") else list(each.dims))
+        assert types[ports[each.name].type] == each.data_type
 
 
 class Batcher:
@@ -75,11 +75,11 @@ class Batcher:
     def request(self, start: bool, **inputs):
         """One request; the outputs."""
         names = [value.name for value in self.session.get_outputs()]
-        found = dict(
+        results = dict(
             zip(names, self.session.run(None, {**inputs, **self.states, "START": np.array([start])}))
         )
-        self.states = {read: found[written] for read, written in self.pairs}
-        return found
+        self.states = {read: results[state_out] for read, state_out in self.pairs}
+        return results
 
 
 def test_sequences_one_after_the_other_equal_the_model(repository):
@@ -95,15 +95,15 @@ def test_sequences_one_after_the_other_equal_the_model(repository):
         for number in range(padded.size // PULSE):
             block = padded[None, number * PULSE : (number + 1) * PULSE]
             end = x.size if (number + 1) * PULSE >= x.size else FAR_END
-            found = batcher.request(number == 0, audio=block, end=np.array(end, np.int64))
-            pieces.append(found["denoised"])
+            response = batcher.request(number == 0, audio=block, end=np.array(end, np.int64))
+            pieces.append(response["denoised"])
         session = Session(program)
         wanted = np.concatenate([session.push(x[None])["denoised"], session.flush()["denoised"]], 1)
-        given = np.concatenate(pieces, 1)[:, delay : delay + x.size]
-        np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-6)
+        output = np.concatenate(pieces, 1)[:, delay : delay + x.size]
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_existing_files_stay(repository):
-    told = refusal("convert", model_path(), "--triton", repository.parent)
-    assert "exists already" in told
+    message = refusal("convert", model_path(), "--triton", repository.parent)
+    assert "exists already" in message
     assert "give one of them" in refusal("convert", "--triton", "x", "-o", "y.onnx")

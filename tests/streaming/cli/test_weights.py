@@ -13,25 +13,25 @@ def path(tmp_path):
     """Two large matrices over x [T, 48], saved as a model."""
     constants = {name: floats(name, 48, 48) * np.float32(48**-0.5) for name in ("w0", "w1")}
     nodes = [node("MatMul", "x w0", "a"), node("Tanh", "a", "b"), node("MatMul", "b w1", "y")]
-    found = tmp_path / "mlp.onnx"
-    found.write_bytes(model(nodes, {"x": floats("x", 9, 48)}, constants, stream={"x": 0}).SerializeToString())
-    return str(found)
+    file = tmp_path / "mlp.onnx"
+    file.write_bytes(model(nodes, {"x": floats("x", 9, 48)}, constants, stream={"x": 0}).SerializeToString())
+    return str(file)
 
 
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
 def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db):
-    found = report("check", path, "--weights", form)
-    assert found["proof"]["outcome"] == "equal" and found["weights"] == form
-    error = found["weight_errors"]["y"]
+    details = report("check", path, "--weights", form)
+    assert details["proof"]["outcome"] == "equal" and details["weights"] == form
+    error = details["weight_errors"]["y"]
     assert least_db < error["snr_db"] < 80 and 0 < error["largest"] < 0.2
-    shown = pulse("check", path, "--weights", form).stdout
-    assert f"y in {form}" in shown and "dB below the output" in shown and "equal: every frame" in shown
+    text = pulse("check", path, "--weights", form).stdout
+    assert f"y in {form}" in text and "dB below the output" in text and "equal: every frame" in text
     assert report("check", path)["weight_errors"] == {}
 
 
 def test_bench_and_dump_say_the_form(path):
-    found = report("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1)
-    assert found["weights"] == "int8"
+    details = report("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1)
+    assert details["weights"] == "int8"
     sizes = []
     for form in ("f32", "bf16", "int8"):
         header = pulse("dump", path, "--stage", "program", "--weights", form).stdout.splitlines()[0]
@@ -43,10 +43,10 @@ def test_bench_and_dump_say_the_form(path):
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 25)])
 def test_activations_are_reported_with_weights(path, tmp_path, form, least_db):
     both = "--weights", form, "--activations", form
-    found = report("check", path, *both)
-    assert found["proof"]["outcome"] == "equal" and found["activations"] == form
+    details = report("check", path, *both)
+    assert details["proof"]["outcome"] == "equal" and details["activations"] == form
     weights = report("check", path, "--weights", form)["weight_errors"]["y"]["snr_db"]
-    assert least_db < found["weight_errors"]["y"]["snr_db"] < weights
+    assert least_db < details["weight_errors"]["y"]["snr_db"] < weights
     assert f"y in {form} by {form}" in pulse("check", path, *both).stdout
     assert report("bench", path, *both, "--steps", 5, "--rounds", 1)["activations"] == form
     listing = pulse("dump", path, "--stage", "program", *both).stdout.splitlines()

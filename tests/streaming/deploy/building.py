@@ -43,6 +43,6 @@ def build(
 ) -> BuiltLibrary:
     """Its library, for a level of this machine or another target."""
     network = program.network
-    made = prepare_deployment(program, name, name, rate_hz, external_weights)
+    deployed = prepare_deployment(program, name, name, rate_hz, external_weights)
     vector = make_vector(program, (network, oracle_of(network)))
-    return build_library(made, TARGETS[target or HERE or ""], vector, folder, plugins=plugins)
+    return build_library(deployed, TARGETS[target or HERE or ""], vector, folder, plugins=plugins)

@@ -38,9 +38,9 @@ class Processor:
         subprocess.run((*compiler, "-O1", f"-I{folder}", *sources, "-lm", "-o", str(runner)), check=True)
         files = (folder / "test" / "vector.bin", *folder.glob("*.weights"))
         emulated = (self.emulator, "-L", f"/usr/{self.prefix}", str(runner), *map(str, files))
-        done = subprocess.run(emulated, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        process = subprocess.run(emulated, capture_output=True, text=True)
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
     def count_vector_instructions(self, library: Path) -> int:
         """How many multiply-adds of whole vectors the machine code has."""

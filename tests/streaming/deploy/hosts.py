@@ -269,7 +269,7 @@ class Clap:
             return ctypes.addressof(event)
 
         events.size, events.get = type(events.size)(count), type(events.get)(get)
-        given = ClapBlock(
+        audio_block = ClapBlock(
             0,
             len(sound),
             None,
@@ -280,7 +280,7 @@ class Clap:
             ctypes.pointer(events),
             None,
         )
-        assert self._of.process(self._plugin, ctypes.byref(given)) == 1
+        assert self._of.process(self._plugin, ctypes.byref(audio_block)) == 1
         return sound
 
     def close(self) -> None:
@@ -291,5 +291,5 @@ class Clap:
 
     def _extension(self, name: str, functions: int) -> Any:
         assert not self._of.extension(self._plugin, b"another.extension")
-        found = self._of.extension(self._plugin, name.encode())
-        return ctypes.cast(found, POINTER(address * functions)).contents
+        functions_of_host = self._of.extension(self._plugin, name.encode())
+        return ctypes.cast(functions_of_host, POINTER(address * functions)).contents

@@ -26,14 +26,14 @@ def require_tools() -> None:
         pytest.skip("Node.js is missing")
 
 
-def run_node(script: str, folder: Path, scratch: Path, given: bytes = b"") -> tuple[bytes, str]:
-    """What a script writes to the file ``made``, and what it prints; ``given`` are the bytes that it has heard."""
-    code, source, made = scratch / "run.mjs", scratch / "given.bin", scratch / "made.bin"
+def run_node(script: str, folder: Path, scratch: Path, content: bytes = b"") -> tuple[bytes, str]:
+    """What a script writes to the file ``made``, and what it prints; it reads ``content`` from the file ``given``."""
+    code, source, result = scratch / "run.mjs", scratch / "given.bin", scratch / "made.bin"
     code.write_text(OPENED + script)
-    source.write_bytes(given)
-    made.write_bytes(b"")
-    done = subprocess.run(
-        ["node", str(code), str(folder), str(source), str(made)], capture_output=True, text=True
+    source.write_bytes(content)
+    result.write_bytes(b"")
+    process = subprocess.run(
+        ["node", str(code), str(folder), str(source), str(result)], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    return made.read_bytes(), done.stdout
+    assert process.returncode == 0, process.stderr
+    return result.read_bytes(), process.stdout

@@ -23,7 +23,7 @@ MOST_PULSES, NEAR = 6, 300
 
 def compare(library: CLibrary, program: Program) -> int:
     """How many lengths of streams there are that both take; they are equal."""
-    taken, pulse = 0, program.pulse
+    streams_compared, pulse = 0, program.pulse
     for wanted in (pulse // 2 + 1, 2 * pulse, MOST_PULSES * pulse + pulse // 3):
         for length in range(wanted, wanted + NEAR):
             feeds = feeds_of(program.model, length)
@@ -31,12 +31,12 @@ def compare(library: CLibrary, program: Program) -> int:
                 expected = stream_whole(program, feeds, 0.0)
             except InputError:
                 continue
-            got = library.stream().whole(feeds)
+            outputs = library.stream().whole(feeds)
             for name, array in expected.items():
-                assert got[name].tobytes() == array.tobytes(), f"{name} in {length} frames"
-            taken += 1
+                assert outputs[name].tobytes() == array.tobytes(), f"{name} in {length} frames"
+            streams_compared += 1
             break
-    return taken
+    return streams_compared
 
 
 if __name__ == "__main__":

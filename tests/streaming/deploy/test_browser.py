@@ -148,11 +148,11 @@ def test_weights_next_to_the_module(denoiser: tuple[Program, Path], build: Build
     sound = noise(RATE_HZ // 4).tolist()
     _, external = build("denoise", True)
     assert (external / "denoise.weights").stat().st_size > 10_000
-    made: list[Any] = []
+    outputs: list[Any] = []
     for folder in (denoiser[1], external):
         with open_page(folder) as page:
-            made.append(page.evaluate(RENDER, [sound, RATE_HZ])["made"])
-    assert made[0] == made[1] and any(made[0])
+            outputs.append(page.evaluate(RENDER, [sound, RATE_HZ])["made"])
+    assert outputs[0] == outputs[1] and any(outputs[0])
 
 
 @pytest.fixture(scope="module")
@@ -165,11 +165,11 @@ def test_sound_through_an_offline_context(denoiser: tuple[Program, Path], rate_h
     program, folder = denoiser
     sound = noise(rate_hz // 2)
     with open_page(folder) as page:
-        found = page.evaluate(RENDER, [sound.tolist(), rate_hz])
+        rendered = page.evaluate(RENDER, [sound.tolist(), rate_hz])
     delay, expected = delay_and_output(program, sound, rate_hz, QUANTUM)
-    assert found["delay"] == delay
-    assert np.abs(np.array(found["made"], np.float32) - expected).max() < CLOSE
-    assert found["counters"]["badSamples"] == found["counters"]["badPulses"] == 0
+    assert rendered["delay"] == delay
+    assert np.abs(np.array(rendered["made"], np.float32) - expected).max() < CLOSE
+    assert rendered["counters"]["badSamples"] == rendered["counters"]["badPulses"] == 0
 
 
 def place_of(pattern: Sound, inside: Sound) -> int:
@@ -187,20 +187,20 @@ def test_a_file_as_microphone(denoiser: tuple[Program, Path], tmp_path: Path) ->
     soundfile.write(tmp_path / "microphone.wav", file, rate_hz, subtype="PCM_16")
     file = np.asarray(soundfile.read(tmp_path / "microphone.wav", dtype="float32")[0], np.float32)
     with open_page(folder, tmp_path / "microphone.wav") as page:
-        found = page.evaluate(RECORD, 4)
-    assert found["rate"] == rate_hz
-    print({name: found[name] for name in ("delay", "counters", "ticks")})
-    given, made = (np.array(found[name], np.float32) for name in ("heard", "made"))
-    loudest = int(np.argmax(np.abs(given)))
-    start = min(max(0, loudest - 2048), len(given) - 4096)
-    piece = given[start : start + 4096]
+        recorded = page.evaluate(RECORD, 4)
+    assert recorded["rate"] == rate_hz
+    print({name: recorded[name] for name in ("delay", "counters", "ticks")})
+    microphone, output = (np.array(recorded[name], np.float32) for name in ("heard", "made"))
+    loudest = int(np.argmax(np.abs(microphone)))
+    start = min(max(0, loudest - 2048), len(microphone) - 4096)
+    piece = microphone[start : start + 4096]
     place = place_of(piece, file)
     repeated = np.resize(np.roll(file, -place), len(piece))
     assert np.abs(piece).max() > 0.01 and np.abs(piece - repeated).max() < 1e-4
-    delay, expected = delay_and_output(program, given, rate_hz, QUANTUM)
-    assert found["delay"] == delay
-    assert np.abs(expected).max() > 0.005 and np.abs(made - expected).max() < CLOSE
-    assert found["ticks"] > 100  # of 400: the page's own thread goes on
+    delay, expected = delay_and_output(program, microphone, rate_hz, QUANTUM)
+    assert recorded["delay"] == delay
+    assert np.abs(expected).max() > 0.005 and np.abs(output - expected).max() < CLOSE
+    assert recorded["ticks"] > 100  # of 400: the page's own thread goes on
 
 
 @pytest.mark.parametrize("name", ["denoise", "gtcrn.toml"])
@@ -212,12 +212,12 @@ def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -
     """
     program, folder = build(name)
     with open_page(folder, isolated=True) as page:
-        found = page.evaluate(BLOCKS, [noise(900 * QUANTUM).tolist(), rate_hz, 3])
-    print(name, rate_hz, found)
+        figures = page.evaluate(BLOCKS, [noise(900 * QUANTUM).tolist(), rate_hz, 3])
+    print(name, rate_hz, figures)
     frames_of_block = math.ceil(QUANTUM * RATE_HZ / rate_hz)
-    assert found["most"] == math.ceil(frames_of_block / program.pulse)
-    assert found["grown"] == 0
-    assert found["same"] and found["loudest"] > 0.001
+    assert figures["most"] == math.ceil(frames_of_block / program.pulse)
+    assert figures["grown"] == 0
+    assert figures["same"] and figures["loudest"] > 0.001
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -225,6 +225,6 @@ def test_recipes_pass_their_test_vector(build: Build, name: str) -> None:
     """The test vector, flush included: each frame within the tolerance of the offline model."""
     _, folder = build(name)
     with open_page(folder) as page:
-        found: dict[str, Any] = page.evaluate(CHECK)
-    print(name, json.dumps(found))
-    assert found["judged"] and found["all"] > 0
+        figures: dict[str, Any] = page.evaluate(CHECK)
+    print(name, json.dumps(figures))
+    assert figures["judged"] and figures["all"] > 0

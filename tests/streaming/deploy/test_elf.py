@@ -30,26 +30,28 @@ def compiler(request: pytest.FixtureRequest) -> str:
 
 def compile_source(compiler: str, folder: Path, *options: str) -> bytes:
     """The file that a compiler makes."""
-    source, made = folder / "one.c", folder / "one"
+    source, binary = folder / "one.c", folder / "one"
     source.write_text(SOURCE)
-    subprocess.run((compiler, "-O1", *options, source, "-o", made), check=True)
-    return made.read_bytes()
+    subprocess.run((compiler, "-O1", *options, source, "-o", binary), check=True)
+    return binary.read_bytes()
 
 
-def test_an_object(compiler: str, tmp_path: Path) -> None:
-    found = undefined_symbols(compile_source(compiler, tmp_path, "-c", "-fno-pic"))
-    assert found == NEEDED
+def test_undefined_symbols_of_an_object_are_listed(compiler: str, tmp_path: Path) -> None:
+    symbols = undefined_symbols(compile_source(compiler, tmp_path, "-c", "-fno-pic"))
+    assert symbols == NEEDED
 
 
 @pytest.mark.parametrize("stripped", [(), ("-Wl,-s",)])
-def test_a_shared_library(compiler: str, stripped: tuple[str, ...], tmp_path: Path) -> None:
+def test_undefined_symbols_of_a_shared_library_are_listed(
+    compiler: str, stripped: tuple[str, ...], tmp_path: Path
+) -> None:
     """Its loader's symbols, without versions of glibc; those for linkers may be stripped."""
     options = ("-shared", "-fPIC", "-nostartfiles", *stripped, "-Wl,--no-as-needed", "-lm")
-    found = undefined_symbols(compile_source(compiler, tmp_path, *options))
-    assert found == NEEDED
+    symbols = undefined_symbols(compile_source(compiler, tmp_path, *options))
+    assert symbols == NEEDED
 
 
-def test_a_module_of_webassembly() -> None:
+def test_imports_of_a_webassembly_module_are_listed() -> None:
     """Imports of all kinds: a memory, a table and a global are no functions."""
     imports = [b"\x02\x00\x01", b"\x01\x70\x01\x01\x02", b"\x03\x7f\x01", b"\x00\x00", b"\x00\x81\x01"]
     names = [b"memory", b"table", b"global", b"cosh", b"sinf"]
@@ -64,7 +66,7 @@ def test_a_module_of_webassembly() -> None:
         imported_functions(b"")
 
 
-def test_files_of_another_kind() -> None:
+def test_files_of_another_kind_have_no_list() -> None:
     assert undefined_symbols(b"\0asm\1\0\0\0") is None
     assert undefined_symbols(b"") is None
 

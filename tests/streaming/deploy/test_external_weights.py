@@ -102,10 +102,10 @@ def test_the_header_compiles_without_warnings(folder: Path, compiler: str, optio
     assert len(header.read_text().splitlines()) <= 60
     strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
     kind = "c++" if "++" in compiler else "c"
-    done = subprocess.run(
+    process = subprocess.run(
         [compiler, options, *strict, "-x", kind, "-"], input=f'#include "{header}"\n', text=True
     )
-    assert done.returncode == 0
+    assert process.returncode == 0
 
 
 def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None:

@@ -61,10 +61,10 @@ def test_the_ports_are_those_of_the_program(library: CLibrary, program: NativePr
 @pytest.mark.parametrize("length", [1, 3, PULSE - 1, PULSE, PULSE + 1, 4 * PULSE, 5 * PULSE + 7])
 def test_every_length_gives_all_frames(library: CLibrary, program: NativeProgram, length: int) -> None:
     feeds = feeds_of(program.model, length)
-    wanted, got = stream_whole(program, feeds, 0.0), library.stream().whole(feeds)
+    wanted, outputs = stream_whole(program, feeds, 0.0), library.stream().whole(feeds)
     for name, array in wanted.items():
-        assert got[name].shape == array.shape
-        np.testing.assert_allclose(got[name], array, rtol=1e-6, atol=1e-6)
+        assert outputs[name].shape == array.shape
+        np.testing.assert_allclose(outputs[name], array, rtol=1e-6, atol=1e-6)
 
 
 def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram) -> None:
@@ -75,13 +75,13 @@ def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram
     for pulse in pulses[:3]:
         python.step(pulse)
         c.step([pulse])
-    there, back = library.stream(), program.spawn()
-    assert there.restore(python.snapshot()) == OK
+    restored, back = library.stream(), program.spawn()
+    assert restored.restore(python.snapshot()) == OK
     back.restore(c.snapshot())
     for pulse in pulses[3:]:
         expected = python.step(pulse)
-        for got in (there.step([pulse]), list(back.step(pulse).values()), c.step([pulse])):
-            for array, wanted in zip(got, expected.values(), strict=True):
+        for outputs in (restored.step([pulse]), list(back.step(pulse).values()), c.step([pulse])):
+            for array, wanted in zip(outputs, expected.values(), strict=True):
                 np.testing.assert_allclose(array, wanted, rtol=1e-6, atol=1e-6)
 
 
@@ -132,17 +132,17 @@ def test_the_header_compiles_without_warnings(folder: Path, compiler: str, optio
     assert len(header.read_text().splitlines()) <= 60
     kind = "c++" if "++" in compiler else "c"
     strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
-    done = subprocess.run(
+    process = subprocess.run(
         [compiler, options, *strict, "-x", kind, "-"], input=f'#include "{header}"\n', text=True
     )
-    assert done.returncode == 0
+    assert process.returncode == 0
 
 
 def test_a_library_needs_nothing_but_memcpy(folder: Path) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         ["nm", "-D", "--undefined-only", folder / "libsmall.so"], capture_output=True, text=True, check=True
     )
-    names = {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
+    names = {line.split()[-1].partition("@")[0] for line in process.stdout.splitlines()}
     assert names <= {"memcpy", "memmove", "memset"}
 
 
@@ -154,10 +154,10 @@ def test_a_program_that_needs_python_is_refused() -> None:
 
 def test_the_same_bits_on_the_same_level(tmp_path: Path) -> None:
     """Python with the kernels of the level, and the library of it."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.streaming.deploy.same_bits", str(tmp_path)],
         env={**os.environ, "PULSE_LEVEL": str(HERE)},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr

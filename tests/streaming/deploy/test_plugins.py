@@ -59,9 +59,9 @@ def test_frames_are_those_of_python(folder: Path, program: NativeProgram, begin:
     sound = noise(5000)
     delay, expected = delay_and_output(program, sound, rate_hz, 1)
     plugin = begin(folder, rate_hz)
-    made = np.concatenate([plugin.run(block) for block in blocks(sound)])
+    output = np.concatenate([plugin.run(block) for block in blocks(sound)])
     assert plugin.delay == delay
-    assert np.abs(made - expected).max() < CLOSE
+    assert np.abs(output - expected).max() < CLOSE
     plugin.close()
 
 
@@ -80,15 +80,15 @@ def test_bypass_is_as_late_as_the_model(folder: Path, program: NativeProgram, be
     sound, plugin = noise(3000), begin(folder, RATE_HZ)
     delay, expected = delay_and_output(program, sound, RATE_HZ, 1)
     through = np.concatenate([np.zeros(delay, np.float32), sound])[: len(sound)]
-    made = np.concatenate(
+    output = np.concatenate(
         [plugin.run(sound[:500]), plugin.run(sound[500:2000], True), plugin.run(sound[2000:], False)]
     )
     fade = RATE_HZ // 100
-    assert np.abs(made[:500] - expected[:500]).max() < CLOSE
-    assert np.array_equal(made[500 + fade : 2000], through[500 + fade : 2000])
-    assert np.abs(made[2000 + fade :] - expected[2000 + fade :]).max() < CLOSE
+    assert np.abs(output[:500] - expected[:500]).max() < CLOSE
+    assert np.array_equal(output[500 + fade : 2000], through[500 + fade : 2000])
+    assert np.abs(output[2000 + fade :] - expected[2000 + fade :]).max() < CLOSE
     low, high = np.minimum(through, expected) - CLOSE, np.maximum(through, expected) + CLOSE
-    assert ((low <= made) & (made <= high)).all()
+    assert ((low <= output) & (output <= high)).all()
     plugin.close()
 
 
@@ -126,10 +126,10 @@ def test_only_the_entry_can_be_seen(folder: Path) -> None:
         ("lv2/small.lv2/small.so", "lv2_descriptor"),
         ("clap/small.clap", "clap_entry"),
     ):
-        done = subprocess.run(
+        process = subprocess.run(
             ["nm", "-D", "--defined-only", folder / path], capture_output=True, text=True, check=True
         )
-        assert [line.split()[-1] for line in done.stdout.splitlines()] == [entry]
+        assert [line.split()[-1] for line in process.stdout.splitlines()] == [entry]
 
 
 HOSTS = {
@@ -157,20 +157,20 @@ def test_in_hosts_of_debian(folder: Path, program: NativeProgram, tmp_path: Path
     soundfile.write(tmp_path / "in.wav", noise(6000), RATE_HZ, subtype="PCM_16" if coarse else "FLOAT")
     sound = read(tmp_path / "in.wav")
     places = {"in": tmp_path / "in.wav", "out": tmp_path / "out.wav", "folder": folder}
-    done = subprocess.run(
+    process = subprocess.run(
         [host, *(argument.format(**places) for argument in arguments)],
         env={**os.environ, "LADSPA_PATH": str(folder / "ladspa"), "LV2_PATH": str(folder / "lv2")},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    made = read(tmp_path / "out.wav")
+    assert process.returncode == 0, process.stderr
+    output = read(tmp_path / "out.wav")
     _, expected = delay_and_output(program, sound, RATE_HZ, 1)
-    assert len(made) == len(sound)
-    assert np.abs(made - expected).max() < (2.1 / 32768 if coarse else CLOSE)
+    assert len(output) == len(sound)
+    assert np.abs(output - expected).max() < (2.1 / 32768 if coarse else CLOSE)
 
 
-def test_a_virtual_microphone(folder: Path, tmp_path: Path) -> None:
+def test_pipewire_shows_a_virtual_microphone(folder: Path, tmp_path: Path) -> None:
     """PipeWire reads the filter chain, loads the plug-in and shows a source of sound."""
     for command in ("pipewire", "pw-dump"):
         if which(command) is None:
@@ -201,11 +201,11 @@ def run_in_background(command: list[str], environment: dict[str, str]) -> Genera
 
 def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
     """The names and classes of PipeWire's nodes."""
-    done = subprocess.run(["pw-dump"], env=environment, capture_output=True, text=True, timeout=60)
-    if done.returncode or not done.stdout.strip():
+    process = subprocess.run(["pw-dump"], env=environment, capture_output=True, text=True, timeout=60)
+    if process.returncode or not process.stdout.strip():
         return set()
-    found = [one.get("info", {}).get("props", {}) for one in json.loads(done.stdout)]
-    return {(str(props.get("node.name")), str(props.get("media.class"))) for props in found if props}
+    properties = [entry.get("info", {}).get("props", {}) for entry in json.loads(process.stdout)]
+    return {(str(props.get("node.name")), str(props.get("media.class"))) for props in properties if props}
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:

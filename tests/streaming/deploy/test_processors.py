@@ -21,8 +21,8 @@ def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
     processor.require()
     opened = open_model(model_path(), ModelOptions())
     program = opened.compile(160, "numba", weights)
-    built = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
-    assert not built.needs
+    library = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
+    assert not library.needs
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")
     assert processor.count_vector_instructions(tmp_path / "libdenoise.a") > 50
 
@@ -38,9 +38,9 @@ def test_the_wheel_of_zig_links_it_too(target: str, tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", str(tmp_path))
     opened = open_model(model_path(), ModelOptions())
     program = opened.compile(160, "numba", None)
-    built = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
-    assert built.toolchain.name == "zig"
-    assert built.sizes["libdenoise.so"] < 1_200_000
+    library = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
+    assert library.toolchain.name == "zig"
+    assert library.sizes["libdenoise.so"] < 1_200_000
     (tmp_path / processor.emulator).symlink_to(emulator)
     assert "within the tolerance" in processor.run_vector_of_zig(tmp_path, "denoise")
 

@@ -50,14 +50,14 @@ def recipe(name: str, folder: Path) -> Path:
 @pytest.mark.parametrize("name", [name.removesuffix(".toml") for name in recipes()])
 def test_a_library_gives_the_bits_of_python(name: str, tmp_path: Path) -> None:
     path = recipe(name, tmp_path)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.streaming.deploy.same_bits", str(tmp_path / "built"), str(path)],
         env={**os.environ, "PULSE_LEVEL": str(HERE)},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    print(done.stdout)
+    assert process.returncode == 0, process.stderr
+    print(process.stdout)
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -74,10 +74,10 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
 def test_a_library_calls_memcpy_and_its_like_only(name: str, tmp_path: Path) -> None:
     """On every target: no function of libm."""
     program = open_model(recipe(name, tmp_path), ModelOptions()).compile(None, "numba", None)
-    made, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
+    deployed, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
     for target in TARGETS.values():
         folder = tmp_path / target.name
-        library = build_library(made, target, vector, folder, checks=False)
+        library = build_library(deployed, target, vector, folder, checks=False)
         assert not library.needs
         if target.machine != "wasm32":
             needed = undefined_symbols((folder / "libmodel.so").read_bytes())

@@ -30,11 +30,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The parts of a library: header, source, objects, vector and its runner."""
     path = tmp_path_factory.mktemp("parts")
     program = compile_program(filter_model(), 16)
-    made: Deployed = prepare_deployment(program, "small", "small", None)
-    parts: Compiled = compile_objects(made, TARGETS[str(HERE)], path)
-    (path / "small.h").write_text(header(made))
-    (path / "small.c").write_text(source(made, parts.symbols))
-    (path / "runner.c").write_text(fill("runner.c", made))
+    deployed: Deployed = prepare_deployment(program, "small", "small", None)
+    parts: Compiled = compile_objects(deployed, TARGETS[str(HERE)], path)
+    (path / "small.h").write_text(header(deployed))
+    (path / "small.c").write_text(source(deployed, parts.symbols))
+    (path / "runner.c").write_text(fill("runner.c", deployed))
     network = program.network
     (path / "vector.bin").write_bytes(make_vector(program, (network, oracle_of(network))).content)
     (path / "objects").write_text("\n".join(map(str, parts.objects)))
@@ -44,23 +44,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_sanitized(folder: Path, main: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Compile a program with the library's C file, all of it sanitized, and run it."""
     objects = (folder / "objects").read_text().split("\n")
-    made = folder / f"{main.stem}.out"
+    binary = folder / f"{main.stem}.out"
     options: Sequence[str] = (*STRICT, *SANITIZERS, f"-I{folder}")
     sources = (str(main), str(folder / "small.c"))
-    subprocess.run(["gcc", *options, *sources, *objects, "-lm", "-o", str(made)], check=True)
-    return subprocess.run([str(made), *arguments], capture_output=True, text=True)
+    subprocess.run(["gcc", *options, *sources, *objects, "-lm", "-o", str(binary)], check=True)
+    return subprocess.run([str(binary), *arguments], capture_output=True, text=True)
 
 
 def test_a_stream_is_clean(folder: Path) -> None:
-    done = run_sanitized(folder, folder / "runner.c", str(folder / "vector.bin"))
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
+    process = run_sanitized(folder, folder / "runner.c", str(folder / "vector.bin"))
+    assert process.returncode == 0, process.stderr
+    assert not process.stderr
 
 
 def test_mistakes_of_a_caller_are_codes(folder: Path) -> None:
-    done = run_sanitized(folder, MISUSE)
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
+    process = run_sanitized(folder, MISUSE)
+    assert process.returncode == 0, process.stderr
+    assert not process.stderr
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_kernels_touch_only_their_memory(tmp_path: Path) -> None:
     runner = tmp_path / "run"
     sources = (str(tmp_path / "test" / "run_small.c"), str(tmp_path / "libsmall.a"))
     subprocess.run(["gcc", "-O1", f"-I{tmp_path}", *sources, "-lm", "-o", str(runner)], check=True)
-    done = subprocess.run(
+    process = subprocess.run(
         [
             "valgrind",
             "-q",
@@ -85,4 +85,4 @@ def test_kernels_touch_only_their_memory(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr

@@ -41,8 +41,10 @@ def test_a_wrong_vector_is_told(folder: Path, tmp_path: Path) -> None:
     assert len(vector) > first_input
     for content, reason in ((vector, "y, pulse 0, element 15"), (vector[:60], "the vector is cut short")):
         (tmp_path / "test" / "vector.bin").write_bytes(content)
-        done = subprocess.run(["node", str(tmp_path / "test" / "check.mjs")], capture_output=True, text=True)
-        assert done.returncode == 1 and reason in done.stderr
+        process = subprocess.run(
+            ["node", str(tmp_path / "test" / "check.mjs")], capture_output=True, text=True
+        )
+        assert process.returncode == 1 and reason in process.stderr
 
 
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
@@ -52,7 +54,7 @@ def test_sound_in_blocks_of_a_worklet(
     """Blocks of 128 frames, as browsers have them; the delay is the one that is told."""
     sound = noise(4000)
     delay, expected = delay_and_output(program, sound, rate_hz, 128)
-    made, printed = run_node(
+    output, printed = run_node(
         f"const rate = {rate_hz};"
         """
         const sound = new Sound(module, rate), result = new Float32Array(heard.length);
@@ -69,16 +71,16 @@ def test_sound_in_blocks_of_a_worklet(
         tmp_path,
         sound.tobytes(),
     )
-    found = json.loads(printed)
-    assert found["delay"] == delay and (found["badSamples"], found["badPulses"]) == (0, 0)
-    assert np.abs(np.frombuffer(made, np.float32) - expected).max() < CLOSE
+    figures = json.loads(printed)
+    assert figures["delay"] == delay and (figures["badSamples"], figures["badPulses"]) == (0, 0)
+    assert np.abs(np.frombuffer(output, np.float32) - expected).max() < CLOSE
     pulses = len(sound) * RATE_HZ // rate_hz // PULSE
-    assert abs(found["pulses"] - pulses) <= 4  # the output ``loud``, which is not the sound that is played
+    assert abs(figures["pulses"] - pulses) <= 4  # the output ``loud``, which is not the sound that is played
 
 
 def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
     sound = noise(2000)
-    made, printed = run_node(
+    output, printed = run_node(
         """
         const sound = new Sound(module, 16000), run = () => {
           const result = new Float32Array(heard.length);
@@ -98,10 +100,10 @@ def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
         tmp_path,
         sound.tobytes(),
     )
-    found = json.loads(printed)
-    assert found["same"]
-    through = np.concatenate([np.zeros(found["delay"], np.float32), sound])[: len(sound)]
-    assert np.array_equal(np.frombuffer(made, np.float32), through)
+    figures = json.loads(printed)
+    assert figures["same"]
+    through = np.concatenate([np.zeros(figures["delay"], np.float32), sound])[: len(sound)]
+    assert np.array_equal(np.frombuffer(output, np.float32), through)
 
 
 def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp_path: Path) -> None:
@@ -128,15 +130,15 @@ def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp
     )
     other = program.spawn()
     other.restore(snapshot)
-    expected, got = state.step(sound[None, PULSE:]), other.step(sound[None, PULSE:])
+    expected, outputs = state.step(sound[None, PULSE:]), other.step(sound[None, PULSE:])
     for name, frames in expected.items():
-        np.testing.assert_allclose(got[name], frames, rtol=1e-6, atol=1e-7)
-    said = json.loads(printed)
-    assert said[0] == "x: a pulse has 16 elements, got 17"
-    assert "bytes, got 3" in said[1]
-    assert said[-2] == "small: the stream has ended: call reset()"
-    assert said[-1] == "1 Hz and the model's rate are more than 256 times apart; choose another rate"
-    assert sum(said[2:-2]) == PULSE + 5 - (PULSE - program.outputs[0].delay)
+        np.testing.assert_allclose(outputs[name], frames, rtol=1e-6, atol=1e-7)
+    messages = json.loads(printed)
+    assert messages[0] == "x: a pulse has 16 elements, got 17"
+    assert "bytes, got 3" in messages[1]
+    assert messages[-2] == "small: the stream has ended: call reset()"
+    assert messages[-1] == "1 Hz and the model's rate are more than 256 times apart; choose another rate"
+    assert sum(messages[2:-2]) == PULSE + 5 - (PULSE - program.outputs[0].delay)
 
 
 def test_a_model_that_takes_no_sound(tmp_path: Path) -> None:
@@ -155,10 +157,10 @@ def test_plug_ins_are_for_processors(program: NativeProgram, tmp_path: Path) -> 
         build(program, tmp_path, "wasm32", rate_hz=RATE_HZ, plugins=("lv2",))
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_builds_a_page(tmp_path: Path) -> None:
     """``pulse build --target wasm32``: the built-in denoiser as a page."""
     require_tools()
-    done = subprocess.run(
+    process = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -172,8 +174,8 @@ def test_the_command(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    assert "all within the tolerance" in done.stdout
+    assert process.returncode == 0, process.stderr
+    assert "all within the tolerance" in process.stdout
     assert {"module.wasm", "worklet.js", "pulse.d.ts", "index.html"} <= {
         path.name for path in tmp_path.iterdir()
     }

@@ -16,11 +16,11 @@ def blocks(detector, frames, seed):
     """The same, cut anywhere, through copies and pickles."""
     rng = np.random.default_rng(seed)
     detector.reset()
-    events, done = [], 0
-    while done < len(frames):
+    events, start = [], 0
+    while start < len(frames):
         size = int(rng.integers(0, 8))
-        events += detector.push(frames[done : done + size])
-        done += size
+        events += detector.push(frames[start : start + size])
+        start += size
         match rng.integers(4):
             case 0:
                 detector = pickle.loads(pickle.dumps(detector))

@@ -24,13 +24,13 @@ def logits(rng, best):
 
 def tokens_of(best):
     """Greedy decoding by its definition: class, first frame, frame behind the last."""
-    found, frame = [], 0
+    tokens, frame = [], 0
     for number, group in itertools.groupby(best):
         size = len(list(group))
         if number:
-            found.append((number, frame, frame + size))
+            tokens.append((number, frame, frame + size))
         frame += size
-    return found
+    return tokens
 
 
 def texts_by_definition(best, unit, pause):
@@ -43,13 +43,13 @@ def texts_by_definition(best, unit, pause):
         if new or waited or not units:
             units.append([])
         units[-1].append(token)
-    found = []
+    texts = []
     for each in units:
         text = " ".join("".join(TOKENS[number] for number, *_ in each).replace("\u2581", " ").split())
         spoken = [token for token in each if TOKENS[token[0]] != "\u2581"]
         if text:
-            found.append((text, spoken[0][1] / HZ, spoken[-1][2] / HZ))
-    return found
+            texts.append((text, spoken[0][1] / HZ, spoken[-1][2] / HZ))
+    return texts
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "phrase"])
@@ -73,8 +73,8 @@ def test_words_with_times_and_scores():
     best = [0, 1, 1, 0, 2, 3, 3, 5, 0, 0, 1, 0]
     p = np.full((12, 6), 0.04)
     p[np.arange(12), best] = 0.8
-    for values, given in (("probabilities", p), ("logits", np.log(p)), ("logits", np.log(p) + 5)):
-        events = whole(Ctc(HZ, TOKENS, values=values), given)
+    for values, frames in (("probabilities", p), ("logits", np.log(p)), ("logits", np.log(p) + 5)):
+        events = whole(Ctc(HZ, TOKENS, values=values), frames)
         assert [(event.label, event.start_s, event.end_s, event.known_s) for event in events] == [
             ("the", 0.04, 0.12, 0.2),
             ("cats", 0.16, 0.32, 0.44),

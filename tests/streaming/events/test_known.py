@@ -17,15 +17,15 @@ HZ = 30
     ("model", "name", "shape"), [(filter_model, "y", (1, -1)), (decimating_model, "third", (1, -1, 2))]
 )
 def test_known_s_is_when_it_comes(model, name, shape, pulse):
-    made = program(model(), pulse)
+    stepped = program(model(), pulse)
     x = walk(np.random.default_rng(3), 1200).astype(np.float32).reshape(shape)
-    port = next(port for port in made.outputs if port.name == name)
+    port = next(port for port in stepped.outputs if port.name == name)
     clock = FrameClock.of_port(port, HZ)
     offline = program(model(), pulse)
     session = Session(offline)
     frames = np.concatenate([session.push(x)[name].ravel(), session.flush()[name].ravel()])
     detector = Segments(clock, float(np.median(frames)), min_silence_s=0.2, starts=True)
-    session, came = Session(made), []
+    session, came = Session(stepped), []
     for number in range(x.shape[1]):
         events = detector.push(session.push(x[:, number : number + 1])[name].ravel())
         came += [(event, (number + 1) / HZ) for event in events]

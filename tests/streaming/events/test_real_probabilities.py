@@ -17,6 +17,6 @@ def test_blocks_leave_no_trace(detector):
     p = np.load(shared_path("sound/fireredvad_en.npz"))["out"][0]
     events = whole(detector, p)
     assert events and all(0 <= event.start_s < event.end_s <= len(p) / 100 for event in events)
-    assert all(one.end_s <= other.start_s for one, other in pairwise(events))
+    assert all(first.end_s <= other.start_s for first, other in pairwise(events))
     for seed in range(5):
         assert blocks(detector, p, seed) == events

@@ -19,7 +19,7 @@ def segments_by_definition(p, threshold, off, least, silence, run, before, after
     letters = "".join("S" if x >= threshold else "N" if x < off else "M" for x in level)
     ending = "N" if silence == 1 else f"N[NM]{{{silence - 2},}}?N"
     onset = f"S{{{least}}}" if run else "S"
-    found, last = [], 0
+    segments, last = [], 0
     for match in re.finditer(f"({onset}.*?)(?:{ending}|$)", letters):
         start, behind = match.span(1)
         if behind - start < least:
@@ -32,15 +32,15 @@ def segments_by_definition(p, threshold, off, least, silence, run, before, after
                 gaps.append((frame - len(gap[0]), frame))
             while most and letters[frame] == "S" and frame + 1 - first >= most:
                 cut = max(gaps, key=lambda each: each[1] - each[0], default=(frame + 1, frame + 1))
-                found.append((first if first > start else max(first - before, last), cut[0]))
+                segments.append((first if first > start else max(first - before, last), cut[0]))
                 last, first = cut
                 gaps = [gap for gap in gaps if gap[0] > cut[0]]
-                last = found[-1][1]
+                last = segments[-1][1]
         if behind > first:
             end = behind if at_end else behind + after
-            found.append((first if first > start else max(first - before, last), end))
+            segments.append((first if first > start else max(first - before, last), end))
             last = end
-    return found
+    return segments
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -150,8 +150,8 @@ def test_the_delay_is_in_known_s_only(delay, pulse):
     assert [(event.start_s, event.end_s, event.score) for event in late] == [
         (event.start_s, event.end_s, event.score) for event in plain
     ]
-    for one, other in zip(plain[:-1], late[:-1]):
-        assert other.known_s == ceil((round(one.known_s * HZ) + delay) / pulse) * pulse / HZ
+    for early, other in zip(plain[:-1], late[:-1]):
+        assert other.known_s == ceil((round(early.known_s * HZ) + delay) / pulse) * pulse / HZ
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_delay_is_in_known_s_only(delay, pulse):
         ({"smooth_s": float("inf")}, "smooth_s=inf: must be 0 or more seconds"),
     ],
 )
-def test_bad_parameters(settings, message):
+def test_bad_parameters_are_refused(settings, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}") as caught:
         Segments(HZ, **settings)
     assert "\n" not in str(caught.value)

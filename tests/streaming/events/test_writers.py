@@ -62,8 +62,8 @@ def test_a_failed_run_keeps_the_existing_file(tmp_path):
 
 
 def test_unknown_formats_are_refused(tmp_path):
-    known = re.escape(".csv, .txt, .rttm, .srt, .vtt, .jsonl")
-    with pytest.raises(InputError, match=f"out.npy: events are written as {known}, not .npy$"):
+    formats = re.escape(".csv, .txt, .rttm, .srt, .vtt, .jsonl")
+    with pytest.raises(InputError, match=f"out.npy: events are written as {formats}, not .npy$"):
         EventsFile(tmp_path / "out.npy")
     with pytest.raises(InputError, match=r"not this$"):
         EventsFile("out")

@@ -31,21 +31,21 @@ def noise(*shape, seed=0):
 
 def join_pieces(pieces, program):
     """Output name -> all frames; those outputs that do not stream as they came."""
-    found = {}
+    outputs = {}
     for port in program.outputs:
         arrays = [piece[port.name] for piece in pieces if port.name in piece]
         if port.streams and arrays:
-            found[port.name] = np.concatenate(arrays, port.axis)
+            outputs[port.name] = np.concatenate(arrays, port.axis)
         elif arrays:
-            (found[port.name],) = arrays
-    return found
+            (outputs[port.name],) = arrays
+    return outputs
 
 
-def assert_same(found, expected):
-    assert found.keys() == expected.keys()
+def assert_same(outputs, expected):
+    assert outputs.keys() == expected.keys()
     for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
-        assert found[name].dtype == array.dtype
+        np.testing.assert_allclose(outputs[name], array, rtol=1e-5, atol=1e-6)
+        assert outputs[name].dtype == array.dtype
 
 
 def assert_balanced(statistics):

@@ -35,15 +35,15 @@ class Source:
 
     def __init__(self, fail_at=None, error=None, in_cleanup=None):
         self.fail_at, self.error, self.in_cleanup = fail_at, error, in_cleanup
-        self.given, self.closed = 0, False
+        self.pulses_made, self.closed = 0, False
 
     async def blocks(self):
         try:
             while True:
-                if self.given == self.fail_at:
+                if self.pulses_made == self.fail_at:
                     raise self.error
-                self.given += 1
-                yield noise(1, PULSE, seed=self.given)
+                self.pulses_made += 1
+                yield noise(1, PULSE, seed=self.pulses_made)
                 await anyio.lowlevel.checkpoint()
         finally:
             self.closed = True
@@ -52,7 +52,7 @@ class Source:
 
     @property
     def x(self):
-        return np.concatenate([noise(1, PULSE, seed=1 + number) for number in range(self.given)], 1)
+        return np.concatenate([noise(1, PULSE, seed=1 + number) for number in range(self.pulses_made)], 1)
 
 
 @both_backends
@@ -281,9 +281,9 @@ async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
         return run(self, feed)
 
     def look_and_note(slots):
-        found = look(slots)
+        ready_slots = look(slots)
         engine.run(engine.waiting_pulses)
-        return found
+        return ready_slots
 
     monkeypatch.setattr(state, "advance", run_or_fail)
     pieces = []

@@ -79,10 +79,10 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program):
             if place is not None:
                 dropped.append(in_flight.pop(place))
         else:
-            found = numbers(slots, slots.count_ready())
-            assert in_flight[: len(found)] == found
-            del in_flight[: len(found)]
-            ran += found
+            taken = numbers(slots, slots.count_ready())
+            assert in_flight[: len(taken)] == taken
+            del in_flight[: len(taken)]
+            ran += taken
     if slots.free:  # one that nobody drops, whoever was faster until now
         slots.submit(pulse(submitted))
         in_flight.append(submitted)
@@ -100,23 +100,23 @@ async def test_streams_come_and_go_while_others_run(program):
     engine.start()
     with nothing_left():
         steady = engine.open(program.spawn(), 3)
-        others, given, found = [], 0, []
+        others, submitted, received = [], 0, []
         for _ in range(1500):
             if steady.free:
-                steady.submit(pulse(given))
-                given += 1
-            found += numbers(steady, steady.count_ready())
+                steady.submit(pulse(submitted))
+                submitted += 1
+            received += numbers(steady, steady.count_ready())
             if len(others) < 20 and rng.random() < 0.5:
                 others.append(engine.open(program.spawn(), 2))
                 others[-1].submit(pulse(0))
             elif others:
                 others.pop(rng.randrange(len(others))).close()
-        wait_for(steady, given - len(found))
-        found += numbers(steady, given - len(found))
+        wait_for(steady, submitted - len(received))
+        received += numbers(steady, submitted - len(received))
         for slots in (steady, *others):
             slots.close()
         await engine.stop()
-        assert found == list(range(given))
+        assert received == list(range(submitted))
 
 
 async def test_listening_sets_the_event_once(program):

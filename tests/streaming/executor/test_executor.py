@@ -57,11 +57,11 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data):
 async def test_streams_at_once_have_states_of_their_own(backend):
     program = ready("filtered", 3, backend)
     sounds = [noise(1, 50 + 7 * number, seed=number) for number in range(9)]
-    found = {}
+    outputs = {}
 
     async def take(number):
         stream = executor.stream(blocks(sounds[number], 1, range(0, 110, 5 + number)))
-        found[number] = join_pieces(await collect(stream), program)
+        outputs[number] = join_pieces(await collect(stream), program)
 
     async with Executor(program, depth=2) as executor:
         async with anyio.create_task_group() as tasks:
@@ -69,7 +69,7 @@ async def test_streams_at_once_have_states_of_their_own(backend):
                 tasks.start_soon(take, number)
         assert executor.statistics().frames_out == sum(x.shape[1] for x in sounds)
     for number, x in enumerate(sounds):
-        assert_same(found[number], program.model.typed.run({"x": x}))
+        assert_same(outputs[number], program.model.typed.run({"x": x}))
 
 
 @both_backends
@@ -150,12 +150,12 @@ async def test_a_length_that_the_model_refuses():
 
 async def test_sources_are_paced_by_who_takes_the_outputs():
     program = ready("filtered", 3)
-    asked = 0
+    drawn = 0
 
     async def source():
-        nonlocal asked
+        nonlocal drawn
         for _ in range(100):
-            asked += 1
+            drawn += 1
             yield noise(1, 3)
 
     engine = HeldEngine()
@@ -168,7 +168,7 @@ async def test_sources_are_paced_by_who_takes_the_outputs():
         for _ in range(100):  # the engine runs whatever it is given; nobody takes the outputs
             engine.run(4)
             await anyio.lowlevel.checkpoint()
-        assert 4 <= asked <= 4 + 4 + 1
+        assert 4 <= drawn <= 4 + 4 + 1
         statistics = executor.statistics()
         assert statistics.frames_in_flight <= 3 * 5
         assert_balanced(statistics)
@@ -184,9 +184,9 @@ async def test_a_long_stream_takes_no_more_memory_than_a_short_one():
         async with Executor(program) as executor:
             async for _ in executor.stream(x for _ in range(pulses)):
                 pass
-        found = tracemalloc.get_traced_memory()[1]
+        bytes_at_most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return bytes_at_most
 
     await peak(50)
     assert await peak(4000) < await peak(400) + 30_000

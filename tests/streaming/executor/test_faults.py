@@ -24,6 +24,6 @@ async def test_a_stream_fails_alone(backend, wrong):
                 before.append(outputs)
         pieces = [outputs async for outputs in executor.stream([well])]
         assert_balanced(executor.statistics())
-    found = join_pieces(before, lookup(backend)).get("y", np.zeros(0))
-    np.testing.assert_array_equal(found, bad[: wrong // PULSE * PULSE])
+    output = join_pieces(before, lookup(backend)).get("y", np.zeros(0))
+    np.testing.assert_array_equal(output, bad[: wrong // PULSE * PULSE])
     np.testing.assert_array_equal(join_pieces(pieces, lookup(backend))["y"], well)

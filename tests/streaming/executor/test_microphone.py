@@ -45,12 +45,12 @@ async def wait_until_open(host):
 async def play(host, sound, sizes):
     """Let the device hear a sound, block by block, and end."""
     await wait_until_open(host)
-    done = 0
+    start = 0
     for size in sizes:
-        host.tick(sound[done : done + size])
-        done += size
+        host.tick(sound[start : start + size])
+        start += size
         await anyio.lowlevel.checkpoint()
-    assert done == len(sound)
+    assert start == len(sound)
     host.finish()
 
 
@@ -70,28 +70,28 @@ async def outputs_of(host, sound, sizes, program, channel="mix", **options):
 @pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
 async def test_blocks_of_any_size_give_the_offline_frames(sizes):
     program, x = ready("filtered", 6), noise(sum(sizes), 1)
-    found, statistics = await outputs_of(ending_host(), x, sizes, program)
-    assert_same(found, program.model.typed.run({"x": x.T}))
+    outputs, statistics = await outputs_of(ending_host(), x, sizes, program)
+    assert_same(outputs, program.model.typed.run({"x": x.T}))
     assert statistics.frames_in == statistics.frames_out == len(x)
 
 
-async def test_one_of_the_channels_or_their_mean():
+async def test_one_of_the_channels_or_their_mean_is_taken():
     program, x = ready("filtered", 6), noise(600, 3)
     host = ending_host(inputs=3)
-    found, _ = await outputs_of(host, x[:, :2], [60] * 10, program)
-    np.testing.assert_allclose(found["loud"], 2 * x[:, :2].mean(1)[None], atol=1e-6)
-    found, _ = await outputs_of(host, x, [60] * 10, program, channel="2", channels=3)
-    np.testing.assert_allclose(found["loud"], 2 * x[:, 2][None], atol=1e-6)
+    outputs, _ = await outputs_of(host, x[:, :2], [60] * 10, program)
+    np.testing.assert_allclose(outputs["loud"], 2 * x[:, :2].mean(1)[None], atol=1e-6)
+    outputs, _ = await outputs_of(host, x, [60] * 10, program, channel="2", channels=3)
+    np.testing.assert_allclose(outputs["loud"], 2 * x[:, 2][None], atol=1e-6)
 
 
 async def test_another_rate_is_resampled():
     time = np.arange(48_000) / 48_000
     x = np.sin(2 * np.pi * 440 * time).astype(np.float32)[:, None]
     host, program = ending_host(rate_hz=48_000), ready("filtered", 6)
-    found, statistics = await outputs_of(host, x, [480] * 100, program)
+    outputs, statistics = await outputs_of(host, x, [480] * 100, program)
     expected = 2 * np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
     assert statistics.frames_in == 16_000
-    np.testing.assert_allclose(found["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
+    np.testing.assert_allclose(outputs["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
 
 
 async def test_what_nobody_takes_is_lost_and_counted():
@@ -100,13 +100,13 @@ async def test_what_nobody_takes_is_lost_and_counted():
     blocks = microphone.blocks()
     async with aclosing(blocks), anyio.create_task_group() as tasks:
         tasks.start_soon(opened_tick, host, 160)
-        taken = len(await anext(blocks))
-        given = round(2 * RING_S * RATE_HZ) // 1600 * 1600
-        host.run(noise(given, 1), 1600)
+        received = len(await anext(blocks))
+        frames = round(2 * RING_S * RATE_HZ) // 1600 * 1600
+        host.run(noise(frames, 1), 1600)
         host.finish()
-        taken += sum([len(block) async for block in blocks])
-    assert microphone.frames_in == given + 160 == taken + microphone.frames_lost
-    assert microphone.frames_lost >= given / 3
+        received += sum([len(block) async for block in blocks])
+    assert microphone.frames_in == frames + 160 == received + microphone.frames_lost
+    assert microphone.frames_lost >= frames / 3
     assert microphone.frames_lost % 1600 == 0
 
 
@@ -117,13 +117,13 @@ async def opened_tick(host, frames):
 
 async def test_a_device_that_ends_gives_what_it_had_and_raises():
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), ready("filtered", 6)
-    found = []
+    lengths = []
     async with anyio.create_task_group() as tasks, Executor(program, rate_hz=RATE_HZ) as executor:
         tasks.start_soon(play, host, noise(600, 1), [60] * 10)
         with pytest.raises(DeviceError, match="ended by itself"):
             async for outputs in executor.stream(Microphone(host=host)):
-                found.append(outputs["loud"].shape[1])
-    assert sum(found) == 600
+                lengths.append(outputs["loud"].shape[1])
+    assert sum(lengths) == 600
     assert not host.streams
     assert_balanced(executor.statistics())
 
@@ -185,7 +185,7 @@ async def test_a_device_that_cannot_be_opened_leaves_nothing_open():
     assert not host.streams
 
 
-async def test_no_such_device():
+async def test_an_unknown_device_is_refused():
     with pytest.raises(InputError, match="'nowhere'; choose by index or name: 0 virtual: virtual"):
         Microphone("nowhere", host=ending_host())
 
@@ -202,7 +202,7 @@ def test_a_device_that_does_not_call_is_noticed(anyio_backend):
     run_held(anyio_backend, listen)
 
 
-@pytest.mark.parametrize("asked", [{"channels": 0}, {"channels": 2}, {"rate_hz": 0}, {"block_frames": -1}])
-def test_impossible_requests_to_a_device(asked):
+@pytest.mark.parametrize("options", [{"channels": 0}, {"channels": 2}, {"rate_hz": 0}, {"block_frames": -1}])
+def test_impossible_requests_to_a_device_are_refused(options):
     with pytest.raises(InputError, match="give 1 to 1 channels, a positive rate"):
-        Microphone(host=ending_host(), **asked)
+        Microphone(host=ending_host(), **options)

@@ -35,7 +35,7 @@ class Tap:
     """A source that gives a pulse when the test says so, and knows how many were taken."""
 
     def __init__(self, x):
-        self.x, self.given = x, 0
+        self.x, self.pulses_sent = x, 0
         self.send, self.receive = anyio.create_memory_object_stream(1000)
 
     async def __aenter__(self):
@@ -46,8 +46,8 @@ class Tap:
 
     async def push(self, pulses):
         for _ in range(pulses):
-            self.send.send_nowait(self.x[:, self.given * PULSE : (self.given + 1) * PULSE])
-            self.given += 1
+            self.send.send_nowait(self.x[:, self.pulses_sent * PULSE : (self.pulses_sent + 1) * PULSE])
+            self.pulses_sent += 1
         await settle()
 
 
@@ -84,8 +84,8 @@ def test_wait_takes_no_more_than_there_is_room_for(loop):
                 await settle()
         return ex, join_pieces(pieces, ex.program)
 
-    ex, found = run_held(loop, main)
-    assert_same(found, ex.program.model.typed.run({"x": numbered_pulses(7)}))
+    ex, outputs = run_held(loop, main)
+    assert_same(outputs, ex.program.model.typed.run({"x": numbered_pulses(7)}))
     assert counts(ex.statistics()) == (7 * PULSE, 7 * PULSE, 0, 0)
 
 
@@ -121,11 +121,11 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
         async for outputs in stream:
             pieces.append(outputs)
 
-    ex, found = run_held(loop, main)
-    kept = np.concatenate(
+    ex, received = run_held(loop, main)
+    expected = np.concatenate(
         [numbered_pulses(20)[:, k * PULSE : (k + 1) * PULSE] for k in (6, 7, 8, 10, 12, 13)], 1
     )
-    assert_same(found, ex.program.model.typed.run({"x": kept}))
+    assert_same(received, ex.program.model.typed.run({"x": expected}))
     statistics = ex.statistics()
     assert (statistics.pulses_dropped, counts(statistics)) == (8, (14 * PULSE, 6 * PULSE, 8 * PULSE, 0))
 
@@ -170,21 +170,21 @@ def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
                 tasks.cancel_scope.cancel()
         return ex, join_pieces(pieces, ex.program), total
 
-    ex, found, total = run_held(loop, main)
+    ex, received, total = run_held(loop, main)
     statistics = ex.statistics()
     assert statistics.frames_in == total * PULSE + rest == statistics.frames_out + statistics.frames_dropped
-    kept = found["loud"] / 2 if found else np.zeros((1, 0), np.float32)
-    assert kept.shape[1] == statistics.frames_out
-    assert np.all(np.diff(kept) > 0)
-    if found:
-        assert_same(found, ex.program.model.typed.run({"x": kept}))
+    played = received["loud"] / 2 if received else np.zeros((1, 0), np.float32)
+    assert played.shape[1] == statistics.frames_out
+    assert np.all(np.diff(played) > 0)
+    if received:
+        assert_same(received, ex.program.model.typed.run({"x": played}))
 
 
 async def paced_pulses(x, arrivals, period_s):
     """A pulse every so many seconds; notes when."""
-    begun = anyio.current_time()
+    start_s = anyio.current_time()
     for number in range(x.shape[1] // PULSE):
-        await anyio.sleep_until(begun + (number + 1) * period_s)
+        await anyio.sleep_until(start_s + (number + 1) * period_s)
         arrivals.append(anyio.current_time())
         yield x[:, number * PULSE : (number + 1) * PULSE]
 
@@ -221,10 +221,10 @@ def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, dea
 
     ex, arrivals, ended, pieces = run_held(loop, main)
     expected = ex.program.model.typed.run({"x": x})["loud"]
-    found = np.concatenate([outputs["loud"] for _, outputs in pieces], 1)
-    assert found.shape == expected.shape
+    output = np.concatenate([outputs["loud"] for _, outputs in pieces], 1)
+    assert output.shape == expected.shape
     spare_s = [arrival + deadline - end for arrival, end in zip(arrivals, ended)]
-    parts = found.reshape(len(spare_s), PULSE)
+    parts = output.reshape(len(spare_s), PULSE)
     late = [
         spare < 0 if abs(spare) > 1e-6 else not part.any()  # at the same moment either is right
         for spare, part in zip(spare_s, parts)
@@ -234,7 +234,7 @@ def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, dea
         for number in range(at // PULSE, (at + outputs["loud"].shape[1]) // PULSE):
             part = slice(number * PULSE, (number + 1) * PULSE)
             assert moment <= arrivals[number] + deadline + 1e-6
-            np.testing.assert_allclose(found[:, part], 0 if late[number] else expected[:, part], rtol=1e-6)
+            np.testing.assert_allclose(output[:, part], 0 if late[number] else expected[:, part], rtol=1e-6)
         at += outputs["loud"].shape[1]
     statistics = ex.statistics()
     assert statistics.pulses_late == sum(late) and statistics.frames_silent == PULSE * sum(late)
@@ -275,19 +275,19 @@ def test_abort_reports_the_lateness(loop):
                     await tap.push(2)
 
                 tasks.start_soon(push)
-                begun = anyio.current_time()
+                start_s = anyio.current_time()
                 with pytest.raises(ExecutorError) as refusal:
                     async for outputs in ex.stream(tap.receive):
                         pieces.append(outputs)
-                failed_s = anyio.current_time() - begun
+                failed_s = anyio.current_time() - start_s
             return ex, str(refusal.value), failed_s, join_pieces(pieces, ex.program)
 
-    ex, message, failed_s, found = run_held(loop, main)
+    ex, message, failed_s, received = run_held(loop, main)
     assert message.startswith(
         "late: pulse 1 (frames 6 to 12) is not ready 10.0 ms after its last sample came, and may take 10 ms; 2 pulses"
     )
     assert failed_s == pytest.approx(0.51)
-    np.testing.assert_array_equal(found["loud"], 2 * numbered_pulses(1))
+    np.testing.assert_array_equal(received["loud"], 2 * numbered_pulses(1))
     statistics = ex.statistics()
     assert (statistics.pulses_late, statistics.frames_discarded, counts(statistics)) == (2, 12, (18, 6, 0, 0))
 

@@ -93,12 +93,12 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz):
         soundfile.write(source, sound, rate_hz, subtype="FLOAT")
     async with Executor(program, rate_hz=16_000) as executor:
         await executor.run(source, SoundFileSink(target, encoding="FLOAT"))
-    with AudioReader(source) as reader, AudioReader(target) as found:
-        assert (found.rate_hz, found.frames) == (reader.rate_hz, reader.frames)
-        if found.rate_hz == 16_000:
+    with AudioReader(source) as reader, AudioReader(target) as written:
+        assert (written.rate_hz, written.frames) == (reader.rate_hz, reader.frames)
+        if written.rate_hz == 16_000:
             x = np.concatenate(list(reader)).T
             (expected,) = onnxruntime.InferenceSession(model_path()).run(None, {"audio": x})
-            np.testing.assert_allclose(np.concatenate(list(found)).T, expected, atol=1e-5)
+            np.testing.assert_allclose(np.concatenate(list(written)).T, expected, atol=1e-5)
 
 
 async def test_what_is_cut_off_is_counted(tmp_path):

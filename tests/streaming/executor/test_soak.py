@@ -79,22 +79,22 @@ class Life:
         self.ends[end] += 1
         self.compare(join_pieces(pieces, executor.program), x, end)
 
-    def compare(self, found, x, end):
+    def compare(self, outputs, x, end):
         """What was given is what the model gives of the frames that were kept, as far as it was given."""
-        if not found:
+        if not outputs:
             return
-        policy, kept = self.executor.policy, x
+        policy, input_kept = self.executor.policy, x
         if policy.drops:
-            kept = found["loud"] / 2
-        expected = self.executor.program.model.typed.run({"x": kept})
+            input_kept = outputs["loud"] / 2
+        expected = self.executor.program.model.typed.run({"x": input_kept})
         if end != "whole":
-            expected = {name: array[:, : found[name].shape[1]] for name, array in expected.items()}
+            expected = {name: array[:, : outputs[name].shape[1]] for name, array in expected.items()}
         if policy.silent:
-            heard = np.any(found["loud"] != 0, axis=0)
-            np.testing.assert_allclose(found["loud"][:, heard], expected["loud"][:, heard], rtol=1e-5)
-            assert found["loud"].shape == expected["loud"].shape
+            on_time = np.any(outputs["loud"] != 0, axis=0)
+            np.testing.assert_allclose(outputs["loud"][:, on_time], expected["loud"][:, on_time], rtol=1e-5)
+            assert outputs["loud"].shape == expected["loud"].shape
         elif end == "whole" or not policy.drops:
-            assert_same(found, expected)
+            assert_same(outputs, expected)
 
 
 async def live(policy, backend, seconds, seed):
@@ -110,15 +110,15 @@ async def live(policy, backend, seconds, seed):
                 anyio.create_task_group() as tasks,
             ):
                 lives = [Life(executor, seed + number) for number in range(STREAMS)]
-                for one in lives:
-                    tasks.start_soon(one.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
+                for life in lives:
+                    tasks.start_soon(life.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
         except* BrokenError:
             pass  # of sources whose streams were broken off before it came out
         statistics = executor.statistics()
         assert statistics.streams == statistics.frames_in_flight == 0
         assert_balanced(statistics)
-        for one in lives:
-            ends = {name: ends.get(name, 0) + count for name, count in one.ends.items()}
+        for life in lives:
+            ends = {name: ends.get(name, 0) + count for name, count in life.ends.items()}
         seed += STREAMS
     return ends
 

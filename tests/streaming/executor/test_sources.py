@@ -10,8 +10,8 @@ import soundfile
 from pulse.errors import InputError
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
-from tests.streaming.cancelling import cancelled_sound, cancelling_program
-from tests.streaming.cancelling import noise as sound_noise
+from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
+from tests.streaming.echo_canceller import noise as sound_noise
 from tests.streaming.executor.streams import assert_same, blocks, collect, join_pieces, noise, ready
 
 pytestmark = pytest.mark.anyio
@@ -75,19 +75,19 @@ async def test_a_generator_is_closed():
 
 @pytest.mark.parametrize("size", [1, 3, 8, 4096])
 @pytest.mark.parametrize(("encoding", "scale", "dtype"), [("s16", 1 << 15, "<i2"), ("s32", 1 << 31, "<i4")])
-async def test_raw_samples(encoding, scale, dtype, size):
+async def test_raw_samples_are_read(encoding, scale, dtype, size):
     samples = np.random.default_rng(0).integers(-scale, scale, (90, 2)).astype(dtype)
     source = Bytes(samples.tobytes(), size)
     x = (samples[:, 1:].T / scale).astype(np.float32)
-    found = await frames_of(PcmSource(source, encoding, 2, RATE_HZ), channel="1")
-    assert_same(found, ready("filtered", 6).model.typed.run({"x": x}))
+    outputs = await frames_of(PcmSource(source, encoding, 2, RATE_HZ), channel="1")
+    assert_same(outputs, ready("filtered", 6).model.typed.run({"x": x}))
     assert source.closed
 
 
 async def test_raw_floats_and_what_is_wrong_with_them():
     x = noise(90, 1)
-    found = await frames_of(PcmSource(Bytes(x.tobytes(), 7), "f32", 1, RATE_HZ))
-    assert_same(found, ready("filtered", 6).model.typed.run({"x": x.T}))
+    outputs = await frames_of(PcmSource(Bytes(x.tobytes(), 7), "f32", 1, RATE_HZ))
+    assert_same(outputs, ready("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
         await frames_of(PcmSource(Bytes(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
     with pytest.raises(
@@ -137,10 +137,10 @@ async def test_a_source_of_ones_own():
     assert_same(await frames_of(Ramp()), ready("filtered", 6).model.typed.run({"x": x}))
 
 
-async def test_several_inputs(tmp_path):
+async def test_several_inputs_are_fed(tmp_path):
     """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
-    made, sounds = cancelling_program(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
-    wanted = cancelled_sound(made, sounds["mic"], sounds["far"])
+    compiled, sounds = cancelling_program(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
+    wanted = cancelled_sound(compiled, sounds["mic"], sounds["far"])
 
     def pushes():
         for at in range(0, 500, 50):
@@ -150,10 +150,10 @@ async def test_several_inputs(tmp_path):
 
     path = tmp_path / "in.wav"
     soundfile.write(path, np.stack(list(sounds.values()), axis=1), RATE_HZ, subtype="FLOAT")
-    async with Executor(made, rate_hz=RATE_HZ) as executor:
+    async with Executor(compiled, rate_hz=RATE_HZ) as executor:
         for source in (pushes(), path):
-            found = join_pieces(await collect(executor.stream(source)), made)
-            assert all(np.array_equal(found[name][0], wanted[name]) for name in wanted)
+            outputs = join_pieces(await collect(executor.stream(source)), compiled)
+            assert all(np.array_equal(outputs[name][0], wanted[name]) for name in wanted)
         soundfile.write(path, sounds["mic"], RATE_HZ)
         with pytest.raises(InputError, match=r"has 1 channel, and .* 2 inputs of sound: mic, far"):
             await collect(executor.stream(path))

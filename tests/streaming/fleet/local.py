@@ -101,13 +101,13 @@ class LocalFleet:
 @contextmanager
 def fleet(nodes, *workers):
     """A fleet of workers, each given by name, node and deployment."""
-    found = LocalFleet(nodes)
+    local_fleet = LocalFleet(nodes)
     try:
         for each in workers:
-            found.add(*each)
-        yield found
+            local_fleet.add(*each)
+        yield local_fleet
     finally:
-        for worker in found.workers.values():
+        for worker in local_fleet.workers.values():
             worker.stop()
 
 
@@ -156,10 +156,12 @@ class Wire:
 
 
 @contextmanager
-def wires(found):
+def wires(local_fleet):
     """Clients of a fleet reach its workers through wires: worker -> wire."""
-    by_name = {name: Wire(worker.url) for name, worker in found.workers.items()}
-    found.tell(workers=tuple(replace(each, url=by_name[each.name].url) for each in found.table.workers))
+    by_name = {name: Wire(worker.url) for name, worker in local_fleet.workers.items()}
+    local_fleet.tell(
+        workers=tuple(replace(each, url=by_name[each.name].url) for each in local_fleet.table.workers)
+    )
     try:
         yield by_name
     finally:

@@ -21,14 +21,14 @@ from streaming.serve.settings import ModelSettings, ServerSettings
 HELD = HolderStatus(2, 46_000, 3, 69_000, 0)
 
 
-class ToldCluster:
+class ScriptedCluster:
     """Members that answer what the test says: a status, ``Lost``, or nothing (None)."""
 
     def __init__(self, nodes="abc"):
         self.there = {name: ClusterNode(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
         self.workers = {}
         self.holders = {}
-        self.drained, self.ended, self.told = [], [], {}
+        self.drained, self.ended, self.tables = [], [], {}
 
     def nodes(self):
         return list(self.there.values())
@@ -42,7 +42,7 @@ class ToldCluster:
     def ask(self, names, method, *arguments):
         members = {**self.workers, **self.holders}
         if method == "set_table":
-            self.told.update(dict.fromkeys(names, arguments[0]))
+            self.tables.update(dict.fromkeys(names, arguments[0]))
         elif method == "drain":
             self.drained += names
             for name in names:
@@ -66,18 +66,18 @@ class ToldCluster:
 
 @pytest.fixture
 def cluster():
-    return ToldCluster()
+    return ScriptedCluster()
 
 
 @pytest.fixture
 def control(cluster):
     """Two workers, live."""
-    found = FleetControl(cluster, FleetTable())
-    found.deploy(Deployment())
-    found.reconcile(0.0)
+    fleet_control = FleetControl(cluster, FleetTable())
+    fleet_control.deploy(Deployment())
+    fleet_control.reconcile(0.0)
     cluster.begin()
-    found.reconcile(0.5)
-    return found
+    fleet_control.reconcile(0.5)
+    return fleet_control
 
 
 def phases(control):
@@ -88,12 +88,12 @@ def live(control, version="1"):
     return [each.name for each in control.status().table.live(version)]
 
 
-def test_the_first_looks(cluster, control):
+def test_the_first_reconciliations_start_and_announce_all(cluster, control):
     table = control.status().table
     assert len(live(control)) == 2 and {each.node for each in table.holders} == set("abc")
     assert all(each.url == f"ws://{each.name}" for each in table.workers)
-    assert set(cluster.told) == {*cluster.workers, *cluster.holders}
-    assert all(told == table for told in cluster.told.values())
+    assert set(cluster.tables) == {*cluster.workers, *cluster.holders}
+    assert all(table_told == table for table_told in cluster.tables.values())
     number = table.number
     control.reconcile(1.0)
     assert control.status().table.number == number
@@ -104,7 +104,7 @@ def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
     cluster.workers[first] = Lost("it was killed")
     control.reconcile(1.0)
     assert live(control) == [other] and first in cluster.ended
-    assert len(phases(control)) == 2 and cluster.told[other] == control.status().table
+    assert len(phases(control)) == 2 and cluster.tables[other] == control.status().table
     assert "it was killed" in control.status().problems[-1] and control.status().lost == 1
 
 
@@ -144,8 +144,8 @@ def test_a_worker_that_never_begins(cluster):
 
 def test_a_node_goes_with_its_workers_and_its_holder(cluster, control):
     (node,) = {each.node for each in control.status().table.workers if each.name == live(control)[0]}
-    gone = [each.name for each in control.status().table.workers if each.node == node]
-    for name in gone:
+    names = [each.name for each in control.status().table.workers if each.node == node]
+    for name in names:
         cluster.workers[name] = None
     del cluster.there[node]
     control.reconcile(1.0)
@@ -165,7 +165,7 @@ def test_up_by_load_and_down_by_draining(cluster, control):
     (name,) = cluster.drained
     assert phases(control)[name] == "draining" and name not in cluster.ended
     others = [each for each in live(control) if each != name]
-    assert all(name not in {each.name for each in cluster.told[other].live("1")} for other in others)
+    assert all(name not in {each.name for each in cluster.tables[other].live("1")} for other in others)
     cluster.say(name, streams=0)
     control.reconcile(63.0)
     assert name in cluster.ended and name not in phases(control)
@@ -256,12 +256,12 @@ def test_no_room(cluster, control):
     assert control.status().shortage["2"] > 0
 
 
-def test_all_ends(cluster, control):
+def test_end_ends_all_workers_and_holders(cluster, control):
     control.end()
     assert set(cluster.ended) == {*cluster.workers, *cluster.holders}
 
 
-def test_the_report(cluster, control):
+def test_the_report_lists_counts_and_problems(cluster, control):
     cluster.workers[live(control)[0]] = Lost("it was killed")
     control.reconcile(1.0)
     report = FleetReport(control.status())

@@ -27,12 +27,16 @@ def write_file(tmp_path, text):
     return path
 
 
-def test_a_file(tmp_path):
-    found = read_deployment(write_file(tmp_path, FILE))
-    assert (found.version, found.least, found.load) == ("2026-11", 3, 1.0)
-    assert found.server.models[0].path == tmp_path / "model.onnx"
-    assert (found.server.host, found.server.port, found.server.checkpoint_s) == ("0.0.0.0", 0, 0.5)
-    assert found.address("10.0.0.1", 80) == "wss://10.0.0.1.example:80"
+def test_a_file_is_read(tmp_path):
+    deployment = read_deployment(write_file(tmp_path, FILE))
+    assert (deployment.version, deployment.least, deployment.load) == ("2026-11", 3, 1.0)
+    assert deployment.server.models[0].path == tmp_path / "model.onnx"
+    assert (deployment.server.host, deployment.server.port, deployment.server.checkpoint_s) == (
+        "0.0.0.0",
+        0,
+        0.5,
+    )
+    assert deployment.address("10.0.0.1", 80) == "wss://10.0.0.1.example:80"
 
 
 def test_addresses_are_urls():

@@ -67,8 +67,8 @@ def moment(received):
 
 
 def test_checkpoints_are_on_other_nodes():
-    holders, found = stores()
-    for store in found:
+    holders, all_stores = stores()
+    for store in all_stores:
         for _ in range(20):
             name = store.new_name()
             assert store.save(name, 0, moment(1))
@@ -102,8 +102,8 @@ def test_two_copies_survive_one_loss():
     holders, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))
-    for lost in holders.holders_with(name):
-        holders.lost = {lost}
+    for lost_holder in holders.holders_with(name):
+        holders.lost = {lost_holder}
         assert store.load(name) == (moment(1), 0)
 
 

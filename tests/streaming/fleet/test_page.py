@@ -20,8 +20,8 @@ async def test_the_page_about_fleets():
     (code,) = pages()["docs/fleet.md"].blocks("python")
     names = {}
     exec(code.replace('"denoiser", ', ""), names)
-    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
-        outputs = await names["denoise"](blocks[0], found.urls)
+    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
+        outputs = await names["denoise"](blocks[0], local_fleet.urls)
     assert outputs.keys() == expected.keys()
     for name, array in expected.items():
         assert np.array_equal(outputs[name], array), name

@@ -15,11 +15,16 @@ def workers(**places):
     return [WorkerEntry(name, place[0], "1", "", place[1]) for name, place in places.items()]
 
 
-def plan_of(there=(), wanted=2, streams=None, leaving=(), nodes=NODES, **changes):
-    seen = Observed(
-        nodes, list(there), streams or {}, set(leaving), {"1": Deployment(most=20, **changes)}, {"1": wanted}
+def plan_of(workers_there=(), wanted=2, streams=None, leaving=(), nodes=NODES, **changes):
+    observed = Observed(
+        nodes,
+        list(workers_there),
+        streams or {},
+        set(leaving),
+        {"1": Deployment(most=20, **changes)},
+        {"1": wanted},
     )
-    plan = make_plan(seen)
+    plan = make_plan(observed)
     return list(plan.actions), dict(plan.shortage)
 
 
@@ -35,65 +40,65 @@ def test_a_lost_worker_is_replaced_where_there_are_the_fewest():
     assert actions == [Start("1", "c")]
 
 
-def test_nothing_to_do():
+def test_a_plan_without_changes_is_empty():
     assert plan_of(workers(x=("a", "live"), y=("b", "live"))) == ([], {})
     assert plan_of(workers(x=("a", "live"), y=("b", "starting"))) == ([], {})
 
 
 def test_fewer_workers_the_emptiest_drains_and_stops_when_it_is_empty():
-    there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
-    assert plan_of(there, streams={"x": 3, "y": 1, "z": 2})[0] == [Drain("y")]
-    there = workers(x=("a", "live"), y=("b", "draining"), z=("c", "live"))
-    assert plan_of(there, streams={"x": 3, "y": 1, "z": 2})[0] == []
-    assert plan_of(there, streams={"x": 3, "z": 2})[0] == [Stop("y")]
+    workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
+    assert plan_of(workers_there, streams={"x": 3, "y": 1, "z": 2})[0] == [Drain("y")]
+    workers_there = workers(x=("a", "live"), y=("b", "draining"), z=("c", "live"))
+    assert plan_of(workers_there, streams={"x": 3, "y": 1, "z": 2})[0] == []
+    assert plan_of(workers_there, streams={"x": 3, "z": 2})[0] == [Stop("y")]
 
 
 def test_a_worker_that_starts_is_no_reason_to_drain():
-    there = workers(x=("a", "live"), y=("b", "starting"), z=("c", "starting"))
-    assert plan_of(there, wanted=2)[0] == []
+    workers_there = workers(x=("a", "live"), y=("b", "starting"), z=("c", "starting"))
+    assert plan_of(workers_there, wanted=2)[0] == []
 
 
 def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more():
-    there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
-    assert plan_of(there, wanted=2)[0] == [Stop("z")]
+    workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
+    assert plan_of(workers_there, wanted=2)[0] == [Stop("z")]
     assert plan_of(workers(z=("c", "starting")), wanted=0)[0] == [Stop("z")]
 
 
 @pytest.mark.parametrize("leaving", ["x", "a"])
 def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving):
-    there = workers(x=("a", "live"), y=("b", "live"))
-    assert plan_of(there, leaving=[leaving])[0] == [Start("1", "c")]
-    there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
-    assert plan_of(there, leaving=[leaving])[0] == []
-    there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
-    assert plan_of(there, leaving=[leaving])[0] == [Drain("x")]
+    workers_there = workers(x=("a", "live"), y=("b", "live"))
+    assert plan_of(workers_there, leaving=[leaving])[0] == [Start("1", "c")]
+    workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
+    assert plan_of(workers_there, leaving=[leaving])[0] == []
+    workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
+    assert plan_of(workers_there, leaving=[leaving])[0] == [Drain("x")]
 
 
-def test_no_room_for_a_replacement():
-    there = workers(x=("a", "live"), y=("b", "live"))
-    assert plan_of(there, leaving=["a"], nodes=NODES[:2], cpus=2.0) == ([Drain("x")], {"1": 1})
+def test_without_room_a_leaving_worker_drains_unreplaced():
+    workers_there = workers(x=("a", "live"), y=("b", "live"))
+    assert plan_of(workers_there, leaving=["a"], nodes=NODES[:2], cpus=2.0) == ([Drain("x")], {"1": 1})
 
 
 def test_two_versions_share_the_nodes():
     old, new = Deployment("1", most=3, weight=0), Deployment("2", most=3)
-    there = [WorkerEntry("x", "a", "1", "", "live"), WorkerEntry("y", "b", "1", "", "live")]
-    seen = Observed(NODES, there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
-    (one, two) = make_plan(seen).actions
-    assert one == Start("2", "c") and two.node in "ab"
+    workers_there = [WorkerEntry("x", "a", "1", "", "live"), WorkerEntry("y", "b", "1", "", "live")]
+    observed = Observed(NODES, workers_there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
+    (first, second) = make_plan(observed).actions
+    assert first == Start("2", "c") and second.node in "ab"
 
 
 def wanted_workers(scaling, load, count, now_s, **changes):
     return scaling.wanted_workers(Deployment(**changes), load, count, now_s)
 
 
-def test_up_at_once():
+def test_workers_are_added_at_once():
     assert wanted_workers(Scaling(), Load(0.1, 0, 1), 2, 0.0) == 2
     assert wanted_workers(Scaling(), Load(1.9, 0, 50), 2, 0.0) == 4
     assert wanted_workers(Scaling(), Load(0.1, 3, 50), 2, 0.0) == 3
     assert wanted_workers(Scaling(), Load(90.0, 0, 50), 2, 0.0) == 8
 
 
-def test_down_after_a_while_one_by_one():
+def test_workers_are_taken_away_after_a_while_one_by_one():
     scaling = Scaling()
     assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 0.0) == 4
     assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 59.0) == 4

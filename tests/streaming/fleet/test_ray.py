@@ -49,15 +49,15 @@ def deployment(version="1", **changes):
 @pytest.fixture(scope="module")
 def cluster():
     """A fleet of three workers on three nodes, and the cluster."""
-    with fleet_here(3, deployment(), open_programs) as found:
-        yield found
+    with fleet_here(3, deployment(), open_programs) as machines:
+        yield machines
 
 
 @pytest.fixture
 def fleet(cluster):
     """The same, all workers live."""
-    found, _ = cluster
-    return found
+    control, _ = cluster
+    return control
 
 
 def live(fleet, count=3, version="1"):
@@ -117,7 +117,9 @@ async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster):
     if len(machines.list_all_nodes()) < 3:
         machines.add_node(num_cpus=4, object_store_memory=100 << 20)
     assert len(live(fleet)) == 3
-    status = fleet.wait(lambda found: len(found.holders) == 3 and len(found.nodes) == 3, LONG_S)
+    status = fleet.wait(
+        lambda status_now: len(status_now.holders) == 3 and len(status_now.nodes) == 3, LONG_S
+    )
     assert {each.node for each in status.table.holders} == {each.id for each in status.nodes}
 
 
@@ -178,10 +180,12 @@ async def test_up_and_down_by_load(fleet):
 def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path):
     server = ServerSettings((ModelSettings(path=tmp_path / "missing.onnx"),), port=0)
     fleet.deploy(Deployment("broken", server, least=1), open_programs)
-    status = fleet.wait(lambda found: any("missing.onnx" in each for each in found.problems), LONG_S)
+    status = fleet.wait(
+        lambda status_now: any("missing.onnx" in each for each in status_now.problems), LONG_S
+    )
     assert not status.table.live("broken") and status.table.shares == {"1": 1.0}
     fleet.set_weight("broken", 0.0)
-    fleet.wait(lambda found: "broken" not in found.table.deployments, LONG_S)
+    fleet.wait(lambda status_now: "broken" not in status_now.table.deployments, LONG_S)
 
 
 def run(*arguments):
@@ -189,15 +193,15 @@ def run(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=LONG_S)
 
 
-def test_the_command(cluster):
+def test_the_command_shows_and_drains(cluster):
     fleet, machines = cluster
-    found = run("status", "--address", machines.address, "--json")
-    assert found.returncode == 0, found.stderr
-    assert json.loads(found.stdout)["versions"]["1"]["wanted"] == 3
-    found = run("drain", "10.9.9.9", "--address", machines.address)
-    assert found.returncode == 2 and "no worker or node is called '10.9.9.9'" in found.stderr
-    found = run("status", "--address", machines.address, "--name", "other")
-    assert found.returncode == 2 and "no fleet is called 'other'" in found.stderr
+    process = run("status", "--address", machines.address, "--json")
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["versions"]["1"]["wanted"] == 3
+    process = run("drain", "10.9.9.9", "--address", machines.address)
+    assert process.returncode == 2 and "no worker or node is called '10.9.9.9'" in process.stderr
+    process = run("status", "--address", machines.address, "--name", "other")
+    assert process.returncode == 2 and "no fleet is called 'other'" in process.stderr
     with pytest.raises(InputError, match="another version"):
         fleet.deploy(Deployment("1"), open_programs)
 
@@ -207,6 +211,6 @@ def test_kills_below_streams_in_real_time(cluster):
     from bench.fleet.kills import measure_kills_of
 
     began = time.monotonic()
-    found = anyio.run(measure_kills_of, cluster[0], 10, 3, 0.25, 0)
-    print(found.text(), f"{time.monotonic() - began:.0f} s")
-    assert found.equal == found.streams and len(found.silences_ms) >= 10
+    measured = anyio.run(measure_kills_of, cluster[0], 10, 3, 0.25, 0)
+    print(measured.text(), f"{time.monotonic() - began:.0f} s")
+    assert measured.equal == measured.streams and len(measured.silences_ms) >= 10

@@ -50,7 +50,7 @@ def test_shares_are_uniform():
     assert abs(sum(part < 0.1 for part in parts) / len(parts) - 0.1) < 0.02
 
 
-def test_names_of_streams():
+def test_names_of_streams_are_unique_and_parsed():
     name = StreamName.new("v-2")
     assert StreamName.of_text(str(name)) == name
     assert StreamName.new("v-2") != name

@@ -24,8 +24,8 @@ def anyio_backend(request):
 def three():
     """Three workers on three nodes."""
     deployment = small_deployment()
-    with fleet("abc", *((f"w{node}", node, deployment) for node in "abc")) as found:
-        yield found
+    with fleet("abc", *((f"w{node}", node, deployment) for node in "abc")) as local_fleet:
+        yield local_fleet
 
 
 def assert_equal(outputs, expected):
@@ -36,16 +36,16 @@ def assert_equal(outputs, expected):
 
 async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three):
     blocks, expected = blocks_of(20, 3)
-    seen = set()
+    owners = set()
     for _ in range(12):
         async with connect(three.urls[0], patience_s=5) as stream:
             best = ranking(StreamName.of_text(stream.resume_name).key, three.workers)[0]
             assert three.worker_of(stream) == best
-            seen.add(best)
+            owners.add(best)
             for block in blocks:
                 await stream.send(block)
             assert_equal(await stream.flush(), expected)
-    assert len(seen) > 1
+    assert len(owners) > 1
 
 
 async def test_a_client_that_does_not_follow_is_served_where_it_connects(three):
@@ -66,74 +66,74 @@ async def test_a_client_that_does_not_follow_is_served_where_it_connects(three):
 async def test_a_server_that_drains_hands_its_streams_over():
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)
-    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
-        async with connect(found.urls, patience_s=10) as stream:
+    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
+        async with connect(local_fleet.urls, patience_s=10) as stream:
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 20:
-                    first = found.worker_of(stream)
-                    (other,) = found.workers.keys() - {first}
-                    await until(found.has_saved, first)
-                    found.workers[first].drain()
-                    await until(found.has_resumed, other)
+                    first = local_fleet.worker_of(stream)
+                    (other,) = local_fleet.workers.keys() - {first}
+                    await until(local_fleet.has_saved, first)
+                    local_fleet.workers[first].drain()
+                    await until(local_fleet.has_resumed, other)
             outputs = await stream.flush()
-            assert found.workers[other].status().resumed == 1
-            assert found.workers[first].status().streams == 0
-            assert found.workers[first].status().draining
+            assert local_fleet.workers[other].status().resumed == 1
+            assert local_fleet.workers[first].status().streams == 0
+            assert local_fleet.workers[first].status().draining
         assert_equal(outputs, expected)
 
 
 async def test_a_holder_that_is_lost_is_passed_over():
     deployment = small_deployment(copies=2)
     blocks, expected = blocks_of(60, 41)
-    with fleet("abcd", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
-        async with connect(found.urls, patience_s=10) as stream:
+    with fleet("abcd", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
+        async with connect(local_fleet.urls, patience_s=10) as stream:
             name = stream.resume_name
 
             def holders():
                 """Those that answer and have the stream's checkpoint."""
                 return [
                     each
-                    for each, holder in found.holders.holders.items()
-                    if each not in found.holders.lost and holder.load(name) is not None
+                    for each, holder in local_fleet.holders.holders.items()
+                    if each not in local_fleet.holders.lost and holder.load(name) is not None
                 ]
 
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 15:
                     await until(lambda: len(holders()) == 2)
-                    found.holders.lost.add(holders()[0])
+                    local_fleet.holders.lost.add(holders()[0])
                 if number == 25:
                     await until(lambda: len(holders()) == 2)  # a third one has the next checkpoint
-                    first = found.worker_of(stream)
-                    (other,) = found.workers.keys() - {first}
-                    found.workers[first].drain()
-                    await until(found.has_resumed, other)
+                    first = local_fleet.worker_of(stream)
+                    (other,) = local_fleet.workers.keys() - {first}
+                    local_fleet.workers[first].drain()
+                    await until(local_fleet.has_resumed, other)
             assert_equal(await stream.flush(), expected)
 
 
 async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost():
     deployment = small_deployment()
     blocks, expected = blocks_of(30, 7)
-    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
-        found.holders.lost.update(found.holders.holders)
-        async with connect(found.urls, patience_s=5) as stream:
+    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
+        local_fleet.holders.lost.update(local_fleet.holders.holders)
+        async with connect(local_fleet.urls, patience_s=5) as stream:
             for block in blocks:
                 await stream.send(block)
-            first = found.worker_of(stream)
-            (other,) = found.workers.keys() - {first}
-            await until(lambda: found.workers[first].service.counts.checkpoints_refused)
+            first = local_fleet.worker_of(stream)
+            (other,) = local_fleet.workers.keys() - {first}
+            await until(lambda: local_fleet.workers[first].service.counts.checkpoints_refused)
             assert stream.is_whole
-            found.workers[first].drain()
-            await until(found.has_streams, other)
+            local_fleet.workers[first].drain()
+            await until(local_fleet.has_streams, other)
             assert_equal(await stream.flush(), expected)
 
 
 async def test_a_fleet_that_has_no_holder_yet_serves_streams():
     blocks, expected = blocks_of(30, 7)
-    with fleet("", ("wa", "a", small_deployment())) as found:
-        counts = found.workers["wa"].service.counts
-        async with connect(found.urls, patience_s=5) as stream:
+    with fleet("", ("wa", "a", small_deployment())) as local_fleet:
+        counts = local_fleet.workers["wa"].service.counts
+        async with connect(local_fleet.urls, patience_s=5) as stream:
             for block in blocks:
                 await stream.send(block)
             await until(lambda: counts.checkpoints_refused)
@@ -147,36 +147,36 @@ async def test_streams_keep_their_version(resumes):
     old, new = small_deployment("old"), small_deployment("new", weight=1.0)
     blocks, expected = blocks_of(60, 41)
     workers = [("o1", "a", old), ("o2", "b", old)]
-    with fleet("ab", *workers) as found:
-        async with connect(found.urls, patience_s=10) as stream:
+    with fleet("ab", *workers) as local_fleet:
+        async with connect(local_fleet.urls, patience_s=10) as stream:
             assert StreamName.of_text(stream.resume_name).version == "old"
-            found.add("n1", "a", new)
-            found.tell(deployments={"old": small_deployment("old", weight=0.0), "new": new})
+            local_fleet.add("n1", "a", new)
+            local_fleet.tell(deployments={"old": small_deployment("old", weight=0.0), "new": new})
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 20:
-                    first = found.worker_of(stream)
+                    first = local_fleet.worker_of(stream)
                     (other,) = {"o1", "o2"} - {first}
                     if resumes:
-                        await until(found.has_saved, first)
-                    found.workers[first].drain()
-                    await until(found.has_streams, other)
-            await until(lambda: found.workers[other].status().streams == 1)
-            async with connect(found.urls, patience_s=5) as another:
-                assert found.worker_of(another) == "n1"
+                        await until(local_fleet.has_saved, first)
+                    local_fleet.workers[first].drain()
+                    await until(local_fleet.has_streams, other)
+            await until(lambda: local_fleet.workers[other].status().streams == 1)
+            async with connect(local_fleet.urls, patience_s=5) as another:
+                assert local_fleet.worker_of(another) == "n1"
             assert_equal(await stream.flush(), expected)
 
 
 async def test_a_version_that_has_ended_is_named():
     deployment = small_deployment("b")
-    with fleet("ab", ("w", "a", deployment)) as found:
+    with fleet("ab", ("w", "a", deployment)) as local_fleet:
         name = str(StreamName.new("a"))
         from tests.streaming.serve.raw import Raw
 
         def ask():
             from websockets.sync.client import connect as connect_raw
 
-            with connect_raw(f"{found.urls[0]}/v1/stream", compression=None) as socket:
+            with connect_raw(f"{local_fleet.urls[0]}/v1/stream", compression=None) as socket:
                 return Raw(socket).hello(resume=name)
 
         answer = await anyio.to_thread.run_sync(ask)
@@ -187,17 +187,20 @@ async def test_a_server_that_says_nothing_is_left():
     """As when its machine loses power: the connection does not end, and nothing comes over it."""
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)
-    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as found, wires(found) as wire_of:
+    with (
+        fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet,
+        wires(local_fleet) as wire_of,
+    ):
         urls = [wire.url for wire in wire_of.values()]
         async with connect(urls, patience_s=10, silence_s=0.4) as stream:
-            first = found.worker_of(stream)
+            first = local_fleet.worker_of(stream)
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 20:
                     await anyio.sleep(1.0)
-                    assert found.worker_of(stream) == first, "quiet, and yet alive"
+                    assert local_fleet.worker_of(stream) == first, "quiet, and yet alive"
                     wire_of[first].silent.set()
-                    (other,) = found.workers.keys() - {first}
-                    await until(found.has_streams, other)
+                    (other,) = local_fleet.workers.keys() - {first}
+                    await until(local_fleet.has_streams, other)
             assert_equal(await stream.flush(), expected)
-            assert found.workers[other].status().resumed == 1
+            assert local_fleet.workers[other].status().resumed == 1

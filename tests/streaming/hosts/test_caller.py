@@ -17,9 +17,9 @@ def test_calls_are_made_in_turn_by_one_thread() -> None:
     assert (
         caller(threading.get_ident, LIMIT_S) == caller(threading.get_ident, LIMIT_S) != threading.get_ident()
     )
-    made: list[int] = []
-    futures = [caller.begin(lambda number=number: made.append(number)) for number in range(5)]
-    assert all(future.result(LIMIT_S) is None for future in futures) and made == [0, 1, 2, 3, 4]
+    calls: list[int] = []
+    futures = [caller.begin(lambda number=number: calls.append(number)) for number in range(5)]
+    assert all(future.result(LIMIT_S) is None for future in futures) and calls == [0, 1, 2, 3, 4]
     with pytest.raises(ZeroDivisionError):
         caller(lambda: 1 // 0, LIMIT_S)
     assert not caller.stuck
@@ -40,7 +40,7 @@ def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
 def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
     """Not even when it returns after all; and the thread goes."""
     caller, hold, began = Caller("stuck"), threading.Event(), threading.Event()
-    made: list[str] = []
+    calls: list[str] = []
 
     def hangs() -> None:
         began.set()
@@ -49,17 +49,17 @@ def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
     caller.begin(hangs)
     assert began.wait(LIMIT_S)
     with pytest.raises(TimeoutError):
-        caller(lambda: made.append("behind"), 0.01)
+        caller(lambda: calls.append("behind"), 0.01)
     assert caller.stuck
-    late = caller.begin(lambda: made.append("late"))
+    late = caller.begin(lambda: calls.append("late"))
     with pytest.raises(TimeoutError, match="before"):
-        caller(lambda: made.append("never"), 1.0)
+        caller(lambda: calls.append("never"), 1.0)
     threads = [thread for thread in threading.enumerate() if thread.name == "stuck"]
     hold.set()
     for thread in threads:
         thread.join(LIMIT_S)
         assert not thread.is_alive()
-    assert not made and not late.done()
+    assert not calls and not late.done()
 
 
 def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str]) -> None:

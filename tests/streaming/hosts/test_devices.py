@@ -102,12 +102,12 @@ def test_a_choice_that_is_none(
 
 def test_latencies_are_suggested_or_given() -> None:
     """What the system suggests, or seconds."""
-    one = DEVICES[0]
-    assert [one.latency_s("input", wanted) for wanted in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]
-    assert [one.latency_s("output", wanted) for wanted in ("low", "high", 0)] == [0.02, 0.08, 0]
+    device = DEVICES[0]
+    assert [device.latency_s("input", wanted) for wanted in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]
+    assert [device.latency_s("output", wanted) for wanted in ("low", "high", 0)] == [0.02, 0.08, 0]
     for wrong in ("fast", -1.0, float("nan")):
         with pytest.raises(InputError, match="low"):
-            one.latency_s("input", wrong)
+            device.latency_s("input", wrong)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_refusals_that_depend_on_both_sides() -> None:
     assert "at no usual rate with these channels" in str(never)
 
 
-def test_no_portaudio(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_portaudio_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line that says what to install; only when devices are asked for."""
 
     def refuse_library() -> str:
@@ -184,8 +184,8 @@ def test_found_by_sounddevice_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(portaudio, "is_callable", lambda: False)
     monkeypatch.setattr(python_stream, "sounddevice", lambda: Package)
-    (found,) = list_devices(refresh=True)
-    assert (found.title, found.default_rate_hz, found.default_in, found.default_out) == (
+    (device,) = list_devices(refresh=True)
+    assert (device.title, device.default_rate_hz, device.default_in, device.default_out) == (
         "Core Audio: Microphone",
         44100,
         True,
@@ -199,22 +199,22 @@ def test_nothing_imports_sounddevice() -> None:
         "import sys, streaming.hosts.portaudio.native_stream, streaming.hosts.portaudio.portaudio; "
         "print('sounddevice' in sys.modules)"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout == "False\n"
+    assert process.stdout == "False\n"
 
 
-def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_lists_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table, JSON, and a word where there is nothing."""
-    found = list(DEVICES)
-    monkeypatch.setattr(default, "list_devices", lambda refresh=False: tuple(found))
+    devices = list(DEVICES)
+    monkeypatch.setattr(default, "list_devices", lambda refresh=False: tuple(devices))
     lines = pulse("devices").stdout.splitlines()
-    shown = [" ".join(line.split()) for line in lines]
-    assert shown[1] == "device audio system in out rate latency in latency out default"
-    assert shown[3] == "1 USB Mic ALSA 1 - 48000 Hz 10-40 ms - in"
-    assert shown[7] == "5 HDMI ALSA - 8 48000 Hz - 20-80 ms out"
+    words = [" ".join(line.split()) for line in lines]
+    assert words[1] == "device audio system in out rate latency in latency out default"
+    assert words[3] == "1 USB Mic ALSA 1 - 48000 Hz 10-40 ms - in"
+    assert words[7] == "5 HDMI ALSA - 8 48000 Hz - 20-80 ms out"
     assert report("devices")["devices"][4]["host_api"] == "JACK Audio Connection Kit"
-    found.clear()
+    devices.clear()
     assert pulse("devices").stdout.startswith("no audio devices: no sound card is plugged in")
     assert report("devices") == {"devices": []}

@@ -48,12 +48,12 @@ class Run:
     def __init__(self, rng, reached):
         self.rng, self.reached = rng, reached
         self.model = rng.choice([plain, filter_model, late])
-        self.made = ready(self.model, rng.choice([80, 160, 480]))
+        self.program = ready(self.model, rng.choice([80, 160, 480]))
         self.policy, self.engine = rng.choice(POLICIES), rng.choice([*ENGINES])
         self.block, self.reconnect = rng.choice([0, *BLOCKS[1:]]), rng.choice(["keep", "reset"])
         self.device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
         self.each = rng.random() < 0.5
-        self.given, self.whole = 0, True
+        self.frames_given, self.whole = 0, True
         self.accepted, self.played, self.parts = [], [], []
         self.saved, self.stalled_s = None, 0.5
         reached.update(
@@ -63,7 +63,7 @@ class Run:
     def live(self):
         most_s = max(BLOCKS) / RATE if self.block == 0 and self.engine == "worker" else None
         self.host, self.run = virtual_run(
-            self.made,
+            self.program,
             self.block,
             self.device,
             "each" if self.each else "mix",
@@ -83,16 +83,16 @@ class Run:
             x = SOUND[first : first + (self.block or self.rng.choice(BLOCKS))]
             before = fields(self.run).frames_in, fields(self.run).frames_lost
             self.played.append(self.host.tick(x, flags=self.rng.choice([0, 0, 0, 2, 4])))
-            came, lost = (
+            came, frames_lost = (
                 fields(self.run).frames_in - before[0],
                 fields(self.run).frames_lost - before[1],
             )
-            assert came in (0, len(x)) and lost in (0, came)
+            assert came in (0, len(x)) and frames_lost in (0, came)
             assert len(self.played[-1]) == came
-            self.given += came
-            if came > lost:
+            self.frames_given += came
+            if came > frames_lost:
                 self.accepted.append(x)
-            self.reached["lost" if lost else "heard" if came else "unheard"] += 1
+            self.reached["lost" if frames_lost else "heard" if came else "unheard"] += 1
 
     def trouble(self, kind):
         """Something happens."""
@@ -124,7 +124,7 @@ class Run:
                 control.restore(self.saved)
                 self.whole = False
             case "swap" if not control.swapping:
-                control.swap(self.made, prime_s=0.1)
+                control.swap(self.program, prime_s=0.1)
                 self.whole = False
                 self.saved = None
             case "mute":
@@ -143,16 +143,16 @@ class Run:
                 self.reached["cancelled"] += 1
                 raise CancelledError
             self.take()
-            check_books(self.run, self.given)
+            check_books(self.run, self.frames_given)
         self.device.jitter_s = self.host.compute_s = 0.0
         self.run.control.muted = self.run.control.bypassed = False
         for _ in range(2):  # a device that was opened meanwhile may still go away once
             self.feed(2)
             while not self.host.streams:
                 self.host.advance(0.1)
-        calm = self.given
+        calm = self.frames_given
         needed = calm + self.stalled_s * 1.2 * RATE + TAIL + MEMORY
-        while self.given < needed + self.run.delay.frames:
+        while self.frames_given < needed + self.run.delay.frames:
             self.feed(10)
             self.take()
 
@@ -164,28 +164,28 @@ class Run:
         counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert fields(self.run).in_written == len(accepted)
         self.parts.append(self.run.outputs.flush())
-        lost = self.run.outputs.pulses_lost
-        self.reached["records lost"] += lost > 0
+        pulses_lost = self.run.outputs.pulses_lost
+        self.reached["records lost"] += pulses_lost > 0
         self.reached["whole"] += self.whole
-        heard = accepted if self.each else np.repeat(accepted.mean(1, keepdims=True), 1, 1)
+        channels = accepted if self.each else np.repeat(accepted.mean(1, keepdims=True), 1, 1)
         if self.whole and not (
-            lost or counters.pulses_dropped or (self.reconnect == "reset" and counters.stalls)
+            pulses_lost or counters.pulses_dropped or (self.reconnect == "reset" and counters.stalls)
         ):
-            for number, wanted in enumerate(session_outputs(self.made, heard)):
+            for number, wanted in enumerate(session_outputs(self.program, channels)):
                 y = np.concatenate([part[number]["y"] for part in self.parts], 1)
                 np.testing.assert_array_equal(y, wanted["y"])
             self.reached["same as offline"] += 1
-        return counters, heard
+        return counters, channels
 
     def check_end(self):
         """Of a run that ended in calm."""
-        counters, heard = self.check()
+        counters, accepted = self.check()
         delay = self.run.delay.frames
         if self.policy != "wait":
             assert delay == self.run.pipeline.delay_frames
             assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
-        last = heard[-(TAIL + MEMORY + delay) :]
-        wanted = np.stack([result["y"].ravel() for result in session_outputs(self.made, last)], 1)
+        last = accepted[-(TAIL + MEMORY + delay) :]
+        wanted = np.stack([result["y"].ravel() for result in session_outputs(self.program, last)], 1)
         played = np.concatenate(self.played)[-TAIL:]
         np.testing.assert_allclose(
             played, np.broadcast_to(wanted[-delay - TAIL :][:TAIL], played.shape), atol=1e-5
@@ -212,23 +212,23 @@ class Life:
 
     def run_on_virtual_clock(self):
         """A run whose clock is held."""
-        one, known = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
+        run, abandoned = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
         begun_s = time.process_time()
         with nothing_left():
             try:
-                with one.live():
-                    one.live_through()
-                one.check_end()
+                with run.live():
+                    run.live_through()
+                run.check_end()
             except CancelledError:
-                one.check()
+                run.check()
         self.busy_s += time.process_time() - begun_s
-        statistics = one.run.statistics()
-        self.virtual_s += one.given / RATE
+        statistics = run.run.statistics()
+        self.virtual_s += run.frames_given / RATE
         self.reached["runs"] += 1
         self.reached["reopened"] += statistics.counters.reopened
         self.reached["silent"] += statistics.counters.frames_silent > 0
-        assert not one.run.watchdog.has_ended and not one.host.streams
-        assert live_module.abandoned_pipelines == known, (
+        assert not run.run.watchdog.has_ended and not run.host.streams
+        assert live_module.abandoned_pipelines == abandoned, (
             "a device that hangs outside of the pipeline does not keep it"
         )
         gc.collect()

@@ -110,11 +110,11 @@ def nothing_left() -> Generator[None]:
 def open_descriptors() -> Counter[str]:
     """Those of this process, by what they are of."""
     folder = Path("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd")
-    found: Counter[str] = Counter()
+    descriptors: Counter[str] = Counter()
     for path in list(folder.iterdir()):
         with suppress(OSError):  # it has been closed meanwhile, or tells nothing
-            found[os.readlink(path)] += 1
-    return found
+            descriptors[os.readlink(path)] += 1
+    return descriptors
 
 
 def ramp(frames: int, first: int = 1) -> np.ndarray:

@@ -107,7 +107,7 @@ def chunk_program() -> Any:
 
 
 def virtual_run(
-    made: Any,
+    compiled: Any,
     block: int | None = BLOCK,
     device: VirtualDevice | Sequence[VirtualDevice] | None = None,
     channels: str = "mix",
@@ -129,7 +129,7 @@ def virtual_run(
         block_frames=block,
         device_rate_hz=device_rate_hz,
     )
-    return host, Live(made, plan, EngineConfig(**behaviour), UNCHANGED, reconnect, constants, host)
+    return host, Live(compiled, plan, EngineConfig(**behaviour), UNCHANGED, reconnect, constants, host)
 
 
 def stereo() -> VirtualDevice:
@@ -138,19 +138,19 @@ def stereo() -> VirtualDevice:
 
 
 @contextmanager
-def runs(made: Any, *arguments: Any, **options: Any) -> Generator[tuple[VirtualHost, Live]]:
+def runs(compiled: Any, *arguments: Any, **options: Any) -> Generator[tuple[VirtualHost, Live]]:
     """A run on virtual devices."""
-    host, live = virtual_run(made, *arguments, **options)
+    host, live = virtual_run(compiled, *arguments, **options)
     with live:
         yield host, live
 
 
-def session_outputs(made: Any, x: np.ndarray, constants: Any = None) -> list[dict[str, np.ndarray]]:
+def session_outputs(program: Any, x: np.ndarray, constants: Any = None) -> list[dict[str, np.ndarray]]:
     """For each column of [frames, streams] the outputs of a session that ends there."""
     results = []
     for column in x.T:
-        session = Session(made, constants)
-        port = next(port for port in made.inputs if port.streams)
+        session = Session(program, constants)
+        port = next(port for port in program.inputs if port.streams)
         shape = [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
         parts = session.push(column.reshape(shape)), session.flush()
         results.append(
@@ -158,15 +158,15 @@ def session_outputs(made: Any, x: np.ndarray, constants: Any = None) -> list[dic
                 port.name: np.concatenate([part[port.name] for part in parts], port.axis)
                 if port.streams
                 else parts[1][port.name]
-                for port in made.outputs
+                for port in program.outputs
             }
         )
     return results
 
 
-def played_by(made: Any, x: np.ndarray, output: str, constants: Any = None) -> np.ndarray:
+def played_by(program: Any, x: np.ndarray, output: str, constants: Any = None) -> np.ndarray:
     """What [frames, streams] become, one channel for each stream."""
-    return np.stack([result[output].ravel() for result in session_outputs(made, x, constants)], axis=1)
+    return np.stack([result[output].ravel() for result in session_outputs(program, x, constants)], axis=1)
 
 
 def late_by(sound: np.ndarray, frames: int, total: int) -> np.ndarray:
@@ -198,17 +198,17 @@ def fields(live: Live) -> ControlBlock:
     return live.pipeline.control_block
 
 
-def check_books(live: Live, given: int) -> None:
+def check_books(live: Live, frames_given: int) -> None:
     """Every frame is somewhere, while nothing is resampled."""
     pipeline, counters = live.pipeline, live.statistics().counters
     pulses, pulse_frames = fields(live).pulses, pipeline.program.pulse
     accepted = fields(live).in_written
     in_flight = accepted - fields(live).in_read + fields(live).filled
-    assert counters.frames_in == given == accepted + counters.frames_lost
+    assert counters.frames_in == frames_given == accepted + counters.frames_lost
     assert counters.pulses + counters.pulses_dropped == pulses
     assert accepted == pulses * pulse_frames + in_flight
-    made, read = fields(live).out_written, fields(live).out_read
-    assert made == fields(live).initial_frames + pulses * pulse_frames
+    out_written, read = fields(live).out_written, fields(live).out_read
+    assert out_written == fields(live).initial_frames + pulses * pulse_frames
     played = read - counters.frames_skipped - fields(live).frames_cut
     assert counters.frames_out == played + counters.frames_silent + fields(live).delay_growth_frames
-    assert made - read >= 0
+    assert out_written - read >= 0

@@ -14,31 +14,31 @@ BLOCK = 160
 def new():
     """One that is open, and its host."""
     host = HandHost()
-    made = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
-    made.open()
-    return host, made
+    capture = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
+    capture.open()
+    return host, capture
 
 
 def test_blocks_come_in_order():
-    host, made = new()
+    host, capture = new()
     x = noise(3 * BLOCK, 1)
     for block in np.split(x, 3):
         host.stream(block)
-    np.testing.assert_array_equal(made.read(), x)
-    assert made.close() and made.close()
+    np.testing.assert_array_equal(capture.read(), x)
+    assert capture.close() and capture.close()
 
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_device_that_is_inside_of_a_block_for_ever(times):
     """It may still write, so its memory and its event stay, however often it is closed."""
-    host, made = new()
+    host, capture = new()
     host.stream.hangs = True
-    known = [*capture_module.abandoned_captures]
+    abandoned = [*capture_module.abandoned_captures]
     for _ in range(times):
-        assert not made.close()
-    assert capture_module.abandoned_captures == [*known, made]
-    assert not made.event.closed
+        assert not capture.close()
+    assert capture_module.abandoned_captures == [*abandoned, capture]
+    assert not capture.event.closed
     host.stream(noise(BLOCK, 1))
-    assert len(made.read()) == BLOCK
-    capture_module.abandoned_captures.remove(made)
-    made.event.close()
+    assert len(capture.read()) == BLOCK
+    capture_module.abandoned_captures.remove(capture)
+    capture.event.close()

@@ -27,7 +27,7 @@ def driven(ppm, hours):
     form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
     pipeline = Pipeline(ready(pulse_frames=BLOCK), form, EngineConfig(quality="low", virtual_clock=True))
     windows = int(hours * 3600 / WINDOW_S)
-    found = np.zeros((windows, WINDOW))
+    samples = np.zeros((windows, WINDOW))
     source, target = np.zeros(BLOCK, np.float32), np.zeros(BLOCK, np.float32)
     pipeline.pump()
     drive(
@@ -40,26 +40,26 @@ def driven(ppm, hours):
         SLOW_HZ * (1 + ppm / 1e6),
         windows,
         WINDOW_S,
-        found.ctypes.data,
+        samples.ctypes.data,
     )
-    return found, pipeline
+    return samples, pipeline
 
 
 @pytest.mark.parametrize("ppm", [100.0, -250.0])
 @pytest.mark.parametrize("hours", [0.25, pytest.param(12, marks=pytest.mark.slow)])
-def test_for_hours(ppm, hours):
-    found, pipeline = driven(ppm, hours)
-    assert not found[:, SILENT].any()
+def test_the_delay_stays_for_hours(ppm, hours):
+    samples, pipeline = driven(ppm, hours)
+    assert not samples[:, SILENT].any()
     assert not pipeline.control_block.frames_skipped and not pipeline.control_block.frames_lost
     smoothest = (2 * np.pi * TONE_HZ / SLOW_HZ) ** 2
-    assert found[1:, BEND].max() < 1.01 * smoothest
+    assert samples[1:, BEND].max() < 1.01 * smoothest
     period = 1 / TONE_HZ
-    off_s = (found[1:, DELAY] - pipeline.delay_s + period / 2) % period - period / 2
+    off_s = (samples[1:, DELAY] - pipeline.delay_s + period / 2) % period - period / 2
     off_s = np.unwrap(off_s, period=period)
     assert np.abs(off_s).max() < 0.0045 * abs(ppm) / 250
     settled = off_s[600:]
     assert np.abs(settled).max() < 2e-5, "a fifth of a sample"
-    levels = found[600:, LEVEL]
+    levels = samples[600:, LEVEL]
     assert levels.min() > 0 and levels.max() - levels.min() <= 2 * BLOCK
     assert pipeline.resamplers.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
 
@@ -101,10 +101,10 @@ def test_an_output_that_stops_does_not_make_the_delay_longer():
 
         before = measured_delay()
         assert abs(before - live.pipeline.delay_frames) <= 160
-        for gone in (devices[1], devices[0]):
-            gone.present = False
+        for device in (devices[1], devices[0]):
+            device.present = False
             host.run(noise(160 * 130, 2))
-            gone.present = True
+            device.present = True
             host.advance(1.0)
             host.run(np.zeros((16000, 2), np.float32))
             assert measured_delay() == pytest.approx(before, abs=2)

@@ -62,11 +62,11 @@ def test_a_command_is_applied_by_one_thread_only() -> None:
     with runs(ready(running_sum)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
-        given = fields(live)
-        given.argument_memory, given.argument_number, given.command = 0, 0, cb.TAKEN
+        shared = fields(live)
+        shared.argument_memory, shared.argument_number, shared.command = 0, 0, cb.TAKEN
         control.apply_now.call(live.pipeline.address)
         assert fields(live).command == cb.TAKEN
-        given.command = cb.NONE
+        shared.command = cb.NONE
         assert live.control.snapshot() == before
 
 
@@ -106,10 +106,10 @@ def test_a_run_is_entered_once() -> None:
 def test_mute_fades_from_where_it_is() -> None:
     """What is wanted may change while a pulse is mixed: the next one begins where that one ended."""
     with runs(ready()) as (host, live):
-        ones = np.ones(1600, np.float32)
-        host.run(ones)
+        sound = np.ones(1600, np.float32)
+        host.run(sound)
         live.control.muted = True
-        host.run(ones[:160])
+        host.run(sound[:160])
         gains = live.pipeline.memory.gains
         assert not gains.words.any()
         live.control.muted = False

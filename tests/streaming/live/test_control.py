@@ -34,8 +34,8 @@ engines_of_backends = pytest.mark.parametrize(
 @pytest.mark.parametrize("reserve", [0, 100])
 def test_mute_and_bypass(engine, reserve):
     """The model goes on; what is heard of the input is as late as the model's sound."""
-    made, x = ready(filter_model), noise(6 * 1600, 1)
-    with runs(made, engine=engine, reserve_frames=reserve, records=True) as (host, live):
+    compiled, x = ready(filter_model), noise(6 * 1600, 1)
+    with runs(compiled, engine=engine, reserve_frames=reserve, records=True) as (host, live):
 
         def switch(**switches):
             for name, on in switches.items():
@@ -53,7 +53,7 @@ def test_mute_and_bypass(engine, reserve):
         delay = live.delay.frames
         assert (live.control.muted, live.control.bypassed) == (False, False)
     assert delay == max(reserve, 2) + BLOCK * (engine == "worker")
-    sound = late_by(played_by(made, x, "y"), delay, len(x)).reshape(6, 1600, 1)
+    sound = late_by(played_by(compiled, x, "y"), delay, len(x)).reshape(6, 1600, 1)
     dry = late_by(x, delay, len(x)).reshape(6, 1600, 1)
     silence = np.zeros((1600, 1))
     settled = slice(2 * BLOCK, None)
@@ -62,7 +62,7 @@ def test_mute_and_bypass(engine, reserve):
     first = BLOCK if engine == "worker" else 0
     fade = sound[1][first : first + BLOCK] * (1 - np.arange(1, BLOCK + 1) / BLOCK)[:, None]
     np.testing.assert_allclose(played[1][first : first + BLOCK], fade, atol=1e-6)
-    (outputs,), (wanted,) = live.outputs.flush(), session_outputs(made, x)
+    (outputs,), (wanted,) = live.outputs.flush(), session_outputs(compiled, x)
     for name in wanted:
         np.testing.assert_array_equal(outputs[name], wanted[name])
 
@@ -71,8 +71,8 @@ def test_mute_and_bypass(engine, reserve):
 def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
     """Each stream begins anew with the next pulse; the outputs, too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
-    made = ready(running_sum, backend=backend)
-    with runs(made, engine=engine, channels="each", device=stereo(), records=True) as (host, live):
+    compiled = ready(running_sum, backend=backend)
+    with runs(compiled, engine=engine, channels="each", device=stereo(), records=True) as (host, live):
         played = np.concatenate(play_with_changes(host, x, live.control.reset))
         delay = live.delay.frames
     numbers = np.arange(1, 20 * BLOCK + 1, dtype=np.float32)[:, None]
@@ -86,12 +86,12 @@ def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
 def test_snapshot_and_restore(engine, backend):
     """A stream goes on from where it was; the snapshot is one of a state's."""
     x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
-    made = ready(running_sum, backend=backend)
-    with runs(made, engine=engine) as (host, live):
+    compiled = ready(running_sum, backend=backend)
+    with runs(compiled, engine=engine) as (host, live):
         host.run(x[: 10 * BLOCK])
         host.advance(0.001)
         snapshots = live.control.snapshot()
-        state = made.spawn()
+        state = compiled.spawn()
         state.restore(snapshots[0])
         host.run(x[10 * BLOCK : 20 * BLOCK])
         host.advance(0.001)

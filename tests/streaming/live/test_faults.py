@@ -41,16 +41,16 @@ def test_they_are_counted(backend, wrong):
         host.run(rows_of_table(wrong))
         statistics = live.statistics()
         assert statistics.counters.faults == wrong
-        told = [note for note in statistics.notes if "outside of -8 … 7" in note]
-        assert [note.partition(" values")[0] for note in told] == (
+        notes = [note for note in statistics.notes if "outside of -8 … 7" in note]
+        assert [note.partition(" values")[0] for note in notes] == (
             [f"the (Gather): {wrong}"] if wrong else []
         )
-        found = [
+        problems = [
             trouble for trouble in find_problems(live.setup, statistics.summary()) if trouble.name == "model"
         ]
-        assert len(found) == (wrong > 0)
+        assert len(problems) == (wrong > 0)
         if wrong:
-            assert f"{wrong} model faults" in str(found[0])
+            assert f"{wrong} model faults" in str(problems[0])
             assert f"{wrong} model faults" in describe_counters(statistics.counters)
         well = rows_of_table(0)
         played = host.run(well)
@@ -72,12 +72,12 @@ def test_each_stream_has_its_own(backend):
 
 def test_a_snapshot_goes_on_elsewhere():
     """What was counted live does not stop a session that goes on from there."""
-    made = ready(chosen, 160)
-    with runs(made) as (host, live):
+    compiled = ready(chosen, 160)
+    with runs(compiled) as (host, live):
         host.run(rows_of_table(4))
         host.advance(0.001)
         (snapshot,) = live.control.snapshot()
-    state = made.spawn()
+    state = compiled.spawn()
     state.restore(snapshot)
     assert not state.has_faulted
     state.step(np.zeros((1, 160), np.float32))
@@ -93,7 +93,7 @@ def test_another_model_takes_over():
 
 
 @BACKENDS
-def test_a_session_stops(backend):
+def test_a_session_stops_at_a_fault(backend):
     session = Session(ready(chosen, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
         session.push(rows_of_table(3).reshape(1, -1))

@@ -47,10 +47,10 @@ def read(path):
     return soundfile.read(path, dtype="float32", always_2d=True)[0]
 
 
-def play(host, made, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
+def play(host, program, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
     """A run until its end."""
     with nothing_left():
-        with Live(made, plan, behaviour, UNCHANGED, host=host) as live:
+        with Live(program, plan, behaviour, UNCHANGED, host=host) as live:
             assert live.wait(limit_s), "it has not ended"
         assert not live.wait(0) or live.watchdog.error is None
     return live
@@ -61,32 +61,32 @@ def play(host, made, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
 @pytest.mark.parametrize("block", [None, 100, 1000])
 def test_the_whole_sound_comes_out(tmp_path, engine, frames, block):
     """From the first block on, so as late as it is live, and so much longer."""
-    made, x = ready(filter_model), noise(frames, 1) / 50
+    compiled, x = ready(filter_model), noise(frames, 1) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
-    live = play(host, made, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
+    live = play(host, compiled, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
     delay, counters = live.delay.frames, live.statistics().counters
     padded = np.concatenate([x, np.zeros((2 * delay + 2000, 1), np.float32)])
     np.testing.assert_array_equal(
-        read(tmp_path / "out.wav"), late_by(played_by(made, padded, "y"), delay, frames + delay)
+        read(tmp_path / "out.wav"), late_by(played_by(compiled, padded, "y"), delay, frames + delay)
     )
     assert (counters.frames_silent, counters.frames_lost, counters.stalls) == (0, 0, 0)
     outputs = live.outputs.flush()[0]["y"]
-    np.testing.assert_array_equal(outputs[0, :frames], played_by(made, padded, "y")[:frames, 0])
+    np.testing.assert_array_equal(outputs[0, :frames], played_by(compiled, padded, "y")[:frames, 0])
 
 
 @pytest.mark.parametrize("form", [(meter,), (late,), (running_sum, 8), (meter, 160, "numpy")])
-def test_only_heard(tmp_path, form):
+def test_without_playing_all_outputs_come(tmp_path, form):
     """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
-    made, x = ready(*form), noise(RATE + 77, 1)
+    compiled, x = ready(*form), noise(RATE + 77, 1)
     host = FileHost(write_sound(tmp_path / "in.wav", x), pace=None)
-    with Live(made, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
+    with Live(compiled, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
         parts = []
         while not live.wait(0.005):
             parts.append(live.outputs.take_ready()[0])
     parts.append(live.outputs.flush()[0])
     assert live.statistics().counters.frames_in == len(x)
     assert live.outputs.pulses_lost == 0
-    for name, wanted in session_outputs(made, x)[0].items():
+    for name, wanted in session_outputs(compiled, x)[0].items():
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts], -1), wanted)
 
 
@@ -112,8 +112,8 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
     np.testing.assert_allclose(np.diff(due_s), 0.01 / pace, atol=1e-9)
     assert np.all(came_s >= due_s - 1e-9)
     statistics, delay = live.statistics(), live.delay.frames
-    found = read(tmp_path / "out.wav")
-    np.testing.assert_array_equal(found, late_by(x, delay, len(x) + delay))
+    written = read(tmp_path / "out.wav")
+    np.testing.assert_array_equal(written, late_by(x, delay, len(x) + delay))
     assert statistics.counters.frames_silent == 0
     assert statistics.interval.count == len(came_s) - 1
     assert came_s[-1] - came_s[1] <= statistics.interval.total_ns / 1e9 <= ended_s - came_s[0]
@@ -137,40 +137,40 @@ def test_late_sound_is_written_too(tmp_path, monkeypatch):
     live = Live(ready(backend="numpy"), Plan(RATE), EngineConfig(policy="wait"), UNCHANGED, host=host)
     with live:
         assert live.wait(60)
-    counters, found = live.statistics().counters, read(tmp_path / "out.wav")
+    counters, written = live.statistics().counters, read(tmp_path / "out.wav")
     assert counters.frames_silent > 0.2 * RATE
     late = counters.frames_silent - counters.frames_lost
-    assert len(found) == len(x) + live.pipeline.delay_frames + late
-    np.testing.assert_array_equal(found[found != 0], x[x != 0])
+    assert len(written) == len(x) + live.pipeline.delay_frames + late
+    np.testing.assert_array_equal(written[written != 0], x[x != 0])
 
 
 @pytest.mark.parametrize("rate_hz", [48000, 44100, 8000])
-def test_another_rate(tmp_path, rate_hz):
+def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz):
     """The file has the rate of a device; a click comes out where it belongs."""
     x = np.zeros((rate_hz // 2, 1), np.float32)
     x[1000] = 0.5
     host = FileHost(write_sound(tmp_path / "in.wav", x, rate_hz), tmp_path / "out.wav", pace=None)
     live = play(host, ready())
-    found = read(tmp_path / "out.wav")
+    written = read(tmp_path / "out.wav")
     assert soundfile.info(tmp_path / "out.wav").samplerate == rate_hz
-    assert len(found) == len(x) + live.delay.frames
-    assert abs(int(np.argmax(np.abs(found))) - 1000 - live.delay.frames) <= rate_hz / RATE + 1
+    assert len(written) == len(x) + live.delay.frames
+    assert abs(int(np.argmax(np.abs(written))) - 1000 - live.delay.frames) <= rate_hz / RATE + 1
 
 
 @pytest.mark.parametrize("channels", ["mix", "0", "1", "each"])
-def test_channels_of_files(tmp_path, channels):
-    made, x = ready(filter_model), noise(4000, 2) / 50
+def test_channels_of_files_are_chosen(tmp_path, channels):
+    compiled, x = ready(filter_model), noise(4000, 2) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     choice = Channels.parse(channels)
-    live = play(host, made, Plan(RATE, channels=choice))
+    live = play(host, compiled, Plan(RATE, channels=choice))
     delay = live.delay.frames
-    wanted = played_by(made, choice.select(np.concatenate([x, np.zeros((3000, 2), np.float32)])), "y")
+    wanted = played_by(compiled, choice.select(np.concatenate([x, np.zeros((3000, 2), np.float32)])), "y")
     wanted = np.repeat(wanted, 2 // wanted.shape[1], 1)
     np.testing.assert_array_equal(read(tmp_path / "out.wav"), late_by(wanted, delay, len(x) + delay))
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "encoding", "kept"),
+    ("source", "target", "encoding", "encoding_kept"),
     [
         ("in.wav", "out.wav", "PCM_24", "PCM_24"),
         ("in.flac", "out.flac", "PCM_24", "PCM_24"),
@@ -178,12 +178,12 @@ def test_channels_of_files(tmp_path, channels):
         ("in.ogg", "out.wav", "VORBIS", "PCM_16"),
     ],
 )
-def test_output_files_have_the_format_of_the_input(tmp_path, source, target, encoding, kept):
+def test_output_files_have_the_format_of_the_input(tmp_path, source, target, encoding, encoding_kept):
     """What is played is written as what is heard, where the format has that."""
     x = np.sin(np.arange(8000) / 20).astype(np.float32)[:, None] / 4
     host = FileHost(write_sound(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
     delay = play(host, ready()).delay.frames
-    assert soundfile.info(tmp_path / target).subtype == kept
+    assert soundfile.info(tmp_path / target).subtype == encoding_kept
     np.testing.assert_allclose(read(tmp_path / target)[delay:], read(tmp_path / source), atol=3.1e-5)
 
 
@@ -203,10 +203,10 @@ def test_it_is_stopped_early(tmp_path, monkeypatch):
     host, halt = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"), Halt(monkeypatch, 10)
     with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         assert halt.there.wait(LIMIT_S) and not live.wait(0)
-    found, delay = read(tmp_path / "out.wav"), live.delay.frames
-    assert delay < len(found) == live.statistics().counters.frames_out < RATE
+    written, delay = read(tmp_path / "out.wav"), live.delay.frames
+    assert delay < len(written) == live.statistics().counters.frames_out < RATE
     assert live.statistics().counters.frames_silent == 0
-    np.testing.assert_array_equal(found[delay:], x[: len(found) - delay])
+    np.testing.assert_array_equal(written[delay:], x[: len(written) - delay])
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -218,14 +218,18 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
     full = r"out\.wav: cannot be written \(File too large\); free some space"
     live = Live(ready(), plan, realtime=UNCHANGED, host=host)
-    with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as told, live:
+    with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as refusal, live:
         assert halt.there.wait(LIMIT_S) if early else live.wait(60)
-    assert told.value is host.problem
-    found, delay, taken = read(tmp_path / "out.wav"), live.delay.frames, live.statistics().counters.frames_in
-    assert 2000 < len(found) < 2500
-    assert 2500 < taken < len(x) if early else taken >= len(x)
+    assert refusal.value is host.problem
+    written, delay, frames_in = (
+        read(tmp_path / "out.wav"),
+        live.delay.frames,
+        live.statistics().counters.frames_in,
+    )
+    assert 2000 < len(written) < 2500
+    assert 2500 < frames_in < len(x) if early else frames_in >= len(x)
     assert live.statistics().counters.frames_silent == 0
-    np.testing.assert_array_equal(found, late_by(x, delay, len(found)))
+    np.testing.assert_array_equal(written, late_by(x, delay, len(written)))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
 
 
@@ -237,12 +241,12 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
         FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav"),
         Halt(monkeypatch, 5),
     )
-    gone = r"out\.wav: cannot be written \(No such file"
+    message = r"out\.wav: cannot be written \(No such file"
     live = Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host)
-    with nothing_left(), pytest.raises(InputError, match=gone) as told, live:
+    with nothing_left(), pytest.raises(InputError, match=message) as refusal, live:
         assert halt.there.wait(LIMIT_S) and not live.wait(0)
         shutil.rmtree(folder)
-    assert told.value is host.problem
+    assert refusal.value is host.problem
     folder.mkdir()
     with Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         live.wait(0.05)

@@ -22,29 +22,29 @@ def mixed_program(backend: str) -> Any:
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
 def test_a_mixed_program_is_played(backend: str) -> None:
     pytest.importorskip(backend, reason=f"pip install {backend}")
-    made, x = mixed_program(backend), noise(20 * BLOCK, 1)
-    name = made.outputs[0].name
-    with runs(made, records=True) as (host, live):
+    compiled, x = mixed_program(backend), noise(20 * BLOCK, 1)
+    name = compiled.outputs[0].name
+    with runs(compiled, records=True) as (host, live):
         assert (live.setup.backend, live.setup.engine) == (f"numba + {backend}", "python")
-        kept: list[bytes] = []
+        snapshot: list[bytes] = []
         control, again = live.control, np.concatenate([x, x[10 * BLOCK :]])
         played = np.concatenate(
             play_with_changes(
-                host, again, lambda: kept.extend(control.snapshot()), lambda: control.restore(kept)
+                host, again, lambda: snapshot.extend(control.snapshot()), lambda: control.restore(snapshot)
             )
         )
         delay = live.delay.frames
-    wanted = played_by(made, x, name)
-    heard = np.concatenate([wanted, wanted[10 * BLOCK :]])
-    np.testing.assert_array_equal(played, late_by(heard, delay, len(again)))
+    wanted = played_by(compiled, x, name)
+    input_expected = np.concatenate([wanted, wanted[10 * BLOCK :]])
+    np.testing.assert_array_equal(played, late_by(input_expected, delay, len(again)))
 
 
 def test_unsupported_uses_of_a_mixed_program_are_refused() -> None:
-    made = mixed_program("numpy")
+    compiled = mixed_program("numpy")
     with pytest.raises(InputError, match=r"engine.*callback.*runs on numba \+ numpy, in Python.*worker"):
-        runs(made, engine="callback").__enter__()
+        runs(compiled, engine="callback").__enter__()
     with (
-        runs(made) as (_, live),
+        runs(compiled) as (_, live),
         pytest.raises(PulseError, match=r"swap: .*runs on numba \+ numpy, in Python"),
     ):
         live.control.swap(ready(plain))

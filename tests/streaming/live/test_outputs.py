@@ -40,27 +40,27 @@ def cut(frames=37):
     x = sketch.source("x", "1,T,f32")
     length = TDim.of(sketch.scope.symbol("T"))
     sketch.scope.assume(f"T >= {frames}")
-    one = sketch.constant("one", [[1.0]])
+    unit = sketch.constant("one", [[1.0]])
     return sketch.finish(
-        y=sketch.wire("y", Elementwise("mul"), x, one),
+        y=sketch.wire("y", Elementwise("mul"), x, unit),
         head=sketch.wire("head", Slice(1, TDim.of(0), length - frames), x),
     )
 
 
-def join_parts(parts, made):
+def join_parts(parts, program):
     """Frames one behind the other; of outputs that do not stream, what came with the end."""
     return {
         port.name: np.concatenate([part[port.name] for part in parts], port.axis)
         if port.streams
         else parts[-1][port.name]
-        for port in made.outputs
+        for port in program.outputs
     }
 
 
-def same(found, wanted):
-    assert found.keys() == wanted.keys()
+def same(outputs, wanted):
+    assert outputs.keys() == wanted.keys()
     for name in wanted:
-        np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
+        np.testing.assert_array_equal(outputs[name], wanted[name], err_msg=name)
 
 
 @pytest.mark.parametrize("make", [filter_model, meter, late, running_sum, cut, ending_model])
@@ -70,17 +70,17 @@ def same(found, wanted):
 @pytest.mark.parametrize("block", [7, 100, 160, 480])
 def test_taken_while_it_runs(make, backend, engine, block):
     """Other rates, frames that are not sure to exist, outputs known at the end, of two streams."""
-    made, x = ready(make, 160, backend), noise(block * (3500 // block), 2)
+    compiled, x = ready(make, 160, backend), noise(block * (3500 // block), 2)
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
-    with runs(made, block=block, **options) as (host, live):
+    with runs(compiled, block=block, **options) as (host, live):
         parts = []
         for piece in np.split(x, [block, 2 * block, 10 * block]):
             host.run(piece)
             parts.append(live.outputs.take_ready())
-            assert set(parts[-1][0]) == {port.name for port in made.outputs if port.streams}
+            assert set(parts[-1][0]) == {port.name for port in compiled.outputs if port.streams}
     parts.append(live.outputs.flush())
-    for number, wanted in enumerate(session_outputs(made, x)):
-        same(join_parts([part[number] for part in parts], made), wanted)
+    for number, wanted in enumerate(session_outputs(compiled, x)):
+        same(join_parts([part[number] for part in parts], compiled), wanted)
     assert live.outputs.pulses_lost == 0
 
 
@@ -104,7 +104,7 @@ def test_nothing_was_heard():
 
 
 @engines
-def test_chunks_of_an_author(engine):
+def test_outputs_equal_those_of_an_authors_loop(engine):
     """The same as the author's loop, in onnxruntime; the last chunk is filled up with zeros."""
     x, gain = noise(BLOCK * 11 + 3, 1), np.float32(0.5)
     with runs(chunk_program(), block=1, records=True, constants={"gain": gain}, engine=engine) as (
@@ -121,16 +121,16 @@ def test_chunks_of_an_author(engine):
     for chunk in np.split(np.concatenate([x[:, 0], np.zeros(-len(x) % 8, np.float32)]), -(-len(x) // 8)):
         y, cache = session.run(None, {"x": chunk[None], "cache": cache, "gain": np.asarray(gain)})
         wanted.append(y)
-    found = join_parts(parts, chunk_program())["y"]
-    assert found.shape == (1, len(x))
-    np.testing.assert_allclose(found, np.concatenate(wanted, 1)[:, : len(x)], atol=1e-6)
+    output = join_parts(parts, chunk_program())["y"]
+    assert output.shape == (1, len(x))
+    np.testing.assert_allclose(output, np.concatenate(wanted, 1)[:, : len(x)], atol=1e-6)
 
 
 @pytest.mark.parametrize("frames", [960, 999, 1000, 1100, 1120, 3000])
-def test_a_limit(frames):
+def test_a_run_ends_at_the_limit_of_the_model(frames):
     """All that the model may have is in the outputs; the run ends when it would have to take more."""
-    made, x = ready(brief), noise(frames, 1)
-    with runs(made, block=1, headroom_s=0.0, records=True) as (host, live):
+    compiled, x = ready(brief), noise(frames, 1)
+    with runs(compiled, block=1, headroom_s=0.0, records=True) as (host, live):
         host.run(x)
         host.advance(0.2)
         if frames >= 1120:
@@ -138,48 +138,48 @@ def test_a_limit(frames):
                 live.wait(0)
         else:
             assert not live.wait(0)
-    same(live.outputs.flush()[0], session_outputs(made, x[:1000])[0])
+    same(live.outputs.flush()[0], session_outputs(compiled, x[:1000])[0])
 
 
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
 @pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
 def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
     """All that was accepted is in the outputs, however much of it waits, and though nobody plays any more."""
-    made, block = ready(filter_model, pulse_frames), 500
-    with runs(made, block=block, policy=policy, records=True) as (host, live):
+    compiled, block = ready(filter_model, pulse_frames), 500
+    with runs(compiled, block=block, policy=policy, records=True) as (host, live):
         host.stall(6)
         x = noise(5 * RATE // block * block, 1)
         host.run(x)
         accepted = fields(live).in_written
     assert accepted > 4 * RATE
-    same(live.outputs.flush()[0], session_outputs(made, x[:accepted])[0])
+    same(live.outputs.flush()[0], session_outputs(compiled, x[:accepted])[0])
     assert live.outputs.pulses_lost == 0
 
 
 class Oracle:
     """Sessions that are fed pulse by pulse, to which the same is done as to the pipeline."""
 
-    def __init__(self, made, x):
-        self.made, self.x, self.done = made, x, 0
-        self.sessions = [Session(made) for _ in range(x.shape[1])]
+    def __init__(self, program, x):
+        self.program, self.x, self.pulses = program, x, 0
+        self.sessions = [Session(program) for _ in range(x.shape[1])]
         self.parts = [[] for _ in self.sessions]
 
     def run(self, pulses):
         """Until so many pulses have run."""
-        while self.done < pulses:
-            self.push(self.made.pulse)
-            self.done += 1
+        while self.pulses < pulses:
+            self.push(self.program.pulse)
+            self.pulses += 1
 
     def push(self, frames):
-        first = self.done * self.made.pulse
+        first = self.pulses * self.program.pulse
         for session, parts, column in zip(self.sessions, self.parts, self.x.T):
             parts.append(session.push(column[None, first : first + frames]))
 
     def outputs(self):
         """All, the end included."""
-        self.push(len(self.x) - self.done * self.made.pulse)
+        self.push(len(self.x) - self.pulses * self.program.pulse)
         ends = [session.flush() for session in self.sessions]
-        return [join_parts([*parts, end], self.made) for parts, end in zip(self.parts, ends)]
+        return [join_parts([*parts, end], self.program) for parts, end in zip(self.parts, ends)]
 
 
 @engines
@@ -187,12 +187,12 @@ class Oracle:
 @given(data=st.data())
 def test_whatever_is_done_to_the_states(engine, data):
     """Resets, snapshots, restores, and takings of what is there, in any order."""
-    made = ready(data.draw(st.sampled_from([filter_model, meter, late, running_sum]), "model"), 16)
+    compiled = ready(data.draw(st.sampled_from([filter_model, meter, late, running_sum]), "model"), 16)
     block = data.draw(st.sampled_from([5, 16, 50]), "block")
     x = noise(block * 60, 2, seed=block)
-    oracle, parts, saved, at = Oracle(made, x), [], None, 0
+    oracle, parts, saved, at = Oracle(compiled, x), [], None, 0
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
-    with runs(made, block=block, **options) as (host, live):
+    with runs(compiled, block=block, **options) as (host, live):
         for _ in range(data.draw(st.integers(1, 8), "orders")):
             count = data.draw(st.integers(0, 7)) * block
             host.run(x[at : at + count])
@@ -215,30 +215,30 @@ def test_whatever_is_done_to_the_states(engine, data):
         host.run(x[at:])
     parts.append(live.outputs.flush())
     for number, wanted in enumerate(oracle.outputs()):
-        same(join_parts([part[number] for part in parts], made), wanted)
+        same(join_parts([part[number] for part in parts], compiled), wanted)
 
 
 @pytest.mark.parametrize("make", [filter_model, meter, cut])
 @pytest.mark.parametrize("first", [0, 1, 5])
 def test_untaken_records_are_lost_and_the_others_correct(make, first):
     """With a reset among what is lost: frames of a delay are left out all the same, and the end is where it is."""
-    made, x = ready(make), noise(2000 * BLOCK, 1)
-    with runs(made, records=True) as (host, live):
+    compiled, x = ready(make), noise(2000 * BLOCK, 1)
+    with runs(compiled, records=True) as (host, live):
         size = fields(live).record_count
         edges = np.cumsum([0, size + 3, first, 4, 10]) * BLOCK
-        before, unheard, lost, after = (x[a:b] for a, b in itertools.pairwise(edges))
+        before, unheard, unrecorded, after = (x[a:b] for a, b in itertools.pairwise(edges))
         host.run(np.concatenate([before, unheard]))
         host.advance(0.1)
         live.control.reset()
-        host.run(lost)
+        host.run(unrecorded)
         host.advance(0.1)
         assert live.outputs.pulses_lost == 3 + first + 4
-        taken = live.outputs.take_ready()[0]
-        same(taken, Session(made).push(before[: size * BLOCK].T))
+        first_record = live.outputs.take_ready()[0]
+        same(first_record, Session(compiled).push(before[: size * BLOCK].T))
         host.run(after)
-    end, session = live.outputs.flush()[0], Session(made)
-    session.push(lost.T)
-    wanted = join_parts([session.push(after.T), session.flush()], made)
+    end, session = live.outputs.flush()[0], Session(compiled)
+    session.push(unrecorded.T)
+    wanted = join_parts([session.push(after.T), session.flush()], compiled)
     for name in wanted:
         np.testing.assert_array_equal(end[name], wanted[name][..., -end[name].shape[-1] :])
         missing = wanted[name].shape[-1] - end[name].shape[-1]

@@ -36,11 +36,11 @@ def device(channels_in=1, channels_out=1):
     return VirtualDevice(inputs=channels_in, outputs=channels_out, rate_hz=RATE)
 
 
-def check(made, x, output="y", blocks=None, channels="mix", outputs=1, constants=None, **options):
+def check(program, x, output="y", blocks=None, channels="mix", outputs=1, constants=None, **options):
     """A run of x [frames, channels]; blocks of those sizes, one after the other."""
     sizes = None if blocks is None else frames_of(blocks, len(x))
     with runs(
-        made,
+        program,
         device=device(x.shape[1], outputs),
         channels=channels,
         output=output,
@@ -51,19 +51,19 @@ def check(made, x, output="y", blocks=None, channels="mix", outputs=1, constants
         played = host.run(x, sizes)
         counters, delay = live.statistics().counters, live.delay.frames
         check_books(live, len(x))
-    heard = Channels.parse(channels).select(x)
-    expected = late_by(played_by(made, heard, output, constants), delay, len(x))
+    selected = Channels.parse(channels).select(x)
+    expected = late_by(played_by(program, selected, output, constants), delay, len(x))
     if expected.shape[1] == 1:
         expected = np.repeat(expected, played.shape[1], axis=1)
     np.testing.assert_array_equal(played[:, : expected.shape[1]], expected)
     np.testing.assert_array_equal(played[:, expected.shape[1] :], 0)
     assert (counters.frames_silent, counters.frames_skipped, counters.frames_lost) == (0, 0, 0)
-    check_records(live.outputs.flush(), session_outputs(made, heard, constants))
+    check_records(live.outputs.flush(), session_outputs(program, selected, constants))
 
 
-def check_records(found, expected):
-    assert len(found) == len(expected)
-    for outputs, wanted in zip(found, expected):
+def check_records(records, expected):
+    assert len(records) == len(expected)
+    for outputs, wanted in zip(records, expected):
         assert outputs.keys() == wanted.keys()
         for name in wanted:
             np.testing.assert_array_equal(outputs[name], wanted[name])
@@ -78,7 +78,7 @@ def test_any_block(engine, block):
 def any_run(engine, data):
     """Blocks that change from call to call; a worker has the largest one's time."""
     output = data.draw(st.sampled_from([*MODELS]), "output")
-    made = ready(
+    compiled = ready(
         data.draw(st.sampled_from(MODELS[output])), data.draw(st.sampled_from([8, 16, 24, 160, 480]), "pulse")
     )
     blocks = data.draw(st.lists(st.integers(1, 1000), min_size=1, max_size=6), "blocks")
@@ -98,7 +98,7 @@ def any_run(engine, data):
         headroom_s = max(blocks) / RATE if changing else some
     reserve = data.draw(st.sampled_from([0, 0, 50]), "reserve")
     check(
-        made,
+        compiled,
         x,
         output,
         blocks if changing else None,
@@ -143,25 +143,25 @@ def test_states_and_constants_of_an_author(engine):
 
 def test_nothing_is_played():
     """Only records; the pulse is as late as it must."""
-    made, x = ready(meter), noise(1000, 1)
-    with runs(made, block=100, play=False, records=True) as (host, live):
+    compiled, x = ready(meter), noise(1000, 1)
+    with runs(compiled, block=100, play=False, records=True) as (host, live):
         assert host.run(x).size == 0
         assert live.statistics().levels_out == ()
-    check_records(live.outputs.flush(), session_outputs(made, x))
+    check_records(live.outputs.flush(), session_outputs(compiled, x))
 
 
 def test_records_while_it_runs():
     """Whenever they are taken; all that is kept is what nobody knows before the end."""
-    made, x = ready(filter_model, 16), noise(1600, 1)
-    with runs(made, block=40, records=True) as (host, live):
+    compiled, x = ready(filter_model, 16), noise(1600, 1)
+    with runs(compiled, block=40, records=True) as (host, live):
         parts = []
         for piece in np.split(x, 8):
             host.run(piece)
             parts += live.outputs.take_ready()
         assert sum(part["y"].shape[1] for part in parts) >= 1600 - 40 - 16 - 2
     parts += live.outputs.flush()
-    found = {name: np.concatenate([part[name] for part in parts], 1) for name in ("y", "loud")}
-    check_records([found], session_outputs(made, x))
+    outputs = {name: np.concatenate([part[name] for part in parts], 1) for name in ("y", "loud")}
+    check_records([outputs], session_outputs(compiled, x))
 
 
 def test_untaken_records_are_lost_and_counted():
@@ -178,12 +178,12 @@ def test_untaken_records_are_lost_and_counted():
 @engines
 def test_a_played_denoiser_equals_onnxruntime(engine):
     """The built-in model, a whole file, in odd blocks."""
-    made = pulse.stream(str(model_path()), pulse=160)
+    compiled = pulse.stream(str(model_path()), pulse=160)
     with AudioReader(noisy_path()) as file:
         x = np.concatenate(list(file))[:31930]
     session = onnxruntime.InferenceSession(str(model_path()))
     (wanted,) = session.run(None, {"audio": x.T})
-    with runs(made, block=155, engine=engine) as (host, live):
+    with runs(compiled, block=155, engine=engine) as (host, live):
         played, delay = host.run(x), live.delay.frames
     np.testing.assert_allclose(played[delay:], wanted[0, : len(x) - delay, None], atol=2e-5)
     assert not played[:delay].any()

@@ -32,38 +32,38 @@ def run_with_stall(policy, stall_s, before=20, after=60, **options):
 
 def silent_and_aligned(policy, stall_s):
     """Counters of a stall in whose place there is silence, and after which the delay is what it was."""
-    x, played, found, delay, _ = run_with_stall(policy, stall_s)
+    x, played, counters, delay, _ = run_with_stall(policy, stall_s)
     aligned = late_by(x, delay, len(x))
     silent = (played == 0) & (aligned != 0)
-    assert 0 < found.frames_silent == found.frames_skipped == silent.sum() < stall_s * RATE
+    assert 0 < counters.frames_silent == counters.frames_skipped == silent.sum() < stall_s * RATE
     np.testing.assert_array_equal(played[~silent], aligned[~silent])
-    return found
+    return counters
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_silence_then_catch_up(stall_s):
+def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s):
     """All is computed; what was silent is left out when it comes."""
-    found = silent_and_aligned("silence_then_catch_up", stall_s)
-    assert (found.pulses_dropped, found.frames_lost, found.pulses) == (0, 0, 79)
+    counters = silent_and_aligned("silence_then_catch_up", stall_s)
+    assert (counters.pulses_dropped, counters.frames_lost, counters.pulses) == (0, 0, 79)
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_drop_oldest(stall_s):
+def test_drop_oldest_does_not_compute_late_pulses(stall_s):
     """The same is heard, but what would be left out is not computed."""
-    found = silent_and_aligned("drop_oldest", stall_s)
-    assert found.pulses_dropped == found.frames_silent // BLOCK, "all that would come too late"
-    assert found.pulses == 79 - found.pulses_dropped
+    counters = silent_and_aligned("drop_oldest", stall_s)
+    assert counters.pulses_dropped == counters.frames_silent // BLOCK, "all that would come too late"
+    assert counters.pulses == 79 - counters.pulses_dropped
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_wait_plays_all_later(stall_s):
     """All is heard, and later by what was silent, which the delay tells."""
-    x, played, found, delay, live = run_with_stall("wait", stall_s)
-    assert 0 < found.frames_silent < stall_s * RATE
-    assert (found.frames_skipped, found.pulses_dropped, found.frames_lost) == (0, 0, 0)
-    assert delay == live.pipeline.delay_frames + found.frames_silent
-    heard = played[played != 0]
-    np.testing.assert_array_equal(heard, x[: len(heard), 0])
+    x, played, counters, delay, live = run_with_stall("wait", stall_s)
+    assert 0 < counters.frames_silent < stall_s * RATE
+    assert (counters.frames_skipped, counters.pulses_dropped, counters.frames_lost) == (0, 0, 0)
+    assert delay == live.pipeline.delay_frames + counters.frames_silent
+    audible = played[played != 0]
+    np.testing.assert_array_equal(audible, x[: len(audible), 0])
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
 
 
@@ -82,17 +82,17 @@ def test_abort_ends_the_run_with_the_reason():
 
 @pytest.mark.parametrize("policy", GOING_ON)
 @pytest.mark.parametrize("stall_s", [4.5, 10.0])
-def test_a_ring_that_overflows(policy, stall_s):
+def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s):
     """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
-    x, played, found, delay, live = run_with_stall(
+    x, played, counters, delay, live = run_with_stall(
         policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK)
     )
     ring = fields(live).in_ring_frames
-    assert found.frames_lost == pytest.approx(stall_s * RATE - ring, abs=2 * BLOCK)
+    assert counters.frames_lost == pytest.approx(stall_s * RATE - ring, abs=2 * BLOCK)
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
     if policy != "wait":
         assert delay == live.pipeline.delay_frames
-        assert found.frames_silent == found.frames_skipped + found.frames_lost
+        assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
 
 
 @pytest.mark.parametrize("policy", GOING_ON)
@@ -111,8 +111,8 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
         host.compute_s = 0.001
         played.append(host.run(x[150 * BLOCK :]))
         check_books(live, len(x))
-        delay, found = live.delay.frames, live.statistics().counters
-    assert found.frames_silent <= late.frames_silent + 4 * BLOCK
+        delay, counters = live.delay.frames, live.statistics().counters
+    assert counters.frames_silent <= late.frames_silent + 4 * BLOCK
     np.testing.assert_array_equal(
         np.concatenate(played)[-200 * BLOCK :], late_by(x, delay, len(x))[-200 * BLOCK :]
     )
@@ -155,11 +155,11 @@ def any_trouble(data):
         host.compute_s = host.devices[0].jitter_s = 0.0
         pieces.append(host.run(x[at:]))
         check_books(live, len(x))
-        delay, found = live.delay.frames, live.statistics().counters
+        delay, counters = live.delay.frames, live.statistics().counters
     played = np.concatenate(pieces)
-    event(f"{policy}: {'late' if found.frames_silent else 'in time'}")
+    event(f"{policy}: {'late' if counters.frames_silent else 'in time'}")
     if policy != "wait":
-        assert found.frames_silent == found.frames_skipped
+        assert counters.frames_silent == counters.frames_skipped
         assert delay == live.pipeline.delay_frames
     np.testing.assert_array_equal(played[-50 * block :], late_by(x, delay, len(x))[-50 * block :])
 
@@ -185,11 +185,11 @@ def test_a_state_goes_on_where_it_was(policy):
         host.run(x[: 20 * BLOCK])
         host.stall(0.1)
         host.run(x[20 * BLOCK :])
-        found = live.statistics().counters
+        counters = live.statistics().counters
     (outputs,) = live.outputs.flush()
     assert outputs["y"].shape == (1, len(x)), "dropped pulses have frames, too"
     sums = outputs["y"][0, outputs["y"][0] > 0]
-    np.testing.assert_array_equal(sums, np.arange(1, len(x) - found.pulses_dropped * BLOCK + 1))
+    np.testing.assert_array_equal(sums, np.arange(1, len(x) - counters.pulses_dropped * BLOCK + 1))
 
 
 def test_resampled_sound_is_back_where_it_was():
@@ -200,9 +200,9 @@ def test_resampled_sound_is_back_where_it_was():
             host.run(tone[:24000])
             host.stall(0.1)
             played = host.run(tone[24000:])[-24000:, 0]
-            found, delay = live.statistics().counters, live.delay
-        late_s = live.pipeline.delay_s + (found.frames_silent if policy == "wait" else 0) / 48000
-        assert found.frames_silent > 0 and delay.total_s == pytest.approx(late_s, abs=1 / 48000)
+            counters, delay = live.statistics().counters, live.delay
+        late_s = live.pipeline.delay_s + (counters.frames_silent if policy == "wait" else 0) / 48000
+        assert counters.frames_silent > 0 and delay.total_s == pytest.approx(late_s, abs=1 / 48000)
         ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))
         assert np.abs(played - ideal).max() < 1e-3
 

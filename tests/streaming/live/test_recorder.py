@@ -52,8 +52,8 @@ def test_recordings_have_the_input_and_the_output(paths, engine, block):
         host.run(x[70 * block :])
         if engine == "worker":
             assert live.statistics().counters.frames_silent > 0
-    heard, recorded = contents(paths)
-    np.testing.assert_array_equal(heard, x[20 * block : 70 * block])
+    frames_in, recorded = contents(paths)
+    np.testing.assert_array_equal(frames_in, x[20 * block : 70 * block])
     np.testing.assert_array_equal(recorded, np.concatenate(played))
     assert (recorder.frames_lost, recorder.problems) == (0, ())
     assert soundfile.info(paths[0]).samplerate == RATE
@@ -71,9 +71,9 @@ def test_files_are_aligned_after_frames_were_lost(paths):
         host.run(x[1200 * BLOCK :])
         recorder.close()
         delay = live.delay.frames
-    heard, played = contents(paths)
-    np.testing.assert_array_equal(heard, x[1200 * BLOCK :])
-    np.testing.assert_array_equal(played[delay:], heard[:-delay])
+    recorded, played = contents(paths)
+    np.testing.assert_array_equal(recorded, x[1200 * BLOCK :])
+    np.testing.assert_array_equal(played[delay:], recorded[:-delay])
 
 
 @pytest.mark.parametrize("margin", [0, 1000])
@@ -92,16 +92,16 @@ def test_a_disk_that_is_too_slow(paths, margin):
         host.run(x[100 * BLOCK + frames : end])
         recorder.close()
         delay = live.delay.frames
-    heard, played = contents(paths)
-    assert len(heard) == len(played) == end
-    missing = heard[:, 0] == 0
+    recorded, played = contents(paths)
+    assert len(recorded) == len(played) == end
+    missing = recorded[:, 0] == 0
     gap = np.flatnonzero(missing)
     assert (gap[0], len(gap)) == (100 * BLOCK, gap[-1] - gap[0] + 1), "one gap, where it was too slow"
     assert recorder.frames_lost == len(gap) + (np.flatnonzero(played[:, 0] == 0) >= delay).sum()
     assert 0 < len(gap) <= frames - ring // 2
-    np.testing.assert_array_equal(heard[~missing], x[:end][~missing])
-    there = played[:, 0] != 0
-    np.testing.assert_array_equal(played[there], late_by(x, delay, end)[there])
+    np.testing.assert_array_equal(recorded[~missing], x[:end][~missing])
+    is_played = played[:, 0] != 0
+    np.testing.assert_array_equal(played[is_played], late_by(x, delay, end)[is_played])
 
 
 @linux
@@ -119,9 +119,9 @@ def test_a_full_disk_ends_the_recording(paths):
             assert str(problem).startswith(f"{path}: cannot be written (")
         np.testing.assert_array_equal(host.run(x), np.concatenate([x[-delay:], x[:-delay]]))
         recorder.close()
-    heard, played = contents(paths)
-    assert 10_000 < len(heard) < 12_500
-    np.testing.assert_array_equal(heard, x[: len(heard)])
+    recorded, played = contents(paths)
+    assert 10_000 < len(recorded) < 12_500
+    np.testing.assert_array_equal(recorded, x[: len(recorded)])
     np.testing.assert_array_equal(played, late_by(x, delay, len(played)))
 
 
@@ -155,19 +155,19 @@ def test_one_folder_of_two_goes_away(paths):
 
 
 @pytest.mark.parametrize("wanted", [0, 1])
-def test_one_of_both(paths, wanted):
+def test_one_of_both_files_is_recorded(paths, wanted):
     x = noise(10 * BLOCK, 1)
     with runs(ready()) as (host, live):
         recorder = live.record(**{["input", "output"][wanted]: paths[wanted]})
         played = host.run(x)
         recorder.close()
         recorder.close()
-    (found,) = contents([paths[wanted]])
-    np.testing.assert_array_equal(found, [x, played][wanted])
+    (recorded,) = contents([paths[wanted]])
+    np.testing.assert_array_equal(recorded, [x, played][wanted])
     assert not paths[1 - wanted].exists()
 
 
-def test_two_recorders(paths):
+def test_two_recorders_write_side_by_side(paths):
     """One begins while another is there."""
     x = noise(30 * BLOCK, 1)
     with runs(ready()) as (host, live):
@@ -194,8 +194,8 @@ def test_it_goes_on_where_the_device_was_away(paths):
         host.advance(1)
         played.append(host.run(x[20 * BLOCK :]))
         recorder.close()
-    for found, wanted in zip(contents(paths), (x, np.concatenate(played))):
-        np.testing.assert_array_equal(found, wanted)
+    for recorded, wanted in zip(contents(paths), (x, np.concatenate(played))):
+        np.testing.assert_array_equal(recorded, wanted)
 
 
 def test_input_and_output_with_clocks_of_their_own(paths):
@@ -207,8 +207,8 @@ def test_input_and_output_with_clocks_of_their_own(paths):
         recorder = live.record(*paths)
         played = host.run(x[10 * BLOCK :])
         recorder.close()
-    for found, wanted in zip(contents(paths), (x[10 * BLOCK :], played)):
-        np.testing.assert_array_equal(found, wanted)
+    for recorded, wanted in zip(contents(paths), (x[10 * BLOCK :], played)):
+        np.testing.assert_array_equal(recorded, wanted)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -224,14 +224,14 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
         halt.goes.set()
         assert "pulse-recorder" in {thread.name for thread in threading.enumerate()}
         live.wait(60)
-    heard, played = contents(paths)
+    recorded, played = contents(paths)
     delay, counters = live.delay.frames, live.statistics().counters
-    begun = counters.frames_in - len(heard)
-    assert 0 < begun < len(x)
+    start = counters.frames_in - len(recorded)
+    assert 0 < start < len(x)
     silence = np.zeros((RATE, 1), np.float32)
-    np.testing.assert_array_equal(heard, np.concatenate([x, silence])[begun : begun + len(heard)])
+    np.testing.assert_array_equal(recorded, np.concatenate([x, silence])[start : start + len(recorded)])
     if counters.frames_silent == 0:
-        np.testing.assert_array_equal(played[delay:], heard[: len(played) - delay])
+        np.testing.assert_array_equal(played[delay:], recorded[: len(played) - delay])
 
 
 def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
@@ -259,8 +259,8 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
             recorder.close()
         assert not paths[0].exists()
         goes_on.set()
-    heard, _ = contents(paths)
-    np.testing.assert_array_equal(heard[: len(x)], x)
+    recorded, _ = contents(paths)
+    np.testing.assert_array_equal(recorded[: len(x)], x)
     assert not recorder.problems
 
 

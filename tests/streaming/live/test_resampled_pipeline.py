@@ -29,8 +29,8 @@ def response(taps, rate):
     return np.array([(taps * np.exp(2j * np.pi * hz * delays)).sum() for hz in TONES_HZ])
 
 
-def worth_db(found, ideal):
-    return 10 * np.log10(np.mean(ideal**2) / np.mean((found - ideal) ** 2))
+def worth_db(sound, ideal):
+    return 10 * np.log10(np.mean(ideal**2) / np.mean((sound - ideal) ** 2))
 
 
 @engines
@@ -48,9 +48,9 @@ def worth_db(found, ideal):
 def test_tones_come_out_when_they_should(rate, pulse_frames, block, quality, engine):
     frames = rate // block * block
     x = tones(np.arange(frames) / rate)
-    made = ready(filter_model, pulse_frames)
+    compiled = ready(filter_model, pulse_frames)
     device = VirtualDevice(rate_hz=rate)
-    with runs(made, block=block, device=device, quality=quality, engine=engine) as (host, live):
+    with runs(compiled, block=block, device=device, quality=quality, engine=engine) as (host, live):
         played = host.run(x.astype(np.float32))[:, 0]
         delay_s, statistics = live.pipeline.delay_s, live.statistics()
         assert statistics.counters.frames_silent == statistics.counters.frames_lost == 0
@@ -68,17 +68,17 @@ def test_a_denoiser_at_48_khz():
     with AudioReader(noisy_path()) as file:
         small = np.concatenate(list(file))[: 16000 * 2]
     wide = resample(small, 16000, 48000)
-    made = pulse.stream(str(model_path()), pulse=160)
-    with runs(made, block=480, device=VirtualDevice(rate_hz=48000), quality="high") as (host, live):
+    compiled = pulse.stream(str(model_path()), pulse=160)
+    with runs(compiled, block=480, device=VirtualDevice(rate_hz=48000), quality="high") as (host, live):
         played, delay = host.run(wide), live.delay.frames
-    model = made.model.typed
-    (name,) = (port.name for port in made.outputs if port.is_sound)
+    model = compiled.model.typed
+    (name,) = (port.name for port in compiled.outputs if port.is_sound)
     offline = model.run({"audio": resample(wide, 48000, 16000).T})[name].T
     wanted = resample(offline, 16000, 48000)[: len(played) - delay]
-    found = played[delay:]
-    assert worth_db(found[2400:], wanted[2400:]) > 30
+    output = played[delay:]
+    assert worth_db(output[2400:], wanted[2400:]) > 30
     lags = range(-5, 6)
-    scores = [np.sum(found[2400:-2400] * wanted[2400 + lag : len(wanted) - 2400 + lag]) for lag in lags]
+    scores = [np.sum(output[2400:-2400] * wanted[2400 + lag : len(wanted) - 2400 + lag]) for lag in lags]
     assert lags[int(np.argmax(scores))] == 0
 
 
@@ -105,10 +105,10 @@ def test_no_frame_is_lost_on_the_way():
         host.advance(0.02)
         pipeline = live.pipeline
         pulses = live.statistics().counters.pulses
-        heard = (
+        frames_in = (
             44100 * 10 - pipeline.resamplers.inward[0].delay_frames
         ) * 160 / 441 + pipeline.schedule.preroll
-        assert pulses == int(np.ceil(heard)) // 160
+        assert pulses == int(np.ceil(frames_in)) // 160
 
 
 def test_the_books_with_equal_rates():

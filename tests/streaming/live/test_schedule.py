@@ -38,14 +38,14 @@ def test_headroom_is_whole_blocks(headroom_s, blocks):
 
 def needed_silence(course, lead, blocks):
     """Silence that a pipeline needs in front, found by going through its blocks one by one."""
-    most = filled = made = 0
+    most = filled = frames_out = 0
     filled = lead
     for k in range(1, blocks + 1):
         arrived = k * course.block_frames
         outputs = max(ceil((arrived - course.ahead_in) * course.rate_hz / course.rate_in_hz), 0)
         filled = (outputs + lead) // course.pulse_frames * course.pulse_frames
-        made = max(ceil((filled - course.ahead_out) * course.rate_out_hz / course.rate_hz), 0)
-        most = max(most, arrived - made)
+        frames_out = max(ceil((filled - course.ahead_out) * course.rate_out_hz / course.rate_hz), 0)
+        most = max(most, arrived - frames_out)
     return most
 
 
@@ -60,15 +60,15 @@ def needed_silence(course, lead, blocks):
 )
 def test_with_resampling_the_delay_suits_the_blocks(device_hz, hz, pulse, block, ahead_in, ahead_out):
     course = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
-    found = course.schedule(None, False)
+    schedule = course.schedule(None, False)
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    least = needed_silence(course, found.preroll, blocks)
-    assert found.frames - found.preroll_frames >= least
+    least = needed_silence(course, schedule.preroll, blocks)
+    assert schedule.frames - schedule.preroll_frames >= least
     if blocks == period // block:
-        assert found.frames - found.preroll_frames == least
-    assert found.frames <= course.schedule(None, True).frames - block
+        assert schedule.frames - schedule.preroll_frames == least
+    assert schedule.frames <= course.schedule(None, True).frames - block
 
 
 def test_a_very_long_period_has_a_bound(monkeypatch):
@@ -87,10 +87,10 @@ def silent(rate, pulse, block, seconds=3.0, **options):
     device = VirtualDevice(rate_hz=rate)
     with runs(ready(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
         played, waited = host.run(noise(frames)), live.pipeline.schedule
-        found = live.statistics().counters.frames_silent
-    if not found:
+        frames_silent = live.statistics().counters.frames_silent
+    if not frames_silent:
         assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling
-    return found
+    return frames_silent
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch):
     agreed = Timing.schedule
 
     def less(*arguments):
-        found = agreed(*arguments)
-        return replace(found, reblocking=found.reblocking - 1)
+        settings = agreed(*arguments)
+        return replace(settings, reblocking=settings.reblocking - 1)
 
     monkeypatch.setattr(Timing, "schedule", less)
     assert silent(rate, pulse, block, engine=engine, headroom_s=0.0) > 0
@@ -136,8 +136,8 @@ def test_blocks_that_were_not_known_make_the_delay_longer_once(policy):
     x = 1 + np.abs(noise(40 * sum(sizes), 1))
     with runs(ready(), block=0, policy=policy) as (host, live):
         before, played = live.delay.frames, host.run(x, sizes)
-        delay, found = live.delay.frames, live.statistics().counters
+        delay, counters = live.delay.frames, live.statistics().counters
         check_books(live, len(x))
-    assert found.frames_silent == found.frames_skipped == found.pulses_dropped == 0
+    assert counters.frames_silent == counters.frames_skipped == counters.pulses_dropped == 0
     assert before < delay <= 159 + 1000
     np.testing.assert_array_equal(played[len(x) // 2 :], late_by(x, delay, len(x))[len(x) // 2 :])

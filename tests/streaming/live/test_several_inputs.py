@@ -14,19 +14,24 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
 from streaming.sound.channels import Channels, Samples
-from tests.streaming.cancelling import cancelled_sound, cancelling_program, noise
+from tests.streaming.echo_canceller import cancelled_sound, cancelling_program, noise
 from tests.streaming.live.runs import BLOCK, RATE, check_books, engines, late_by
 
 PAIR = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=RATE)
 
 
 def two_input_run(
-    made: Any, *routes: Route, device: VirtualDevice = PAIR, block: int = BLOCK, others: Any = (), **how: Any
+    program: Any,
+    *routes: Route,
+    device: VirtualDevice = PAIR,
+    block: int = BLOCK,
+    others: Any = (),
+    **how: Any,
 ) -> tuple[VirtualHost, Live]:
     host = VirtualHost(device, *others)
     options = {name: how.pop(name) for name in ("channels", "rate_hz", "input") if name in how}
     plan = Plan(options.pop("rate_hz", RATE), block_frames=block, routes=routes, **options)
-    return host, Live(made, plan, EngineConfig(**how), UNCHANGED, None, None, host)
+    return host, Live(program, plan, EngineConfig(**how), UNCHANGED, None, None, host)
 
 
 def two(frames: int) -> Samples:
@@ -35,47 +40,47 @@ def two(frames: int) -> Samples:
 
 @engines
 @pytest.mark.parametrize(("pulse_frames", "block"), [(160, 160), (160, 96), (32, 160)])
-def test_channels_in_order(engine: str, pulse_frames: int, block: int) -> None:
+def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: int) -> None:
     """What is played is what a session gives for the two channels, as late as it is told."""
-    made, heard = cancelling_program(pulse_frames), two(4800)
-    host, live = two_input_run(made, block=block, engine=engine)
+    compiled, sound = cancelling_program(pulse_frames), two(4800)
+    host, live = two_input_run(compiled, block=block, engine=engine)
     with live:
-        played = host.run(heard)
-        check_books(live, len(heard))
+        played = host.run(sound)
+        check_books(live, len(sound))
         setup, statistics = live.setup, live.statistics()
-    wanted = cancelled_sound(made, *heard.T)["out"][:, None]
-    np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
+    wanted = cancelled_sound(compiled, *sound.T)["out"][:, None]
+    np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(sound)))
     assert setup.channels == "mic takes channel 0, far takes channel 1" and setup.streams == 1
     assert len(statistics.levels_in) == 2 and statistics.counters.frames_silent == 0
 
 
-def test_channels_by_choice() -> None:
+def test_chosen_channels_feed_inputs() -> None:
     """Of a device that has more; and both inputs may hear one."""
-    made = cancelling_program()
-    heard = np.stack([noise(1600, seed) for seed in range(4)], axis=1)
+    compiled = cancelling_program()
+    sound = np.stack([noise(1600, seed) for seed in range(4)], axis=1)
     four = VirtualDevice("four", inputs=4, rate_hz=RATE)
     for mic, far in ((3, 1), (0, 2), (2, 2)):
         routes = Route("far", "four", far), Route("mic", "", mic)
-        host, live = two_input_run(made, *routes, device=four)
+        host, live = two_input_run(compiled, *routes, device=four)
         with live:
             opened = live.pipeline.stream_config.channels_in
             assert opened == max(mic, far) + 1
-            played = host.run(heard[:, :opened])
-        wanted = cancelled_sound(made, heard[:, mic], heard[:, far])["out"][:, None]
-        np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
+            played = host.run(sound[:, :opened])
+        wanted = cancelled_sound(compiled, sound[:, mic], sound[:, far])["out"][:, None]
+        np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(sound)))
 
 
-def test_another_rate() -> None:
+def test_inputs_of_another_rate_stay_aligned() -> None:
     """A click in both channels is one click to the model, behind a resampler for each."""
-    made = cancelling_program()
+    compiled = cancelling_program()
     device = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=48000)
     plays: dict[str, Samples] = {}
     for name, sound in {"both": [1, 1], "mic": [1, 0], "far": [0, 1], "none": [0, 0]}.items():
-        heard = np.zeros((48000, 2), np.float32)
-        heard[24000] = sound
-        host, live = two_input_run(made, device=device, block=480)
+        impulse = np.zeros((48000, 2), np.float32)
+        impulse[24000] = sound
+        host, live = two_input_run(compiled, device=device, block=480)
         with live:
-            plays[name] = host.run(heard)
+            plays[name] = host.run(impulse)
     assert np.argmax(np.abs(plays["mic"])) == 24000 + live.pipeline.delay_frames
     linear = plays["mic"] + plays["far"] - plays["none"]
     far = np.abs(plays["far"] - plays["none"])
@@ -84,69 +89,69 @@ def test_another_rate() -> None:
 
 
 def test_outputs_for_python_and_the_end() -> None:
-    made, heard = cancelling_program(160), two(1000)
-    host, live = two_input_run(made, records=True)
+    compiled, sound = cancelling_program(160), two(1000)
+    host, live = two_input_run(compiled, records=True)
     with live:
-        host.run(heard, [160, 100])
+        host.run(sound, [160, 100])
     parts = [live.outputs.take_ready()[0], live.outputs.flush()[0]]
-    wanted = cancelled_sound(made, *heard.T)
+    wanted = cancelled_sound(compiled, *sound.T)
     for name, whole in wanted.items():
-        found = np.concatenate([part[name] for part in parts], axis=1)[0]
-        np.testing.assert_array_equal(found, whole)
+        output = np.concatenate([part[name] for part in parts], axis=1)[0]
+        np.testing.assert_array_equal(output, whole)
 
 
-def test_the_numpy_backend() -> None:
-    made, heard = cancelling_program(160, "numpy"), two(800)
-    host, live = two_input_run(made, records=True)
+def test_the_numpy_backend_plays_the_same() -> None:
+    compiled, sound = cancelling_program(160, "numpy"), two(800)
+    host, live = two_input_run(compiled, records=True)
     with live:
-        played = host.run(heard)
-    wanted = cancelled_sound(made, *heard.T)["out"][:, None]
-    np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
+        played = host.run(sound)
+    wanted = cancelled_sound(compiled, *sound.T)["out"][:, None]
+    np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(sound)))
 
 
 def test_bypass_snapshots_and_swaps() -> None:
     """Bypass plays the first input; a snapshot brings both sounds' memory back; another program takes over."""
-    made, heard = cancelling_program(), two(3200)
-    host, live = two_input_run(made)
+    compiled, sound = cancelling_program(), two(3200)
+    host, live = two_input_run(compiled)
     with live:
         live.control.bypassed = True
-        bypassed = host.run(heard)
+        bypassed = host.run(sound)
         delay = live.pipeline.delay_frames
-        np.testing.assert_array_equal(bypassed[320:], late_by(heard[:, :1], delay, len(heard))[320:])
+        np.testing.assert_array_equal(bypassed[320:], late_by(sound[:, :1], delay, len(sound))[320:])
         live.control.bypassed = False
         host.run(np.zeros((1600, 2), np.float32))
         host.advance(0.001)
         saved = live.control.snapshot()
-        first = host.run(heard)
+        first = host.run(sound)
         host.run(np.zeros((1600, 2), np.float32))
         host.advance(0.001)
         live.control.restore(saved)
-        np.testing.assert_array_equal(host.run(heard)[delay:], first[delay:])
+        np.testing.assert_array_equal(host.run(sound)[delay:], first[delay:])
         live.control.swap(cancelling_program(160), prime_s=0.05)
-        host.run(heard)
+        host.run(sound)
         assert not live.control.swapping
 
 
 def test_recordings_have_all_channels(tmp_path: Path) -> None:
     """What was heard has all channels."""
     host, live = two_input_run(cancelling_program())
-    heard = two(1600)
+    sound = two(1600)
     with live:
         recorder = live.record(tmp_path / "in.wav", tmp_path / "out.wav")
-        played = host.run(heard)
+        played = host.run(sound)
     recorder.close()
-    np.testing.assert_array_equal(soundfile.read(tmp_path / "in.wav", dtype="float32")[0], heard)
+    np.testing.assert_array_equal(soundfile.read(tmp_path / "in.wav", dtype="float32")[0], sound)
     np.testing.assert_array_equal(soundfile.read(tmp_path / "out.wav", dtype="float32")[0], played[:, 0])
 
 
-def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
-    heard = two(4000)
-    soundfile.write(tmp_path / "in.wav", heard, RATE, subtype="FLOAT")
+def test_a_file_replaces_the_device(tmp_path: Path) -> None:
+    sound = two(4000)
+    soundfile.write(tmp_path / "in.wav", sound, RATE, subtype="FLOAT")
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=None)
     with Live(cancelling_program(), Plan(RATE), host=host, realtime=UNCHANGED) as live:
         live.wait(30)
     played = soundfile.read(tmp_path / "out.wav", dtype="float32", always_2d=True)[0]
-    wanted = cancelled_sound(cancelling_program(), *heard.T)["out"]
+    wanted = cancelled_sound(cancelling_program(), *sound.T)["out"]
     delay = live.pipeline.delay_frames
     np.testing.assert_array_equal(played[delay : delay + 4000, 0], wanted)
 
@@ -174,9 +179,9 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
 )
 def test_misfits_are_refused_with_the_reason(device: Any, routes: Any, how: Any, message: str) -> None:
     other = VirtualDevice("monitor of other", rate_hz=RATE)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as refusal:
         two_input_run(cancelling_program(), *routes, device=device, others=[other], **how)
-    assert message in str(told.value)
+    assert message in str(refusal.value)
 
 
 def test_one_input_may_have_a_route_too() -> None:
@@ -186,9 +191,9 @@ def test_one_input_may_have_a_route_too() -> None:
     host, live = two_input_run(ready(plain), Route("x", "pair", 1))
     with live:
         assert live.pipeline.stream_config.channels == Channels(1)
-        heard = two(800)
-        played = host.run(heard)
-    np.testing.assert_array_equal(played, late_by(heard[:, 1:], live.pipeline.delay_frames, 800))
+        sound = two(800)
+        played = host.run(sound)
+    np.testing.assert_array_equal(played, late_by(sound[:, 1:], live.pipeline.delay_frames, 800))
     odd = VirtualDevice("pair:1", inputs=1, rate_hz=RATE)
     host, live = two_input_run(ready(plain), Route("x", "pair", 1), others=[odd])
     assert live.devices.source.name == "pair:1"

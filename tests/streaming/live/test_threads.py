@@ -38,8 +38,8 @@ def test_a_worker_that_stands_still(monkeypatch):
     """For ten seconds of sound: what has no room is lost and counted, and the device is not blamed."""
     monkeypatch.setattr(watchdog, "STALL_S", LIMIT_S)  # this thread is the device: it may be late
     host = HandHost()
-    made = ready(backend="numpy")
-    with Live(made, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
+    compiled = ready(backend="numpy")
+    with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
         pipeline, x = live.pipeline, ramp(1300 * BLOCK)
         blocks = iter(np.split(x, 1300))
 
@@ -67,11 +67,11 @@ def test_a_worker_that_stands_still(monkeypatch):
     np.testing.assert_array_equal(played, late_by(x, pipeline.delay_frames, len(x))[-BLOCK:])
 
 
-def test_a_program_that_fails(monkeypatch):
+def test_a_program_that_fails_ends_the_run(monkeypatch):
     """What it raises in the worker's thread ends the run."""
     host = HandHost()
-    made = ready(backend="numpy")
-    with Live(made, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
+    compiled = ready(backend="numpy")
+    with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
 
         def broken(slots):
             raise ValueError("no such thing")
@@ -136,9 +136,9 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
 def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
     """The memory is kept for ever, and no device is opened beside it."""
     host = HandHost()
-    known = [*live_module.abandoned_pipelines]
-    told = pytest.raises(DeviceError, match=r"has not returned.* start this program again")
-    with told if lost_before else nullcontext():
+    abandoned = [*live_module.abandoned_pipelines]
+    refusal = pytest.raises(DeviceError, match=r"has not returned.* start this program again")
+    with refusal if lost_before else nullcontext():
         live = Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, reconnect="keep", host=host)
         with live:
             first = host.stream
@@ -147,7 +147,7 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
                 first.request.finished()
                 assert live.wait(LIMIT_S)
     assert host.stream is first and first.stopped == 1
-    assert live_module.abandoned_pipelines == [*known, live.pipeline]
+    assert live_module.abandoned_pipelines == [*abandoned, live.pipeline]
     first(noise(BLOCK, 1))
     live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
@@ -172,13 +172,13 @@ def test_nothing_changes_during_a_callback_that_never_returns(reconnect, monkeyp
 
 def test_a_worker_that_never_returns(monkeypatch):
     """Closed twice: its pipeline is left alone both times."""
-    known, stop = [*live_module.abandoned_pipelines], Worker.stop
+    abandoned, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
     with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=HandHost()) as live:
-        held = open_descriptors()
+        descriptors = open_descriptors()
         live.close()
-        assert live.abandoned and not held - open_descriptors(), "what it waits for is not given back"
-    assert live_module.abandoned_pipelines == [*known, live.pipeline]
+        assert live.abandoned and not descriptors - open_descriptors(), "what it waits for is not given back"
+    assert live_module.abandoned_pipelines == [*abandoned, live.pipeline]
     assert stop(live.worker)
     live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
@@ -186,27 +186,27 @@ def test_a_worker_that_never_returns(monkeypatch):
 
 def test_two_at_once_with_clocks_that_are_held():
     """Of one program; neither hears of the other."""
-    made, x = ready(filter_model), noise(100 * BLOCK, 2)
-    with runs(made) as (one_host, one), runs(made, block=100) as (other_host, other):
+    compiled, x = ready(filter_model), noise(100 * BLOCK, 2)
+    with runs(compiled) as (one_host, first), runs(compiled, block=100) as (other_host, other):
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
-    for number, live in enumerate((one, other)):
-        heard = np.concatenate([pair[number] for pair in played])
-        wanted = played_by(made, x[:, number : number + 1], "y")
-        np.testing.assert_array_equal(heard, late_by(wanted, live.delay.frames, len(x)))
+    for number, live in enumerate((first, other)):
+        output = np.concatenate([pair[number] for pair in played])
+        wanted = played_by(compiled, x[:, number : number + 1], "y")
+        np.testing.assert_array_equal(output, late_by(wanted, live.delay.frames, len(x)))
 
 
 @engines
-def test_two_at_once_in_threads(engine, sound, tmp_path):
-    made, path = ready(filter_model), sound[0]
+def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path):
+    compiled, path = ready(filter_model), sound[0]
     hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
     with (
         nothing_left(),
-        Live(made, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[0]) as one,
-        Live(made, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[1]) as other,
+        Live(compiled, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[0]) as first_live,
+        Live(compiled, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[1]) as other,
     ):
-        assert one.wait(60) and other.wait(60)
+        assert first_live.wait(60) and other.wait(60)
     first, second = (soundfile.read(tmp_path / f"{number}.wav", dtype="float32")[0] for number in range(2))
-    assert len(first) == len(sound[1]) + one.delay.frames
+    assert len(first) == len(sound[1]) + first_live.delay.frames
     np.testing.assert_array_equal(first, second)
 
 

@@ -41,11 +41,11 @@ def histogram_of(times_ns, deadline_s=None):
     return latency
 
 
-def assert_same(found, expected):
-    assert found.classes() == expected.classes()
-    assert (found.count, found.missed) == (expected.count, expected.missed)
-    assert (found.total_ns, found.max_ns) == (expected.total_ns, expected.max_ns)
-    assert found.summary() == expected.summary()
+def assert_same(times, expected):
+    assert times.classes() == expected.classes()
+    assert (times.count, times.missed) == (expected.count, expected.missed)
+    assert (times.total_ns, times.max_ns) == (expected.total_ns, expected.max_ns)
+    assert times.summary() == expected.summary()
 
 
 @settings(max_examples=100, deadline=None)
@@ -131,10 +131,10 @@ def test_flags_of_the_device_are_counted():
             16,
         ):
             host.tick(x, flags)
-        found = live.statistics().counters
-    assert (found.input_underflows, found.input_overflows) == (1, 1)
-    assert (found.output_underflows, found.output_overflows) == (1, 2)
-    assert found.xruns == 5
+        counters = live.statistics().counters
+    assert (counters.input_underflows, counters.input_overflows) == (1, 1)
+    assert (counters.output_underflows, counters.output_overflows) == (1, 2)
+    assert counters.xruns == 5
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -59,7 +59,7 @@ def back(host):
 def test_a_device_that_goes_away_ends_the_run(kind, block):
     """Within two seconds, with its name, what happened, and what to do."""
     device = VirtualDevice("usb mixer", rate_hz=RATE)
-    with pytest.raises(DeviceError) as told, runs(ready(), block=block, device=device) as (host, live):
+    with pytest.raises(DeviceError) as refusal, runs(ready(), block=block, device=device) as (host, live):
         host.run(noise(10 * block))
         assert not live.wait(0)
         trouble(host, kind)
@@ -71,20 +71,20 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
         assert live.watchdog.error is not None, "what ended the run is told before the device is stopped"
         statistics = live.statistics()
         assert statistics.counters.stalls == 1
-    assert str(told.value).startswith("usb mixer: the device ")
-    assert ("ended by itself" if kind == "ends" else "has not called for 1.") in str(told.value)
-    assert "reconnect" in str(told.value)
+    assert str(refusal.value).startswith("usb mixer: the device ")
+    assert ("ended by itself" if kind == "ends" else "has not called for 1.") in str(refusal.value)
+    assert "reconnect" in str(refusal.value)
     abandoned = "it does not respond; abandoned"
     assert any(abandoned in note for note in statistics.notes) == (kind == "hangs")
 
 
 def test_the_end_is_reported_before_the_device_is_stopped():
     with pytest.raises(DeviceError), runs(ready()) as (host, live):
-        stop, known = live.devices.stop, []
-        live.devices.stop = lambda limit_s: (known.append(live.watchdog.error), stop(limit_s))[1]
+        stop, errors = live.devices.stop, []
+        live.devices.stop = lambda limit_s: (errors.append(live.watchdog.error), stop(limit_s))[1]
         trouble(host, "hangs")
         host.advance(1.2)
-        assert isinstance(known[0], DeviceError)
+        assert isinstance(errors[0], DeviceError)
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
@@ -117,8 +117,8 @@ def test_a_slow_device_is_not_lost():
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind, make, block):
     """The model goes on where it was: what is played is what it makes of all that was heard."""
-    made, x = ready(make), noise(60 * block, 1)
-    with runs(made, block=block, reconnect="keep", records=True) as (host, live):
+    compiled, x = ready(make), noise(60 * block, 1)
+    with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
         played = [host.run(x[: 25 * block])]
         trouble(host, kind)
         assert not len(host.run(noise(400 * block, 1))), "a device that is away plays nothing"
@@ -130,7 +130,7 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
         assert (counters.frames_silent, counters.reopened) == (0, counters.stalls)
         assert counters.stalls == 1 or kind in ("stalls", "hangs"), "those can be opened again and again"
         assert "opened again" in live.statistics().notes[-1]
-    wanted = played_by(made, x, "y")
+    wanted = played_by(compiled, x, "y")
     np.testing.assert_array_equal(np.concatenate(played), late_by(wanted, delay, len(x)))
     np.testing.assert_array_equal(live.outputs.flush()[0]["y"][0], wanted[:, 0])
 
@@ -140,8 +140,8 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
 @pytest.mark.parametrize("block", [160, 100])
 def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
     """The model begins anew with the next pulse; what of a pulse was there before is in it."""
-    made, x = ready(make), noise(60 * block, 1)
-    with runs(made, block=block, reconnect="reset", engine=engine) as (host, live):
+    compiled, x = ready(make), noise(60 * block, 1)
+    with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
         played = [host.run(x[: 25 * block])]
         trouble(host, "vanishes")
         host.advance(5)
@@ -151,7 +151,9 @@ def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
         model_delay, delay = live.pipeline.model_delay, live.delay.frames
         assert live.statistics().counters.frames_silent == 0
     first = 25 * block // 160 * 160
-    sound = [late_by(played_by(made, part, "y"), model_delay, len(part)) for part in (x[:first], x[first:])]
+    sound = [
+        late_by(played_by(compiled, part, "y"), model_delay, len(part)) for part in (x[:first], x[first:])
+    ]
     wanted = late_by(np.concatenate(sound), delay - model_delay, len(x))
     np.testing.assert_array_equal(np.concatenate(played), wanted)
 

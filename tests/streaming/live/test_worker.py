@@ -48,8 +48,10 @@ def call_of(pipeline):
 
 
 @contextmanager
-def pipeline_with_worker(made, **behaviour):
-    pipeline = Pipeline(made, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig(**behaviour))
+def pipeline_with_worker(program, **behaviour):
+    pipeline = Pipeline(
+        program, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig(**behaviour)
+    )
     worker = Worker(pipeline, UNCHANGED)
     worker.start()
     try:
@@ -71,8 +73,8 @@ def wait_for_pulses(pipeline, pulses):
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_every_frame_comes_out_in_order(backend):
     """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
-    made, x = ready(filter_model, backend=backend), noise(300 * BLOCK, 1)
-    with nothing_left(), pipeline_with_worker(made, policy="wait", records=True) as (pipeline, _):
+    compiled, x = ready(filter_model, backend=backend), noise(300 * BLOCK, 1)
+    with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
         call, played = call_of(pipeline), []
         for block in np.split(x, 300):
             played.append(call(block)[0])
@@ -80,13 +82,13 @@ def test_every_frame_comes_out_in_order(backend):
         wait_for_pulses(pipeline, 300)
         silent = int(pipeline.control_block.frames_silent)
         outputs = Outputs(pipeline)
-    (found,), (wanted,) = outputs.flush(), session_outputs(made, x)
+    (outputs_of_run,), (wanted,) = outputs.flush(), session_outputs(compiled, x)
     for name in wanted:
-        np.testing.assert_array_equal(found[name], wanted[name])
+        np.testing.assert_array_equal(outputs_of_run[name], wanted[name])
     sound = np.concatenate(played)[:, 0]
-    heard = sound[sound != 0]
+    audible = sound[sound != 0]
     delay = pipeline.delay_frames - BLOCK
-    np.testing.assert_array_equal(heard, wanted["y"][0, : len(heard)])
+    np.testing.assert_array_equal(audible, wanted["y"][0, : len(audible)])
     computed = len(sound) - BLOCK - silent
     assert len(sound) - np.count_nonzero(sound) == BLOCK + silent + min(delay, computed)
 
@@ -104,8 +106,8 @@ def interpreter_is_held(monkeypatch):
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interpreter_is_held):
     """From the first block to the last pulse; those of a program in Python wait until it is given up."""
-    made = ready(backend=backend)
-    with pipeline_with_worker(made, policy="wait") as (pipeline, _):
+    compiled = ready(backend=backend)
+    with pipeline_with_worker(compiled, policy="wait") as (pipeline, _):
         call, x, block = call_of(pipeline), noise(BLOCK, 1), pipeline.control_block
         for _ in range(10):
             call(x)
@@ -155,8 +157,8 @@ def test_orders_where_no_device_calls():
 
 
 def test_a_program_in_python_that_fails_ends_the_worker():
-    made = ready(running_sum, backend="numpy")
-    with pipeline_with_worker(made) as (pipeline, worker):
+    compiled = ready(running_sum, backend="numpy")
+    with pipeline_with_worker(compiled) as (pipeline, worker):
 
         def fail(slots):
             raise ValueError("out of order")
@@ -180,8 +182,8 @@ def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch):
 
 def test_stopping_is_bounded():
     """A pulse that does not end keeps the thread, and says so."""
-    made, holds, goes_on = ready(running_sum, backend="numpy"), threading.Event(), threading.Event()
-    pipeline = Pipeline(made, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig())
+    compiled, holds, goes_on = ready(running_sum, backend="numpy"), threading.Event(), threading.Event()
+    pipeline = Pipeline(compiled, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig())
     worker = Worker(pipeline, UNCHANGED)
 
     def hold(slots):

@@ -24,13 +24,13 @@ _call = c_function_at(c_signature("i32", *["i64"] * 6))
 
 
 @njit(nogil=True)
-def drive(pipeline, callback, source, target, block, rate, rate_out, windows, window_s, found):
+def drive(pipeline, callback, source, target, block, rate, rate_out, windows, window_s, measured):
     """A tone through a pipeline; addresses, frames of a block, rates of both clocks, windows to be looked at."""
-    control, heard, played, found = (
+    control, samples_in, played, measured = (
         control_at(pipeline),
         floats_at(source),
         floats_at(target),
-        doubles_at(found),
+        doubles_at(measured),
     )
     came = went = window = 0
     start = 1e9
@@ -41,7 +41,7 @@ def drive(pipeline, callback, source, target, block, rate, rate_out, windows, wi
         in_s, out_s = (came + block) / rate, (went + block) / rate_out + 0.003
         if in_s <= out_s:
             for i in range(block):
-                heard[i] = np.float32(np.sin(2 * pi * TONE_HZ * ((came + i) / rate)))
+                samples_in[i] = np.float32(np.sin(2 * pi * TONE_HZ * ((came + i) / rate)))
             came += block
             control.virtual_now_ns = np.int64(start + in_s * 1e9)
             _call(callback, source, 0, block, 0, 0, pipeline)
@@ -58,10 +58,10 @@ def drive(pipeline, callback, source, target, block, rate, rate_out, windows, wi
             second, first = first, value
         went += block
         if out_s >= (window + 1) * window_s:
-            found[WINDOW * window + LEVEL] = control.out_written - control.out_read
-            found[WINDOW * window + BEND] = bend
-            found[WINDOW * window + SILENT] = control.frames_silent - silent
-            found[WINDOW * window + DELAY] = -np.arctan2(imaginary, real) / (2 * pi * TONE_HZ)
+            measured[WINDOW * window + LEVEL] = control.out_written - control.out_read
+            measured[WINDOW * window + BEND] = bend
+            measured[WINDOW * window + SILENT] = control.frames_silent - silent
+            measured[WINDOW * window + DELAY] = -np.arctan2(imaginary, real) / (2 * pi * TONE_HZ)
             real = imaginary = bend = 0.0
             silent = control.frames_silent
             window += 1

@@ -11,23 +11,23 @@ BANDS = {"low": (71, 0.71, 0.82), "medium": (90, 0.81, 0.89), "high": (120, 0.91
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (48000, 48000)]
 
 
-def response(found, rate_in, rate_out):
+def response(resampling_filter, rate_in, rate_out):
     """Parts of the lower Nyquist frequency, and the gain at each."""
-    curve = found.table[:-1][::-1].T.ravel().astype(np.float64)
-    gains = np.abs(np.fft.rfft(curve, 8 * len(curve))) / found.phases
-    cycles = np.arange(len(gains)) * found.phases / (8 * len(curve))
+    curve = resampling_filter.table[:-1][::-1].T.ravel().astype(np.float64)
+    gains = np.abs(np.fft.rfft(curve, 8 * len(curve))) / resampling_filter.phases
+    cycles = np.arange(len(gains)) * resampling_filter.phases / (8 * len(curve))
     return cycles * 2 * rate_in / min(rate_in, rate_out), gains
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
 def test_the_bands_are_as_documented(rate_in, rate_out, quality):
-    stop_db, passed, lost = BANDS[quality]
-    found = design(rate_in, rate_out, quality)
-    parts, gains = response(found, rate_in, rate_out)
+    stop_db, passed, cutoff = BANDS[quality]
+    designed = design(rate_in, rate_out, quality)
+    parts, gains = response(designed, rate_in, rate_out)
     assert 20 * np.log10(gains[parts >= 1].max()) < -stop_db
     assert 20 * np.log10(np.abs(gains[parts <= passed] - 1).max()) < -stop_db + 1
-    assert 20 * np.log10(gains[parts <= lost].min()) > -3
+    assert 20 * np.log10(gains[parts <= cutoff].min()) > -3
 
 
 @pytest.mark.parametrize(("quality", "delay_ms"), [("low", 1), ("medium", 2), ("high", 6)])
@@ -39,11 +39,11 @@ def test_the_delay_is_as_documented(quality, delay_ms, rate):
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), [*RATES, (25600, 100), (100, 25600)])
 def test_rows_pass_a_constant_as_it_is_and_lie_on_cache_lines(rate_in, rate_out):
-    found = design(rate_in, rate_out, "medium")
-    np.testing.assert_allclose(found.table.sum(axis=1, dtype=np.float64), 1, atol=1e-6)
-    assert found.taps % 16 == 0 and found.table.ctypes.data % 64 == 0
+    designed = design(rate_in, rate_out, "medium")
+    np.testing.assert_allclose(designed.table.sum(axis=1, dtype=np.float64), 1, atol=1e-6)
+    assert designed.taps % 16 == 0 and designed.table.ctypes.data % 64 == 0
     with pytest.raises(ValueError, match="read-only"):
-        found.table[0, 0] = 1
+        designed.table[0, 0] = 1
 
 
 def test_the_last_row_is_the_first_one_frame_later():

@@ -29,8 +29,8 @@ def test_blocks_go_through_until_it_is_shut() -> None:
     function = FUNCTION(pipeline)
     gate = Gate(address_of(function), USER, 2)
     device = FUNCTION(stream_callback.address)
-    heard, played = np.ones(6, np.float32), np.ones(8, np.float32)
-    block = (heard.ctypes.data, played.ctypes.data, 3, 99, 5, gate.address)
+    samples_in, played = np.ones(6, np.float32), np.ones(8, np.float32)
+    block = (samples_in.ctypes.data, played.ctypes.data, 3, 99, 5, gate.address)
     assert device(*block) == CONTINUE and not gate.has_ended
     assert calls == [(*block[:5], USER)]
     assert device(*block) == COMPLETE and gate.has_ended and gate.callbacks == 2
@@ -38,7 +38,7 @@ def test_blocks_go_through_until_it_is_shut() -> None:
     assert played.all()
     assert device(*block) == ABORT
     np.testing.assert_array_equal(played, [0] * 6 + [1] * 2)
-    assert device(heard.ctypes.data, None, 3, 99, 5, gate.address) == ABORT
+    assert device(samples_in.ctypes.data, None, 3, 99, 5, gate.address) == ABORT
     assert len(calls) == 2 and gate.callbacks == 4
 
 

@@ -25,8 +25,8 @@ from tests.pulse.jit.assembly import check_calls, llvm_code
 
 PATH = sorted(
     name
-    for name, one in ENTRIES.items()
-    if one.function.__module__.startswith(("streaming.native.", "pulse.program.machine.team"))
+    for name, entry in ENTRIES.items()
+    if entry.function.__module__.startswith(("streaming.native.", "pulse.program.machine.team"))
 )
 FOR_PYTHON = ("pipeline.next_pulse",)
 """They serve programs in Python, which may wait anyway."""
@@ -41,7 +41,7 @@ WAKES = 5000
 )
 def test_nothing_is_called_that_may_wait_or_fail(name: str) -> None:
     """No interpreter, no allocator, no lock, no exception."""
-    check_calls(llvm_code(ENTRIES[name]), pointers=True, known=SYSTEM)
+    check_calls(llvm_code(ENTRIES[name]), pointers=True, allowed=SYSTEM)
 
 
 def test_the_check_finds_stack_in_a_loop() -> None:
@@ -62,7 +62,7 @@ def test_the_check_finds_stack_in_a_loop() -> None:
         return total
 
     with pytest.raises(AssertionError, match="takes stack on its way"):
-        check_calls(llvm_code(Callback("test.loop", loop, c_signature("i64", "i64"))), known=SYSTEM)
+        check_calls(llvm_code(Callback("test.loop", loop, c_signature("i64", "i64"))), allowed=SYSTEM)
 
 
 def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:

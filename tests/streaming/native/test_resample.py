@@ -36,10 +36,10 @@ def sound_of(part, rate_in, rate_out, seconds=0.25):
     return tone(part, rate_in, rate_out, np.arange(int(rate_in * seconds)) / rate_in).astype(np.float32)
 
 
-def worth_db(found, ideal):
+def worth_db(output, ideal):
     """Signal to error, without the ends."""
-    edge = len(found) // 5
-    error = found[edge:-edge] - ideal[edge : len(found) - edge]
+    edge = len(output) // 5
+    error = output[edge:-edge] - ideal[edge : len(output) - edge]
     return 10 * np.log10(np.mean(ideal**2) / np.mean(error**2))
 
 
@@ -56,18 +56,20 @@ def line(address, source_address, frames, channels, target_address, pulses, puls
         floats_at(target_address),
     )
     parts = floats_at(part_address)
-    taken = done = 0
+    consumed = produced_before = 0
     for number in range(pulses):
         tune(state, parts[number])
-        made = 0
-        while made < pulse:
-            wanted = shortage(state, pulse - made)
-            if taken + wanted > frames:
-                return taken
-            taken += feed(state, source + taken * channels, channels, min(wanted, 100))
-            made += produce(state, target + 2 * (done + made), 2, min(ready(state), pulse - made))
-        done += made
-    return taken
+        produced = 0
+        while produced < pulse:
+            wanted = shortage(state, pulse - produced)
+            if consumed + wanted > frames:
+                return consumed
+            consumed += feed(state, source + consumed * channels, channels, min(wanted, 100))
+            produced += produce(
+                state, target + 2 * (produced_before + produced), 2, min(ready(state), pulse - produced)
+            )
+        produced_before += produced
+    return consumed
 
 
 @pytest.mark.parametrize("quality", EXACT_DB)
@@ -76,9 +78,9 @@ def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, qualit
     resampler = NativeResampler(rate_in, rate_out, quality)
     for part in (0.01, 0.2, 0.5, PASSED[quality]):
         resampler.reset()
-        found = resampler.process(sound_of(part, rate_in, rate_out))
-        ideal = tone(part, rate_in, rate_out, np.arange(len(found)) / rate_out)
-        assert worth_db(found, ideal) > EXACT_DB[quality]
+        output = resampler.process(sound_of(part, rate_in, rate_out))
+        ideal = tone(part, rate_in, rate_out, np.arange(len(output)) / rate_out)
+        assert worth_db(output, ideal) > EXACT_DB[quality]
 
 
 @pytest.mark.parametrize("quality", EXACT_DB)
@@ -89,17 +91,17 @@ def test_nothing_above_the_cutoff_is_folded_back(rate_in, rate_out, quality):
     resampler = NativeResampler(rate_in, rate_out, quality)
     for part in np.linspace(1.001, 0.99 * rate_in / rate_out, 12):
         resampler.reset()
-        found = resampler.process(sound_of(part, rate_in, rate_out))
-        middle = found[len(found) // 5 : -len(found) // 5].astype(np.float64)
+        output = resampler.process(sound_of(part, rate_in, rate_out))
+        middle = output[len(output) // 5 : -len(output) // 5].astype(np.float64)
         assert 10 * np.log10(2 * np.mean(middle**2)) < -EXACT_DB[quality]
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
 def test_samplerate_gives_the_same(rate_in, rate_out):
     x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
-    found = NativeResampler(rate_in, rate_out, "high").process(x)
+    output = NativeResampler(rate_in, rate_out, "high").process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
-    assert worth_db(found, reference.astype(np.float64)) > 110
+    assert worth_db(output, reference.astype(np.float64)) > 110
 
 
 @settings(max_examples=60, deadline=None)
@@ -129,7 +131,7 @@ def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out):
     resampler = NativeResampler(rate_in, rate_out, largest_block=100)
     pulse, pulses = 160, len(expected) // 160
     target, parts = np.full((pulses * pulse, 2), 9, np.float32), np.zeros(pulses, np.float32)
-    taken = line(
+    consumed = line(
         resampler.address,
         frames.ctypes.data + 4,
         len(frames),
@@ -142,7 +144,7 @@ def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out):
     np.testing.assert_array_equal(target[:, 0], expected[: len(target)])
     assert (target[:, 1] == 9).all()
     last = (pulses * pulse - 1) * rate_in // rate_out
-    assert taken == last + resampler.delay_frames + 1
+    assert consumed == last + resampler.delay_frames + 1
 
 
 @pytest.mark.parametrize("quality", EXACT_DB)
@@ -170,11 +172,11 @@ def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality):
     st.integers(1, 20000),
     st.integers(0, 999_999),
 )
-def test_shortage_is_the_number_of_missing_frames(rates, ppm, held, outputs, fraction):
+def test_shortage_is_the_number_of_missing_frames(rates, ppm, frames_held, outputs, fraction):
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
     state = resampler.state
-    state.end += held
+    state.end += frames_held
     state.fraction = fraction * state.unit // 1_000_000
     more = shortage(state, outputs)
     assert ready_after(state, more) >= outputs
@@ -191,10 +193,10 @@ def test_output_k_waits_for_the_delay_and_no_longer(rates, frames, ppm):
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
     step = Fraction(resampler.state.step, resampler.state.unit)
-    made = len(resampler.process(np.zeros(frames, np.float32)))
-    if made:
-        assert int((made - 1) * step) + resampler.delay_frames + 1 <= frames
-    assert int(made * step) + resampler.delay_frames + 1 > frames
+    frames_out = len(resampler.process(np.zeros(frames, np.float32)))
+    if frames_out:
+        assert int((frames_out - 1) * step) + resampler.delay_frames + 1 <= frames
+    assert int(frames_out * step) + resampler.delay_frames + 1 > frames
 
 
 @numba.njit(nogil=True)
@@ -205,11 +207,11 @@ def endless(address, source_address, blocks, block, target_address):
         floats_at(source_address),
         floats_at(target_address),
     )
-    made = 0
+    produced = 0
     for _ in range(blocks):
         feed(state, source, 1, block)
-        made += produce(state, target, 1, 2 * block)
-    return made
+        produced += produce(state, target, 1, 2 * block)
+    return produced
 
 
 @pytest.mark.parametrize("outputs", [1_000_000, pytest.param(1_000_000_000, marks=pytest.mark.slow)])
@@ -220,31 +222,31 @@ def test_positions_do_not_drift(outputs, ppm):
     resampler.tuning_ppm = ppm
     source, target = np.zeros(block, np.float32), np.empty(2 * block, np.float32)
     blocks = outputs // block
-    made = endless(resampler.address, source.ctypes.data, blocks, block, target.ctypes.data)
+    produced = endless(resampler.address, source.ctypes.data, blocks, block, target.ctypes.data)
     state = resampler.state
     frame = blocks * block - (state.end - state.first) + state.taps - 1 - resampler.delay_frames
-    assert made > outputs
-    assert frame * state.unit + state.fraction == made * state.step
+    assert produced > outputs
+    assert frame * state.unit + state.fraction == produced * state.step
 
 
 def test_as_python_it_stays_in_its_memory():
     """The functions as they are, where leaving memory is an IndexError."""
     x = np.random.default_rng(0).standard_normal(150).astype(np.float32)
     expected = NativeResampler(44100, 48000, "low").process(x)
-    resampler, found = (
+    resampler, output = (
         NativeResampler(44100, 48000, "low", largest_block=20),
         np.empty(len(expected), np.float32),
     )
     state = resampler.state
     history, table, source, target = (
-        Pointer(memory.reshape(-1), 0) for memory in (resampler.history, resampler.filter.table, x, found)
+        Pointer(memory.reshape(-1), 0) for memory in (resampler.history, resampler.filter.table, x, output)
     )
-    fed = made = 0
+    fed = produced = 0
     while fed < len(x):
         fed += resample.append(state, history, source + fed, 1, min(13, len(x) - fed))
-        made += resample.outputs(state, history, table, target + made, 1, 40)
-    assert made == len(expected)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+        produced += resample.outputs(state, history, table, target + produced, 1, 40)
+    assert produced == len(expected)
+    np.testing.assert_allclose(output, expected, atol=1e-6)
 
 
 def test_frames_without_space_are_not_taken():

@@ -24,7 +24,7 @@ class Recording:
     """
 
     rate_hz: int
-    given: Samples
+    microphone: Samples
     played: Samples
     delay: int
     since: int
@@ -109,8 +109,8 @@ class Page:
         path = folder / download.value.suggested_filename
         download.value.save_as(path)
         samples, rate_hz = soundfile.read(path, dtype="float32")
-        told = {name: int(link.get_attribute(f"data-{name}")) for name in ("samples", "since")}
-        return Recording(rate_hz, samples[:, 0], samples[:, 1], told["samples"], told["since"])
+        attributes = {name: int(link.get_attribute(f"data-{name}")) for name in ("samples", "since")}
+        return Recording(rate_hz, samples[:, 0], samples[:, 1], attributes["samples"], attributes["since"])
 
     def close(self) -> None:
         """End it."""

@@ -26,5 +26,5 @@ def server():
         for name in MODELS
     ]
     settings = ServerSettings(tuple(each[0] for each in programs), limits=limits, budget=1.0)
-    with running_server(programs, settings) as found:
-        yield found
+    with running_server(programs, settings) as started:
+        yield started

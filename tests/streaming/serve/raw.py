@@ -35,10 +35,10 @@ class Raw:
 
     def until(self, kind, timeout=60):
         """All messages up to one of a type, which is the last."""
-        found = []
-        while not found or not isinstance(found[-1], dict) or found[-1]["type"] != kind:
-            found.append(self.receive(timeout))
-        return found
+        messages = []
+        while not messages or not isinstance(messages[-1], dict) or messages[-1]["type"] != kind:
+            messages.append(self.receive(timeout))
+        return messages
 
     def closing_status(self, timeout=60):
         """The status with which the server closes, after all that it sends."""

@@ -57,8 +57,8 @@ def server() -> Iterator[Running]:
     from streaming.serve.settings import ModelSettings, ServerSettings
 
     models = (ModelSettings(streams=4), ModelSettings(voice_path(), streams=4, events={"voice": DETECTOR}))
-    with serve_models(ServerSettings(models)) as found:
-        yield found
+    with serve_models(ServerSettings(models)) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +66,8 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A browser whose microphone hears the built-in sound."""
     path = tmp_path_factory.mktemp("microphone") / "noisy.wav"
     soundfile.write(path, noisy(), SAMPLE_RATE_HZ, subtype="PCM_16")
-    with browser(path) as found:
-        yield found
+    with browser(path) as started:
+        yield started
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def test_the_microphone_comes_back_denoised_at_the_delay_that_is_told(
     page.wait_for_status("Ready")
     recorded = page.save_recording(tmp_path)
     assert recorded.rate_hz == SAMPLE_RATE_HZ
-    assert np.abs(recorded.given).max() > 0.05
-    expected = stream_sound(model_path(), recorded.given)
+    assert np.abs(recorded.microphone).max() > 0.05
+    expected = stream_sound(model_path(), recorded.microphone)
     at = np.arange(recorded.first, len(recorded.played))
     assert len(at) > CALM_S / 2 * SAMPLE_RATE_HZ
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], rtol=1e-5, atol=1e-6)
@@ -113,7 +113,7 @@ def test_bypass_is_the_input_at_the_same_delay(visit: Callable[..., Page], tmp_p
     page.wait_for_status("Ready")
     recorded = page.save_recording(tmp_path)
     at = np.arange(recorded.first, len(recorded.played))
-    np.testing.assert_array_equal(recorded.played[at], recorded.given[at - recorded.delay])
+    np.testing.assert_array_equal(recorded.played[at], recorded.microphone[at - recorded.delay])
 
 
 def test_a_file_is_played_to_the_last_sample_of_the_flush(visit: Callable[..., Page], tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_file_is_played_to_the_last_sample_of_the_flush(visit: Callable[..., P
     page.start("File", path)
     page.wait_for_status("Ready")
     recorded = page.save_recording(tmp_path)
-    np.testing.assert_array_equal(recorded.given[: len(sound)], sound)
+    np.testing.assert_array_equal(recorded.microphone[: len(sound)], sound)
     expected = stream_sound(model_path(), sound)
     at = np.arange(recorded.first, recorded.delay + len(expected))
     assert len(recorded.played) >= recorded.delay + len(expected)
@@ -152,11 +152,11 @@ def test_a_browser_that_keeps_its_own_rate_is_resampled(visit: Callable[..., Pag
     page.wait_for_status("Ready")
     recorded = page.save_recording(tmp_path)
     assert recorded.rate_hz == 48_000
-    given = samplerate.resample(recorded.given, 1 / 3, "sinc_best").astype(np.float32)
-    expected = samplerate.resample(stream_sound(model_path(), given), 3, "sinc_best")
+    resampled = samplerate.resample(recorded.microphone, 1 / 3, "sinc_best").astype(np.float32)
+    expected = samplerate.resample(stream_sound(model_path(), resampled), 3, "sinc_best")
     at = np.arange(recorded.first, min(len(recorded.played), len(expected)))
-    found, wanted = recorded.played[at], expected[at - recorded.delay]
-    assert np.sum((found - wanted) ** 2) < 1e-3 * np.sum(wanted**2)
+    output, wanted = recorded.played[at], expected[at - recorded.delay]
+    assert np.sum((output - wanted) ** 2) < 1e-3 * np.sum(wanted**2)
 
 
 def test_events_and_probabilities_are_shown(visit: Callable[..., Page]) -> None:
@@ -168,8 +168,8 @@ def test_events_and_probabilities_are_shown(visit: Callable[..., Page]) -> None:
     detector = Segments(SAMPLE_RATE_HZ / PULSE, min_silence_s=0.1)
     events = detector.push(stream_sound(voice_path(), noisy())) + detector.flush()
     assert len(events) > 2
-    shown = page.page.locator("#events li").all_inner_texts()
-    assert [text.split("\n")[0] for text in reversed(shown)] == [f"{event.start_s:.2f} s" for event in events]
+    texts = page.page.locator("#events li").all_inner_texts()
+    assert [text.split("\n")[0] for text in reversed(texts)] == [f"{event.start_s:.2f} s" for event in events]
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1440, 900)])
@@ -291,5 +291,5 @@ def test_the_client_streams_from_the_start_after_a_reset(
     numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
     assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
     assert answer["sent"] == [len(expected)] and answer["round"] > 0 and answer["code"] == "model"
-    found = np.concatenate([part["values"] for part in answer["found"]])
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=tolerance)
+    values = np.concatenate([part["values"] for part in answer["found"]])
+    np.testing.assert_allclose(values, expected, rtol=1e-5, atol=tolerance)

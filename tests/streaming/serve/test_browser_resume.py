@@ -72,8 +72,8 @@ def denoisers(folder: Path, count: int) -> Iterator[list[Running]]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with browser() as found:
-        yield found
+    with browser() as started:
+        yield started
 
 
 def wait_for_checkpoint(server: Running) -> None:
@@ -98,18 +98,18 @@ def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, r
     async def whole(url: str) -> Any:
         async with connect(url, rate_hz=rate_hz) as stream:
             await stream.send(x)
-            (found,) = (await stream.flush()).values()
-        return found[0]
+            (rest,) = (await stream.flush()).values()
+        return rest[0]
 
     with denoisers(tmp_path, 4) as servers:
-        *lost, last, page_server = servers
+        *lost_servers, last, page_server = servers
         page = Page(chromium, page_server.url)
-        urls = [f"{server.ws}/v1/stream" for server in (*lost, last)]
+        urls = [f"{server.ws}/v1/stream" for server in (*lost_servers, last)]
         page.page.evaluate(OPEN, [urls, {"rate": rate_hz, "patience": 10}])
         if reset:
             page.page.evaluate(SEND, x[:rate_hz].tolist())
             page.page.evaluate(RESET)
-        for part, server in zip(np.array_split(x, 3)[:2], lost):
+        for part, server in zip(np.array_split(x, 3)[:2], lost_servers):
             page.page.evaluate(SEND, part.tolist())
             wait_for_checkpoint(server)
             cut_all(server)
@@ -123,19 +123,19 @@ def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, r
 
 
 def test_without_patience_a_cut_is_the_end(chromium: Any, tmp_path: Path) -> None:
-    with denoisers(tmp_path, 2) as (one, page_server):
+    with denoisers(tmp_path, 2) as (first, page_server):
         page = Page(chromium, page_server.url)
-        page.page.evaluate(OPEN, [f"{one.ws}/v1/stream", {}])
-        cut_all(one)
+        page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", {}])
+        cut_all(first)
         page.wait_for("() => window.test.error === 'connection'")
         page.context.close()
 
 
 def test_a_stream_that_no_server_has_ends_with_the_reason(chromium: Any, tmp_path: Path) -> None:
-    with denoisers(tmp_path, 2) as (one, page_server):
+    with denoisers(tmp_path, 2) as (first, page_server):
         page = Page(chromium, page_server.url)
-        page.page.evaluate(OPEN, [f"{one.ws}/v1/stream", {"patience": 0.5}])
-        cut_all(one)
+        page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", {"patience": 0.5}])
+        cut_all(first)
         page.wait_for("() => window.test.error === 'resume'")
         page.context.close()
 
@@ -148,7 +148,7 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
     names = ("a", "b", "c")
     with (
         denoisers(tmp_path, 1) as (page_server,),
-        fleet(names, *((each, each, deployment) for each in names)) as found,
+        fleet(names, *((each, each, deployment) for each in names)) as local_fleet,
     ):
         page = Page(chromium, page_server.url)
         at = set()
@@ -156,9 +156,9 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
             8
         ):  # the first server is asked each time, and another one has the stream of most names
             stream = page.page.evaluate(
-                OPEN, [found.urls[0], {"model": "filtered", "patience": 10, "outputs": [name]}]
+                OPEN, [local_fleet.urls[0], {"model": "filtered", "patience": 10, "outputs": [name]}]
             )
-            owner = owner_of(found, stream)
+            owner = owner_of(local_fleet, stream)
             at.add(owner)
             if owner != "a":
                 break
@@ -166,12 +166,14 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
         for number, block in enumerate(blocks):
             page.page.evaluate(SEND, block.ravel().tolist())
             if number == 9:
-                worker = found.workers[owner]
+                worker = local_fleet.workers[owner]
                 end = time.monotonic() + 20
                 while not worker.service.counts.checkpoints:
                     assert time.monotonic() < end
                     time.sleep(0.01)
-                found.tell(workers=tuple(each for each in found.table.workers if each.name != owner))
+                local_fleet.tell(
+                    workers=tuple(each for each in local_fleet.table.workers if each.name != owner)
+                )
                 worker.drain()
         answer = page.page.evaluate(FLUSH)
         assert answer["connections"] == 2
@@ -179,11 +181,11 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
         page.context.close()
 
 
-def owner_of(found: Any, stream: str) -> str:
+def owner_of(local_fleet: Any, stream: str) -> str:
     """The worker that serves a stream."""
     (owner,) = [
         name
-        for name, worker in found.workers.items()
+        for name, worker in local_fleet.workers.items()
         if any(each.id == stream for each in worker.service.connections)
     ]
     return owner

@@ -39,8 +39,8 @@ def server(programs):
         ModelSettings(name="d", streams=4),
         ModelSettings(name="v", streams=4, events={"voice": DETECTOR}),
     )
-    with running_server([(model, programs[model.name], RATE_HZ) for model in models], threads=1) as found:
-        yield found
+    with running_server([(model, programs[model.name], RATE_HZ) for model in models], threads=1) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def stream_sound(program, x):
     return np.concatenate([first, rest], 1)
 
 
-async def test_over_tls(programs, noisy, tmp_path):
+async def test_clients_connect_over_tls(programs, noisy, tmp_path):
     """A certificate that a client trusts; one that it does not know is refused, and nothing is sent to it."""
     trustme = pytest.importorskip("trustme", reason="needs the extra test")
     import httpx
@@ -73,15 +73,15 @@ async def test_over_tls(programs, noisy, tmp_path):
         async with connect(server.ws, tls=context) as stream:
             for part in np.array_split(noisy[:20_000], 11):
                 await stream.send(part)
-            found = (await stream.flush())["denoised"]
-        np.testing.assert_allclose(found, stream_sound(programs["d"], noisy[:20_000]), rtol=1e-5, atol=1e-6)
+            output = (await stream.flush())["denoised"]
+        np.testing.assert_allclose(output, stream_sound(programs["d"], noisy[:20_000]), rtol=1e-5, atol=1e-6)
         assert httpx.get(f"{server.url}/health", verify=context).json() == {"status": "ok"}
         with pytest.raises(ClientError, match="certificate"):
             async with connect(server.ws):
                 raise AssertionError
 
 
-async def test_a_source_of_an_executor(server, programs, noisy):
+async def test_a_stream_of_the_server_is_a_source_of_an_executor(server, programs, noisy):
     """The server denoises, the executor here finds the voice in it."""
     x = noisy[:8000]
     async with connect(server.ws, "d") as stream, Executor(programs["v"]) as executor:
@@ -90,20 +90,20 @@ async def test_a_source_of_an_executor(server, programs, noisy):
             async for outputs in stream.process(np.array_split(x, 7)):
                 yield outputs["denoised"]
 
-        found = [outputs["voice"] async for outputs in executor.stream(blocks())]
+        pieces = [outputs["voice"] async for outputs in executor.stream(blocks())]
     wanted = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
-    joined = np.concatenate(found, 1)
+    joined = np.concatenate(pieces, 1)
     np.testing.assert_allclose(joined, wanted, rtol=1e-4, atol=1e-5)
 
 
-async def test_a_sink_of_an_executor(server, programs, noisy):
+async def test_a_stream_of_the_server_is_a_sink_of_an_executor(server, programs, noisy):
     """The executor here denoises, the server finds the voice in it."""
     x = noisy[:8000]
     async with connect(server.ws, "v") as stream, Executor(programs["d"]) as executor:
         await executor.run([block[None] for block in np.array_split(x, 7)], stream.sink())
-        found = (await stream.flush())["voice"]
+        output = (await stream.flush())["voice"]
     wanted = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(output, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -131,27 +131,27 @@ def by_hand(language):
     return block
 
 
-def test_by_hand_in_python(server, programs, noisy):
+def test_the_client_by_hand_in_python_runs(server, programs, noisy):
     """The block of the page: nothing but websockets."""
     names = {}
     exec(by_hand("python"), names)
     samples = np.rint(noisy * 32768).clip(-32768, 32767).astype("<i2")
-    found = np.frombuffer(names["denoise"](server.ws, samples.tobytes()), "<i2")
+    output = np.frombuffer(names["denoise"](server.ws, samples.tobytes()), "<i2")
     wanted = stream_sound(programs["d"], samples.astype(np.float32) / 32768)[0]
-    assert found.size == wanted.size
-    assert np.abs(found - np.rint(wanted * 32768)).max() <= 1
+    assert output.size == wanted.size
+    assert np.abs(output - np.rint(wanted * 32768)).max() <= 1
 
 
-def test_by_hand_in_a_shell(server):
+def test_the_client_by_hand_in_a_shell_runs(server):
     """The line of the page, with the command that the package websockets brings."""
     line = by_hand("sh").replace("ws://127.0.0.1:8080", server.ws)
     assert "| websockets " in line
     folder = str(Path(sys.executable).parent)
-    told = subprocess.run(
+    answers = subprocess.run(
         ["sh", "-c", line],
         capture_output=True,
         text=True,
         timeout=30,
         env={**os.environ, "PATH": folder + os.pathsep + os.environ["PATH"]},
     ).stdout
-    assert '"type":"ready"' in told and '"type":"pong"' in told and '"type":"flushed"' in told
+    assert '"type":"ready"' in answers and '"type":"pong"' in answers and '"type":"flushed"' in answers

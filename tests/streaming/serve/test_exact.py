@@ -15,15 +15,15 @@ pytestmark = pytest.mark.anyio
 def inputs_of(program, frames, seed):
     """Noise for every input, as long as its rate says."""
     rng = np.random.default_rng(seed)
-    found = {}
+    inputs = {}
     for port in program.inputs:
         if not port.streams:
             continue
         shape = [
             int(frames * port.rate) if axis == port.axis else size for axis, size in enumerate(port.shape)
         ]
-        found[port.name] = (0.3 * rng.standard_normal(shape)).astype(port.dtype)
-    return found
+        inputs[port.name] = (0.3 * rng.standard_normal(shape)).astype(port.dtype)
+    return inputs
 
 
 def pieces(inputs, program, count, seed):
@@ -46,8 +46,8 @@ async def test_streams_equal_sessions(server, name):
     async with connect(server.ws, name, rate_hz=RATE_HZ) as stream:
         for part in pieces(inputs, program, 7, 2):
             await stream.send(part)
-        found = await stream.flush()
-    assert_same(found, expected_outputs(program, inputs))
+        outputs = await stream.flush()
+    assert_same(outputs, expected_outputs(program, inputs))
 
 
 async def test_many_at_once_come_go_and_begin_again(server):
@@ -75,6 +75,6 @@ async def test_outputs_come_while_the_stream_goes_on(server):
     program = ready("filtered", PULSE)
     inputs = inputs_of(program, 10 * PULSE, 3)
     async with connect(server.ws, "filtered") as stream:
-        found = [outputs async for outputs in stream.process(pieces(inputs, program, 9, 4))]
-    assert len(found) > 2
-    assert_same(join_pieces(found, program), expected_outputs(program, inputs))
+        pieces_out = [outputs async for outputs in stream.process(pieces(inputs, program, 9, 4))]
+    assert len(pieces_out) > 2
+    assert_same(join_pieces(pieces_out, program), expected_outputs(program, inputs))

@@ -29,15 +29,15 @@ async def test_the_blocks_of_the_page_run(denoiser):
             block = block.replace(address, server.ws)
         exec(block, names)
     noisy = (0.1 * np.random.default_rng(0).standard_normal(1999)).astype(np.float32)
-    found = await names["denoise"](noisy)
+    outputs = await names["denoise"](noisy)
     again = await names["denoise_anyway"](noisy)
-    assert np.array_equal(again["denoised"], found["denoised"])
+    assert np.array_equal(again["denoised"], outputs["denoised"])
     session = Session(program)
     first, rest = session.push(noisy[None])["denoised"], session.flush()["denoised"]
-    np.testing.assert_allclose(found["denoised"], np.concatenate([first, rest], 1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(outputs["denoised"], np.concatenate([first, rest], 1), rtol=1e-5, atol=1e-6)
 
 
-def test_paths_answer(denoiser):
+def test_the_documented_paths_answer(denoiser):
     import httpx
 
     server, _ = denoiser

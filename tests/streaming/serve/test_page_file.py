@@ -25,8 +25,8 @@ def test_nothing_comes_from_elsewhere() -> None:
 def test_the_page_has_the_elements_of_the_script() -> None:
     ids = [values["id"] for _, values in ELEMENTS if "id" in values]
     assert len(ids) == len(set(ids)) > 40
-    asked = set(re.findall(r'\$\("([\w-]+)"\)', TEXT))
-    assert len(asked) > 30 and asked <= set(ids)
+    wanted_ids = set(re.findall(r'\$\("([\w-]+)"\)', TEXT))
+    assert len(wanted_ids) > 30 and wanted_ids <= set(ids)
     styles = set(re.findall(r'named\("([\w-]+)"\)', TEXT))
     assert styles and all(f"--{name}:" in TEXT for name in styles)
 

@@ -116,8 +116,8 @@ def test_repeated_frames_count_once(server):
         client.frames(x[:3], 0)
         client.frames(x[12:], 12)
         client.send({"type": "flush"})
-        found = client.until("flushed")
-        outputs = np.concatenate([samples_of(m) for m in found if isinstance(m, bytes) and m[0] == 2])
+        messages = client.until("flushed")
+        outputs = np.concatenate([samples_of(m) for m in messages if isinstance(m, bytes) and m[0] == 2])
         np.testing.assert_array_equal(outputs, x + 1)
 
 
@@ -129,7 +129,7 @@ def test_one_input_far_ahead_of_the_other_is_refused(server):
         assert error["code"] == "input" and "in turn" in error["hint"]
 
 
-def test_pings_and_statistics(server):
+def test_pings_and_statistics_are_answered(server):
     with raw(server) as client:
         client.hello(model="filtered")
         client.send({"type": "ping", "mine": 7})
@@ -144,26 +144,26 @@ def test_pings_and_statistics(server):
 def limited_server(pulse=PULSE, drain_s=0.0, **limits):
     """A server with one model of two streams."""
     model = ModelSettings(name="filtered", streams=2)
-    found = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits), drain_s=drain_s)
-    return running_server([(model, ready("filtered", pulse), RATE_HZ)], found, threads=1)
+    settings = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits), drain_s=drain_s)
+    return running_server([(model, ready("filtered", pulse), RATE_HZ)], settings, threads=1)
 
 
 def test_as_many_streams_as_the_model_may_have():
-    with limited_server() as server, raw(server) as one, raw(server) as two:
-        assert one.hello()["type"] == two.hello()["type"] == "ready"
-        with raw(server) as three:
-            assert three.hello()["code"] == "busy"
-            assert three.closing_status() == 1013
-        two.socket.close()
+    with limited_server() as server, raw(server) as first, raw(server) as second:
+        assert first.hello()["type"] == second.hello()["type"] == "ready"
+        with raw(server) as third:
+            assert third.hello()["code"] == "busy"
+            assert third.closing_status() == 1013
+        second.socket.close()
         with raw(server) as four:
             assert four.hello()["type"] == "ready"
 
 
 def test_as_many_streams_as_an_address_may_have():
-    with limited_server(streams_per_address=1) as server, raw(server) as one:
-        one.hello()
-        with raw(server) as two:
-            assert two.receive()["code"] == "address"
+    with limited_server(streams_per_address=1) as server, raw(server) as first:
+        first.hello()
+        with raw(server) as second:
+            assert second.receive()["code"] == "address"
 
 
 def test_a_client_without_a_hello_is_ended():
@@ -333,8 +333,8 @@ def fuzz(server, messages: int, seed: int) -> int:
         assert fed == x.size and any(isinstance(message, bytes) for message in came)
         good.send({"type": "flush"})
         came += good.until("flushed", 30)
-        found = [samples_of(m) for m in came if isinstance(m, bytes) and m[0] == 2]
-    joined = np.concatenate([array.reshape(-1) for array in found])
+        arrays = [samples_of(m) for m in came if isinstance(m, bytes) and m[0] == 2]
+    joined = np.concatenate([array.reshape(-1) for array in arrays])
     np.testing.assert_allclose(
         joined, np.concatenate([e.reshape(-1) for e in expected]), rtol=1e-5, atol=1e-6
     )
@@ -370,13 +370,13 @@ def test_an_idle_server_takes_a_stream_whose_p99_is_beyond_the_budget_and_refuse
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e-9)
     with (
         running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
-        raw(server) as one,
+        raw(server) as first,
     ):
-        assert one.hello()["type"] == "ready"
-        with raw(server) as two:
-            refused = two.hello()
+        assert first.hello()["type"] == "ready"
+        with raw(server) as second:
+            refused = second.hello()
             assert refused["code"] == "busy" and "more" in refused["message"]
-            assert two.closing_status() == 1013
+            assert second.closing_status() == 1013
 
 
 def test_a_model_that_is_slower_than_its_sound_is_refused():

@@ -96,52 +96,52 @@ async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
     shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
     x = rng.standard_normal(shape).astype(np.float32)
     blocks = np.array_split(x, 37, port.axis)
-    with servers(tmp_path, 3) as found:
-        async with connect([server.ws for server in found], patience_s=10) as stream:
+    with servers(tmp_path, 3) as started:
+        async with connect([server.ws for server in started], patience_s=10) as stream:
             if reset:
                 await stream.send(x)
                 await stream.reset()
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number in (12, 25):
-                    await has_saved(found[number // 13])
-                    cut_all(found[number // 13])
+                    await has_saved(started[number // 13])
+                    cut_all(started[number // 13])
             outputs = await stream.flush()
         expected = session_outputs(program, {port.name: x})
         for name, array in expected.items():
             assert np.array_equal(outputs[name], array), name
-        assert found[1].service.counts.resumed + found[2].service.counts.resumed >= 2 - reset
+        assert started[1].service.counts.resumed + started[2].service.counts.resumed >= 2 - reset
 
 
 @pytest.mark.parametrize("rate_hz", [44_100, 8_000, pytest.param(48_000, marks=pytest.mark.slow)])
 async def test_the_same_bits_at_another_rate(tmp_path, rate_hz):
     x = np.random.default_rng(7).uniform(-0.3, 0.3, rate_hz).astype(np.float32)
     blocks = np.split(x, np.sort(np.random.default_rng(8).integers(0, x.size, 60)))
-    with denoisers(tmp_path, 3) as found:
-        async with connect(found[2].ws, rate_hz=rate_hz) as stream:
+    with denoisers(tmp_path, 3) as started:
+        async with connect(started[2].ws, rate_hz=rate_hz) as stream:
             await stream.send(x)
             expected = await stream.flush()
-        urls = [server.ws for server in found]
+        urls = [server.ws for server in started]
         async with connect(urls, rate_hz=rate_hz, patience_s=10) as stream:
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number in (20, 40):
-                    await has_saved(found[number // 20 - 1])
-                    cut_all(found[number // 20 - 1])
+                    await has_saved(started[number // 20 - 1])
+                    cut_all(started[number // 20 - 1])
             outputs = await stream.flush()
         assert stream.connections == 3
-        assert found[2].service.counts.resumed == 1
+        assert started[2].service.counts.resumed == 1
         (name,) = expected
         assert outputs[name].shape == expected[name].shape == (1, x.size)
         assert np.array_equal(outputs[name], expected[name])
 
 
 async def test_a_stream_goes_on_at_its_rate_alone(tmp_path):
-    with denoisers(tmp_path, 2) as (one, two):
-        async with connect([one.ws, two.ws], rate_hz=48_000, patience_s=1) as stream:
+    with denoisers(tmp_path, 2) as (first, second):
+        async with connect([first.ws, second.ws], rate_hz=48_000, patience_s=1) as stream:
             await stream.send(np.zeros(48_000, np.float32))
-            await has_saved(one)
-            with raw(two) as client:
+            await has_saved(first)
+            with raw(second) as client:
                 assert client.hello(rate=8_000, resume=stream.resume_name)["type"] == "ready"
                 (error,) = client.until("error")[-1:]
         assert (error["code"], "rate" in error["message"]) == ("resume", True)
@@ -158,15 +158,15 @@ async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
     x = np.ones(
         [PULSE + 1 if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
     )
-    with servers(tmp_path, 2) as (one, two):
-        async with connect([one.ws, two.ws], patience_s=10) as stream:
+    with servers(tmp_path, 2) as (first, second):
+        async with connect([first.ws, second.ws], patience_s=10) as stream:
             await stream.send(x)
-            await has_received(one, PULSE + 1)
-            cut_all(one)
+            await has_received(first, PULSE + 1)
+            cut_all(first)
             outputs = await stream.flush()
             assert stream.connections == 2
-        assert [each.service.counts.resumed for each in (one, two)] == [0, 0]
-        assert not one.service.counts.checkpoints
+        assert [each.service.counts.resumed for each in (first, second)] == [0, 0]
+        assert not first.service.counts.checkpoints
         for name, array in session_outputs(program, {port.name: x}).items():
             assert np.array_equal(outputs[name], array)
 
@@ -178,12 +178,12 @@ async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatc
     x = np.ones(
         [9 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
     )
-    with servers(tmp_path, 2) as (one, two), socket.create_server(("127.0.0.1", 0)) as mute:
-        urls = [one.ws, f"ws://127.0.0.1:{mute.getsockname()[1]}", two.ws]
+    with servers(tmp_path, 2) as (first, second), socket.create_server(("127.0.0.1", 0)) as mute:
+        urls = [first.ws, f"ws://127.0.0.1:{mute.getsockname()[1]}", second.ws]
         async with connect(urls, patience_s=10) as stream:
             await stream.send(x)
-            await has_received(one, 9 * PULSE)
-            cut_all(one)
+            await has_received(first, 9 * PULSE)
+            cut_all(first)
             outputs = await stream.flush()
             assert stream.connections == 2
         for name, array in session_outputs(program, {port.name: x}).items():
@@ -209,12 +209,12 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, mon
     x = np.ones(
         [9 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
     )
-    with servers(tmp_path, 2) as (one, two):
-        async with connect([one.ws, two.ws], patience_s=20) as stream:
+    with servers(tmp_path, 2) as (first, second):
+        async with connect([first.ws, second.ws], patience_s=20) as stream:
             await stream.send(x)
-            await has_saved(one)
+            await has_saved(first)
             monkeypatch.setattr("streaming.client.connecting.ATTEMPT_S", 1.0)
-            cut_all(one)
+            cut_all(first)
             outputs = await stream.flush()
             assert stream.connections == 2 and len(attempts) >= 3
         for name, array in session_outputs(program, {port.name: x}).items():
@@ -222,21 +222,21 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, mon
 
 
 async def test_no_server_goes_on(tmp_path):
-    with servers(tmp_path, 1) as (one,):
-        async with connect(one.ws, patience_s=0.3) as stream:
-            cut_all(one)
+    with servers(tmp_path, 1) as (server,):
+        async with connect(server.ws, patience_s=0.3) as stream:
+            cut_all(server)
             with pytest.raises(ClientError, match="no server goes on"):
                 await stream.flush()
 
 
 async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path):
-    with servers(tmp_path, 1) as (one,):
-        async with connect(one.ws, patience_s=1) as stream:
+    with servers(tmp_path, 1) as (server,):
+        async with connect(server.ws, patience_s=1) as stream:
             (port,) = stream.inputs
             await stream.send(np.ones([99 if size is None else size for size in port.shape], np.float32))
             await stream.flush()
         with anyio.fail_after(20):
-            while one.service.connections:
+            while server.service.connections:
                 await anyio.sleep(0.05)
         assert not list(tmp_path.iterdir())
 
@@ -256,17 +256,17 @@ def outputs_by_number(messages):
 async def test_outputs_that_never_came_are_sent_again(tmp_path, confirms):
     """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
     x = np.random.default_rng(3).standard_normal(60 * PULSE).astype(np.float32)
-    with servers(tmp_path, 2) as (one, two):
-        with raw(one) as client:
+    with servers(tmp_path, 2) as (first_server, second_server):
+        with raw(first_server) as client:
             ready_message = client.hello(confirms=confirms)
             for number in range(1, 6):  # checkpoints, each of three pulses
                 begin, end = 3 * (number - 1) * PULSE, 3 * number * PULSE
                 client.frames(x[begin:end], begin)
                 with anyio.fail_after(20):
-                    while one.service.counts.checkpoints < number:
+                    while first_server.service.counts.checkpoints < number:
                         await anyio.sleep(0.01)
-            cut_all(one)
-        with raw(two) as client:
+            cut_all(first_server)
+        with raw(second_server) as client:
             again = client.hello(confirms=confirms, resume=ready_message["resume"])
             (received,) = again["received"]
             assert received >= 6 * PULSE and received % (3 * PULSE) == 0

@@ -71,11 +71,11 @@ class Clients:
                 return
         if kind == "lies":
             await stream.send(np.full_like(x, np.nan))
-        found = await stream.flush()
+        outputs = await stream.flush()
         session = Session(self.program)
         expected = join_pieces([session.push({port.name: x}), session.flush()], self.program)
         for name, array in expected.items():
-            np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(outputs[name], array, rtol=1e-5, atol=1e-6)
         self.ends["whole"] += 1
 
 

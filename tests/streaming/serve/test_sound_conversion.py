@@ -54,8 +54,8 @@ async def test_the_server_resamples_both_ways(denoiser, rate_hz):
         for _ in range(2):
             for part in np.array_split(x, 17):
                 await stream.send(part)
-            found = (await stream.flush())["denoised"][0]
-            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+            output = (await stream.flush())["denoised"][0]
+            np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-6)
             assert stream.stepped == [x.size]
             await stream.reset()
 
@@ -66,20 +66,20 @@ async def test_an_output_is_there_after_the_delay_that_the_hello_is_told(denoise
     async with connect(server.ws, rate_hz=48_000) as stream:
         delay, pulse_frames = stream.outputs[0].delay, 3 * program.pulse
         assert delay > 3 * program.outputs[0].delay
-        given = 0
+        received = 0
         for first in range(0, x.size, 480):
             await stream.send(x[first : first + 480])
             due = first + 480 - delay - pulse_frames
-            while given < due:
-                given += (await anext(stream))["denoised"].shape[1]
-        assert given > 40_000
+            while received < due:
+                received += (await anext(stream))["denoised"].shape[1]
+        assert received > 40_000
         with pytest.raises(ClientError, match="rates") as refused:
             async with connect(server.ws, rate_hz=8_000_000):
                 raise AssertionError
         assert refused.value.code == "rate"
 
 
-async def test_opus_both_ways(denoiser):
+async def test_opus_is_decoded_and_encoded(denoiser):
     pytest.importorskip("av", reason="needs the extra opus")
     server, program = denoiser
     x = sound(48_000)
@@ -89,11 +89,11 @@ async def test_opus_both_ways(denoiser):
         for _ in range(2):
             for part in np.array_split(x, 29):
                 await stream.send(part)
-            found = (await stream.flush())["denoised"][0]
-            assert wanted.size <= found.size < wanted.size + 2 * 480
-            level = np.sqrt(np.mean((found[: wanted.size] - wanted) ** 2) / np.mean(wanted**2))
+            output = (await stream.flush())["denoised"][0]
+            assert wanted.size <= output.size < wanted.size + 2 * 480
+            level = np.sqrt(np.mean((output[: wanted.size] - wanted) ** 2) / np.mean(wanted**2))
             assert level < 0.1  # 20 dB beneath, twice coded; one sample too early or late gives more
-            late = np.sqrt(np.mean((found[1 : wanted.size + 1] - wanted) ** 2) / np.mean(wanted**2))
+            late = np.sqrt(np.mean((output[1 : wanted.size + 1] - wanted) ** 2) / np.mean(wanted**2))
             assert level < late
             await stream.reset()
 

@@ -69,9 +69,9 @@ class Bytes:
 
 @pytest.fixture
 def client(server):
-    found = Bytes(server)
-    yield found
-    found.socket.close()
+    connection = Bytes(server)
+    yield connection
+    connection.socket.close()
 
 
 def blocks(x):
@@ -111,8 +111,8 @@ def test_the_same_outputs_however_bytes_are_cut(client, cut):
     wanted = expected_outputs(program, {port.name: x.reshape(shape)})
     for number, name in enumerate(port.name for port in program.outputs):
         values = [each[HEADER.size :] for each in client.messages if each[:2] == bytes((OUTPUT, number))]
-        found = np.frombuffer(b"".join(values), "<f4")
-        np.testing.assert_allclose(found, wanted[name].ravel(), rtol=1e-5, atol=1e-6)
+        output = np.frombuffer(b"".join(values), "<f4")
+        np.testing.assert_allclose(output, wanted[name].ravel(), rtol=1e-5, atol=1e-6)
     assert len(client.messages) > 4
 
 

@@ -48,10 +48,10 @@ class Group:
 
     def turn(self):
         """The answers of a turn, for each stream that has any."""
-        found = {}
+        answers = {}
         for stream, answer in self.group.step():
-            found.setdefault(self.streams.index(stream), []).append(answer)
-        return found
+            answers.setdefault(self.streams.index(stream), []).append(answer)
+        return answers
 
 
 @functools.cache
@@ -81,8 +81,8 @@ def test_streams_with_more_and_fewer_pulses_share_a_turn():
         for number in range(LANES):
             group.feed(number, name, shape_of_port(x[number, parts(number)]))
         while group.group.ready:
-            for number, found in group.turn().items():
-                (answer,) = found
+            for number, answers_of_stream in group.turn().items():
+                (answer,) = answers_of_stream
                 answers[number].append(answer)
                 stream = group.streams[number]
                 if stream.waiting_pulses:

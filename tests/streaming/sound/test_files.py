@@ -35,7 +35,7 @@ def test_written_content_is_read_back(tmp_path, name, step):
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "encoding"),
+    ("name", "subtype", "encoding"),
     [
         ("a.wav", None, "PCM_16"),
         ("a.wav", "PCM_24", "PCM_24"),
@@ -51,8 +51,8 @@ def test_written_content_is_read_back(tmp_path, name, step):
         ("a.ogg", "PCM_16", "VORBIS"),
     ],
 )
-def test_the_encoding_is_kept_where_the_format_has_it(tmp_path, name, asked, encoding):
-    with AudioWriter(tmp_path / name, 16000, 1, asked) as writer:
+def test_the_encoding_is_kept_where_the_format_has_it(tmp_path, name, subtype, encoding):
+    with AudioWriter(tmp_path / name, 16000, 1, subtype) as writer:
         writer.write(noise(2000))
     assert soundfile.info(tmp_path / name).subtype == encoding
 
@@ -98,9 +98,9 @@ def test_a_full_disk_is_reported(small_disk, name, encoding):
     assert (small_disk / name).stat().st_size == 48 << 10
     if not name.endswith(".wav"):
         return
-    found = soundfile.read(small_disk / name, dtype="float32", always_2d=True)[0]
-    assert 0 <= len(found) - writer.samples < 1000
-    np.testing.assert_allclose(found, x[: len(found)], atol=0 if encoding == "FLOAT" else 1 / 32768)
+    written = soundfile.read(small_disk / name, dtype="float32", always_2d=True)[0]
+    assert 0 <= len(written) - writer.samples < 1000
+    np.testing.assert_allclose(written, x[: len(written)], atol=0 if encoding == "FLOAT" else 1 / 32768)
 
 
 def test_a_disk_that_is_full_at_once(small_disk):
@@ -187,10 +187,10 @@ def test_a_header_that_announces_more_than_the_file_has_is_told(tmp_path, name):
 def test_a_header_of_unknown_length_is_no_cut(tmp_path, announced):
     path = tmp_path / "a.wav"
     soundfile.write(path, noise(800), 16000)
-    written = bytearray(path.read_bytes())
-    at = written.index(b"data") + 4
-    written[at : at + 4] = announced.to_bytes(4, "little")
-    path.write_bytes(written)
+    content = bytearray(path.read_bytes())
+    at = content.index(b"data") + 4
+    content[at : at + 4] = announced.to_bytes(4, "little")
+    path.write_bytes(content)
     with AudioReader(path) as reader:  # any warning is an error here
         assert reader.frames == 800
 

@@ -44,8 +44,8 @@ def test_the_encoding_that_keeps_the_most(name, source, encoding):
 
 def test_every_format_of_the_library_is_one_of_ours():
     """But those that are no single file; case does not matter."""
-    known = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
-    assert set(soundfile.available_formats()) - known == {"SD2"}
+    known_names = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
+    assert set(soundfile.available_formats()) - known_names == {"SD2"}
     assert is_sound(Path("a.AIFF")) and is_sound(Path("a.Aif")) and not is_sound(Path("a.onnx"))
     assert not is_sound(Path("wav")) and not is_sound(Path("a."))
     assert common_suffixes().startswith(".wav, .flac, .ogg")
@@ -91,9 +91,9 @@ def test_bytes_are_those_of_the_library(tmp_path, encoding):
     x = np.random.default_rng(0).uniform(-0.9, 0.9, 3000).astype(np.float32)
     data = encoding.encode(x)
     assert len(data) == 3000 * encoding.nbytes
-    found = encoding.decode(data)
+    decoded = encoding.decode(data)
     step = 0 if encoding.floating else 2.0 ** (1 - 8 * encoding.nbytes)
-    np.testing.assert_allclose(found, x, rtol=0, atol=max(step / 2, 1e-7) if step else 0)
+    np.testing.assert_allclose(decoded, x, rtol=0, atol=max(step / 2, 1e-7) if step else 0)
     path = tmp_path / "a.raw"
     path.write_bytes(data)
     how = {
@@ -103,10 +103,10 @@ def test_bytes_are_those_of_the_library(tmp_path, encoding):
         "subtype": encoding.subtype,
         "endian": "LITTLE",
     }
-    np.testing.assert_array_equal(soundfile.read(path, dtype="float32", **how)[0], found)
+    np.testing.assert_array_equal(soundfile.read(path, dtype="float32", **how)[0], decoded)
     with AudioWriter(tmp_path / "a.wav", 16000, 1, encoding.subtype) as writer:
         writer.write(x[:, None])
-    np.testing.assert_array_equal(soundfile.read(tmp_path / "a.wav", dtype="float32")[0], found)
+    np.testing.assert_array_equal(soundfile.read(tmp_path / "a.wav", dtype="float32")[0], decoded)
 
 
 @pytest.mark.parametrize("encoding", ["u8", "s16", "s24"])

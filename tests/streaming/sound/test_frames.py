@@ -39,7 +39,7 @@ def table(path, array, axis, rate_hz=None):
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_any_axis_in_any_pieces(tmp_path_factory, data):
+def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data):
     """What is loaded has the values, dtype and shape of the whole; the memory map, too."""
     folder = tmp_path_factory.mktemp("frames")
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4), "shape")
@@ -53,13 +53,13 @@ def test_any_axis_in_any_pieces(tmp_path_factory, data):
         patch.setattr(frame_formats, "PIECE_BYTES", 64)
         path = write_pieces(folder / "x.npy", pieces, axis)
     for mode in (None, "r") if whole.size else (None,):
-        found = np.load(path, mmap_mode=mode)
-        assert (found.dtype, found.shape) == (whole.dtype, whole.shape)
-        np.testing.assert_array_equal(found, whole)
+        stored = np.load(path, mmap_mode=mode)
+        assert (stored.dtype, stored.shape) == (whole.dtype, whole.shape)
+        np.testing.assert_array_equal(stored, whole)
     if shape[axis]:
         rate_hz = data.draw(st.sampled_from([None, 62.5]))
-        found = write_pieces(folder / "x.csv", pieces, axis, rate_hz).read_bytes()
-        assert found == table(folder / "y.csv", whole, axis, rate_hz)
+        stored = write_pieces(folder / "x.csv", pieces, axis, rate_hz).read_bytes()
+        assert stored == table(folder / "y.csv", whole, axis, rate_hz)
     assert len(list(folder.iterdir())) <= 3
 
 
@@ -72,7 +72,7 @@ def test_a_tensor_without_time(tmp_path, shape):
     assert path.read_bytes() == table(tmp_path / "y.csv", last, None)
 
 
-def test_no_frames(tmp_path):
+def test_a_table_of_no_frames_has_its_names(tmp_path):
     """A table of none has its names; of what was never written there is no file."""
     path = write_pieces(tmp_path / "x.csv", [np.zeros((1, 0, 2), np.float32)], 1)
     assert path.read_bytes() == b"frame,value_0,value_1\r\n"
@@ -131,9 +131,9 @@ def test_no_room_to_put_frames_in_order(small_disk):
     pieces = np.split(whole, 90, 1)
     names = ["x-frames-first.npy", "x-frames-first-2.npy"]
     (small_disk / names[0]).write_bytes(b"old")
-    with pytest.raises(InputError, match=f"{FULL}; .* in .*{names[1]}, .*moveaxis.frames, 0, 1. ") as told:
+    with pytest.raises(InputError, match=f"{FULL}; .* in .*{names[1]}, .*moveaxis.frames, 0, 1. ") as refusal:
         write_pieces(small_disk / "x.npy", pieces, 1)
-    assert "error" not in str(told.value)
+    assert "error" not in str(refusal.value)
     np.testing.assert_array_equal(np.moveaxis(np.load(small_disk / names[1]), 0, 1), whole)
     assert sorted(path.name for path in small_disk.iterdir()) == sorted(names)
     assert (small_disk / names[0]).read_bytes() == b"old"
@@ -151,8 +151,8 @@ def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk):
     with pytest.raises(InputError, match="frames-first"), file:
         pass
     assert 2000 < count < 4000
-    found = np.load(small_disk / "x-frames-first.npy")
-    np.testing.assert_array_equal(np.moveaxis(found, 0, 1), whole[:, :count])
+    stored = np.load(small_disk / "x-frames-first.npy")
+    np.testing.assert_array_equal(np.moveaxis(stored, 0, 1), whole[:, :count])
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.csv"])

@@ -35,9 +35,9 @@ def test_a_tone_stays_where_it_is(rate_in, rate_out, quality):
     def tone(rate):
         return np.sin(2 * np.pi * 440 * np.arange(rate // 2) / rate + 0.3)[:, None].astype(np.float32)
 
-    found = resample(tone(rate_in), rate_in, rate_out, range(0, rate_in // 2, 441), quality)
+    output = resample(tone(rate_in), rate_in, rate_out, range(0, rate_in // 2, 441), quality)
     middle = slice(rate_out // 20, -rate_out // 20)
-    np.testing.assert_allclose(found[middle], tone(rate_out)[middle], atol=1e-3)
+    np.testing.assert_allclose(output[middle], tone(rate_out)[middle], atol=1e-3)
 
 
 def test_there_and_back_is_aligned_to_the_sample():
@@ -71,6 +71,6 @@ def test_flush_to_a_given_length_then_a_new_sound():
         ((48000, 16000, 1, "best"), "'best': choose one of sinc_best"),
     ],
 )
-def test_bad_rates_and_qualities(arguments, message):
+def test_bad_rates_and_qualities_are_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         Resampler(*arguments)

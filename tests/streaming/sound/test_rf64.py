@@ -52,9 +52,9 @@ def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype):
     x = noise(3001, 2)
     wanted = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
     monkeypatch.setattr(rf64, "LARGEST", 1000)
-    rate, found = wavfile.read(write_sound(tmp_path / "large.wav", x, encoding))
-    assert (rate, found.dtype) == (16000, np.dtype(dtype))
-    np.testing.assert_array_equal(found, wanted)
+    rate, samples = wavfile.read(write_sound(tmp_path / "large.wav", x, encoding))
+    assert (rate, samples.dtype) == (16000, np.dtype(dtype))
+    np.testing.assert_array_equal(samples, wanted)
 
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
@@ -64,12 +64,12 @@ def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels)
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()
     monkeypatch.setattr(rf64, "LARGEST", len(usual) - rf64.CHUNK_HEAD)
-    found = write_sound(tmp_path / "large.wav", x, encoding).read_bytes()
+    content = write_sound(tmp_path / "large.wav", x, encoding).read_bytes()
     at = usual.find(b"PEAK") + 12 if encoding == "FLOAT" else 0
-    assert found[:at] + found[at + 4 :] == usual[:at] + usual[at + 4 :]
+    assert content[:at] + content[at + 4 :] == usual[:at] + usual[at + 4 :]
 
 
-def test_beyond_4_gib(tmp_path):
+def test_a_file_beyond_4_gib_is_read(tmp_path):
     """The file has a hole, so it needs no room."""
     x = noise(1000, 2)
     path = write_sound(tmp_path / "large.wav", x, "FLOAT")

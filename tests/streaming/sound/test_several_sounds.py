@@ -12,9 +12,9 @@ from pulse.errors import InputError
 from streaming import Session
 from streaming.sound.resampling import Resampler
 from tests.agreement import Expected
-from tests.streaming.cancelling import cancelled_sound, canceller, cancelling_program, noise, offline
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, save, write_sound
+from tests.streaming.echo_canceller import cancelled_sound, canceller, cancelling_program, noise, offline
 from tests.streaming.models import BACKENDS
 
 
@@ -44,29 +44,29 @@ def at_rate(sound, rate, wanted=16000):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("seed", range(6))
-def test_blocks_of_unequal_length(backend, seed):
+def test_blocks_of_unequal_length_give_the_same_frames(backend, seed):
     """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""
-    made = cancelling_program(32, backend)
+    compiled = cancelling_program(32, backend)
     random = np.random.default_rng(seed)
     length = int(random.integers(1, 300))
     sounds = {"mic": noise(length, 1)[None], "far": noise(length, 2)[None]}
-    session, done, parts = Session(made), dict.fromkeys(sounds, 0), []
-    while min(done.values()) < length:
+    session, fed, parts = Session(compiled), dict.fromkeys(sounds, 0), []
+    while min(fed.values()) < length:
         blocks = {}
         for name in sounds:
             count = int(random.integers(0, 90))
             if random.integers(3):
-                blocks[name] = sounds[name][:, done[name] : done[name] + count]
-                done[name] = min(done[name] + count, length)
+                blocks[name] = sounds[name][:, fed[name] : fed[name] + count]
+                fed[name] = min(fed[name] + count, length)
         before = session.snapshot()
         parts.append(session.push(blocks))
-        assert session.frames_in == min(done.values())
-        assert session.pulses == min(done.values()) // 32
+        assert session.frames_in == min(fed.values())
+        assert session.pulses == min(fed.values()) // 32
         session.restore(before)
-        assert all(np.array_equal(one, parts[-1][name]) for name, one in session.push(blocks).items())
+        assert all(np.array_equal(array, parts[-1][name]) for name, array in session.push(blocks).items())
     parts.append(session.flush())
-    found = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-    Expected(offline(), sounds).require(found)
+    outputs = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
+    Expected(offline(), sounds).require(outputs)
 
 
 def test_unequal_ends_are_refused_and_the_stream_goes_on():
@@ -78,15 +78,15 @@ def test_unequal_ends_are_refused_and_the_stream_goes_on():
     assert session.flush()["out"].shape == (1, 100)
 
 
-def test_two_files(model):
+def test_the_shorter_of_two_files_is_padded(model):
     """Of one rate; the shorter one is followed by zeros, which the report tells."""
     near, far = noise(20_000, 1), noise(12_345, 2)
     write_floats("near.wav", near), write_floats("far.wav", far)
-    told = report("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
+    details = report("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
     wanted = cancelled_sound(cancelling_program(), near, behind(far, 20_000))
     np.testing.assert_array_equal(read("out.wav"), wanted["out"])
-    assert told["padded_s"] == {"far": 7655 / 16000}
-    assert [(row["input"], row["source"]) for row in told["inputs"]] == [
+    assert details["padded_s"] == {"far": 7655 / 16000}
+    assert [(row["input"], row["source"]) for row in details["inputs"]] == [
         ("mic", "near.wav"),
         ("far", "far.wav"),
     ]
@@ -128,7 +128,7 @@ def test_a_file_whose_name_ends_as_a_channel_does(model):
     np.testing.assert_array_equal(read("out.wav"), cancelled_sound(cancelling_program(), near, far)["out"])
 
 
-def test_other_rates(model):
+def test_files_of_other_rates_are_resampled(model):
     """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
     near, far = noise(44_100, 1), noise(24_000, 2)
     write_floats("near.wav", near, 44_100), write_floats("far.wav", far, 48_000)
@@ -158,8 +158,8 @@ def test_outputs_by_name(model):
     near, far = noise(4000, 1), noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
     wanted = cancelled_sound(cancelling_program(), near, far)
-    told = report("run", model, "in.wav", "--out", "out=a.wav", "--out", "residue=b.wav")
-    assert told["output"] == "a.wav, b.wav" and len(told["delays"]) == 2
+    details = report("run", model, "in.wav", "--out", "out=a.wav", "--out", "residue=b.wav")
+    assert details["output"] == "a.wav, b.wav" and len(details["delays"]) == 2
     np.testing.assert_array_equal(read("a.wav"), wanted["out"])
     np.testing.assert_array_equal(read("b.wav"), wanted["residue"])
     pulse("run", model, "in.wav", "--out", "residue=c.wav", "--out", "out=c.wav", "--out", "out=d.npy")
@@ -178,11 +178,11 @@ def test_inputs_that_are_no_sound(tmp_path):
     sound, offset = noise(900, 1), noise(700, 2)
     write_floats("in.wav", sound, 8000)
     np.save("offset.npy", offset[None]), np.save("gain.npy", np.float32([[2]]))
-    told = report(
+    details = report(
         "run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy"
     )
     np.testing.assert_array_equal(read("out.wav"), 2 * sound + behind(offset, 900))
-    assert told["padded_s"] == {"offset": 0.025}
+    assert details["padded_s"] == {"offset": 0.025}
     np.save("offset.npy", noise(1000, 2)[None])
     pulse("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy")
     np.testing.assert_array_equal(read("out.wav"), 2 * behind(sound, 1000) + noise(1000, 2))
@@ -264,9 +264,11 @@ def test_live_files(model):
         (["--mic", "in.wav:1", "--far", "in.wav:0"], (far, near)),
         (["--in", "mic=:1", "--in", "far=:1"], (far, far)),
     ):
-        told = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--headroom", "500", *arguments)
+        details = report(
+            "run", model, "in.wav", "out.wav", "--live", "--quiet", "--headroom", "500", *arguments
+        )
         wanted = cancelled_sound(cancelling_program(), *sounds)["out"]
-        late = told["statistics"]["delay"]["frames"]
+        late = details["statistics"]["delay"]["frames"]
         np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], wanted)
 
 

@@ -43,28 +43,28 @@ def refusal(data, form=None):
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 @pytest.mark.parametrize("channels", [1, 3])
-def test_wav_files_of_the_library(tmp_path, encoding, channels):
+def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels):
     """In each encoding, with whatever chunks it puts in front; extensible ones too."""
     x = noise(1000, channels)
     for form in ("WAV", "WAVEX", "RF64"):
         soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
-        reader, found = read((tmp_path / "a").read_bytes())
+        reader, samples = read((tmp_path / "a").read_bytes())
         assert (reader.rate_hz, reader.channels, reader.frames) == (44100, channels, 1000)
         assert reader.encoding == encoding.subtype
         np.testing.assert_array_equal(
-            found, soundfile.read(tmp_path / "a", dtype="float32", always_2d=True)[0]
+            samples, soundfile.read(tmp_path / "a", dtype="float32", always_2d=True)[0]
         )
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_an_unknown_size(size):
+def test_a_sound_of_unknown_size_ends_with_its_bytes(size):
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
     x = noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
     head = wav_header(form)[:-4] + struct.pack("<I", size)
-    reader, found = read(head + x.tobytes())
+    reader, samples = read(head + x.tobytes())
     assert reader.frames is None
-    np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(samples, x)
 
 
 def test_chunks_after_the_samples_are_ignored():
@@ -80,12 +80,12 @@ def test_chunks_in_front_are_skipped():
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
 
-def test_raw_samples():
+def test_raw_samples_are_read():
     x = noise(900, 2)
     form = StreamFormat.parse("s24,48000,2", None)
-    reader, found = read(form.encoding.encode(x), form)
+    reader, samples = read(form.encoding.encode(x), form)
     assert (reader.rate_hz, reader.channels, reader.frames, reader.encoding) == (48000, 2, None, "PCM_24")
-    np.testing.assert_allclose(found, x, atol=2**-24)
+    np.testing.assert_allclose(samples, x, atol=2**-24)
     assert StreamFormat.parse("s16le", 16000) == StreamFormat(Encoding.of_name("s16"), 16000, 1)
     assert StreamFormat.parse("f32,8000", 16000).rate_hz == 8000
     for wrong in ("", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"):
@@ -197,11 +197,11 @@ def test_written_content_is_read_back(tmp_path, encoding):
     for name in ("pipe.wav", "file.wav"):
         info = soundfile.info(tmp_path / name)
         assert (info.samplerate, info.channels, info.subtype) == (22050, 1, encoding.subtype)
-        found = soundfile.read(tmp_path / name, dtype="float32", always_2d=True)[0]
-        np.testing.assert_array_equal(found[:333], encoding.decode(encoding.encode(x)).reshape(-1, 1))
+        samples = soundfile.read(tmp_path / name, dtype="float32", always_2d=True)[0]
+        np.testing.assert_array_equal(samples[:333], encoding.decode(encoding.encode(x)).reshape(-1, 1))
     assert soundfile.info(tmp_path / "file.wav").frames == 333
-    reader, found = read((tmp_path / "file.wav").read_bytes())
-    assert (reader.frames, len(found)) == (333, 333)
+    reader, samples = read((tmp_path / "file.wav").read_bytes())
+    assert (reader.frames, len(samples)) == (333, 333)
 
 
 def test_a_file_that_is_only_appended_to(tmp_path):
@@ -211,8 +211,8 @@ def test_a_file_that_is_only_appended_to(tmp_path):
     form = StreamFormat(Encoding.of_name("s16"), 8000, 1)
     with StreamWriter("out", handle, form, wav=True) as writer:
         writer.write(noise(4))
-    found = (tmp_path / "log").read_bytes()
-    assert found[:6] == b"before" and found[6:-8] == wav_header(form) and len(found) == 6 + 44 + 8
+    content = (tmp_path / "log").read_bytes()
+    assert content[:6] == b"before" and content[6:-8] == wav_header(form) and len(content) == 6 + 44 + 8
 
 
 def test_raw_samples_have_no_head():
@@ -224,7 +224,7 @@ def test_raw_samples_have_no_head():
     os.close(out)
 
 
-def test_a_closed_reader():
+def test_a_closed_reader_is_reported():
     out, into = os.pipe()
     os.close(out)
     with pytest.raises(InputError, match=r"out: cannot be written \(Broken pipe\)"):

@@ -20,9 +20,9 @@ def latency_of(times, deadline_s=None):
 @given(TIMES_NS, st.sampled_from([50, 90, 99, 99.9, 100]))
 def test_percentiles_are_those_of_the_sorted_times(times, percent):
     exact = np.percentile(times, percent, method="inverted_cdf")
-    found = latency_of(times).percentile_s(percent) * 1e9
-    assert exact <= found + 1e-3
-    assert found <= exact * (1 + 1 / 64) + 1
+    percentile_ns = latency_of(times).percentile_s(percent) * 1e9
+    assert exact <= percentile_ns + 1e-3
+    assert percentile_ns <= exact * (1 + 1 / 64) + 1
 
 
 @given(TIMES_NS)
@@ -97,15 +97,19 @@ def test_classes_hold_all_of_it(times):
 @given(TIMES_NS, TIMES_NS)
 def test_since_has_later_times_only(first, later):
     whole, earlier, alone = latency_of(first + later, 1e-3), latency_of(first, 1e-3), latency_of(later, 1e-3)
-    found = whole.since(earlier)
-    assert found.classes() == alone.classes()
-    assert (found.count, found.missed, found.total_ns) == (alone.count, alone.missed, alone.total_ns)
-    assert alone.max_ns <= found.max_ns <= min(alone.max_ns * (1 + 1 / 64) + 1, whole.max_ns)
+    difference = whole.since(earlier)
+    assert difference.classes() == alone.classes()
+    assert (difference.count, difference.missed, difference.total_ns) == (
+        alone.count,
+        alone.missed,
+        alone.total_ns,
+    )
+    assert alone.max_ns <= difference.max_ns <= min(alone.max_ns * (1 + 1 / 64) + 1, whole.max_ns)
     if max(later) > max(first):
-        assert found.max_ns == max(later)
+        assert difference.max_ns == max(later)
 
 
-def test_since_nothing_new():
+def test_a_difference_without_new_times_is_empty():
     latency = latency_of([5, 9])
     assert latency.since(latency_of([5, 9])).as_dict() == latency_of([]).as_dict()
     with pytest.raises(ValueError, match="has counted what this one has not"):

@@ -41,7 +41,7 @@ def shown_text(scene, width=80, setup=SETUP, controls=CONTROLS, active=frozenset
     return console.file.getvalue()
 
 
-def test_the_whole_display(series):
+def test_the_display_equals_its_snapshot(series):
     assert shown_text(scene_of(series), active=frozenset({"bypass"})) == SNAPSHOT.read_text()
 
 
@@ -49,7 +49,8 @@ def test_the_whole_display(series):
 @pytest.mark.parametrize("channels", [0, 1, 2, 8, 32])
 def test_no_line_is_too_long(width, channels):
     series = [
-        replace(one, notes=("a note that is long, " * 12,)) for one in Simulation(channels=channels).series(3)
+        replace(each, notes=("a note that is long, " * 12,))
+        for each in Simulation(channels=channels).series(3)
     ]
     named = replace(SETUP, model="a model of a long name " * 10, input="Gerät 音声 " * 20)
     lines = shown_text(scene_of(series), width, named).splitlines()
@@ -69,8 +70,8 @@ def test_plain_signs_where_the_terminal_has_no_others(series):
 
 
 def test_input_alone_has_the_whole_width(series):
-    heard = [replace(one, levels_out=()) for one in series]
-    lines = shown_text(scene_of(heard), setup=replace(SETUP, output=None)).splitlines()
+    inputs_only = [replace(each, levels_out=()) for each in series]
+    lines = shown_text(scene_of(inputs_only), setup=replace(SETUP, output=None)).splitlines()
     assert lines[1].strip() == "in USB Audio"
     assert len(lines[2]) == 80
     assert "out " not in lines[1]
@@ -182,11 +183,11 @@ def test_the_final_report(series):
     pairs = LiveReport(SETUP, series[-1].summary()).pairs()
     names = [name for name, _ in pairs]
     assert names[:3] == ["model", "pulse", "devices"]
-    told = dict(pairs)
-    assert told["ran"] == "12.0 s, 1,200 pulses in 1,200 callbacks"
-    assert told["frames"] == "576,000 in, 576,000 out"
-    assert told["latency"].startswith("p50 1.")
-    assert told["note"] == "opened again after 1.3 s"
+    lines = dict(pairs)
+    assert lines["ran"] == "12.0 s, 1,200 pulses in 1,200 callbacks"
+    assert lines["frames"] == "576,000 in, 576,000 out"
+    assert lines["latency"].startswith("p50 1.")
+    assert lines["note"] == "opened again after 1.3 s"
     assert {"late", "silent", "xrun"} < set(names)
     *_, good = Simulation().series(2)
     assert LiveReport(SETUP, good.summary()).pairs()[-1][1].startswith("nothing was late, lost or silent")

@@ -45,21 +45,21 @@ def test_a_delay_is_the_sum_of_its_stages():
 def test_statistics_are_json_even_with_broken_levels():
     *_, statistics = Simulation().series(1)
     broken = replace(statistics, levels_in=(inf, 0.5), levels_out=(nan,))
-    found = json.loads(json.dumps(broken.as_dict(), allow_nan=False))
-    assert (found["levels_in"], found["levels_out"]) == ([None, 0.5], [None])
-    assert found["total"]["count"] == found["counters"]["pulses"] == 100
-    assert found["total"]["deadline_us"] == 10_000
-    assert found["waiting"]["missed"] is None
+    document = json.loads(json.dumps(broken.as_dict(), allow_nan=False))
+    assert (document["levels_in"], document["levels_out"]) == ([None, 0.5], [None])
+    assert document["total"]["count"] == document["counters"]["pulses"] == 100
+    assert document["total"]["deadline_us"] == 10_000
+    assert document["waiting"]["missed"] is None
 
 
 def test_every_counter_of_problem_has_a_group_and_words():
     grouped = [name for names in GROUPS.values() for name in names]
-    assert {*grouped, *PLAIN} == {one.name for one in fields(Counters)}
+    assert {*grouped, *PLAIN} == {field.name for field in fields(Counters)}
     for name in grouped:
         text = describe_counters(Counters(**{name: 1}))
         assert text.startswith("1 ")
         assert describe_counters(Counters(**{name: 2000})) == f"2,000 {text[2:]}s"
-        assert sum(group_count(Counters(**{name: 3}), which) for which in GROUPS) == 3
+        assert sum(group_count(Counters(**{name: 3}), group) for group in GROUPS) == 3
     assert describe_counters(Counters(1, 2, 3, frames_out=4)) == ""
     assert count_of(0, "pulse") == "0 pulses"
 
@@ -69,7 +69,7 @@ def test_a_good_run_has_no_problem(good):
 
 
 @pytest.mark.parametrize(
-    ("counters", "name", "said"),
+    ("counters", "name", "message"),
     [
         ({"frames_silent": 480}, "silent", "480 frames (10.0 ms) of silence"),
         ({"frames_lost": 1}, "lost", "did not fit into the buffer"),
@@ -84,10 +84,10 @@ def test_a_good_run_has_no_problem(good):
         ),
     ],
 )
-def test_each_problem_has_a_description_and_a_remedy(good, counters, name, said):
+def test_each_problem_has_a_description_and_a_remedy(good, counters, name, message):
     (problem,) = problems_of(good, **counters)
     assert problem.name == name
-    assert said.lower() in str(problem).lower()
+    assert message.lower() in str(problem).lower()
     assert problem.help
 
 
@@ -114,12 +114,12 @@ def test_why_pulses_are_late(good):
 
 def test_help_depends_on_granted_settings(good):
     late = replace(good, waiting=replace(good.waiting, max_us=12e3))
-    (asked,) = problems_of(late, replace(SETUP, realtime_settings=()), missed=1)
-    assert "priority=70" in asked.help
-    (had,) = problems_of(
+    (without_priority,) = problems_of(late, replace(SETUP, realtime_settings=()), missed=1)
+    assert "priority=70" in without_priority.help
+    (with_priority,) = problems_of(
         late, replace(SETUP, realtime_settings=(RealtimeSetting("priority", "70", "70"),)), missed=1
     )
-    assert "headroom_s=" in had.help
+    assert "headroom_s=" in with_priority.help
     with use_spelling(as_options):
         (option,) = problems_of(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "--priority 70" in option.help

@@ -35,7 +35,7 @@ def refusal_of(path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", ": is empty; such files are written by pulse run --live --stats FILE"),
         (b"\n", ": is not a file of statistics;"),
@@ -48,13 +48,13 @@ def refusal_of(path):
         (b" " * (3 << 20), ": is not a file of statistics;"),
     ],
 )
-def test_foreign_files(tmp_path, content, said):
+def test_foreign_files_are_refused(tmp_path, content, message):
     path = tmp_path / "f.jsonl"
     path.write_bytes(content)
-    assert refusal_of(path).startswith(said)
+    assert refusal_of(path).startswith(message)
 
 
-def test_no_file_and_a_folder(tmp_path):
+def test_no_file_and_a_folder_are_refused(tmp_path):
     assert refusal_of(tmp_path / "none") == ": no such file; check the path"
     assert refusal_of(tmp_path) == ": cannot be read (Is a directory)"
 
@@ -82,7 +82,7 @@ def change_line(line, place, value):
 
 
 @pytest.mark.parametrize(
-    ("number", "place", "value", "said"),
+    ("number", "place", "value", "message"),
     [
         (1, ["version"], 2, ": is of version 2 of the format, this one reads 1; use the pulse that wrote it"),
         (1, ["setup", "rate_hz"], 0, ", line 1: setup.rate_hz is not more than 0; the file is broken"),
@@ -127,12 +127,12 @@ def change_line(line, place, value):
         (7, ["statistics", "delay"], None, ", line 7: statistics.delay: None is not an object"),
     ],
 )
-def test_a_broken_value(tmp_path, path, number, place, value, said):
+def test_a_broken_value_is_refused(tmp_path, path, number, place, value, message):
     lines = lines_of(path)
     lines[number - 1] = change_line(lines[number - 1], place, value)
     other = tmp_path / "b.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert refusal_of(other).startswith(said)
+    assert refusal_of(other).startswith(message)
 
 
 def test_fields_of_later_versions_are_ignored(tmp_path, path):
@@ -163,7 +163,7 @@ def test_a_part_of_a_large_file(tmp_path, path):
     part = tmp_path / "part.jsonl"
     part.write_bytes(b"".join([lines[0], *lines[-3:]]))
     stats = read_stats(part)
-    assert [one.at_s for one in stats.intervals] == [4, 5]
+    assert [interval.at_s for interval in stats.intervals] == [4, 5]
     assert stats.statistics == read_stats(path).statistics
 
 
@@ -205,8 +205,8 @@ def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
 
 def test_reading_reports_its_progress(path, monkeypatch):
     monkeypatch.setattr(stats_reader, "REPORTED", 2)
-    told = []
-    read_stats(path, lambda done, whole: told.append((done, whole)))
+    steps = []
+    read_stats(path, lambda read, whole: steps.append((read, whole)))
     size = path.stat().st_size
-    assert [whole for _, whole in told] == [size] * 3
-    assert 0 < told[0][0] < told[1][0] < told[2][0] <= size
+    assert [whole for _, whole in steps] == [size] * 3
+    assert 0 < steps[0][0] < steps[1][0] < steps[2][0] <= size

@@ -57,7 +57,7 @@ def test_the_text_report_names_every_part(bad, tmp_path):
 
 
 def test_a_setting_is_reported_once(good, tmp_path):
-    noted = [replace(one, notes=(str(SETUP.realtime_settings[0]), "something else")) for one in good]
+    noted = [replace(each, notes=(str(SETUP.realtime_settings[0]), "something else")) for each in good]
     path = write(tmp_path / "out.jsonl", noted, replace(SETUP, block_frames=0, output=None))
     text = pulse("report", path).stdout
     assert text.count("priority: normal instead of 70") == 1
@@ -72,15 +72,21 @@ def test_a_good_run_is_reported_as_such(good, tmp_path):
 
 
 def test_the_report_as_json(bad, tmp_path):
-    found = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
-    assert found["complete"] is True
-    assert found["statistics"]["counters"]["frames_silent"] == 480
-    assert found["statistics"]["total"]["p99_us"] == pytest.approx(bad[-1].summary().total.p99_us)
-    delay = found["end_to_end"]
-    assert delay["total_s"] == pytest.approx(sum(one["seconds"] for one in delay["stages"]))
-    assert sum(row["count"] for row in found["histogram"]) == 2000
-    assert {4, 7, 9, 12} < {moment["at_s"] for moment in found["worst"]}
-    assert {problem["name"] for problem in found["problems"]} == {"late", "silent", "lost", "xrun", "device"}
+    details = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
+    assert details["complete"] is True
+    assert details["statistics"]["counters"]["frames_silent"] == 480
+    assert details["statistics"]["total"]["p99_us"] == pytest.approx(bad[-1].summary().total.p99_us)
+    delay = details["end_to_end"]
+    assert delay["total_s"] == pytest.approx(sum(stage["seconds"] for stage in delay["stages"]))
+    assert sum(row["count"] for row in details["histogram"]) == 2000
+    assert {4, 7, 9, 12} < {moment["at_s"] for moment in details["worst"]}
+    assert {problem["name"] for problem in details["problems"]} == {
+        "late",
+        "silent",
+        "lost",
+        "xrun",
+        "device",
+    }
 
 
 def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(bad, tmp_path):
@@ -115,8 +121,8 @@ def test_files_that_are_not_reports_are_refused(good, tmp_path):
 def test_without_matplotlib(good, tmp_path, monkeypatch):
     path = write(tmp_path / "out.jsonl", good)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    said = refusal("report", path, "-o", tmp_path / "latency.png")
-    assert "pip install 'pulse-stream[report]'" in said
+    message = refusal("report", path, "-o", tmp_path / "latency.png")
+    assert "pip install 'pulse-stream[report]'" in message
     assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
 
 
@@ -145,14 +151,14 @@ def test_an_interval_without_pulses_is_a_gap(good, tmp_path):
 
 @pytest.mark.parametrize("unit", [("minutes", 60.0), ("hours", 3600.0)])
 def test_long_runs_have_larger_units(good, tmp_path, unit):
-    late = [replace(one, elapsed_s=one.elapsed_s * unit[1] * 3) for one in good]
+    late = [replace(each, elapsed_s=each.elapsed_s * unit[1] * 3) for each in good]
     columns = Columns.of(read_stats(write(tmp_path / "out.jsonl", late)))
     assert columns.unit == unit
 
 
 def test_a_picture(bad, good, tmp_path):
     image = pytest.importorskip("matplotlib.image", reason="an extra: pip install 'pulse-stream[report]'")
-    still = [replace(one, total=one.total.since(one.total)) for one in good[:1]]
+    still = [replace(each, total=each.total.since(each.total)) for each in good[:1]]
     silent = replace(SETUP, input=None, output=None)
     for name, series, setup in (("bad", bad, SETUP), ("good", good, SETUP), ("still", still, silent)):
         path = write(tmp_path / f"{name}.jsonl", series, setup)
@@ -192,8 +198,8 @@ def test_a_picture_holds_its_text(bad, good, tmp_path, name):
     from streaming.stats.plot import draw, picture
     from streaming.stats.titles import without_glyphs
 
-    model, heard, played = NAMES[name]
-    setup = replace(SETUP, model=model, input=heard, output=played)
+    model, input_name, played = NAMES[name]
+    setup = replace(SETUP, model=model, input=input_name, output=played)
     for series in (bad, good, good[:1]) if name == "short" else (bad,):
         stats = read_stats(write(tmp_path / "out.jsonl", series, setup))
         figure = picture(stats)
@@ -209,7 +215,7 @@ def test_a_picture_holds_its_text(bad, good, tmp_path, name):
             assert box.x0 >= whole.x0 and box.x1 <= whole.x1, text.get_text()
             assert box.y0 >= whole.y0 and box.y1 <= whole.y1, text.get_text()
         marks = [text.get_window_extent() for text in texts if text.get_fontsize() == 8]
-        assert not any(one.overlaps(other) for at, one in enumerate(marks) for other in marks[:at])
+        assert not any(mark.overlaps(other) for at, mark in enumerate(marks) for other in marks[:at])
         assert len(figure.get_suptitle().splitlines()) <= 6
     if name.startswith("no "):
         draw(stats, tmp_path / "out.png")
@@ -235,12 +241,12 @@ def test_empty_stages_are_left_out(good, tmp_path):
 
     def legend(**stages):
         delay = replace(SETUP.delay, **stages)
-        series = [replace(one, delay=delay) for one in good]
+        series = [replace(each, delay=delay) for each in good]
         axes = picture(read_stats(write(tmp_path / "out.jsonl", series, replace(SETUP, delay=delay)))).axes[
             -1
         ]
-        found = axes.get_legend()
-        return [] if found is None else [text.get_text() for text in found.get_texts()]
+        legend_box = axes.get_legend()
+        return [] if legend_box is None else [text.get_text() for text in legend_box.get_texts()]
 
     assert legend() == [
         "device in 10.0",

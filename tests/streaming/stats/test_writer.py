@@ -44,9 +44,9 @@ def test_written_statistics_are_read_back(path, series):
     assert plain(asdict(stats.statistics)) == plain(series[-1].as_dict())
     assert stats.statistics.notes == ("opened again",)
     for name in TIMES:
-        written = getattr(series[-1], name)
-        assert stats.times[name].as_dict() == written.as_dict()
-        assert stats.times[name].classes() == written.classes()
+        expected = getattr(series[-1], name)
+        assert stats.times[name].as_dict() == expected.as_dict()
+        assert stats.times[name].classes() == expected.classes()
 
 
 def test_intervals_add_up_to_the_whole(path, series):
@@ -83,13 +83,17 @@ def test_lines_are_for_other_tools_too(path):
 def test_accounts_that_come_often_make_one_line_an_interval(tmp_path):
     often = list(Simulation(channels=1).series(3, each_s=0.1))
     loud = [
-        replace(one, elapsed_s=one.elapsed_s + 0.02 * (-1) ** place, levels_in=(0.5 if place == 3 else 0.1,))
-        for place, one in enumerate(often)
+        replace(
+            interval,
+            elapsed_s=interval.elapsed_s + 0.02 * (-1) ** place,
+            levels_in=(0.5 if place == 3 else 0.1,),
+        )
+        for place, interval in enumerate(often)
     ]
-    loud = [replace(one, load=0.9 if place == 4 else 0.1) for place, one in enumerate(loud)]
+    loud = [replace(interval, load=0.9 if place == 4 else 0.1) for place, interval in enumerate(loud)]
     stats = read_stats(write(tmp_path / "o.jsonl", loud))
-    assert [round(one.at_s) for one in stats.intervals] == [1, 2, 3]
-    assert [one.levels_in for one in stats.intervals] == [(0.5,), (0.1,), (0.1,)]
+    assert [round(interval.at_s) for interval in stats.intervals] == [1, 2, 3]
+    assert [interval.levels_in for interval in stats.intervals] == [(0.5,), (0.1,), (0.1,)]
     assert stats.intervals[0].load == pytest.approx(0.1 + 0.8 * 0.14 / 0.98)
     assert stats.intervals[1].load == pytest.approx(0.1)
 
@@ -101,7 +105,7 @@ def test_levels_that_are_no_numbers(tmp_path, series):
 
 def test_a_short_run_has_its_only_interval(tmp_path, series):
     stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], elapsed_s=0.3)]))
-    assert [(one.at_s, one.span_s) for one in stats.intervals] == [(0.3, 0.3)]
+    assert [(interval.at_s, interval.span_s) for interval in stats.intervals] == [(0.3, 0.3)]
     assert stats.complete
 
 
@@ -166,9 +170,9 @@ def test_a_full_disk_is_reported_and_missing_lines_follow(tmp_path, series):
     writer.update(series[3])
     writer.close(series[4])
     stats = read_stats(path)
-    assert [(one.at_s, one.span_s) for one in stats.intervals] == [(1, 1), (4, 3), (5, 1)]
+    assert [(interval.at_s, interval.span_s) for interval in stats.intervals] == [(1, 1), (4, 3), (5, 1)]
     assert stats.intervals[1].new.frames_silent == 480
-    loudest = max(one.levels_in[0] for one in series[1:4])
+    loudest = max(interval.levels_in[0] for interval in series[1:4])
     assert stats.intervals[1].levels_in[0] == pytest.approx(loudest)
 
 

@@ -19,7 +19,7 @@ from pulse.text import dump
 from streaming.cli.commands import app
 from streaming.cli.console import print_report, stderr
 from streaming.terminal.output import Terminal
-from tests.invariants.hostile import model
+from tests.invariants.hostile_models import model
 from tests.streaming.command import RUNNER
 
 EVIL = "a\x1b[31m\x1b]0;t\x07b\rc\nd\x9b2J\u202e\u2066e\u200bf\x7fg\u2028h"
@@ -33,11 +33,11 @@ def evil_model(op: str = "Relu", **attributes: object) -> ModelProto:
                      (("Relu", "x", f"{EVIL}1"), (op, f"{EVIL}1", "y")))  # fmt: skip
     for name, value in attributes.items():
         second.attribute.append(helper.make_attribute(name, value))
-    made = model([first, second])
-    made.graph.input[0].name = made.graph.node[0].input[0] = f"{EVIL}in"
-    made.graph.output[0].name = made.graph.node[1].output[0] = f"{EVIL}out"
-    made.graph.name = f"{EVIL}title"
-    return made
+    proto = model([first, second])
+    proto.graph.input[0].name = proto.graph.node[0].input[0] = f"{EVIL}in"
+    proto.graph.output[0].name = proto.graph.node[1].output[0] = f"{EVIL}out"
+    proto.graph.name = f"{EVIL}title"
+    return proto
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ def test_control_characters_are_made_printable() -> None:
     assert printable("\ud800") == "\\ud800" and printable_lines("a\nb\x1b") == "a\nb\\x1b"
 
 
-def test_errors_and_their_tracebacks() -> None:
-    with pytest.raises(LoadError) as found:
+def test_errors_and_their_tracebacks_are_printable() -> None:
+    with pytest.raises(LoadError) as refusal:
         pulse.load(evil_model("Nothing")).analyse()
-    assert_harmless("".join(traceback.format_exception(found.value)))
-    assert "\n" not in str(found.value) and SAFE in str(found.value)
+    assert_harmless("".join(traceback.format_exception(refusal.value)))
+    assert "\n" not in str(refusal.value) and SAFE in str(refusal.value)
 
 
 def test_refusals_are_one_line_each_and_keep_the_names() -> None:
@@ -78,15 +78,15 @@ def test_refusals_are_one_line_each_and_keep_the_names() -> None:
 
 
 def test_warnings_are_printable() -> None:
-    made = evil_model()
+    proto = evil_model()
     shape = helper.make_tensor_value_info(f"{EVIL}1", 1, [1, 2, 9, 9])
-    made.graph.value_info.append(shape)
-    with pytest.warns(PulseWarning) as found:
-        pulse.load(made).analyse()
-    assert_harmless(str(found[0].message))
+    proto.graph.value_info.append(shape)
+    with pytest.warns(PulseWarning) as warned:
+        pulse.load(proto).analyse()
+    assert_harmless(str(warned[0].message))
 
 
-def test_text_of_models() -> None:
+def test_text_of_hostile_models_is_printable() -> None:
     loaded = pulse.load(evil_model())
     typed = loaded.analyse()
     pulsed = typed.declutter().pulsify()
@@ -111,10 +111,10 @@ def test_commands_print_hostile_names_printably(arguments: list[str], op: str, t
     command, *options = arguments
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PulseWarning)
-        done = RUNNER.invoke(app, [command, str(path), *options])
-    assert_harmless(done.stdout)
-    assert_harmless(done.stderr)
-    assert "\\x1b" in done.stdout + done.stderr or "\\u001b" in done.stdout
+        result = RUNNER.invoke(app, [command, str(path), *options])
+    assert_harmless(result.stdout)
+    assert_harmless(result.stderr)
+    assert "\\x1b" in result.stdout + result.stderr or "\\u001b" in result.stdout
 
 
 def test_json_has_everything() -> None:
@@ -132,6 +132,6 @@ def test_a_terminal_escapes_its_text(capsys: pytest.CaptureFixture[str]) -> None
     print_report(EvilReport())
     print_report(EvilReport(), json=True)
     print_report(EvilReport(), markdown=True)
-    told = capsys.readouterr()
-    assert_harmless(told.out)
-    assert_harmless(told.err)
+    printed = capsys.readouterr()
+    assert_harmless(printed.out)
+    assert_harmless(printed.err)

@@ -15,7 +15,7 @@ from tests.pulse.program.static_models import fixed_specs, static_model
 
 def run(step: int) -> Counter[str]:
     """Every ``step``-th case of every family; gives how they ended."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     fixed_cases = [case for case in all_cases() if case[0].endswith("-fixed")]
     for name, source, feeds in fixed_cases[::step]:
         typed = pulse.load(source, inputs=fixed_specs(feeds)).model.analyse()
@@ -24,25 +24,25 @@ def run(step: int) -> Counter[str]:
             proto = to_onnx(static_model(typed), 18)
         except WriteError as error:
             assert "does not allow it" in str(error) or "cannot be written" in str(error), name
-            found["refused"] += 1
+            counts["refused"] += 1
             continue
         runtime, call = runner(proto)
         inputs = {value.name for value in proto.graph.input}
-        got = call({key: value for key, value in feeds.items() if key in inputs})
-        expected.require(got, (name, runtime))
-        found[runtime.split()[0]] += 1
-    return found
+        outputs = call({key: value for key, value in feeds.items() if key in inputs})
+        expected.require(outputs, (name, runtime))
+        counts[runtime.split()[0]] += 1
+    return counts
 
 
-def test_some_cases() -> None:
+def test_some_cases_run_in_onnxruntime_as_here() -> None:
     """Each family; hardly any that ONNX cannot say."""
-    found = run(9)
-    assert found["onnxruntime"] >= 100
-    assert found["refused"] <= found["onnxruntime"] // 20, found
+    counts = run(9)
+    assert counts["onnxruntime"] >= 100
+    assert counts["refused"] <= counts["onnxruntime"] // 20, counts
 
 
 @pytest.mark.slow
-def test_all_cases() -> None:
-    found = run(1)
-    print(dict(found))
-    assert found["onnxruntime"] >= 1_000
+def test_all_cases_run_in_onnxruntime_as_here() -> None:
+    counts = run(1)
+    print(dict(counts))
+    assert counts["onnxruntime"] >= 1_000

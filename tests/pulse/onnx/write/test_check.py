@@ -27,9 +27,9 @@ def test_a_wrong_file_is_found() -> None:
     values = np.frombuffer(kernel.raw_data, np.float32).copy()
     values[3] += 0.01
     kernel.raw_data = values.tobytes()
-    found = check(wrong, pulsed).divergence
-    assert found is not None and found.wire == "y" and found.backend.startswith("onnxruntime")
-    assert abs(found.offline - found.streamed) > found.allowed
+    divergence = check(wrong, pulsed).divergence
+    assert divergence is not None and divergence.wire == "y" and divergence.backend.startswith("onnxruntime")
+    assert abs(divergence.offline - divergence.streamed) > divergence.allowed
 
 
 def test_a_type_that_differs_is_found() -> None:
@@ -40,8 +40,8 @@ def test_a_type_that_differs_is_found() -> None:
     def cut(feeds: object) -> dict[str, np.ndarray]:
         return {key: value.astype(np.float64) for key, value in run(feeds).items()}  # type: ignore[arg-type]
 
-    found = check(pulsed.to_onnx(), pulsed, run=cut).divergence
-    assert found is not None and "float64, offline" in found.reason
+    divergence = check(pulsed.to_onnx(), pulsed, run=cut).divergence
+    assert divergence is not None and "float64, offline" in divergence.reason
 
 
 def test_no_length_that_suits() -> None:

@@ -136,7 +136,7 @@ def test_the_first_state_is_in_the_file() -> None:
 def test_a_table_by_position(frames: int) -> None:
     """A constant cut to the stream's length, added to a stream that is late."""
     table = floats("table", 1, 2, 40)
-    one, zero = np.array([1]), np.array([0])
+    single, zero = np.array([1]), np.array([0])
     nodes = [
         node("Shape", "x", "shape"),
         node("Gather", "shape two", "length"),
@@ -144,7 +144,7 @@ def test_a_table_by_position(frames: int) -> None:
         node("Conv", "x w", "later", pads=[0, 1]),
         node("Add", "later rows"),
     ]
-    constants = {"table": table, "one": one, "zero": zero, "two": np.array([2]), "w": floats("w", 2, 2, 2)}
+    constants = {"table": table, "one": single, "zero": zero, "two": np.array([2]), "w": floats("w", 2, 2, 2)}
     proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
     assert [state.input for state in notes_of(proto).states if state.input == "pulses"]
 

@@ -165,7 +165,7 @@ def test_metadata_round_trip() -> None:
         ("pulse_states", None, "cannot be read"),
     ],
 )
-def test_broken_metadata(key: str, text: str | None, message: str) -> None:
+def test_broken_metadata_is_refused(key: str, text: str | None, message: str) -> None:
     """A LoadError says what to do."""
     entries = notes_of(causal().to_onnx()).dump()
     if text is None:
@@ -177,7 +177,7 @@ def test_broken_metadata(key: str, text: str | None, message: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["no base64", "AAAA"])
-def test_a_broken_initial_value(text: str) -> None:
+def test_a_broken_initial_value_is_refused(text: str) -> None:
     with pytest.raises(LoadError, match="initial value of h cannot be read"):
         StateNote("h", "h.next", text).value()
 

@@ -121,8 +121,8 @@ def test_states_of_a_scan_carry_between_pulses(ahead: int, frames: int, finals: 
     assert (notes_of(proto).end is not None) == finals
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_the_first_state_of_a_scan(given: bool) -> None:
+@pytest.mark.parametrize("is_input", [False, True])
+def test_the_first_state_of_a_scan(is_input: bool) -> None:
     """A constant, or an input of the model that is taken with the first pulse."""
     frame, state, after = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("frame", "state", "after")
@@ -130,9 +130,9 @@ def test_the_first_state_of_a_scan(given: bool) -> None:
     twice = helper.make_tensor_value_info("twice", TensorProto.FLOAT, [2])
     nodes = [node("Sub", "frame state", "after"), node("Add", "after after", "twice")]
     body = helper.make_graph(nodes, "body", [state, frame], [after, twice])
-    feeds = {"x": floats("x", 9, 2)} | ({"zero": floats("zero", 2)} if given else {})
-    constants = {} if given else {"zero": floats("zero", 2)}
+    feeds = {"x": floats("x", 9, 2)} | ({"zero": floats("zero", 2)} if is_input else {})
+    constants = {} if is_input else {"zero": floats("zero", 2)}
     scan = node("Scan", "zero x", "last y", body=body, num_scan_inputs=1)
     proto = prove_model(model([scan], feeds, constants, 17, {"x": 0}, "y last"), 2)
-    assert ("Where" in kinds(proto)) == given
-    assert bool(notes_of(proto).states[0].initial) != given
+    assert ("Where" in kinds(proto)) == is_input
+    assert bool(notes_of(proto).states[0].initial) != is_input

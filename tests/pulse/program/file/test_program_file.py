@@ -23,44 +23,44 @@ SECTIONS = ("table", "initial", "notes", "weights")
 
 
 def make_program(name: str, form: str = "f32") -> NativeProgram:
-    found = program(name, "numba", form)
-    assert isinstance(found, NativeProgram)
-    return found
+    made_program = program(name, "numba", form)
+    assert isinstance(made_program, NativeProgram)
+    return made_program
 
 
 def feeds(name: str, frames: int = 23) -> dict[str, Any]:
-    one = make_program(name)
-    (streaming,) = (port.name for port in one.inputs if port.streams)
-    return {**constants(one), streaming: block(one, frames)}
+    made_program = make_program(name)
+    (streaming,) = (port.name for port in made_program.inputs if port.streams)
+    return {**constants(made_program), streaming: block(made_program, frames)}
 
 
 @pytest.mark.parametrize("form", NATIVE)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> None:
-    one, path = make_program(name, form), tmp_path / "one.pulse"
-    one.save(path)
+    original, path = make_program(name, form), tmp_path / "one.pulse"
+    original.save(path)
     other = pulse.Program.load(path)
     assert isinstance(other, StoredProgram) and not other.weights.flags.writeable
-    assert (other.limit, other.form) == (one.limit, form)
-    for ports, wanted in ((other.inputs, one.inputs), (other.outputs, one.outputs)):
+    assert (other.limit, other.form) == (original.limit, form)
+    for ports, wanted in ((other.inputs, original.inputs), (other.outputs, original.outputs)):
         assert [port.as_dict() for port in ports] == [port.as_dict() for port in wanted]
-    assert same(stream_whole(one, feeds(name)), stream_whole(other, feeds(name)))
-    assert other.listing() == one.listing() and other.notes == one.notes
-    assert [port.rate * one.pulse for port in one.outputs if port.streams] == [
-        port.frames for port in one.outputs if port.streams
+    assert same(stream_whole(original, feeds(name)), stream_whole(other, feeds(name)))
+    assert other.listing() == original.listing() and other.notes == original.notes
+    assert [port.rate * original.pulse for port in original.outputs if port.streams] == [
+        port.frames for port in original.outputs if port.streams
     ]
 
 
 def test_snapshots_pickles_and_lanes_are_of_both() -> None:
-    one = make_program("windows")
-    other = read_program(one.to_bytes())
-    state, copy = one.spawn(), pickle.loads(pickle.dumps(other)).spawn()
-    state.step(block(one, one.pulse))
+    original = make_program("windows")
+    other = read_program(original.to_bytes())
+    state, copy = original.spawn(), pickle.loads(pickle.dumps(other)).spawn()
+    state.step(block(original, original.pulse))
     copy.restore(state.snapshot())
-    assert same(state.step(block(one, one.pulse, 1)), copy.step(block(one, one.pulse, 1)))
-    x = np.stack([block(one, one.pulse, seed) for seed in range(5)])
-    assert same(one.spawn_many(5).step(x), other.spawn_many(5).step(x))
-    assert [row.kernel for row in other.spawn().profile(5)] == [row.kernel for row in one.instructions]
+    assert same(state.step(block(original, original.pulse, 1)), copy.step(block(original, original.pulse, 1)))
+    x = np.stack([block(original, original.pulse, seed) for seed in range(5)])
+    assert same(original.spawn_many(5).step(x), other.spawn_many(5).step(x))
+    assert [row.kernel for row in other.spawn().profile(5)] == [row.kernel for row in original.instructions]
 
 
 def test_every_call_takes_it(tmp_path: Path) -> None:
@@ -100,8 +100,10 @@ def test_commands_that_need_the_model_are_refused(tmp_path: Path) -> None:
 def change_file(data: bytes, sections: dict[str, Any] | None = None, **header: Any) -> bytes:
     """A file with other values in its header, or other sections, its checksum right."""
     container = open_container(data)
-    kept = {name: value for name, value in container.header.items() if name != "sections"}
-    return encode({**kept, **header}, {name: container.section(name) for name in SECTIONS} | (sections or {}))
+    fields = {name: value for name, value in container.header.items() if name != "sections"}
+    return encode(
+        {**fields, **header}, {name: container.section(name) for name in SECTIONS} | (sections or {})
+    )
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
@@ -205,5 +207,5 @@ def test_loading_imports_no_reader_and_no_pass(tmp_path: Path) -> None:
     heavy = ("onnx", "google", "pulse.onnx", "pulse.models", "pulse.loading", "pulse.declutter", "pulse.infer",
              "pulse.typed", "pulse.graph", "pulse.program.lowering", "pulse.proof", "pulse.chunks")  # fmt: skip
     code = f"import sys, pulse; pulse.Program.load({str(path)!r}); print([m for m in {heavy!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"

@@ -51,26 +51,30 @@ def limited_row(checked: CheckedRow, memories: list[Array]) -> Any:
             elif isinstance(value, RowFields):
                 shorten(value)
             elif isinstance(value, list):
-                vars(part)[name] = [shorten(one) for one in value]
+                vars(part)[name] = [shorten(value_of_part) for value_of_part in value]
         return part
 
     return shorten(checked.row)
 
 
-def run_limited(made: NativeProgram, feeds: dict[str, Array], ran: Counter[str]) -> dict[str, Array]:
+def run_limited(program_run: NativeProgram, feeds: dict[str, Array], ran: Counter[str]) -> dict[str, Array]:
     """One step in plain Python, each row inside of what it says."""
-    memories = [np.array(made.weights), made.initial.copy(), np.zeros(made.arena_bytes, np.uint8)]
-    for name, place in made.received:
+    memories = [
+        np.array(program_run.weights),
+        program_run.initial.copy(),
+        np.zeros(program_run.arena_bytes, np.uint8),
+    ]
+    for name, place in program_run.received:
         place.view(memories[place.region])[...] = feeds[name]
-    check = TableCheck(made.weights, made.initial, made.arena_bytes)
-    for start in row_starts(made.unlinked):
-        words = made.unlinked[start : start + int(made.unlinked[start + 1])].tolist()
+    check = TableCheck(program_run.weights, program_run.initial, program_run.arena_bytes)
+    for start in row_starts(program_run.unlinked):
+        words = program_run.unlinked[start : start + int(program_run.unlinked[start + 1])].tolist()
         kernel = kernel_of(words[0])
         row = limited_row(check.row(kernel.instruction, kernel.form, words), memories)
         with np.errstate(all="ignore"):
             kernel.function(row)
         ran[kernel.name] += 1
-    return {name: place.view(memories[place.region]).copy() for name, place in made.sent}
+    return {name: place.view(memories[place.region]).copy() for name, place in program_run.sent}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -86,46 +90,46 @@ def test_every_program_of_a_family_stays_inside(family: str) -> None:
 
 def assert_inside(family: str, each: int) -> None:
     ran: Counter[str] = Counter()
-    taken = 0
+    steps_inside = 0
     for name, proto, feeds in islice(cases(family), each // 2, None, each):
         typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
         try:
-            made = NativeProgram(static_model(typed))
+            static_program = NativeProgram(static_model(typed))
         except CompileError:
             continue
-        require_safe(made)
-        taken += 1
-        wanted = made.spawn(feeds).step({})
-        for output, values in run_limited(made, feeds, ran).items():
+        require_safe(static_program)
+        steps_inside += 1
+        wanted = static_program.spawn(feeds).step({})
+        for output, values in run_limited(static_program, feeds, ran).items():
             np.testing.assert_allclose(values, wanted[output], 1e-4, 1e-5, err_msg=name)
-    assert ran or not taken
+    assert ran or not steps_inside
 
 
 @pytest.mark.parametrize(("backend", "form"), [pair for pair in FORMS if pair[0] == "numba"])
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "foreign"])
 def test_streams_are_taken(name: str, backend: str, form: str) -> None:
-    made = program(name, backend, form)
-    assert isinstance(made, NativeProgram)
-    require_safe(made)
+    stream_program = program(name, backend, form)
+    assert isinstance(stream_program, NativeProgram)
+    require_safe(stream_program)
 
 
 @pytest.mark.parametrize("form", ["int8", "bf16"])
 @pytest.mark.parametrize("name", STACKS)
 def test_rows_of_codes_stay_inside(name: str, form: str) -> None:
-    made = pulse.stream(stack(name), pulse=4, weights=form, activations=form)
-    assert isinstance(made, NativeProgram)
-    require_safe(made)
-    feeds, ran = {port.name: floats("feed", *port.shape) for port in made.inputs}, Counter[str]()
-    wanted = made.spawn().step(feeds)
-    for output, values in run_limited(made, feeds, ran).items():
+    stream_program = pulse.stream(stack(name), pulse=4, weights=form, activations=form)
+    assert isinstance(stream_program, NativeProgram)
+    require_safe(stream_program)
+    feeds, ran = {port.name: floats("feed", *port.shape) for port in stream_program.inputs}, Counter[str]()
+    wanted = stream_program.spawn().step(feeds)
+    for output, values in run_limited(stream_program, feeds, ran).items():
         np.testing.assert_allclose(values, wanted[output], 1e-5, 1e-6)
     assert any("codes" in kernel for kernel in ran)
 
 
 def test_a_plugin_kernel_must_declare_its_reach() -> None:
-    made = program("foreign")
-    assert isinstance(made, NativeProgram)
-    require_safe(made)
+    plugin_program = program("foreign")
+    assert isinstance(plugin_program, NativeProgram)
+    require_safe(plugin_program)
 
 
 class Silent(Instruction):
@@ -141,10 +145,10 @@ def test_an_operand_without_a_number_of_elements_is_refused() -> None:
         check.row(Silent, "f32", [0, 4, operand(ARENA, 0), 3])
 
 
-def words_of(made: NativeProgram, kernel: str) -> tuple[int, list[int]]:
+def words_of(native: NativeProgram, kernel: str) -> tuple[int, list[int]]:
     """The first row of a kernel: where it begins, and its words."""
-    start = next(s for s in row_starts(made.unlinked) if kernel_of(int(made.unlinked[s])).name == kernel)
-    return start, made.unlinked[start : start + int(made.unlinked[start + 1])].tolist()
+    start = next(s for s in row_starts(native.unlinked) if kernel_of(int(native.unlinked[s])).name == kernel)
+    return start, native.unlinked[start : start + int(native.unlinked[start + 1])].tolist()
 
 
 @pytest.mark.parametrize(
@@ -166,13 +170,13 @@ def words_of(made: NativeProgram, kernel: str) -> tuple[int, list[int]]:
     ],
 )
 def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int, message: str) -> None:
-    made = program("windows")
-    assert isinstance(made, NativeProgram)
-    _, words = words_of(made, kernel)
+    native = program("windows")
+    assert isinstance(native, NativeProgram)
+    _, words = words_of(native, kernel)
     declared = KERNELS[kernel].instruction
     at = next(i for i, (name, _) in enumerate(named_fields(declared)) if name == field) + declared.START
     words[at] = value
-    check = TableCheck(made.weights, made.initial, made.arena_bytes)
+    check = TableCheck(native.weights, native.initial, native.arena_bytes)
     with pytest.raises(ValueError, match=message):
         check.row(declared, "f32", words)
 
@@ -184,24 +188,24 @@ def named_fields(declared: type[RowFields]) -> list[tuple[str, Any]]:
 
 def test_a_row_over_the_clock_is_refused() -> None:
     """Else it could be set to a number whose products are no int64 any more."""
-    made = program("windows")
-    assert isinstance(made, NativeProgram)
-    start, words = words_of(made, "move")
-    table = made.unlinked.copy()
+    native = program("windows")
+    assert isinstance(native, NativeProgram)
+    start, words = words_of(native, "move")
+    table = native.unlinked.copy()
     assert [name for name, _ in named_fields(KERNELS["move"].instruction)] == ["dst", "src", "bytes"]
     table[start + 2], table[start + 4] = operand(STATE, 0), min(words[4], 16)
-    other = NativeProgram(made.network)
+    other = NativeProgram(native.network)
     other.unlinked = table
     with pytest.raises(LoadError, match="overlap a word of time"):
         require_safe(other)
 
 
 def test_a_clock_that_has_begun_is_refused() -> None:
-    made = program("windows")
-    assert isinstance(made, NativeProgram)
-    other = NativeProgram(made.network)
-    image = aligned_bytes(made.initial.size)
-    image[:] = made.initial
+    native = program("windows")
+    assert isinstance(native, NativeProgram)
+    other = NativeProgram(native.network)
+    image = aligned_bytes(native.initial.size)
+    image[:] = native.initial
     image[:8].view(np.int64)[0] = 1 << 60
     other.initial = image
     with pytest.raises(LoadError, match="clock begins with 1152921504606846976"):

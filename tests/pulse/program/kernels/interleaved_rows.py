@@ -28,7 +28,7 @@ def compare_rows(
     own: Mapping[int, Array],
     args: Sequence[Any],
     other: Sequence[Any],
-    written: Sequence[int],
+    regions_written: Sequence[int],
 ) -> None:
     """Each of sixteen streams in one row, and in a row of its own.
 
@@ -42,6 +42,6 @@ def compare_rows(
         for i in range(LANES)
     ]
     for after in run_both(several, arrays, *other):
-        for n in written:
+        for n in regions_written:
             expected = np.stack([each[n] for each in wanted])
             np.testing.assert_allclose(after[n].T, expected, rtol=1e-4, atol=2e-5)

@@ -64,9 +64,9 @@ def check(
     steps = [x.shape[2] for x in (q, k, v, y)]
     numbers = [pulse, *steps, heads, depth, width, band, back, period, offset, 0.4, empty]
     places = [At(n) for n in range(8)], [At(n) for n in range(8, 13)]
-    for got in run_both(band_attention, arrays, *places[0], 2, *places[1], *numbers):
-        np.testing.assert_allclose(by_head(got[4], heads, width), wanted, 1e-5, 1e-6)
-        assert (got[4][..., heads * width] == 7).all()
+    for results in run_both(band_attention, arrays, *places[0], 2, *places[1], *numbers):
+        np.testing.assert_allclose(by_head(results[4], heads, width), wanted, 1e-5, 1e-6)
+        assert (results[4][..., heads * width] == 7).all()
 
 
 def by_head(x: np.ndarray, heads: int, channels: int) -> np.ndarray:
@@ -107,8 +107,8 @@ def test_large_scores() -> None:
     arrays += [np.array([5]), np.array([FAR]), np.zeros(1, np.int64)]
     numbers = [1, 4, 4, 1, 1, 1, 4, 1, 6, 5, 1, 0, 1.0, 0.0]
     batches = [At(8)] * 5
-    for got in run_both(band_attention, arrays, *[At(n) for n in range(8)], 1, *batches, *numbers):
-        assert got[4].tolist() == [5.0]
+    for results in run_both(band_attention, arrays, *[At(n) for n in range(8)], 1, *batches, *numbers):
+        assert results[4].tolist() == [5.0]
 
 
 def test_one_head_may_see_nothing() -> None:
@@ -120,6 +120,6 @@ def test_one_head_may_see_nothing() -> None:
     arrays = [x, *(each.astype(np.float32) for each in (k, v, bias)), np.zeros((1, 16), np.float32)]
     arrays += [np.zeros(10 + LANES, np.float32), np.array([4]), np.array([FAR]), np.zeros(1, np.int64)]
     numbers = [1, 16, 16, 16, 16, 2, 8, 8, 5, 4, 1, 0, 1.0, -3.0]
-    for got in run_both(band_attention, arrays, *[At(n) for n in range(8)], 1, *[At(8)] * 5, *numbers):
-        assert (got[4][0, :8] == -3).all()
-        np.testing.assert_allclose(got[4][0, 8:], v[:, 8:].mean(axis=0), 1e-6)
+    for results in run_both(band_attention, arrays, *[At(n) for n in range(8)], 1, *[At(8)] * 5, *numbers):
+        assert (results[4][0, :8] == -3).all()
+        np.testing.assert_allclose(results[4][0, 8:], v[:, 8:].mean(axis=0), 1e-6)

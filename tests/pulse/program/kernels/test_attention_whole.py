@@ -27,10 +27,10 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, by_column:
     arrays = [*stored, v, y, scratch, *starts]
     places = [At(n) for n in range(9)]
     results = [
-        got[3] for got in run_both(whole_attention, arrays, *places[:5], BATCHES, *places[5:], *numbers)
+        output[3] for output in run_both(whole_attention, arrays, *places[:5], BATCHES, *places[5:], *numbers)
     ]
-    assert all((got[..., width] == 7).all() for got in results)
-    return [got[..., :width] for got in results]
+    assert all((output[..., width] == 7).all() for output in results)
+    return [output[..., :width] for output in results]
 
 
 def numbers(*shape: int) -> np.ndarray:
@@ -41,25 +41,25 @@ def numbers(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize("keys", [1, 7, 8, 24])
 @pytest.mark.parametrize("depth", [1, 9])
 @pytest.mark.parametrize("width", [1, 9, 20])
-def test_sizes(rows: int, keys: int, depth: int, width: int) -> None:
+def test_attention_of_any_size_agrees_with_numpy(rows: int, keys: int, depth: int, width: int) -> None:
     q, k, v = numbers(BATCHES, rows, depth), numbers(BATCHES, keys, depth), numbers(BATCHES, keys, width)
     wanted = softmax(0.4 * q @ k.transpose(0, 2, 1)) @ v
-    for got in attend(q, k, v, 0.4, by_column=(rows + keys) % 2 == 0):
-        np.testing.assert_allclose(got, wanted, 1e-5, 1e-6)
+    for output in attend(q, k, v, 0.4, by_column=(rows + keys) % 2 == 0):
+        np.testing.assert_allclose(output, wanted, 1e-5, 1e-6)
 
 
 def test_large_scores() -> None:
     """The largest is taken off before the exponential."""
     q, k, v = np.full((BATCHES, 8, 4), 100, np.float32), numbers(BATCHES, 8, 4), numbers(BATCHES, 8, 2)
     k[:, 5] = 40
-    for got in attend(q, k, v, 1.0, by_column=False):
-        np.testing.assert_array_equal(got, np.repeat(v[:, 5:6], 8, axis=1))
+    for output in attend(q, k, v, 1.0, by_column=False):
+        np.testing.assert_array_equal(output, np.repeat(v[:, 5:6], 8, axis=1))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_nan_stays_in_its_row() -> None:
     q, k, v = numbers(BATCHES, 20, 3), numbers(BATCHES, 9, 3), numbers(BATCHES, 9, 4)
     q[1, 17, 2] = np.nan
-    for got in attend(q, k, v, 1.0, by_column=False):
-        assert np.isnan(got[1, 17]).all()
-        assert np.isfinite(np.delete(got.reshape(40, 4), 37, axis=0)).all()
+    for output in attend(q, k, v, 1.0, by_column=False):
+        assert np.isnan(output[1, 17]).all()
+        assert np.isfinite(np.delete(output.reshape(40, 4), 37, axis=0)).all()

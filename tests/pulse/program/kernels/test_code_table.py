@@ -15,6 +15,6 @@ def test_entries_of_codes(first: int, size: int) -> None:
     table = rng.standard_normal(size).astype(np.float32)
     (wanted,) = CodeTable(first).eval([x[:-3], table], {})
     y = np.full(x.shape, 7, np.float32)
-    for got in run_both(look_up_codes, [x, table, y], At(0), At(1), At(2), len(x), first, size):
-        np.testing.assert_array_equal(got[2][:-3], wanted)
-        np.testing.assert_array_equal(got[2][-3:], table[[0, -1, 0]])
+    for arrays in run_both(look_up_codes, [x, table, y], At(0), At(1), At(2), len(x), first, size):
+        np.testing.assert_array_equal(arrays[2][:-3], wanted)
+        np.testing.assert_array_equal(arrays[2][-3:], table[[0, -1, 0]])

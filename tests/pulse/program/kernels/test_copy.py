@@ -33,9 +33,9 @@ def check(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
     if all(sizes):
         strided_view(want, 0, sizes, b)[...] = strided_view(src, first, sizes, a)
     args = [size, *[1] * missing, *sizes, *[0] * missing, *a, *[0] * missing, *b]
-    for got in run_both(copy, [src, dst], At(0, first), At(1), *args):
-        np.testing.assert_array_equal(got[1], want)
-        np.testing.assert_array_equal(got[0], src)
+    for arrays in run_both(copy, [src, dst], At(0, first), At(1), *args):
+        np.testing.assert_array_equal(arrays[1], want)
+        np.testing.assert_array_equal(arrays[0], src)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -99,8 +99,8 @@ def test_copy_stays_inside_of_its_region() -> None:
 def test_fill_writes_every_element(size: int, count: int, value: int) -> None:
     dst = numbers(size, count)
     want = np.full(count, value & ((1 << 8 * size) - 1), f"u{size}").view(dst.dtype)
-    for got in run_both(fill, [dst], At(0), size, count, value):
-        np.testing.assert_array_equal(got[0], want)
+    for arrays in run_both(fill, [dst], At(0), size, count, value):
+        np.testing.assert_array_equal(arrays[0], want)
 
 
 @pytest.mark.parametrize(("start", "count"), [(8, 0), (8, 4), (8, 60), (100, 900), (1, 999)])
@@ -108,8 +108,8 @@ def test_move_overlaps(start: int, count: int) -> None:
     memory = numbers(1, 1000)
     want = memory.copy()
     want[:count] = memory[start : start + count]
-    for got in run_both(move, [memory], At(0), At(0, start), count):
-        np.testing.assert_array_equal(got[0], want)
+    for arrays in run_both(move, [memory], At(0), At(0, start), count):
+        np.testing.assert_array_equal(arrays[0], want)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
@@ -122,9 +122,9 @@ def test_pairs_join_two_tensors(rows: int, columns: int) -> None:
         for array, step, width in zip([arrays[0].copy(), *arrays[1:]], steps, [2 * columns, columns, columns])
     )
     want[:, ::2], want[:, 1::2] = left, right
-    for got in run_both(pairs, arrays, At(0), At(1), At(2), rows, columns, *steps):
-        after = strided_view(got[0], 0, [rows, 2 * columns], [steps[0], 1])
+    for results in run_both(pairs, arrays, At(0), At(1), At(2), rows, columns, *steps):
+        after = strided_view(results[0], 0, [rows, 2 * columns], [steps[0], 1])
         np.testing.assert_array_equal(after.view(np.int32), want.view(np.int32))
-        outside = strided_view(got[0], 2 * columns, [max(rows - 1, 0), 3], [steps[0], 1])
+        outside = strided_view(results[0], 2 * columns, [max(rows - 1, 0), 3], [steps[0], 1])
         kept = strided_view(arrays[0], 2 * columns, [max(rows - 1, 0), 3], [steps[0], 1])
         np.testing.assert_array_equal(outside.view(np.int32), kept.view(np.int32))

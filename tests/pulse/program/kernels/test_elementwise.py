@@ -106,19 +106,21 @@ def test_every_row_of_the_table_has_an_opcode():
     assert sorted(OPCODES.values()) == list(range(len(MICRO_OPS)))
 
 
-def check_close(name, inputs, got, rtol):
+def check_close(name, inputs, outputs, rtol):
     """Compare with numpy in float64, rounded to the type of the result. Denormals may be 0."""
     params = PARAMS[: arity_of(name)[1]]
     with np.errstate(all="ignore"):
-        wanted = np.asarray(reference(name, [x.astype(np.float64) for x in inputs], params)).astype(got.dtype)
-    atol = ABSOLUTE.get(name, 0) * (1 if got.dtype == np.float32 else 1e-9)
+        wanted = np.asarray(reference(name, [x.astype(np.float64) for x in inputs], params)).astype(
+            outputs.dtype
+        )
+    atol = ABSOLUTE.get(name, 0) * (1 if outputs.dtype == np.float32 else 1e-9)
     if name == "pow":  # numpy itself has two answers for the root of -inf
-        seen = ~(np.isneginf(inputs[0]) & (inputs[1] == 0.5))
-        wanted, got = wanted[seen], got[seen]
+        compared = ~(np.isneginf(inputs[0]) & (inputs[1] == 0.5))
+        wanted, outputs = wanted[compared], outputs[compared]
     if name in ("sin", "cos", "tan"):
-        seen = ~(np.abs(inputs[0]) > 1e5) | np.isinf(inputs[0])
-        wanted, got = wanted[seen], got[seen]
-    np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol + 1.2e-38)
+        compared = ~(np.abs(inputs[0]) > 1e5) | np.isinf(inputs[0])
+        wanted, outputs = wanted[compared], outputs[compared]
+    np.testing.assert_allclose(outputs, wanted, rtol=rtol, atol=atol + 1.2e-38)
 
 
 @pytest.mark.parametrize("name", sorted(BITS))
@@ -128,8 +130,8 @@ def test_bits_agree_with_numpy(name, dtype):
     z = RNG.integers(0, 8 if name.startswith("shift") else np.iinfo(dtype).max, 300).astype(dtype)
     inputs = [x, z][: ELEMENTWISE[name].arity]
     y = np.zeros_like(x)
-    for got in run_chain(chain64, inputs, inputs, y, y, [(name, 9, 0, len(inputs) - 1, 0, 0.0, 0.0)]):
-        np.testing.assert_array_equal(got, ELEMENTWISE[name].run(*inputs))
+    for output in run_chain(chain64, inputs, inputs, y, y, [(name, 9, 0, len(inputs) - 1, 0, 0.0, 0.0)]):
+        np.testing.assert_array_equal(output, ELEMENTWISE[name].run(*inputs))
 
 
 @pytest.mark.parametrize("name", [name for name in OPCODES if name not in BITS])
@@ -139,28 +141,30 @@ def test_values_agree_with_numpy(name):
     p, q = (*PARAMS[:params], 0.0, 0.0)[:2]
     y = np.zeros(len(inputs[0]), np.float32)
     registers = [*range(len(inputs)), 0, 0][:3]
-    for got in run_chain(chain, inputs, inputs, y, y, [(name, 9, *registers, p, q)]):
-        check_close(name, inputs, got, RELATIVE.get(name, 8e-7))
+    for output in run_chain(chain, inputs, inputs, y, y, [(name, 9, *registers, p, q)]):
+        check_close(name, inputs, output, RELATIVE.get(name, 8e-7))
     doubles = [x.astype(np.float64) for x in inputs]
     y64 = np.zeros(len(y))
-    for got in run_chain(chain64, doubles, doubles, y64, y64, [(name, 9, *registers, p, q)]):
-        check_close(name, inputs, got, 1e-12)
+    for output in run_chain(chain64, doubles, doubles, y64, y64, [(name, 9, *registers, p, q)]):
+        check_close(name, inputs, output, 1e-12)
 
 
 @pytest.mark.parametrize("tanh_form", [0.0, 1.0])
 def test_gelu_has_two_forms(tanh_form):
     x = np.linspace(-6, 6, 999).astype(np.float32)
     y = np.zeros_like(x)
-    for got in run_chain(chain, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
-        np.testing.assert_allclose(got, ELEMENTWISE["gelu"].run(x.astype(np.float64), tanh_form), atol=1e-6)
+    for output in run_chain(chain, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
+        np.testing.assert_allclose(
+            output, ELEMENTWISE["gelu"].run(x.astype(np.float64), tanh_form), atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("exponent", [2.0, 1.0, 3.0, 0.5, -1.0, 2.5, 0.0])
 def test_powers_agree_with_numpy(exponent):
     x = np.abs(RNG.standard_normal(50)).astype(np.float32)
     y = np.zeros_like(x)
-    for got in run_chain(chain, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
-        np.testing.assert_allclose(got, x.astype(np.float64) ** exponent, rtol=1e-6)
+    for output in run_chain(chain, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
+        np.testing.assert_allclose(output, x.astype(np.float64) ** exponent, rtol=1e-6)
 
 
 def random_view(shape, dtype):
@@ -214,10 +218,10 @@ def test_chain_reads_any_strides(shape, python):
             ("where", 0, 2, 9, 1, 0.0, 0.0),  # takes the register of an input
             ("affine", 15, 0, 0, 0, 2.0, -1.0),
         ]
-        (got,) = run_chain(chain, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
+        (output,) = run_chain(chain, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
         wanted = np.where(x2, np.tanh(x0.astype(np.float64) + x1), x1) * 2 - 1
         np.testing.assert_allclose(
-            seen_as(got, base, y), np.broadcast_to(wanted, shape), rtol=2e-6, atol=2e-6
+            seen_as(output, base, y), np.broadcast_to(wanted, shape), rtol=2e-6, atol=2e-6
         )
 
 
@@ -225,8 +229,8 @@ def test_chain_reads_any_strides(shape, python):
 def test_chain_reads_every_second_element_and_no_further(count):
     x = np.arange(2 * count - 1, dtype=np.float32)
     y = np.zeros(count, np.float32)
-    for got in run_chain(chain, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
-        np.testing.assert_array_equal(got, 2 * x[::2])
+    for output in run_chain(chain, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
+        np.testing.assert_array_equal(output, 2 * x[::2])
 
 
 @pytest.mark.parametrize("shape", [(1, 2), (37, 2), (130, 2), (64, 5), (5, 8), (70, 8), (9, 20)])
@@ -241,23 +245,25 @@ def test_chain_reads_short_rows_and_repeats_elements(shape):
         np.arange(columns, dtype=np.float32),
         [("add", 8, 0, 1, 0, 0.0, 0.0), ("mul", 9, 8, 2, 0, 0.0, 0.0)],
     )
-    for got in run_chain(chain, [x, z, same], [every_seventh, z[:, None], same], y, y[:, :columns], ops):
-        np.testing.assert_array_equal(got.reshape(y.shape)[:, :columns], (every_seventh + z[:, None]) * same)
-        assert (got.reshape(y.shape)[:, columns:] == 9).all()
+    for output in run_chain(chain, [x, z, same], [every_seventh, z[:, None], same], y, y[:, :columns], ops):
+        np.testing.assert_array_equal(
+            output.reshape(y.shape)[:, :columns], (every_seventh + z[:, None]) * same
+        )
+        assert (output.reshape(y.shape)[:, columns:] == 9).all()
 
 
-def seen_as(got, base, view):
+def seen_as(output, base, view):
     """The same view, of another array laid out as the base."""
     offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // base.itemsize
-    return np.lib.stride_tricks.as_strided(got.reshape(-1)[offset:], view.shape, view.strides)
+    return np.lib.stride_tricks.as_strided(output.reshape(-1)[offset:], view.shape, view.strides)
 
 
 @pytest.mark.parametrize("shape", [(1,), (37,), (5, 3), (2, 3, 4, 5), (3, 130)])
 def test_comparisons_are_stored_as_bool(shape):
     (b0, x0), (b1, x1) = (random_view(shape, np.float32) for _ in range(2))
     base, y = output_view(shape, np.bool_)
-    for got in run_chain(chain, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
-        np.testing.assert_array_equal(seen_as(got, base, y), np.broadcast_to(x0 > x1, shape))
+    for output in run_chain(chain, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
+        np.testing.assert_array_equal(seen_as(output, base, y), np.broadcast_to(x0 > x1, shape))
 
 
 @pytest.mark.parametrize("source", [np.float32, np.bool_])
@@ -266,15 +272,15 @@ def test_comparisons_are_stored_as_bool(shape):
 def test_no_function_is_a_copy(source, target, count):
     x = (np.arange(count) % 3 - 1).astype(source)
     y = np.zeros(count, target)
-    for got in run_chain(chain, [x], [x], y, y, []):
-        np.testing.assert_array_equal(got, x.astype(target))
+    for output in run_chain(chain, [x], [x], y, y, []):
+        np.testing.assert_array_equal(output, x.astype(target))
 
 
 def test_any_byte_but_zero_is_true():
     x, y = np.array([0, 1, 2, 255], np.uint8).view(np.bool_), np.zeros(4, np.float32)
     for kernel in (chain, chain64):
-        for got in run_chain(kernel, [x], [x], y, y, []):
-            np.testing.assert_array_equal(got, [0, 1, 1, 1])
+        for output in run_chain(kernel, [x], [x], y, y, []):
+            np.testing.assert_array_equal(output, [0, 1, 1, 1])
 
 
 @pytest.mark.parametrize("source", CODES)
@@ -287,8 +293,8 @@ def test_chain64_converts_as_numpy(source, target):
     )
     x = np.resize(np.array(values).astype(source), (3, 31))
     y = np.zeros((3, 31), target)
-    for got in run_chain(chain64, [x], [x], y, y, []):
-        np.testing.assert_array_equal(got, x.astype(target))
+    for output in run_chain(chain64, [x], [x], y, y, []):
+        np.testing.assert_array_equal(output, x.astype(target))
 
 
 def test_chain64_is_exact_for_large_integers():
@@ -296,18 +302,18 @@ def test_chain64_is_exact_for_large_integers():
     z = np.array([2, 2, 2, 2, 5], np.int64)
     y = np.zeros(5, np.int64)
     for name in ("div", "add", "sub", "mod", "fmod", "min", "max", "equal"):
-        for got in run_chain(chain64, [x, z], [x, z], y, y, [(name, 8, 0, 1, 0, 0.0, 0.0)]):
-            np.testing.assert_array_equal(got, ELEMENTWISE[name].run(x, z))
+        for output in run_chain(chain64, [x, z], [x, z], y, y, [(name, 8, 0, 1, 0, 0.0, 0.0)]):
+            np.testing.assert_array_equal(output, ELEMENTWISE[name].run(x, z))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_chain64_reads_any_strides(shape):
     (b0, x0), (b1, x1) = (random_view(shape, dtype) for dtype in (np.int32, np.float64))
     base, y = output_view(shape, np.float32)
-    for got in run_chain(
+    for output in run_chain(
         chain64, [b0, b1], [x0, x1], base, y, [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)]
     ):
-        np.testing.assert_allclose(seen_as(got, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
+        np.testing.assert_allclose(seen_as(output, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
 
 
 def test_numbers_are_rounded_as_by_numpy():

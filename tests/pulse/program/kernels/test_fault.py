@@ -39,8 +39,8 @@ def test_frames_of_the_stream(dtype: str, clock: int) -> None:
         words = [np.array([word], np.int64) for word in (40, 2, clock, 0, 3, 13)]
         want = int(check.find_failing(valid).sum())
         row = (6, -1, 6, 30, 2, 3, 5, 15, 5, 1, CODES[dtype], *limits)
-        for got in run_both(count_faults, [x, *words], *map(At, range(7)), *row):
-            assert [int(array[0]) for array in got[1:3]] == [40 + want, 2 + want]
+        for arrays in run_both(count_faults, [x, *words], *map(At, range(7)), *row):
+            assert [int(array[0]) for array in arrays[1:3]] == [40 + want, 2 + want]
 
 
 def test_nothing_before_the_gate() -> None:
@@ -49,5 +49,5 @@ def test_nothing_before_the_gate() -> None:
     for clock, want in ((4, 0), (5, 2)):
         words = [np.array([word], np.int64) for word in (0, 0, clock, 5, 0, 1)]
         row = (0, 0, 1, 0, 1, 1, 3, 0, 0, 2, CODES["int8"], WITHIN, 0.0, 0.0, 0, 4)
-        for got in run_both(count_faults, [x, *words], *map(At, range(7)), *row):
-            assert got[1][0] == want == got[2][0]
+        for arrays in run_both(count_faults, [x, *words], *map(At, range(7)), *row):
+            assert arrays[1][0] == want == arrays[2][0]

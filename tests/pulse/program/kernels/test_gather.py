@@ -33,8 +33,8 @@ def test_gather_agrees_with_numpy(
     want[:, :count, :run] = np.take(src, indices, 1)
     strides = (axis * run, run, (count + 1) * (run + 2), run + 2)
     args = (size, indices.itemsize, outer, count, run, *strides, axis)
-    for got in run_both(gather, [src, indices, dst], At(0), At(1), At(2), *args):
-        np.testing.assert_array_equal(got[2], want)
+    for arrays in run_both(gather, [src, indices, dst], At(0), At(1), At(2), *args):
+        np.testing.assert_array_equal(arrays[2], want)
 
 
 @pytest.mark.parametrize("axis", [0, 4])
@@ -43,5 +43,5 @@ def test_gather_reads_nothing_outside_of_the_axis(axis: int) -> None:
     indices = np.array([99, -99, 1 << 40, -(1 << 40), 2])
     dst = np.full(5, -1, np.float32)
     want = src[[3, 0, 3, 0, 2]] if axis else dst
-    for got in run_both(gather, [src, indices, dst], At(0), At(1), At(2), 4, 8, 1, 5, 1, 4, 1, 5, 1, axis):
-        np.testing.assert_array_equal(got[2], want)
+    for arrays in run_both(gather, [src, indices, dst], At(0), At(1), At(2), 4, 8, 1, 5, 1, 4, 1, 5, 1, axis):
+        np.testing.assert_array_equal(arrays[2], want)

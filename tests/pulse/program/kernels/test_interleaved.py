@@ -167,5 +167,5 @@ def test_small_layers_side_by_side(
             alone = [own[n][i] if n in own else shared[n][0] for n in range(len(arrays))]
             wanted = run_row(kernel, alone, *args, python=False)
             for n in (0, 1):
-                got, expected = after[n].T[i].reshape(-1, LANES), wanted[n].reshape(-1, LANES)
-                np.testing.assert_allclose(got[:, :end], expected[:, :end], rtol=1e-4, atol=2e-5)
+                output, expected = after[n].T[i].reshape(-1, LANES), wanted[n].reshape(-1, LANES)
+                np.testing.assert_allclose(output[:, :end], expected[:, :end], rtol=1e-4, atol=2e-5)

@@ -95,11 +95,11 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
     length: int, parts: int, one_sided: bool, wants_im: int
 ) -> None:
     bins = length // 2 + 1 if one_sided else length
-    found = find_dft_basis(arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns"))
-    assert found is not None and found.bins.im is not None
-    first, second, w1, twiddles, w2 = tables(found)
-    points, kept, M = found.points, found.bins, 2
-    none, reach, width, to_im = np.zeros(1, np.int64), parts * length, 2 * bins, found.bins.im
+    dft = find_dft_basis(arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns"))
+    assert dft is not None and dft.bins.im is not None
+    first, second, w1, twiddles, w2 = tables(dft)
+    points, kept_bins, M = dft.points, dft.bins, 2
+    none, reach, width, to_im = np.zeros(1, np.int64), parts * length, 2 * bins, dft.bins.im
     has_im = int(points.im is not None)
     from_im = none if points.im is None else points.im
     shared = {
@@ -111,9 +111,9 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
         8: same(points.re),
         9: same(from_im),
         10: same(points.factors.astype(np.float32)),
-        11: same(kept.re),
+        11: same(kept_bins.re),
         12: same(to_im),
-        13: same(kept.factors.astype(np.float32)),
+        13: same(kept_bins.factors.astype(np.float32)),
     }
     own = {
         0: floats(LANES, M * reach),
@@ -123,9 +123,9 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
     near = [
         neighbours_from(table, scales) for table, scales in zip((points.re, from_im), points.factors[[0, -1]])
     ]
-    next_to = [int(neighbours_from(table, np.ones(1)) == 0) for table in (kept.re, to_im)]
+    next_to = [int(neighbours_from(table, np.ones(1)) == 0) for table in (kept_bins.re, to_im)]
     rows = [At(0), At(1), At(2), M, At(3), At(4), points.count, first, second]
-    places = [At(8), At(9), At(10), kept.count, At(11), At(12), At(13), has_im, wants_im]
+    places = [At(8), At(9), At(10), kept_bins.count, At(11), At(12), At(13), has_im, wants_im]
     end = [width, 0, 0, 0]
     args = [*rows, w1.shape[2], At(5), At(6), At(7), *places, *near, *next_to, *end]
     other = [*rows, At(5), At(6), At(7), *places, *end]

@@ -25,14 +25,14 @@ def check_softmax(x: np.ndarray, log: int) -> None:
     want = y.copy()
     want[:, :count] = softmax(x, log)
     arrays = [x, y, np.arange(rows) * count, np.arange(rows) * (count + 1)]
-    for got in run_both(softmax_rows, arrays, At(0), At(1), rows, At(2), At(3), count, log):
-        np.testing.assert_allclose(got[1], want, rtol=4e-6, atol=1e-6 if log else 1e-30)
+    for results in run_both(softmax_rows, arrays, At(0), At(1), rows, At(2), At(3), count, log):
+        np.testing.assert_allclose(results[1], want, rtol=4e-6, atol=1e-6 if log else 1e-30)
 
 
 @pytest.mark.parametrize("log", [0, 1])
 @pytest.mark.parametrize("rows", [0, 1, 3])
 @pytest.mark.parametrize("count", COUNTS)
-def test_softmax_rows(log: int, rows: int, count: int) -> None:
+def test_softmax_agrees_with_numpy(log: int, rows: int, count: int) -> None:
     check_softmax(np.random.default_rng(count).normal(0, 5, (rows, count)).astype(np.float32), log)
 
 
@@ -51,14 +51,14 @@ def test_softmax_of_masked_and_large_numbers(log: int, count: int) -> None:
 
 def test_softmax_of_a_masked_element_is_zero() -> None:
     x = np.array([[0, -np.inf, -1e30]], np.float32)
-    for got in run_both(softmax_rows, [x, np.zeros(1, np.int64)], At(0), At(0), 1, At(1), At(1), 3, 0):
-        np.testing.assert_array_equal(got[0], [[1, 0, 0]])
+    for arrays in run_both(softmax_rows, [x, np.zeros(1, np.int64)], At(0), At(0), 1, At(1), At(1), 3, 0):
+        np.testing.assert_array_equal(arrays[0], [[1, 0, 0]])
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("mean", [0.0, 100.0])
-def test_layernorm_rows(rows: int, count: int, mean: float) -> None:
+def test_layer_norm_agrees_with_numpy(rows: int, count: int, mean: float) -> None:
     rng = np.random.default_rng(count)
     x = rng.normal(mean, 2, (rows, count)).astype(np.float32)
     scale, bias = (rng.normal(0, 1, count).astype(np.float32) for _ in range(2))
@@ -70,5 +70,5 @@ def test_layernorm_rows(rows: int, count: int, mean: float) -> None:
         want[:, :count] = (wide - wide.mean(1, keepdims=True)) / spread * scale + bias
     arrays = [x, scale, bias, y, np.arange(rows) * count, np.arange(rows) * (count + 1)]
     args = [At(0), At(3), rows, At(4), At(5), count, At(1), At(2), 1e-5]
-    for got in run_both(layernorm_rows, arrays, *args):
-        np.testing.assert_allclose(got[3], want, rtol=1e-5, atol=2e-5)
+    for results in run_both(layernorm_rows, arrays, *args):
+        np.testing.assert_allclose(results[3], want, rtol=1e-5, atol=2e-5)

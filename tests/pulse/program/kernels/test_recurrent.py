@@ -173,7 +173,7 @@ def test_activations_agree_with_numpy(name: str) -> None:
     ("clock", "end", "offset"), [(0, FAR, 0), (1, FAR, 2), (0, FAR, 2), (1, 7, 0), (2, 4, 0)]
 )
 @pytest.mark.parametrize("reload", [0, 1])
-def test_running_sums(
+def test_running_sums_agree_with_numpy(
     dtype: type[np.generic], exclusive: int, clock: int, end: int, offset: int, reload: int
 ) -> None:
     T, M = 5, 7
@@ -212,5 +212,5 @@ def test_running_sums(
     python, compiled = run_both(cumsum, arrays, *args)
     np.testing.assert_allclose(compiled[1], wanted.astype(dtype), rtol=1e-6)
     np.testing.assert_allclose(compiled[2], total, rtol=1e-12)
-    for got, expected in ((python[1], wanted.astype(dtype)), (python[2], total)):
-        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)  # numpy adds a float32 as such
+    for output, expected in ((python[1], wanted.astype(dtype)), (python[2], total)):
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)  # numpy adds a float32 as such

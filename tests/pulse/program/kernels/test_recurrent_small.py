@@ -119,8 +119,10 @@ def states(kernel: Kernel, z: np.ndarray, r: np.ndarray, c: np.ndarray, own_bias
     arrays = [np.zeros((B, 16), np.float32), np.ones((B, 16), np.float32), *constants, projected.copy()]
     args = [*map(At, range(5)), 0, 1, B, 16, 0, B * 16, 16, 0, 0.0, 1, At(5), 3 * B * width, 0, At(6), At(7)]
     words = [word for name in ("sigmoid", "tanh") for word in (ACTIVATIONS[name], 0.0, 0.0)]
-    made = run_row(kernel, [*arrays, weights, np.full(16, own_bias, np.float32)], *args, *words, python=False)
-    return made[0][:, 0].astype(np.float64)
+    arrays_after = run_row(
+        kernel, [*arrays, weights, np.full(16, own_bias, np.float32)], *args, *words, python=False
+    )
+    return arrays_after[0][:, 0].astype(np.float64)
 
 
 @pytest.mark.parametrize("kernel", WIDTHS)

@@ -35,8 +35,8 @@ def reduce_axis(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
 
 
 def check(kernel, arrays, args, want, result: int) -> None:
-    for got in run_both(kernel, arrays, *args):
-        np.testing.assert_allclose(got[result], want, rtol=2e-5, atol=1e-5)
+    for results in run_both(kernel, arrays, *args):
+        np.testing.assert_allclose(results[result], want, rtol=2e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", range(5))
@@ -72,7 +72,7 @@ def test_pools_agree_with_numpy(kind: int, special: bool, rows: int, taps: int, 
 @pytest.mark.parametrize("stride", [1, 3])
 @pytest.mark.parametrize("rows", [0, 1, 5])
 @pytest.mark.parametrize("count", [0, 1, 7, 16, 17, 64, 100, 135])
-def test_reduce_rows(kind: int, special: bool, stride: int, rows: int, count: int) -> None:
+def test_reductions_agree_with_numpy(kind: int, special: bool, stride: int, rows: int, count: int) -> None:
     x, y = floats((rows, count, stride), special), np.full(2 * rows, 5, np.float32)
     starts, ends = np.arange(rows) * count * stride, np.arange(rows) * 2
     want = y.copy()
@@ -87,18 +87,20 @@ def test_reduce_rows(kind: int, special: bool, stride: int, rows: int, count: in
 @pytest.mark.parametrize("stride", [1, 3])
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("count", [1, 7, 16, 40, 135])
-def test_arg_rows(kind: int, last: int, stride: int, special: bool, count: int) -> None:
+def test_arg_reductions_agree_with_numpy(
+    kind: int, last: int, stride: int, special: bool, count: int
+) -> None:
     x = np.round(floats((4, count, stride), special) * 4)
     find = np.argmax if kind == 1 else np.argmin
     values = x[:, :, 0]
     want = count - 1 - find(values[:, ::-1], 1) if last else find(values, 1)
     arrays = [x, np.zeros(4, np.int64), np.arange(4) * count * stride, np.arange(4)]
-    for got in run_both(arg_rows, arrays, At(0), At(1), 4, At(2), At(3), count, stride, kind, last):
-        np.testing.assert_array_equal(got[1], want)
+    for results in run_both(arg_rows, arrays, At(0), At(1), 4, At(2), At(3), count, stride, kind, last):
+        np.testing.assert_array_equal(results[1], want)
 
 
 def test_arg_rows_of_infinities() -> None:
     x = np.array([[-np.inf, -np.inf], [-np.inf, np.inf]], np.float32)
     arrays = [x, np.zeros(2, np.int64), np.array([0, 2]), np.arange(2)]
-    for got in run_both(arg_rows, arrays, At(0), At(1), 2, At(2), At(3), 2, 1, 1, 0):
-        np.testing.assert_array_equal(got[1], [0, 1])
+    for results in run_both(arg_rows, arrays, At(0), At(1), 2, At(2), At(3), 2, 1, 1, 0):
+        np.testing.assert_array_equal(results[1], [0, 1])

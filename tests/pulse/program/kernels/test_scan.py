@@ -30,5 +30,5 @@ def test_frames_of_the_stream_only(
     arrays = [new, old, np.array([pulses, 7]), np.array([FAR if end is None else end])]
     for i in range(pulse):
         args = (At(0), At(1), At(2), At(3), pulse, i, offset, new.nbytes)
-        for got in run_both(keep_frame, arrays, *args):
-            np.testing.assert_array_equal(got[1], new if start <= i < stop else old)
+        for results in run_both(keep_frame, arrays, *args):
+            np.testing.assert_array_equal(results[1], new if start <= i < stop else old)

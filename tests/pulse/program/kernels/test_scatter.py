@@ -8,7 +8,7 @@ from tests.pulse.program.kernels.rows import At, run_both
 
 
 @pytest.mark.parametrize(("rows", "run", "count"), [(5, 1, 7), (9, 40, 4), (3, 2, 0), (2, 0, 3)])
-def test_scatter_rows(rows: int, run: int, count: int) -> None:
+def test_scattered_rows_agree_with_numpy(rows: int, run: int, count: int) -> None:
     """Of several rows for one place the last one stays."""
     rng = np.random.default_rng(run)
     dst, src = rng.standard_normal((rows, run)), rng.standard_normal((count, run))
@@ -16,12 +16,12 @@ def test_scatter_rows(rows: int, run: int, count: int) -> None:
     want = dst.copy()
     for at, update in zip(indices, src):
         want[at] = update
-    for got in run_both(scatter_rows, [dst, indices, src], At(0), At(1), At(2), run * 8, count, rows):
-        np.testing.assert_array_equal(got[0], want)
+    for arrays in run_both(scatter_rows, [dst, indices, src], At(0), At(1), At(2), run * 8, count, rows):
+        np.testing.assert_array_equal(arrays[0], want)
 
 
 def test_nothing_is_written_outside() -> None:
     dst, src = np.zeros(3, np.float32), np.ones(4, np.float32)
     indices = np.array([-1, 3, 1 << 40, 1])
-    for got in run_both(scatter_rows, [dst, indices, src], At(0), At(1), At(2), 4, 4, 3):
-        np.testing.assert_array_equal(got[0], [0, 1, 0])
+    for arrays in run_both(scatter_rows, [dst, indices, src], At(0), At(1), At(2), 4, 4, 3):
+        np.testing.assert_array_equal(arrays[0], [0, 1, 0])

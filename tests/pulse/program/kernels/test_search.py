@@ -14,19 +14,19 @@ def check(x: Array, count: int, largest: bool) -> None:
     values, indices = np.full((rows, count * 2), 7, np.float32), np.full((rows, count * 2), 7)
     rows_x, rows_y = np.arange(rows), np.arange(rows) * count * 2
     arrays = [np.ascontiguousarray(x.T), values, indices, rows_x, rows_y]
-    found, places = TopK(1, count, largest).eval([x], {})
+    largest_values, places = TopK(1, count, largest).eval([x], {})
     args = (At(0), At(1), At(2), rows, At(3), At(4), size, rows, count, 2, int(largest))
-    for got in run_both(top_rows, arrays, *args):
-        np.testing.assert_array_equal(got[1][:, ::2], found)
-        np.testing.assert_array_equal(got[2][:, ::2], places)
-        assert (got[1][:, 1::2] == 7).all()
+    for results in run_both(top_rows, arrays, *args):
+        np.testing.assert_array_equal(results[1][:, ::2], largest_values)
+        np.testing.assert_array_equal(results[2][:, ::2], places)
+        assert (results[1][:, 1::2] == 7).all()
 
 
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize(
     ("rows", "size", "count"), [(1, 1, 1), (3, 9, 2), (4, 17, 17), (2, 40, 5), (0, 3, 1), (2, 3, 0)]
 )
-def test_top_rows(rows: int, size: int, count: int, largest: bool) -> None:
+def test_the_largest_elements_agree_with_numpy(rows: int, size: int, count: int, largest: bool) -> None:
     rng = np.random.default_rng(size)
     check(np.round(rng.standard_normal((rows, size)) * 2).astype(np.float32), count, largest)
 

@@ -61,14 +61,16 @@ def check_ends(
     mode = MODES.index(op.mode)
     rest = [pulse_frames, op.overlap, op.offset, op.shift, mode, x.itemsize, run]
     ends = [bits_of(op.fill, dtype), At(4), len(head), At(5), len(tail), op.keep]
-    for got in run_both(fill_ends, arrays, At(0), At(1), At(2), At(3), *rest, run + gap, run + gap, *ends, 0):
-        np.testing.assert_array_equal(got[1], spaced_frames(want, run + gap))
-        np.testing.assert_array_equal(got[0], arrays[0])
+    for results in run_both(
+        fill_ends, arrays, At(0), At(1), At(2), At(3), *rest, run + gap, run + gap, *ends, 0
+    ):
+        np.testing.assert_array_equal(results[1], spaced_frames(want, run + gap))
+        np.testing.assert_array_equal(results[0], arrays[0])
     if op.mode == "constant" and op.overlap == 0 and op.offset == op.shift:
-        for got in run_both(
+        for results in run_both(
             fill_ends, arrays, At(0), At(0), At(2), At(3), *rest, run + gap, run + gap, *ends, 1
         ):
-            np.testing.assert_array_equal(got[0], spaced_frames(want, run + gap))
+            np.testing.assert_array_equal(results[0], spaced_frames(want, run + gap))
 
 
 @settings(max_examples=400, deadline=None)
@@ -130,8 +132,8 @@ def test_positions_are_counted(
     (want,) = op.step([], [], oracle_clock)
     y = np.zeros(frames, dtype)
     args = (frames, offset, code, start * float(scale), step * float(scale), start, step)
-    for got in run_both(positions, [y, words], At(0), At(1), *args):
-        np.testing.assert_array_equal(got[0], want)
+    for arrays in run_both(positions, [y, words], At(0), At(1), *args):
+        np.testing.assert_array_equal(arrays[0], want)
 
 
 @settings(max_examples=100, deadline=None)
@@ -151,8 +153,8 @@ def test_table_rows(
         (want,) = TableRows(0, start, step, offset, frames).step([table], [], oracle_clock)
     y = np.full((frames, run), 9, dtype)
     args = (frames, offset, start, step, rows, table.itemsize, run)
-    for got in run_both(table_rows, [table, y, words], At(0), At(1), At(2), *args):
-        np.testing.assert_array_equal(got[1], want)
+    for arrays in run_both(table_rows, [table, y, words], At(0), At(1), At(2), *args):
+        np.testing.assert_array_equal(arrays[1], want)
 
 
 @settings(max_examples=100, deadline=None)
@@ -163,16 +165,18 @@ def test_table_rows(
     st.none() | st.integers(0, 40),
 )
 def test_last_frames(
-    dtype: Any, pulse: int, run: int, kept: int, gap: int, offset: int, end: int | None
+    dtype: Any, pulse: int, run: int, frames_kept: int, gap: int, offset: int, end: int | None
 ) -> None:
-    op = LastFrames(0, kept, offset, LENGTH, TypedFact(np.dtype(dtype), (TDim.of(pulse), TDim.of(run))))
+    op = LastFrames(
+        0, frames_kept, offset, LENGTH, TypedFact(np.dtype(dtype), (TDim.of(pulse), TDim.of(run)))
+    )
     state = op.begin()
     memories = [state[0], state[0]]
     for clock in range(6):
         x = numbers((pulse, run), dtype, clock)
         oracle_clock, clock_words, end_words = time_of(clock, end)
         (want,) = op.step([x], state, oracle_clock)
-        args = (pulse, offset, kept, x.itemsize, run, run + gap)
+        args = (pulse, offset, frames_kept, x.itemsize, run, run + gap)
         for n in range(2):
             arrays = [spaced_frames(x, run + gap), memories[n], clock_words, end_words]
             memories[n] = run_both(last_frames, arrays, At(0), At(1), At(2), At(3), *args)[n][1]
@@ -180,5 +184,5 @@ def test_last_frames(
 
 
 def test_tick_counts_one_pulse() -> None:
-    for got in run_both(tick, [np.array([41, 7])], At(0)):
-        np.testing.assert_array_equal(got[0], [42, 7])
+    for arrays in run_both(tick, [np.array([41, 7])], At(0)):
+        np.testing.assert_array_equal(arrays[0], [42, 7])

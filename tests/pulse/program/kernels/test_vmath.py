@@ -50,11 +50,11 @@ FUNCTIONS = {
 }
 
 
-def ulp_errors(got, wanted):
+def ulp_errors(outputs, wanted):
     step = np.maximum(
         np.spacing(np.abs(wanted.astype(np.float32))).astype(np.float64), np.spacing(np.float32(TINY))
     )
-    return np.abs(got - wanted) / step
+    return np.abs(outputs - wanted) / step
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -80,15 +80,15 @@ def test_python_form_gives_the_same(name):
 def test_limits_and_nan(name, python):
     x = np.resize(np.array([0.0, np.inf, -np.inf, np.nan, 3e38, -3e38], np.float32), 48)
     x = np.minimum(x, 0) if name == "vexpm1_negative" else x
-    seen = (
+    inputs = (
         x
         if name not in ("vsin", "vcos", "vtan")
         else x[np.abs(np.nan_to_num(x, posinf=0, neginf=0)) < 1e5][:16]
     )
     with np.errstate(all="ignore"):
-        wanted = FUNCTIONS[name][1](seen.astype(np.float64)).astype(np.float32)
-    seen, wanted = seen[: len(seen) // 16 * 16], wanted[: len(seen) // 16 * 16]
-    np.testing.assert_allclose(compiled_values(name, seen, python), wanted, rtol=1e-6)
+        wanted = FUNCTIONS[name][1](inputs.astype(np.float64)).astype(np.float32)
+    inputs, wanted = inputs[: len(inputs) // 16 * 16], wanted[: len(inputs) // 16 * 16]
+    np.testing.assert_allclose(compiled_values(name, inputs, python), wanted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["vtanh", "verf"])

@@ -52,11 +52,11 @@ class Function:
             with np.errstate(all="ignore"):
                 wanted = self.reference(x.astype(np.float64))
                 size = np.abs(wanted.astype(np.float32))
-            seen = np.isfinite(size) & (size >= NORMAL)
-            got = compiled_values(self.name, x)[seen].astype(np.float64)
-            error = np.abs(got - wanted[seen]) / np.spacing(size[seen])
+            normal = np.isfinite(size) & (size >= NORMAL)
+            outputs = compiled_values(self.name, x)[normal].astype(np.float64)
+            error = np.abs(outputs - wanted[normal]) / np.spacing(size[normal])
             if error.size and error.max() > worst:
-                worst, where = float(error.max()), float(x[seen][error.argmax()])
+                worst, where = float(error.max()), float(x[normal][error.argmax()])
         return worst, where
 
 

@@ -19,15 +19,17 @@ F = np.float32
 
 
 def neg() -> Program:
-    s = Sketch(x="1,2,T")
-    return compile_model(pulsify(s.model(s.each("neg", s["x"], name="y")), pulse=4))
+    sketch = Sketch(x="1,2,T")
+    return compile_model(pulsify(sketch.model(sketch.each("neg", sketch["x"], name="y")), pulse=4))
 
 
 def crossed_program() -> Program:
     """Two inputs, two outputs."""
-    s = Sketch(x="1,2,T", z="1,2,T")
-    total = s.each("add", s["x"], s["z"], name="total")
-    return compile_model(pulsify(s.model(total, s.each("sub", s["x"], s["z"], name="difference")), pulse=4))
+    sketch = Sketch(x="1,2,T", z="1,2,T")
+    total = sketch.each("add", sketch["x"], sketch["z"], name="total")
+    return compile_model(
+        pulsify(sketch.model(total, sketch.each("sub", sketch["x"], sketch["z"], name="difference")), pulse=4)
+    )
 
 
 def noise(seed: int = 0) -> Array:
@@ -74,7 +76,7 @@ def test_several_inputs_and_outputs() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "other_array",
     [
         np.asfortranarray(noise()),
         np.repeat(noise(), 2, axis=2)[..., ::2],
@@ -84,17 +86,17 @@ def test_several_inputs_and_outputs() -> None:
     ],
     ids=["order", "strides", "bytes", "alignment", "class"],
 )
-def test_other_arrays_are_stepped_in_another_way(given: Array) -> None:
+def test_other_arrays_are_stepped_in_another_way(other_array: Array) -> None:
     """Strided, derived ones and so on: never read as if they were plain."""
     state, x = neg().spawn(), noise()
-    assert state.try_step(given) is None and state.try_step(x, given) is None
-    if type(given) is np.ndarray and given.dtype == F:
-        assert np.array_equal(state.step(given)["y"], -x)
-        assert np.array_equal(state.step_into(x, given)["y"], -x)
-        assert np.array_equal(given, -x)
+    assert state.try_step(other_array) is None and state.try_step(x, other_array) is None
+    if type(other_array) is np.ndarray and other_array.dtype == F:
+        assert np.array_equal(state.step(other_array)["y"], -x)
+        assert np.array_equal(state.step_into(x, other_array)["y"], -x)
+        assert np.array_equal(other_array, -x)
     else:
         with pytest.raises(InputError, match="expected an array for the output y"):
-            state.step_into(x, given)
+            state.step_into(x, other_array)
 
 
 def test_arrays_that_cannot_be_written_are_refused() -> None:
@@ -106,8 +108,8 @@ def test_arrays_that_cannot_be_written_are_refused() -> None:
     with pytest.raises(InputError, match="the array for the output y cannot be written"):
         state.step_into(x, locked)
     assert state.snapshot() == before
-    found = state.try_step(locked)  # it is read
-    assert found is not None and np.array_equal(found["y"], -locked)
+    outputs = state.try_step(locked)  # it is read
+    assert outputs is not None and np.array_equal(outputs["y"], -locked)
 
 
 def test_nan_is_refused_on_demand() -> None:

@@ -76,12 +76,12 @@ def lstm() -> onnx.ModelProto:
 
 def transform(frames: int) -> Program:
     """A Fourier transform of many rows, and a softmax over its bins."""
-    s = Sketch(x="1,T,64")
+    sketch = Sketch(x="1,T,64")
     basis = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
     from pulse.ops.matmul import MatMul
 
     return (
-        s.model(s.add("spectrum", MatMul(), s["x"], s.constant(basis, "basis")))
+        sketch.model(sketch.add("spectrum", MatMul(), sketch["x"], sketch.constant(basis, "basis")))
         .pulsify(None, frames)
         .compile()
     )
@@ -90,11 +90,13 @@ def transform(frames: int) -> Program:
 @cache
 def programs(form: str = "f32") -> Mapping[str, Program]:
     """All of them, made once."""
-    made = {name: pulse.stream(source(), frames, weights=form) for name, (source, frames) in SOURCES.items()}
-    made["lstm"] = pulse.stream(lstm(), 21, weights=form)
+    programs = {
+        name: pulse.stream(source(), frames, weights=form) for name, (source, frames) in SOURCES.items()
+    }
+    programs["lstm"] = pulse.stream(lstm(), 21, weights=form)
     if form == "f32":
-        made["transform"] = transform(9)
-    return made
+        programs["transform"] = transform(9)
+    return programs
 
 
 def feeds(program: Program, count: int, seed: int = 0) -> list[dict[str, Array]]:
@@ -154,8 +156,8 @@ class Rows:
                 parts = best_cut(kernel, row, count)
                 if parts is None:
                     continue
-                made = cut_rows(kernel, row, parts, self.scratch_at)
-                for ordered in (made, made[::-1]):
+                cut = cut_rows(kernel, row, parts, self.scratch_at)
+                for ordered in (cut, cut[::-1]):
                     self.put_back(before)
                     for part in ordered:
                         self.run(part)
@@ -181,10 +183,10 @@ def _scratch_places(row: list[int], parts: RowCut, name: str) -> set[int]:
     """Where the scratch memory of a whole row is."""
     from pulse.jit.registry import KERNELS
 
-    made = cut_rows(KERNELS[name], row, parts, 1 << 40)
+    parts_of_row = cut_rows(KERNELS[name], row, parts, 1 << 40)
     return {
         whole & ((1 << 48) - 1)
-        for whole, second in zip(row, made[1])
+        for whole, second in zip(row, parts_of_row[1])
         if second >> 48 == ARENA and second & ((1 << 48) - 1) >= 1 << 40
     }
 
@@ -221,10 +223,10 @@ def test_streams_give_the_bits_of_one_thread(threads: int) -> None:
         shared_steps = alone.with_threads(threads)
         assert isinstance(shared_steps, NativeProgram)
         assert shared_steps.thread_cuts.count > 0, name
-        one, several = alone.spawn(), shared_steps.spawn()
+        single, several = alone.spawn(), shared_steps.spawn()
         for feed in feeds(alone, 4):
-            assert bits(several.step(feed)) == bits(one.step(feed)), name
-        assert several.snapshot() == one.snapshot()
+            assert bits(several.step(feed)) == bits(single.step(feed)), name
+        assert several.snapshot() == single.snapshot()
 
 
 def test_sessions_and_flush() -> None:
@@ -242,8 +244,8 @@ def test_many_streams_at_once() -> None:
     """More threads that step than there are teams: a stream that finds the team busy runs its parts alone."""
     alone = programs()["tcn"]
     program, pulses = alone.with_threads(2), feeds(alone, 60)
-    one = alone.spawn()
-    wanted, wrong = [bits(one.step(feed)) for feed in pulses], list[int]()
+    single = alone.spawn()
+    wanted, wrong = [bits(single.step(feed)) for feed in pulses], list[int]()
 
     def stream(number: int) -> None:
         state = program.spawn()
@@ -370,15 +372,15 @@ print("done")
 def test_a_process_ends_and_may_fork(how: str) -> None:
     if how == "fork" and not hasattr(os, "fork"):
         pytest.skip("this system has no fork")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", CHILD, how],
         capture_output=True,
         text=True,
         timeout=120,
         cwd=Path(__file__).parents[4],
     )
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == {"done"}
+    assert process.returncode == 0, process.stderr
+    assert set(process.stdout.split()) == {"done"}
 
 
 @pytest.mark.parametrize(
@@ -393,6 +395,6 @@ def test_a_process_ends_and_may_fork(how: str) -> None:
 )
 def test_published_models(name: str, frames: int) -> None:
     alone = pulse.stream(shared_path(f"models/{name}.onnx"), frames)
-    one, several = alone.spawn(), alone.with_threads(2).spawn()
+    single, several = alone.spawn(), alone.with_threads(2).spawn()
     for feed in feeds(alone, 5):
-        assert bits(several.step(feed)) == bits(one.step(feed))
+        assert bits(several.step(feed)) == bits(single.step(feed))

@@ -59,10 +59,10 @@ def pulses(program: Program, seed: int, count: int) -> list[Array]:
     return list(floats(("pulse", seed), count, *port.shape))
 
 
-def close(got: dict[str, Array], wanted: dict[str, Array]) -> None:
-    assert got.keys() == wanted.keys()
+def close(outputs: dict[str, Array], wanted: dict[str, Array]) -> None:
+    assert outputs.keys() == wanted.keys()
     for name, array in wanted.items():
-        np.testing.assert_allclose(got[name], array, rtol=1e-4, atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=2e-5, err_msg=name)
 
 
 def lane(result: dict[str, Array], i: int) -> dict[str, Array]:

@@ -113,9 +113,9 @@ def attentive() -> onnx.ModelProto:
 def program(
     pulse_frames: int = 1, source: Callable[[], onnx.ModelProto] = layers_of_all_kinds
 ) -> NativeProgram:
-    made = pulse.stream(source(), pulse=pulse_frames)
-    assert isinstance(made, NativeProgram)
-    return made
+    compiled = pulse.stream(source(), pulse=pulse_frames)
+    assert isinstance(compiled, NativeProgram)
+    return compiled
 
 
 @pytest.fixture(autouse=True)
@@ -127,12 +127,12 @@ def _sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
 class Pair:
     """Lanes, and for each a state of its own that is fed the same."""
 
-    def __init__(self, made: NativeProgram, count: int, seed: int = 0) -> None:
-        self.made = made
-        self.lanes: Lanes = made.spawn_many(count)
-        self.states: list[State] = [made.spawn() for _ in range(count)]
+    def __init__(self, compiled: NativeProgram, count: int, seed: int = 0) -> None:
+        self.program = compiled
+        self.lanes: Lanes = compiled.spawn_many(count)
+        self.states: list[State] = [compiled.spawn() for _ in range(count)]
         self.rng = np.random.default_rng(seed)
-        (self.port,) = [port for port in made.inputs if port.streams]
+        (self.port,) = [port for port in compiled.inputs if port.streams]
 
     def step(self, numbers: list[int] | None = None) -> None:
         """Both, and compare."""
@@ -144,24 +144,25 @@ class Pair:
             same({name: array[place] for name, array in together.items()}, wanted)
 
 
-def same(got: dict[str, Array], wanted: dict[str, Array]) -> None:
-    assert got.keys() == wanted.keys()
+def same(outputs: dict[str, Array], wanted: dict[str, Array]) -> None:
+    assert outputs.keys() == wanted.keys()
     for name, array in wanted.items():
         finite = np.abs(array[np.isfinite(array)]).max(initial=1.0)
-        np.testing.assert_allclose(got[name], array, rtol=1e-4, atol=2e-5 * finite, err_msg=name)
+        np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=2e-5 * finite, err_msg=name)
 
 
-def kernels(made: NativeProgram) -> list[str]:
+def kernels(compiled: NativeProgram) -> list[str]:
     """Those of the interleaved form."""
-    found = interleave(made)
-    assert found is not None
-    return [row.kernel for row in found.rows]
+    interleaved = interleave(compiled)
+    assert interleaved is not None
+    return [row.kernel for row in interleaved.rows]
 
 
 def test_the_models_need_every_form() -> None:
     every = {name for name in KERNELS if name.startswith("interleaved_")}
     assert (
-        every == {name for made in (program(), program(source=attentive)) for name in kernels(made)} & every
+        every
+        == {name for compiled in (program(), program(source=attentive)) for name in kernels(compiled)} & every
     )
 
 
@@ -175,8 +176,8 @@ def test_every_lane_equals_a_stream_of_its_own(
     for _ in range(9):
         pair.step()
     for number in (0, 7, count - 1):
-        for got, wanted in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
-            same(got, wanted)
+        for outputs, wanted in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
+            same(outputs, wanted)
 
 
 def recurrent() -> onnx.ModelProto:
@@ -188,9 +189,9 @@ def recurrent() -> onnx.ModelProto:
 
 @pytest.mark.parametrize("frames", [1, 3])
 def test_scans_keep_their_frames(frames: int) -> None:
-    made = program(frames, recurrent)
-    assert "keep_frame" in {row.kernel for row in made.instructions} and not is_refused(made)
-    pair = Pair(made, 16)
+    compiled = program(frames, recurrent)
+    assert "keep_frame" in {row.kernel for row in compiled.instructions} and not is_refused(compiled)
+    pair = Pair(compiled, 16)
     for _ in range(5):
         pair.step()
 
@@ -214,8 +215,8 @@ def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
         if number == 15:
             x = np.zeros(pair.port.shape, pair.port.dtype)
             same(pair.lanes[6].step(x), pair.states[6].step(x))
-    for got, wanted in zip(pair.lanes[9].flush(), pair.states[9].flush(), strict=True):
-        same(got, wanted)
+    for outputs, wanted in zip(pair.lanes[9].flush(), pair.states[9].flush(), strict=True):
+        same(outputs, wanted)
     pair.lanes.leave(9)
     pair.step([number for number in range(20) if number != 9])
     assert pair.lanes.join() == 9
@@ -229,7 +230,7 @@ def test_a_lane_writes_into_arrays_between_steps_of_all() -> None:
     for _ in range(3):
         pair.step()
         x = floats("own", *pair.port.shape)
-        (port,) = pair.made.outputs
+        (port,) = pair.program.outputs
         mine = {port.name: np.zeros(port.shape, port.dtype)}
         same(pair.lanes[3].step_into(x, mine), pair.states[3].step(x))
 
@@ -240,10 +241,10 @@ def test_snapshots_copies_and_pickles_of_interleaved_lanes() -> None:
         pair.step()
     clocks = [state.clock.pulse for state in pair.lanes]
     assert clocks == [5] * 16
-    (port,) = pair.made.inputs
+    (port,) = pair.program.inputs
     x = floats("more", 16, *port.shape)
     others = [copy.copy(pair.lanes), pickle.loads(pickle.dumps(pair.lanes))]
-    moved = pair.made.spawn()
+    moved = pair.program.spawn()
     moved.restore(pair.lanes[11].snapshot())
     wanted = pair.lanes.step(x)
     for other in others:
@@ -267,44 +268,44 @@ def test_all_lanes_of_a_program_share_the_weights(monkeypatch: pytest.MonkeyPatc
     """They are packed once for a program, and again for one that was pickled; too few lanes need none."""
     packed: list[NativeExecutable] = []
 
-    def count(made: NativeExecutable) -> Interleaved | None:
-        packed.append(made)
-        return interleave(made)
+    def count(native: NativeExecutable) -> Interleaved | None:
+        packed.append(native)
+        return interleave(native)
 
     monkeypatch.setattr(interleaved, "interleave", count)
-    made = program()
-    made.spawn_many(LANES - 1)
+    native = program()
+    native.spawn_many(LANES - 1)
     assert not packed
-    pairs = [Pair(made, count) for count in (LANES, 2 * LANES)]
+    pairs = [Pair(native, count) for count in (LANES, 2 * LANES)]
     for pair in pairs:
         for _ in range(3):
             pair.step()
-    made.with_threads(1).spawn_many(LANES)
-    assert packed == [made]
-    pickle.loads(pickle.dumps(made)).spawn_many(LANES)
-    assert len(packed) == 2 and packed[1] is not made
+    native.with_threads(1).spawn_many(LANES)
+    assert packed == [native]
+    pickle.loads(pickle.dumps(native)).spawn_many(LANES)
+    assert len(packed) == 2 and packed[1] is not native
 
 
 def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
-    made = program()
-    lanes = made.spawn_many(LANES)
-    (port,) = made.inputs
+    compiled = program()
+    lanes = compiled.spawn_many(LANES)
+    (port,) = compiled.inputs
     x = floats("plain", 4, LANES, *port.shape)
     for number in range(3):
         lanes.step(x[number])
-    found = interleave(made)
-    assert found is not None and found.steady_from <= 3
+    interleaved = interleave(compiled)
+    assert interleaved is not None and interleaved.steady_from <= 3
     memories = np.stack([memory_of(state) for state in lanes])
-    sizes = memories.nbytes, found.arena_bytes, found.sliding.bytes
-    regions = [found.weights.copy(), *map(aligned_bytes, sizes)]
+    sizes = memories.nbytes, interleaved.arena_bytes, interleaved.sliding.bytes
+    regions = [interleaved.weights.copy(), *map(aligned_bytes, sizes)]
     regions[1].view(np.int32).reshape(-1, LANES)[...] = memories.T
-    found.sliding.enter(regions[1], regions[3])
-    (begin,), (end,) = found.inputs, found.outputs
+    interleaved.sliding.enter(regions[1], regions[3])
+    (begin,), (end,) = interleaved.inputs, interleaved.outputs
     regions[2][begin : begin + x[3].nbytes] = x[3].reshape(-1).view(np.uint8)
-    run_python(table_of(found.rows), regions)
+    run_python(table_of(interleaved.rows), regions)
     for name, wanted in lanes.step(x[3]).items():
-        got = regions[2][end : end + wanted.nbytes].view(np.float32).reshape(wanted.shape)
-        same({name: got}, {name: wanted})
+        output = regions[2][end : end + wanted.nbytes].view(np.float32).reshape(wanted.shape)
+        same({name: output}, {name: wanted})
 
 
 def delays(length: int, pulse: int) -> NativeProgram:
@@ -326,13 +327,13 @@ def delays(length: int, pulse: int) -> NativeProgram:
 @pytest.mark.parametrize(("length", "pulse", "slides"), [(3, 1, 2), (3, 3, 2), (1, 2, 1), (1, 3, 0)])
 def test_windows_of_long_histories_slide(length: int, pulse: int, slides: int) -> None:
     """Those of at least two pulses; each lane has its history at any of their positions."""
-    made = delays(length, pulse)
-    found = interleave(made)
-    assert found is not None and len(found.sliding.windows) == slides
-    assert kernels(made).count("move") == 2 - slides
+    compiled = delays(length, pulse)
+    interleaved = interleave(compiled)
+    assert interleaved is not None and len(interleaved.sliding.windows) == slides
+    assert kernels(compiled).count("move") == 2 - slides
     for steps in range(1, 2 * POSITIONS + 2):
-        pair = Pair(made, 16, seed=steps)
-        for _ in range(found.steady_from + steps):
+        pair = Pair(compiled, 16, seed=steps)
+        for _ in range(interleaved.steady_from + steps):
             pair.step()
         pair.step([5, 9])
         pair.step()
@@ -343,56 +344,58 @@ def memory_of(state: State) -> Array:
     return np.frombuffer(state.memory, np.int32)
 
 
-def is_refused(made: NativeProgram) -> bool:
-    return interleave(made) is None
+def is_refused(compiled: NativeProgram) -> bool:
+    return interleave(compiled) is None
 
 
 def test_programs_without_such_a_form_step_in_groups() -> None:
     proto = model([node("ArgMax", "x", "y", axis=1)], {"x": floats("x", 1, 5, 9)}, {}, stream={"x": 2})
-    made = pulse.stream(proto, pulse=2)
-    assert isinstance(made, NativeProgram) and is_refused(made)
-    pair = Pair(made, 18)
+    compiled = pulse.stream(proto, pulse=2)
+    assert isinstance(compiled, NativeProgram) and is_refused(compiled)
+    pair = Pair(compiled, 18)
     for _ in range(3):
         pair.step()
 
 
 def check_invariant(seeds: range) -> tuple[int, int]:
     """Random graphs in 17 lanes; how many there were, and of how many the lanes were interleaved."""
-    tried = held = 0
+    tried = interleaving = 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
         typed = random_model(rng, int(rng.integers(2, 8)))
         lean = typed.declutter() if seed % 2 else typed
-        made = compile_model(pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 4))))
-        assert isinstance(made, NativeProgram)
-        if any(not port.streams for port in made.inputs):
+        compiled = compile_model(pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 4))))
+        assert isinstance(compiled, NativeProgram)
+        if any(not port.streams for port in compiled.inputs):
             continue
         tried += 1
-        if is_refused(made):
+        if is_refused(compiled):
             continue
-        held += 1
-        pair = Pair(made, 17, seed)
+        interleaving += 1
+        pair = Pair(compiled, 17, seed)
         try:
             for _ in range(7):
                 pair.step()
             for number in (3, 16):
-                for got, wanted in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
-                    same(got, wanted)
+                for outputs, wanted in zip(
+                    pair.lanes[number].flush(), pair.states[number].flush(), strict=True
+                ):
+                    same(outputs, wanted)
         except PulseError as error:
             raise AssertionError(f"seed {seed}") from error
-    return tried, held
+    return tried, interleaving
 
 
-def test_random_graphs() -> None:
-    tried, held = check_invariant(range(30))
-    assert tried > held > 5
+def test_lanes_of_random_graphs_equal_streams() -> None:
+    tried, interleaving = check_invariant(range(30))
+    assert tried > interleaving > 5
 
 
 @pytest.mark.slow
-def test_many_random_graphs() -> None:
-    tried, held = check_invariant(range(20_000, 20_400))
-    print(tried, held)
-    assert held > 100
+def test_lanes_of_many_random_graphs_equal_streams() -> None:
+    tried, interleaving = check_invariant(range(20_000, 20_400))
+    print(tried, interleaving)
+    assert interleaving > 100
 
 
 def test_loops_are_merged_and_split() -> None:

@@ -25,9 +25,9 @@ def alone_and_together(program: Program, count: int) -> tuple[Lanes, list[State]
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 70])
 @pytest.mark.parametrize("name", MODELS)
 def test_every_lane_equals_a_stream_of_its_own(name: str, count: int) -> None:
-    made = program(name, 2)
-    lanes, states = alone_and_together(made, count)
-    fed = [pulses(made, i, 3) for i in range(count)]
+    compiled = program(name, 2)
+    lanes, states = alone_and_together(compiled, count)
+    fed = [pulses(compiled, i, 3) for i in range(count)]
     for number in range(3):
         together = lanes.step(np.stack([each[number] for each in fed]))
         for i, state in enumerate(states):
@@ -43,9 +43,9 @@ def test_lanes_in_groups_equal_streams_of_their_own(
     monkeypatch.setattr(native_lanes, "reuses_weights", lambda rows: reuses)
     monkeypatch.setattr(native_lanes, "CACHE", 0)
     monkeypatch.setattr(native_lanes, "FEWEST", 3)
-    made = program(name, 2)
-    lanes, states = alone_and_together(made, count)
-    fed = [pulses(made, i, 3) for i in range(count)]
+    compiled = program(name, 2)
+    lanes, states = alone_and_together(compiled, count)
+    fed = [pulses(compiled, i, 3) for i in range(count)]
     for number in range(3):
         order = [(4 * i + number) % count for i in range(count)] if count == 9 else [*range(count)]
         together = lanes.step(np.stack([fed[i][number] for i in order]), order)
@@ -68,15 +68,15 @@ def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 @pytest.mark.parametrize("name", MODELS)
 def test_lanes_stall_reset_end_and_go_on_by_themselves(name: str, backend: str) -> None:
-    made = program(name, 1, backend)
-    lanes, states = alone_and_together(made, 6)
+    compiled = program(name, 1, backend)
+    lanes, states = alone_and_together(compiled, 6)
     rng = np.random.default_rng(3)
-    fed = [iter(pulses(made, i, 40)) for i in range(6)]
+    fed = [iter(pulses(compiled, i, 40)) for i in range(6)]
     ended: set[int] = set()
     for number in range(20):
         chosen = [int(i) for i in rng.permutation(6)[: rng.integers(0, 7)] if i not in ended]
         x = [next(fed[i]) for i in chosen]
-        (port,) = made.inputs
+        (port,) = compiled.inputs
         together = lanes.step(np.array(x, np.float32).reshape(-1, *port.shape), chosen)
         for place, i in enumerate(chosen):
             close(lane(together, place), states[i].step(x[place]))
@@ -85,20 +85,20 @@ def test_lanes_stall_reset_end_and_go_on_by_themselves(name: str, backend: str) 
         if number == 9:
             lanes[4].restore(lanes[1].snapshot()), states[4].restore(states[1].snapshot())
         if number == 12:
-            for got, wanted in zip(lanes[3].flush(), states[3].flush(), strict=True):
-                close(got, wanted)
+            for outputs, wanted in zip(lanes[3].flush(), states[3].flush(), strict=True):
+                close(outputs, wanted)
             ended.add(3)
             with pytest.raises(InputError, match="lane 3: the stream has ended"):
                 lanes.step(np.zeros((1, *port.shape), np.float32), [3])
     for i in sorted(set(range(6)) - ended):
-        for got, wanted in zip(lanes[i].flush(), states[i].flush(), strict=True):
-            close(got, wanted)
+        for outputs, wanted in zip(lanes[i].flush(), states[i].flush(), strict=True):
+            close(outputs, wanted)
 
 
 def test_lanes_join_and_leave() -> None:
-    made = program("GRU", 1)
-    lanes = made.spawn_many(3)
-    first = pulses(made, 0, 1)[0]
+    compiled = program("GRU", 1)
+    lanes = compiled.spawn_many(3)
+    first = pulses(compiled, 0, 1)[0]
     lanes.step(np.stack([first] * 3))
     with pytest.raises(InputError, match="all 3 lanes are taken"):
         lanes.join()
@@ -108,23 +108,23 @@ def test_lanes_join_and_leave() -> None:
         lanes.step(first[None], [1])
     lanes.step(np.stack([first] * 2))
     assert lanes.join() == 1 and lanes[1].clock.pulse == 0
-    close(lane(lanes.step(np.stack([first] * 3)), 1), made.spawn().step(first))
+    close(lane(lanes.step(np.stack([first] * 3)), 1), compiled.spawn().step(first))
 
 
 def test_misfits_are_refused_without_changes() -> None:
-    made = program("GRU", 1)
-    lanes = made.spawn_many(2)
-    x = np.stack(pulses(made, 0, 2))
+    compiled = program("GRU", 1)
+    lanes = compiled.spawn_many(2)
+    x = np.stack(pulses(compiled, 0, 2))
     before = [state.snapshot() for state in lanes]
-    for wrong, told in (
+    for wrong, message in (
         (lambda: lanes.step(x[:1]), "expected x: 2,1,5,1,f32, got 1,1,5,1,f32"),
         (lambda: lanes.step(x.astype(np.float64)), "got 2,1,5,1,f64"),
         (lambda: lanes.step({"z": x}), "feed x: 2,1,5,1,f32"),
         (lambda: lanes.step(x, [0, 0]), "name one twice"),
         (lambda: lanes.step(x, [0, 2]), "lane 2 does not exist of 2"),
-        (lambda: made.spawn_many(0), "at least one"),
+        (lambda: compiled.spawn_many(0), "at least one"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             wrong()
     assert [state.snapshot() for state in lanes] == before
 
@@ -138,23 +138,24 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
 ) -> None:
     monkeypatch.setattr(matmul_product_lanes, "EIGHT", eight)
     monkeypatch.setattr(recurrent_lanes, "EIGHT", eight)
-    made = program(name, 1)
-    assert isinstance(made, NativeProgram)
-    _, received = made.received[0]
+    compiled = program(name, 1)
+    assert isinstance(compiled, NativeProgram)
+    _, received = compiled.received[0]
     regions = [
-        [made.weights.copy(), made.initial.copy(), np.zeros(made.arena_bytes, np.uint8)] for _ in range(count)
+        [compiled.weights.copy(), compiled.initial.copy(), np.zeros(compiled.arena_bytes, np.uint8)]
+        for _ in range(count)
     ]
-    fed, states = [pulses(made, i, 2) for i in range(count)], [made.spawn() for _ in range(count)]
+    fed, states = [pulses(compiled, i, 2) for i in range(count)], [compiled.spawn() for _ in range(count)]
     for number in range(2):
         for i in range(count):
             received.view(regions[i][received.region])[...] = fed[i][number]
-        run_lanes_python(made.unlinked, regions)
+        run_lanes_python(compiled.unlinked, regions)
         for i, state in enumerate(states):
-            got = {
+            outputs = {
                 port.name: place.view(regions[i][place.region])
-                for port, (_, place) in zip(made.outputs, made.sent)
+                for port, (_, place) in zip(compiled.outputs, compiled.sent)
             }
-            close(got, state.step(fed[i][number]))
+            close(outputs, state.step(fed[i][number]))
 
 
 def test_the_kernels_with_weights_have_a_form_for_lanes() -> None:
@@ -167,13 +168,13 @@ def test_the_kernels_with_weights_have_a_form_for_lanes() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_lanes_that_step_alone_have_the_bits_of_a_stream(name: str) -> None:
-    made = program(name, 2)
-    lanes, states = alone_and_together(made, 20)
+    compiled = program(name, 2)
+    lanes, states = alone_and_together(compiled, 20)
     lanes.alone = True
-    fed = [pulses(made, i, 3) for i in range(20)]
+    fed = [pulses(compiled, i, 3) for i in range(20)]
     for number in range(3):
         together = lanes.step(np.stack([each[number] for each in fed]))
         for i, state in enumerate(states):
-            found = state.step(fed[i][number])
-            assert all(np.array_equal(array, found[port]) for port, array in lane(together, i).items())
+            alone = state.step(fed[i][number])
+            assert all(np.array_equal(array, alone[port]) for port, array in lane(together, i).items())
     assert copy.copy(lanes).alone

@@ -16,6 +16,7 @@ from pulse.program.native.executable import NativeState
 from pulse.program.table.copies import copies
 from pulse.program.table.memory import ALIGNMENT
 from pulse.pulsify.driver import pulsify
+from tests.pulse.chunks.models import noise
 from tests.pulse.models import Sketch
 
 F = np.float32
@@ -28,17 +29,13 @@ def native(sketch: Sketch, *outputs: object, pulse: int = 4) -> NativeProgram:
 
 def two_convs(same: bool) -> NativeProgram:
     """Two convolutions of equal or of different weights."""
-    s = Sketch(x="1,8,T")
-    x = s["x"]
+    sketch = Sketch(x="1,8,T")
+    x = sketch["x"]
     for name in ("a", "b"):
         if same:
-            s.rng = np.random.default_rng(1)
-        x = s.conv(s.pad(x, (2, 0), name=f"{name}.pad"), 3, name=name)
-    return native(s, x)
-
-
-def noise(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(F)
+            sketch.rng = np.random.default_rng(1)
+        x = sketch.conv(sketch.pad(x, (2, 0), name=f"{name}.pad"), 3, name=name)
+    return native(sketch, x)
 
 
 def test_equal_weights_are_kept_once() -> None:
@@ -116,8 +113,8 @@ def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> No
     """Shares sum to one; the stream goes on as if nothing had happened."""
     program = two_convs(False)
     state, other = program.spawn(), program.spawn()
-    for one in (state, other):
-        one.step(noise(1, 8, 4))
+    for stepped in (state, other):
+        stepped.step(noise(1, 8, 4))
     rows = state.profile(steps=20)
     assert [(row.node, row.op, row.kernel) for row in rows] == [
         (row.node, row.op, row.kernel) for row in program.instructions
@@ -155,11 +152,11 @@ def test_steps_release_their_memory() -> None:
 
 def large() -> NativeState:
     """A product that takes the machine a while: 2000 x 400 x 400, for as many rows as it is repeated."""
-    s = Sketch(x="1,400,T")
-    x = s.add("turn", Transpose((0, 2, 1)), s["x"])
+    sketch = Sketch(x="1,400,T")
+    x = sketch.add("turn", Transpose((0, 2, 1)), sketch["x"])
     for number in range(4):
-        x = s.add(f"product{number}", MatMul(), x, s.constant(noise(400, 400, seed=number) / F(20)))
-    return native(s, x, pulse=2000).spawn()
+        x = sketch.add(f"product{number}", MatMul(), x, sketch.constant(noise(400, 400, seed=number) / F(20)))
+    return native(sketch, x, pulse=2000).spawn()
 
 
 def test_other_threads_run_while_the_machine_does() -> None:
@@ -219,9 +216,9 @@ def test_streams_run_in_threads_at_once() -> None:
 
 def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> None:
     """Inputs that are denormal, and results that would be; outside of the machine they still exist."""
-    s = Sketch(x="1,1,T")
-    scale = s.constant(np.full((1, 1, 1), 1e-10, F))
-    state = native(s, s.each("mul", s["x"], scale, name="y"), pulse=4).spawn()
+    sketch = Sketch(x="1,1,T")
+    scale = sketch.constant(np.full((1, 1, 1), 1e-10, F))
+    state = native(sketch, sketch.each("mul", sketch["x"], scale, name="y"), pulse=4).spawn()
     x = np.array([[[1e-30, 1e-40, 1.0, -1e-32]]], F)
     assert (x * F(1e-10))[0, 0, 0] > 0
     y = state.step(x)["y"]
@@ -231,11 +228,13 @@ def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> No
 
 def test_a_decaying_tail_ends_at_zero() -> None:
     """A chain that shrinks: never a denormal number in what comes out."""
-    s = Sketch(x="1,1,T")
-    x = s["x"]
+    sketch = Sketch(x="1,1,T")
+    x = sketch["x"]
     for number in range(4):
-        x = s.each("mul", s.each("tanh", x, name=f"t{number}"), s.constant(np.full((1, 1, 1), 1e-11, F)))
-    state = native(s, x, pulse=16).spawn()
+        x = sketch.each(
+            "mul", sketch.each("tanh", x, name=f"t{number}"), sketch.constant(np.full((1, 1, 1), 1e-11, F))
+        )
+    state = native(sketch, x, pulse=16).spawn()
     (y,) = state.step(np.linspace(1, 10, 16, dtype=F).reshape(1, 1, 16)).values()
     assert ((y == 0) | (np.abs(y) >= np.finfo(F).tiny)).all()
 

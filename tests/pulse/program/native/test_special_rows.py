@@ -33,21 +33,21 @@ PULSES = 12
 
 def layers() -> TypedModel:
     """Convolutions of several shapes, elementwise functions and copies."""
-    s = Sketch(x="1,12,T")
-    wide = s.conv(s["x"], 3, (2, 0), dilation=1, name="wide")
-    far = s.conv(s.each("tanh", wide), 2, (3, 0), dilation=3, name="far")
-    return s.model(s.each("mul", s.each("add", far, wide), far, name="y"))
+    sketch = Sketch(x="1,12,T")
+    wide = sketch.conv(sketch["x"], 3, (2, 0), dilation=1, name="wide")
+    far = sketch.conv(sketch.each("tanh", wide), 2, (3, 0), dilation=3, name="far")
+    return sketch.model(sketch.each("mul", sketch.each("add", far, wide), far, name="y"))
 
 
 def fresh() -> NativeProgram:
-    made = layers().pulsify(None, 4).compile()
-    assert isinstance(made, NativeProgram)
-    return made
+    compiled = layers().pulsify(None, 4).compile()
+    assert isinstance(compiled, NativeProgram)
+    return compiled
 
 
-def outputs(one: pulse.Program, seed: int = 3) -> list[dict[str, Array]]:
-    state = one.spawn()
-    return [state.step(block(one, one.pulse, seed + number)) for number in range(PULSES)]
+def outputs(compiled: pulse.Program, seed: int = 3) -> list[dict[str, Array]]:
+    state = compiled.spawn()
+    return [state.step(block(compiled, compiled.pulse, seed + number)) for number in range(PULSES)]
 
 
 def refuse(*_: object) -> None:
@@ -78,71 +78,75 @@ def test_the_same_bits_and_every_row() -> None:
 
 @pytest.mark.usefixtures("every_gain")
 def test_rows_change_while_a_stream_runs() -> None:
-    wanted, one = outputs(fresh()), fresh()
-    state, others = one.spawn(), one.spawn_many(3)
-    thread = threading.Thread(target=one.specialise)
-    got = [state.step(block(one, one.pulse, 3))]
+    wanted, compiled = outputs(fresh()), fresh()
+    state, others = compiled.spawn(), compiled.spawn_many(3)
+    thread = threading.Thread(target=compiled.specialise)
+    steps = [state.step(block(compiled, compiled.pulse, 3))]
     thread.start()
-    while thread.is_alive() and len(got) < PULSES - 2:
-        got.append(state.step(block(one, one.pulse, 3 + len(got))))
+    while thread.is_alive() and len(steps) < PULSES - 2:
+        steps.append(state.step(block(compiled, compiled.pulse, 3 + len(steps))))
     thread.join()
-    assert one.special_kernels
-    while len(got) < PULSES:
-        got.append(state.step(block(one, one.pulse, 3 + len(got))))
-    for left, right in zip(wanted, got):
+    assert compiled.special_kernels
+    while len(steps) < PULSES:
+        steps.append(state.step(block(compiled, compiled.pulse, 3 + len(steps))))
+    for left, right in zip(wanted, steps):
         assert same(left, right)
-    x = block(one, one.pulse, 3)
+    x = block(compiled, compiled.pulse, 3)
     (lanes,) = others.step(np.stack([x] * 3)).values()
     assert all(np.array_equal(lane, next(iter(wanted[0].values()))) for lane in lanes)
 
 
 @pytest.mark.usefixtures("every_gain")
 def test_files_and_pickles_use_the_code_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = fresh()
-    one.specialise()
+    compiled = fresh()
+    compiled.specialise()
     monkeypatch.setattr(special_code, "special_code", refuse)
     again = fresh()
     assert again.specialise().used
-    for other in (read_program(one.to_bytes()), pickle.loads(pickle.dumps(one)), one.with_threads(1)):
-        assert other.special_kernels == one.special_kernels
+    for other in (
+        read_program(compiled.to_bytes()),
+        pickle.loads(pickle.dumps(compiled)),
+        compiled.with_threads(1),
+    ):
+        assert other.special_kernels == compiled.special_kernels
         assert not np.array_equal(other.table, link(other.unlinked))
-        assert all(same(left, right) for left, right in zip(outputs(one), outputs(other)))
+        assert all(same(left, right) for left, right in zip(outputs(compiled), outputs(other)))
 
 
 def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the code is not in the folder of this user, the file runs with generic rows."""
-    one = fresh()
-    one.special_kernels = tuple(rows.kernel.name for rows in rows_by_kernel(one.unlinked))
-    content = one.to_bytes()
-    asked: list[bool] = []
+    compiled = fresh()
+    compiled.special_kernels = tuple(rows.kernel.name for rows in rows_by_kernel(compiled.unlinked))
+    content = compiled.to_bytes()
+    requests: list[bool] = []
 
     def nothing_kept(_kernel: object, _rows: object, compiles: bool) -> None:
-        asked.append(compiles)
+        requests.append(compiles)
 
     monkeypatch.setattr(kernel_rows, "special_functions", nothing_kept)
     other = read_program(content)
-    assert np.array_equal(other.table, link(other.unlinked)) and set(asked) == {False}
-    assert all(same(left, right) for left, right in zip(outputs(one), outputs(other)))
+    assert np.array_equal(other.table, link(other.unlinked)) and set(requests) == {False}
+    assert all(same(left, right) for left, right in zip(outputs(compiled), outputs(other)))
 
 
 def test_bounds_that_are_too_small_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(special_code, "special_code", refuse)
-    one = fresh()
-    before = one.table.copy()
+    compiled = fresh()
+    before = compiled.table.copy()
     for bounds in ((0.0, 1.0), (1.0, -1.0)):
-        report = one.specialise(*bounds)
+        report = compiled.specialise(*bounds)
         assert not report.used and report.rows == 0 and report.nbytes == 0 and report.kernels == ()
         assert str(report).startswith("not used: a step is ")
-    assert np.array_equal(one.table, before) and one.special_kernels == ()
+    assert np.array_equal(compiled.table, before) and compiled.special_kernels == ()
 
 
 def test_without_gain_the_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(special_rows, "LEAST_GAIN", 100.0)
-    one = fresh()
-    before = one.table.copy()
-    report = one.specialise()
+    compiled = fresh()
+    before = compiled.table.copy()
+    report = compiled.specialise()
     assert not report.used and "less than 100.0 is not worth it" in str(report)
-    assert np.array_equal(one.table, before) and one.special_kernels == ()
+    assert np.array_equal(compiled.table, before) and compiled.special_kernels == ()
 
 
 def test_in_one_call_and_refused() -> None:
@@ -161,20 +165,20 @@ def test_the_rows_of_every_operator(family: str) -> None:
         typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
         with suppress(CompileError):
             programs.append(NativeProgram(static_model(typed)))
-    tables = [link(one.unlinked) for one in programs]
+    tables = [link(compiled.unlinked) for compiled in programs]
     wanted: dict[str, set[tuple[int, ...]]] = {}
-    for one in programs:
-        for rows in rows_by_kernel(one.unlinked):
+    for compiled in programs:
+        for rows in rows_by_kernel(compiled.unlinked):
             wanted.setdefault(rows.kernel.name, set()).update(rows.starts)
     for name, every in wanted.items():
         words = sorted(every)
         functions = special_functions(KERNELS[name], words, compiles=True)
         assert functions is not None
         addresses = dict(zip(words, functions.addresses))
-        for one, table in zip(programs, tables):
-            for rows in (rows for rows in rows_by_kernel(one.unlinked) if rows.kernel.name == name):
+        for compiled, table in zip(programs, tables):
+            for rows in (rows for rows in rows_by_kernel(compiled.unlinked) if rows.kernel.name == name):
                 for each, starts in rows.starts.items():
                     table[starts] = addresses[each]
     assert programs
-    for one, table in zip(programs, tables):
-        assert SpecialTrial(one).agree(one.table, table), one.model.title
+    for compiled, table in zip(programs, tables):
+        assert SpecialTrial(compiled).agree(compiled.table, table), compiled.model.title

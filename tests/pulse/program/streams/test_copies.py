@@ -34,8 +34,8 @@ from tests.pulse.program.programs import (
 
 ROOT = Path(__file__).parents[4]
 WAYS: dict[str, Callable[[Any], Any]] = {
-    "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
-    "oldest pickle": lambda thing: pickle.loads(pickle.dumps(thing, 2)),
+    "pickle": lambda item: pickle.loads(pickle.dumps(item)),
+    "oldest pickle": lambda item: pickle.loads(pickle.dumps(item, 2)),
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
 }
@@ -45,50 +45,54 @@ kinds = pytest.mark.parametrize(("backend", "form"), FORMS)
 
 def assert_equal_streams(left: State, right: State) -> None:
     """Both go on in the same way, to the end."""
-    made = left.program
+    compiled = left.program
     for number in range(3):
-        x = block(made, made.pulse, 10 + number)
+        x = block(compiled, compiled.pulse, 10 + number)
         assert same(left.step(x), right.step(x))
-    ends = left.flush(block(made, 2, 20)), right.flush(block(made, 2, 20))
+    ends = left.flush(block(compiled, 2, 20)), right.flush(block(compiled, 2, 20))
     assert len(ends[0]) == len(ends[1]) and all(map(same, *ends))
 
 
 @kinds
 @pytest.mark.parametrize("name", MODELS)
 def test_an_unpickled_program_gives_the_same_bits(name: str, backend: str, form: str) -> None:
-    made = program(name, backend, form)
-    other = pickle.loads(pickle.dumps(made))
-    assert other is not made and other.model is not made.model
-    assert (other.fingerprint, other.limit, other.form) == (made.fingerprint, made.limit, made.form)
-    assert_equal_streams(spawn_and_step(made), spawn_and_step(other))
+    compiled = program(name, backend, form)
+    other = pickle.loads(pickle.dumps(compiled))
+    assert other is not compiled and other.model is not compiled.model
+    assert (other.fingerprint, other.limit, other.form) == (
+        compiled.fingerprint,
+        compiled.limit,
+        compiled.form,
+    )
+    assert_equal_streams(spawn_and_step(compiled), spawn_and_step(other))
 
 
 def test_weights_and_table_of_an_unpickled_program_are_its_own() -> None:
-    made = program("matrix")
-    other = pickle.loads(pickle.dumps(made))
-    assert isinstance(made, NativeProgram) and isinstance(other, NativeProgram)
+    compiled = program("matrix")
+    other = pickle.loads(pickle.dumps(compiled))
+    assert isinstance(compiled, NativeProgram) and isinstance(other, NativeProgram)
     assert other.weights.ctypes.data % 64 == 0 and not other.weights.flags.writeable
-    assert not np.shares_memory(other.weights, made.weights)
-    assert np.array_equal(other.table, made.table)  # in one process, kernels have one address
-    assert other.listing() == made.listing()
+    assert not np.shares_memory(other.weights, compiled.weights)
+    assert np.array_equal(other.table, compiled.table)  # in one process, kernels have one address
+    assert other.listing() == compiled.listing()
 
 
 def test_a_pickle_has_no_address() -> None:
-    made = program("windows")
-    assert isinstance(made, NativeProgram)
-    text = pickle.dumps(made)
-    for name in {row.kernel for row in made.instructions}:
+    compiled = program("windows")
+    assert isinstance(compiled, NativeProgram)
+    text = pickle.dumps(compiled)
+    for name in {row.kernel for row in compiled.instructions}:
         assert KERNELS[name].address.to_bytes(8, "little") not in text
 
 
 @ways
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_a_copied_program_is_the_program_itself(way: Callable[[Any], Any], backend: str) -> None:
-    made = program("windows", backend)
-    first, second = way([made, made])
+    compiled = program("windows", backend)
+    first, second = way([compiled, compiled])
     assert first is second
     if way in (copy.copy, copy.deepcopy):
-        assert first is made
+        assert first is compiled
 
 
 @ways
@@ -97,29 +101,29 @@ def test_a_copied_program_is_the_program_itself(way: Callable[[Any], Any], backe
 def test_a_copied_stream_goes_on_by_itself(
     name: str, backend: str, form: str, way: Callable[[Any], Any]
 ) -> None:
-    made = program(name, backend, form)
-    state, straight = spawn_and_step(made), spawn_and_step(made)
+    compiled = program(name, backend, form)
+    state, straight = spawn_and_step(compiled), spawn_and_step(compiled)
     other = way(state)
-    x = block(made, made.pulse, 5)
+    x = block(compiled, compiled.pulse, 5)
     for _ in range(3):
         other.step(x)  # neither writes into the other
     other = way(state)
     assert_equal_streams(state, straight)
-    assert_equal_streams(other, spawn_and_step(made))
+    assert_equal_streams(other, spawn_and_step(compiled))
 
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy"])
 def test_streams_of_one_program_stay_so(way: str) -> None:
-    made = program("windows")
-    first, second = WAYS[way]([spawn_and_step(made), spawn_and_step(made, 1)])
+    compiled = program("windows")
+    first, second = WAYS[way]([spawn_and_step(compiled), spawn_and_step(compiled, 1)])
     assert first.program is second.program and first is not second
-    assert (first.program is made) == (way == "deepcopy")
+    assert (first.program is compiled) == (way == "deepcopy")
 
 
 def test_a_loop_of_deep_copies_leaves_the_heap_whole() -> None:
-    made = program("windows")
-    state = spawn_and_step(made)
-    x = block(made, made.pulse)
+    compiled = program("windows")
+    state = spawn_and_step(compiled)
+    x = block(compiled, compiled.pulse)
     states = [copy.deepcopy(state) for _ in range(50)]
     wanted = states[0].step(x)
     assert all(same(each.step(x), wanted) for each in states[1:])
@@ -135,9 +139,9 @@ def test_a_stream_that_has_ended_is_copied_as_one() -> None:
 @ways
 @kinds
 def test_lanes_are_copied_with_their_places(backend: str, form: str, way: Callable[[Any], Any]) -> None:
-    made = program("windows", backend, form)
-    lanes = made.spawn_many(5)
-    x = np.stack([block(made, made.pulse, seed) for seed in range(5)])
+    compiled = program("windows", backend, form)
+    lanes = compiled.spawn_many(5)
+    x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(5)])
     lanes.step(x)
     lanes.leave(2)
     other = way(lanes)
@@ -195,10 +199,10 @@ def test_a_kernel_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_objects_with_addresses_refuse_copies() -> None:
     state = spawn_and_step(program("windows"))
     assert isinstance(state, NativeState)
-    for thing in (state.pack(), KERNELS["copy"]):
+    for item in (state.pack(), KERNELS["copy"]):
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(CopyError, match="cannot be copied or pickled: it"):
-                way(thing)
+                way(item)
     assert issubclass(CopyError, TypeError) and "CopyError" in (errors.__doc__ or "")
 
 
@@ -213,8 +217,8 @@ np.savez(sys.argv[2], **state.step(x))
 @pytest.mark.slow
 def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
     """As on another machine."""
-    made = program("limited")
-    state, x = spawn_and_step(made), block(made, made.pulse, 7)
+    compiled = program("limited")
+    state, x = spawn_and_step(compiled), block(compiled, compiled.pulse, 7)
     (tmp_path / "state").write_bytes(pickle.dumps((state, x)))
     environment = {
         **os.environ,
@@ -224,6 +228,6 @@ def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
     }
     command = [sys.executable, "-W", "error", "-c", CODE, str(tmp_path / "state"), str(tmp_path / "y.npz")]
     subprocess.run(command, env=environment, check=True, timeout=300)
-    with np.load(tmp_path / "y.npz") as found:
-        assert same(dict(found), state.step(x))
+    with np.load(tmp_path / "y.npz") as archive:
+        assert same(dict(archive), state.step(x))
     assert list((tmp_path / "kernels").rglob("*.kernel"))

@@ -43,17 +43,17 @@ def equal(left: Outputs, right: Outputs) -> bool:
 
 
 def outcomes(
-    made: Program, call: Callable[[State], Any], unit: Unit, step: int, after: Callable[[State], Any]
+    compiled: Program, call: Callable[[State], Any], unit: Unit, step: int, after: Callable[[State], Any]
 ) -> Counter[str]:
     """What became of streams whose call was interrupted, at every place; none gives a wrong number."""
-    found: Counter[str] = Counter()
-    straight = spawn_and_step(made, 2)
+    counts: Counter[str] = Counter()
+    straight = spawn_and_step(compiled, 2)
     saved = straight.snapshot()
     wanted = call(straight), after(straight)
     states: list[State] = []
 
     def begin() -> Callable[[], object]:
-        state = made.spawn(constants(made))
+        state = compiled.spawn(constants(compiled))
         state.restore(saved)
         states.append(state)
         return lambda: call(state)
@@ -62,10 +62,10 @@ def outcomes(
         state = states[-1]
         try:
             again = call(state)
-            found["as before"] += 1
+            counts["as before"] += 1
         except InputError as error:
             assert "reset()" in str(error) and "restore()" in str(error)
-            found["refused"] += 1
+            counts["refused"] += 1
             with pytest.raises(InputError, match=REFUSAL):
                 state.snapshot()
             state.restore(saved)
@@ -73,62 +73,62 @@ def outcomes(
         assert equal(again, wanted[0])
         assert equal(after(state), wanted[1])
     assert equal(after(states[-1]), wanted[1])  # the last call was not interrupted
-    return found
+    return counts
 
 
 @units
 @pytest.mark.parametrize("name", ["windows", "constant"])
 def test_an_interrupted_step_is_undone_or_refused(name: str, backend: str, unit: Unit, step: int) -> None:
-    made = program(name, backend)
-    x, more = block(made, made.pulse, 5), block(made, 3, 6)
-    found = outcomes(made, lambda state: state.step(x), unit, step, lambda state: state.flush(more))
-    assert found["as before"] and (found["refused"] or step > 1)
+    compiled = program(name, backend)
+    x, more = block(compiled, compiled.pulse, 5), block(compiled, 3, 6)
+    counts = outcomes(compiled, lambda state: state.step(x), unit, step, lambda state: state.flush(more))
+    assert counts["as before"] and (counts["refused"] or step > 1)
 
 
 @units
 def test_step_into(backend: str, unit: Unit, step: int) -> None:
-    made = program("windows", backend)
-    x, more = block(made, made.pulse, 5), block(made, 3, 6)
+    compiled = program("windows", backend)
+    x, more = block(compiled, compiled.pulse, 5), block(compiled, 3, 6)
 
     def call(state: State) -> dict[str, Array]:
-        outputs = {port.name: np.zeros(port.shape, port.dtype) for port in made.outputs}
+        outputs = {port.name: np.zeros(port.shape, port.dtype) for port in compiled.outputs}
         state.step_into(x, outputs)
         return outputs
 
-    found = outcomes(made, call, unit, step, lambda state: state.flush(more))
-    assert found["as before"] and (found["refused"] or step > 1)
+    counts = outcomes(compiled, call, unit, step, lambda state: state.flush(more))
+    assert counts["as before"] and (counts["refused"] or step > 1)
 
 
 @units
 def test_flush_is_undone(backend: str, unit: Unit, step: int) -> None:
-    made = program("windows", backend)
-    rest = block(made, 3, 5)
-    found = outcomes(made, lambda state: state.flush(rest), unit, step, lambda state: [])
-    assert found["as before"] and not found["refused"]
+    compiled = program("windows", backend)
+    rest = block(compiled, 3, 5)
+    counts = outcomes(compiled, lambda state: state.flush(rest), unit, step, lambda state: [])
+    assert counts["as before"] and not counts["refused"]
 
 
 @pytest.mark.parametrize("call", ["reset", "restore"])
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
-    made = program("windows", backend)
-    x, saved = block(made, made.pulse, 5), spawn_and_step(made, 1).snapshot()
-    fresh = made.spawn()
+    compiled = program("windows", backend)
+    x, saved = block(compiled, compiled.pulse, 5), spawn_and_step(compiled, 1).snapshot()
+    fresh = compiled.spawn()
     if call == "restore":
         fresh.restore(saved)
     wanted = fresh.step(x)
     states: list[State] = []
 
     def begin() -> Callable[[], object]:
-        states.append(spawn_and_step(made, 2))
+        states.append(spawn_and_step(compiled, 2))
         return states[-1].reset if call == "reset" else lambda: states[-1].restore(saved)
 
-    straight = spawn_and_step(made, 2)
+    straight = spawn_and_step(compiled, 2)
     unchanged = straight.step(x)
     for _ in everywhere(begin, "opcode"):
         state = states[-1]
         try:
-            found = state.step(x)
-            assert same(found, unchanged) or same(found, wanted)  # not begun, or done
+            outputs = state.step(x)
+            assert same(outputs, unchanged) or same(outputs, wanted)  # not begun, or done
         except InputError as error:
             assert "reset()" in str(error)
         state.reset() if call == "reset" else state.restore(saved)
@@ -136,23 +136,23 @@ def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
 
 
 def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
-    made = program("windows")
-    state, straight = spawn_and_step(made, 2), spawn_and_step(made, 2)
+    compiled = program("windows")
+    state, straight = spawn_and_step(compiled, 2), spawn_and_step(compiled, 2)
 
     def fail() -> None:
         raise TooLoudError
 
     with pytest.raises(TooLoudError):
         state.flush(after=fail)
-    x = block(made, made.pulse, 9)
+    x = block(compiled, compiled.pulse, 9)
     assert same(state.step(x), straight.step(x)) and equal(state.flush(), straight.flush())
 
 
 def test_an_operation_that_raises_changes_nothing() -> None:
     """Even where it writes into its state before."""
-    made = program("failing", "numpy")
-    state, straight = spawn_and_step(made, 2), spawn_and_step(made, 2)
-    x = block(made, made.pulse, 3)
+    compiled = program("failing", "numpy")
+    state, straight = spawn_and_step(compiled, 2), spawn_and_step(compiled, 2)
+    x = block(compiled, compiled.pulse, 3)
     loud = x.copy()
     loud[..., 2] = 1e9
     before = state.snapshot()
@@ -177,9 +177,9 @@ def test_a_file_in_a_runtime_is_undone_too() -> None:
             raise TooLoudError
         return run(feeds)
 
-    made = RuntimeProgram(model, proto, run_or_raise)
-    session, straight = Session(made), Session(made)
-    x = block(made, 4 * made.pulse)
+    compiled = RuntimeProgram(model, proto, run_or_raise)
+    session, straight = Session(compiled), Session(compiled)
+    x = block(compiled, 4 * compiled.pulse)
     session.push(x)
     straight.push(x)
     loud["fails"] = loud["calls"] + 3
@@ -200,16 +200,16 @@ def test_interrupted_lanes_are_undone_or_refused(
     backend: str, unit: Unit, step: int, chosen: list[int] | None
 ) -> None:
     """Those that step are as they were, or refuse one by one; the others go on in any case."""
-    made = program("windows", backend)
-    found: Counter[str] = Counter()
-    x = np.stack([block(made, made.pulse, seed) for seed in range(5)])
+    compiled = program("windows", backend)
+    counts: Counter[str] = Counter()
+    x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(5)])
     stepped = list(range(5)) if chosen is None else chosen
-    straight = made.spawn_many(5)
+    straight = compiled.spawn_many(5)
     straight.step(x)
     wanted = straight.step(x[: len(stepped)], chosen), straight.step(x)
-    lanes = made.spawn_many(5)
+    lanes = compiled.spawn_many(5)
     fresh = [lane.snapshot() for lane in lanes]
-    begun_lanes = made.spawn_many(5)
+    begun_lanes = compiled.spawn_many(5)
     begun_lanes.step(x)
     saved = [lane.snapshot() for lane in begun_lanes]
 
@@ -221,24 +221,24 @@ def test_interrupted_lanes_are_undone_or_refused(
     for _ in everywhere(begin, unit, step * 5):
         try:
             again = lanes.step(x[: len(stepped)], chosen)
-            found["as before"] += 1
+            counts["as before"] += 1
         except InputError as error:
             assert str(error).startswith("lane ") and "reset()" in str(error)
-            found["refused"] += 1
+            counts["refused"] += 1
             for number in stepped:
                 with pytest.raises(InputError, match=REFUSAL):
                     lanes[number].snapshot()
                 lanes[number].restore(saved[number])
             again = lanes.step(x[: len(stepped)], chosen)
         assert same(again, wanted[0]) and same(lanes.step(x), wanted[1])
-    assert found["as before"] and (found["refused"] or backend == "numpy")
+    assert counts["as before"] and (counts["refused"] or backend == "numpy")
     assert fresh != saved
 
 
 def test_one_lane_that_raises_takes_none_along() -> None:
-    made = program("failing", "numpy")
-    lanes, straight = made.spawn_many(3), made.spawn_many(3)
-    x = np.stack([block(made, made.pulse, seed) for seed in range(3)])
+    compiled = program("failing", "numpy")
+    lanes, straight = compiled.spawn_many(3), compiled.spawn_many(3)
+    x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(3)])
     loud = x.copy()
     loud[1] = 1e9
     with pytest.raises(TooLoudError):
@@ -248,22 +248,23 @@ def test_one_lane_that_raises_takes_none_along() -> None:
 
 def test_joining_and_leaving_can_be_interrupted() -> None:
     """It has happened or not; the lanes that are there go on with the bits that they have without it."""
-    made = program("windows")
-    x = np.stack([block(made, made.pulse, seed) for seed in range(3)])
-    straight = made.spawn_many(3)
+    compiled = program("windows")
+    x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(3)])
+    straight = compiled.spawn_many(3)
     first, second = straight.step(x), straight.step(x)
     for call in ("join", "leave"):
         for number in range(1, 400):
-            lanes = made.spawn_many(3)
+            lanes = compiled.spawn_many(3)
             lanes.step(x)
             lanes.leave(2)
-            was = interrupt_call(lanes.join if call == "join" else lambda: lanes.leave(1), "opcode", number)  # noqa: B023
+            change = lanes.join if call == "join" else lambda: lanes.leave(1)  # noqa: B023
+            interrupted = interrupt_call(change, "opcode", number)
             active = list(lanes.active_lanes)
             assert active in ([0, 1], [0, 1, 2] if call == "join" else [0])
-            for name, found in lanes.step(x[active]).items():
+            for name, output in lanes.step(x[active]).items():
                 wanted = [first[name][lane] if lane == 2 else second[name][lane] for lane in active]
-                assert np.array_equal(found, wanted), (call, number, name)
-            if not was:
+                assert np.array_equal(output, wanted), (call, number, name)
+            if not interrupted:
                 break
         else:
             pytest.fail("the call never ended")

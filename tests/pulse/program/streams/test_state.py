@@ -23,16 +23,16 @@ F = np.float32
 
 def model_of_everything() -> TypedModel:
     """Delays, a prefix, ends, a position, a mirror, last frames; outputs of three rates."""
-    s = Sketch(x="1,2,T")
-    causal = s.conv(s.pad(s["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
-    same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")
-    steps = s.add("steps", Range(0.0, 0.25, s.length(same), np.dtype(F)))
-    total = s.each("add", s.each("add", same, steps, name="placed"), causal, name="total")
-    mirrored = s.pad(total, (2, 1), "reflect", name="mirrored")
-    low = s.conv(mirrored, 4, stride=2, name="low")
-    length = s.length(total)
-    last = s.add("last", Slice(2, length - 3, length), total)
-    return s.model(total, low, last)
+    sketch = Sketch(x="1,2,T")
+    causal = sketch.conv(sketch.pad(sketch["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
+    same = sketch.conv(sketch.each("tanh", causal), 3, (1, 1), name="same")
+    steps = sketch.add("steps", Range(0.0, 0.25, sketch.length(same), np.dtype(F)))
+    total = sketch.each("add", sketch.each("add", same, steps, name="placed"), causal, name="total")
+    mirrored = sketch.pad(total, (2, 1), "reflect", name="mirrored")
+    low = sketch.conv(mirrored, 4, stride=2, name="low")
+    length = sketch.length(total)
+    last = sketch.add("last", Slice(2, length - 3, length), total)
+    return sketch.model(total, low, last)
 
 
 TYPED = model_of_everything()
@@ -105,9 +105,9 @@ def test_outputs_belong_to_the_caller(program: Program) -> None:
     """The next step does not overwrite them, nor does writing to them reach the stream."""
     state, other = program.spawn(), program.spawn()
     first = state.step(noise(4, 1))
-    kept = {name: array.copy() for name, array in first.items()}
+    copies = {name: array.copy() for name, array in first.items()}
     second = state.step(noise(4, 2))
-    assert equal(first, kept)
+    assert equal(first, copies)
     other.step(noise(4, 1))
     reference = other.step(noise(4, 2))
     for array in (*first.values(), *second.values()):
@@ -124,8 +124,10 @@ def test_a_step_into_given_arrays(program: Program) -> None:
         state.step_into(noise(4, seed), outputs)
         wanted = other.step({"x": noise(4, seed)})
         assert all(np.array_equal(outputs[name], wanted[name]) for name in wanted)
-    s = Sketch(x="1,2,T")
-    single = compile_model(pulsify(s.model(s.each("neg", s["x"])), pulse=4), program.backend).spawn()
+    sketch = Sketch(x="1,2,T")
+    single = compile_model(
+        pulsify(sketch.model(sketch.each("neg", sketch["x"])), pulse=4), program.backend
+    ).spawn()
     x = noise(4)
     single.step_into({"x": x}, x)
     assert np.array_equal(x, -noise(4))
@@ -155,8 +157,8 @@ def test_arrays_that_outputs_do_not_fit(program: Program) -> None:
 
 def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
     """Even where nothing is computed."""
-    s = Sketch(x="1,2,T")
-    state = compile_model(pulsify(s.model(s["x"]), pulse=4), program.backend).spawn()
+    sketch = Sketch(x="1,2,T")
+    state = compile_model(pulsify(sketch.model(sketch["x"]), pulse=4), program.backend).spawn()
     x = noise(4)
     y = state.step(x)["x"]
     x[...] = 7
@@ -225,11 +227,11 @@ def test_after_is_called_for_each_pulse_of_the_flush(program: Program) -> None:
 
 def test_lengths_that_the_model_does_not_take(program: Program) -> None:
     """T frames that are folded in pairs and compared with T: only even ones."""
-    s = Sketch(x="1,1,T")
-    half = s.length(s["x"]) // 2
-    pairs = s.add("pairs", Reshape((TDim.of(1), half, TDim.of(2))), s["x"])
-    flat = s.add("flat", Reshape((TDim.of(1), TDim.of(1), half * 2)), pairs)
-    typed = s.model(s.each("add", flat, s["x"]))
+    sketch = Sketch(x="1,1,T")
+    half = sketch.length(sketch["x"]) // 2
+    pairs = sketch.add("pairs", Reshape((TDim.of(1), half, TDim.of(2))), sketch["x"])
+    flat = sketch.add("flat", Reshape((TDim.of(1), TDim.of(1), half * 2)), pairs)
+    typed = sketch.model(sketch.each("add", flat, sketch["x"]))
     assert typed.scope.assumptions
     state = compile_model(pulsify(typed, pulse=4), program.backend).spawn()
     state.step(noise(4)[:, :1])
@@ -244,15 +246,15 @@ def test_lengths_that_the_model_does_not_take(program: Program) -> None:
 
 def test_a_table_limits_the_stream(program: Program) -> None:
     """64 rows: pulse 17 of 4 is one too many, said before anything changes."""
-    s = Sketch(x="1,2,T")
-    table = s.constant(s.taps(1, 2, 64), "table")
-    rows = s.add("rows", Slice(2, TDim.of(0), s.length(s["x"])), table)
-    typed = s.model(s.each("add", s["x"], rows))
+    sketch = Sketch(x="1,2,T")
+    table = sketch.constant(sketch.taps(1, 2, 64), "table")
+    rows = sketch.add("rows", Slice(2, TDim.of(0), sketch.length(sketch["x"])), table)
+    typed = sketch.model(sketch.each("add", sketch["x"], rows))
     limited = compile_model(pulsify(typed, pulse=PULSE), program.backend)
     assert limited.limit == 64 and program.limit is None
     state, x = limited.spawn(), noise(64)
-    got = np.concatenate([state.step(part)["add"] for part in pulses_of(x)], 2)
-    np.testing.assert_allclose(got, typed.run(x)["add"], 1e-5)
+    output = np.concatenate([state.step(part)["add"] for part in pulses_of(x)], 2)
+    np.testing.assert_allclose(output, typed.run(x)["add"], 1e-5)
     before = state.snapshot()
     with pytest.raises(InputError, match="at most 64 frames of T, and this pulse would make it 68: flush"):
         state.step(noise(4))
@@ -267,19 +269,19 @@ def test_a_table_limits_the_stream(program: Program) -> None:
 
 def test_constants_are_checked_once(program: Program) -> None:
     """Missing, of a wrong name, shape or type; then they hold for the whole stream."""
-    s = Sketch(x="1,2,T", gain="1,2,1")
-    typed = s.model(s.each("mul", s["x"], s["gain"]))
-    made = compile_model(pulsify(typed, pulse=PULSE), program.backend)
+    sketch = Sketch(x="1,2,T", gain="1,2,1")
+    typed = sketch.model(sketch.each("mul", sketch["x"], sketch["gain"]))
+    compiled = compile_model(pulsify(typed, pulse=PULSE), program.backend)
     gain = np.array([[[2], [3]]], F)
     for constants in (None, {}, {"gain": gain, "more": gain}, {"other": gain}):
         with pytest.raises(InputError, match=r"given once, with constants=: gain: 1,2,1,f32"):
-            made.spawn(constants)
+            compiled.spawn(constants)
     for wrong in (gain[0], gain.astype(np.float64)):
         with pytest.raises(InputError, match="expected gain: 1,2,1,f32, got"):
-            made.spawn({"gain": wrong})
+            compiled.spawn({"gain": wrong})
     with pytest.raises(InputError, match=r"do not stream are given once.*none"):
         program.spawn({"gain": gain})
-    state, other = made.spawn({"gain": gain}), made.spawn({"gain": -gain})
+    state, other = compiled.spawn({"gain": gain}), compiled.spawn({"gain": -gain})
     for seed in range(3):
         x = noise(4, seed)
         np.testing.assert_allclose(state.step(x)["mul"], x * gain)
@@ -290,8 +292,8 @@ def test_constants_are_checked_once(program: Program) -> None:
 
 def test_several_inputs_end_together(program: Program) -> None:
     """By name; rests must belong to one length of the stream."""
-    s = Sketch(x="1,2,T", y="1,2,2*T")
-    typed = s.model(s.each("add", s.conv(s["y"], 2, stride=2), s["x"]))
+    sketch = Sketch(x="1,2,T", y="1,2,2*T")
+    typed = sketch.model(sketch.each("add", sketch.conv(sketch["y"], 2, stride=2), sketch["x"]))
     state = compile_model(pulsify(typed, pulse=2), program.backend).spawn()
     with pytest.raises(InputError, match="2 inputs stream: feed them by name, x: 1,2,2,f32; y: 1,2,4,f32"):
         state.step(noise(2))
@@ -359,10 +361,10 @@ def test_foreign_snapshots_are_refused(program: Program) -> None:
     state = program.spawn()
     state.step(noise(4))
     good = state.snapshot()
-    s = Sketch(1, x="1,2,T")
-    model = s.model(s.conv(s["x"], 3))
-    s = Sketch(2, x="1,2,T")
-    weights = s.model(s.conv(s["x"], 3))
+    sketch = Sketch(1, x="1,2,T")
+    model = sketch.model(sketch.conv(sketch["x"], 3))
+    sketch = Sketch(2, x="1,2,T")
+    weights = sketch.model(sketch.conv(sketch["x"], 3))
     first, second = (compile_model(pulsify(m, pulse=4), program.backend).spawn() for m in (model, weights))
     with pytest.raises(InputError, match="another model or pulse"):
         first.restore(second.snapshot())
@@ -391,8 +393,8 @@ def test_snapshots_differ_by_the_initial_state(program: Program) -> None:
     """Two models that differ only in the number that they are padded with in front."""
     states: list[State] = []
     for fill in (1.0, 2.0):
-        s = Sketch(x="1,2,T")
-        model = pulsify(s.model(s.pad(s["x"], (3, 0), fill=fill)), pulse=4)
+        sketch = Sketch(x="1,2,T")
+        model = pulsify(sketch.model(sketch.pad(sketch["x"], (3, 0), fill=fill)), pulse=4)
         states.append(compile_model(model, program.backend).spawn())
     with pytest.raises(InputError, match="another model"):
         states[0].restore(states[1].snapshot())
@@ -430,17 +432,17 @@ def test_backends_agree_on_random_streams() -> None:
         sides = {port.name: values[0][port.name] for port in model.inputs if not port.streams}
         states = [program.spawn(sides) for program in programs]
         for recording in values:
-            got = []
+            results = []
             for state in states:
                 state.reset()
                 try:
-                    got.append(run_whole(state, recording, np.nan)[0])
+                    results.append(run_whole(state, recording, np.nan)[0])
                 except InputError as error:
-                    got.append(str(error))
-            if isinstance(got[0], str):
-                assert got[0] == got[1]
+                    results.append(str(error))
+            if isinstance(results[0], str):
+                assert results[0] == results[1]
                 continue
-            for name, wanted in got[0].items():
-                np.testing.assert_allclose(got[1][name], wanted, 1e-4, 1e-5, err_msg=f"{seed} {name}")
+            for name, wanted in results[0].items():
+                np.testing.assert_allclose(results[1][name], wanted, 1e-4, 1e-5, err_msg=f"{seed} {name}")
             compared += 1
     assert compared >= 60

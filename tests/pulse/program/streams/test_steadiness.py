@@ -22,9 +22,9 @@ PULSE = 4
 
 def program() -> NativeProgram:
     """A window with its delay, and an elementwise chain."""
-    s = Sketch(x="1,8,T")
-    x = s.conv(s.pad(s["x"], (2, 0), name="pad"), 3, name="conv")
-    return NativeProgram(pulsify(s.model(s.each("tanh", x, name="tanh")), pulse=PULSE))
+    sketch = Sketch(x="1,8,T")
+    x = sketch.conv(sketch.pad(sketch["x"], (2, 0), name="pad"), 3, name="conv")
+    return NativeProgram(pulsify(sketch.model(sketch.each("tanh", x, name="tanh")), pulse=PULSE))
 
 
 def pulse() -> Array:
@@ -41,18 +41,18 @@ def warm_state() -> NativeState:
 @contextmanager
 def collections() -> Iterator[list[int]]:
     """The generations that the garbage collector runs through, as it comes to it by itself."""
-    seen: list[int] = []
+    generations: list[int] = []
 
     def note(phase: str, info: dict[str, int]) -> None:
         if phase == "start":
-            seen.append(info["generation"])
+            generations.append(info["generation"])
 
     gc.collect()
     thresholds = gc.get_threshold()
     gc.set_threshold(700, 10, 10)  # Python's own
     gc.callbacks.append(note)
     try:
-        yield seen
+        yield generations
     finally:
         gc.callbacks.remove(note)
         gc.set_threshold(*thresholds)
@@ -62,19 +62,19 @@ def test_a_step_wakes_no_garbage_collector() -> None:
     """What a step makes is freed with its last reference: the collector's counter does not grow over 10,000."""
     state, x = warm_state(), pulse()
     assert gc.isenabled()
-    with collections() as seen:
+    with collections() as generations:
         for _ in range(STEPS):
             state.step(x)
-    assert seen == []
+    assert generations == []
 
 
 def test_the_collector_is_woken_by_cycles() -> None:
     """What the test above would see if a step kept as little as one list with itself in it."""
-    with collections() as seen:
+    with collections() as generations:
         for _ in range(STEPS):
             cycle: list[object] = []
             cycle.append(cycle)
-    assert seen
+    assert generations
 
 
 def trace_memory(steps: int, step: object) -> tuple[int, int]:

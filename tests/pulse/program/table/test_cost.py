@@ -41,8 +41,8 @@ def test_every_kernel_runs_a_declared_instruction() -> None:
 
 def test_a_convolution() -> None:
     """Of 8 to 6 channels, 3 taps, 4 frames: the weights are padded to a panel of 16 columns."""
-    s = Sketch(x="1,8,T")
-    rows = rows_of(s, s.conv(s.pad(s["x"], (2, 0), name="pad"), 3, out=6, name="conv"))
+    sketch = Sketch(x="1,8,T")
+    rows = rows_of(sketch, sketch.conv(sketch.pad(sketch["x"], (2, 0), name="pad"), 3, out=6, name="conv"))
     cost = one(rows, "product")
     assert cost.multiply_adds == 4 * 3 * 8 * 6
     tables = 8 * (4 + 4 + 1)  # rows of x and of y; the three taps are one run of 24 in memory
@@ -88,8 +88,8 @@ def test_rows_together() -> None:
 
 def test_reading_the_clock_is_in_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a clock of 1 GHz whose reading takes 40 ns: rows take 60, 160, 260 ... ns, and more in one round of ten."""
-    s = Sketch(x="1,64,T")
-    rows = rows_of(s, s.conv(s["x"], 5, out=64, name="conv"), pulse=16)
+    sketch = Sketch(x="1,64,T")
+    rows = rows_of(sketch, sketch.conv(sketch["x"], 5, out=64, name="conv"), pulse=16)
     rounds = count()
 
     def run_profiled(table: int, row_count: int, bases: int, ticks: int) -> None:

@@ -22,13 +22,13 @@ LIFETIME = st.tuples(st.integers(0, 500), st.integers(0, 30), st.integers(0, 30)
 
 def buffers_of(lifetimes: list[tuple[int, int, int]]) -> list[Buffer]:
     """Size, first and last instruction."""
-    made: list[Buffer] = []
-    for size, one, other in lifetimes:
+    buffers: list[Buffer] = []
+    for size, begin, other in lifetimes:
         buffer = Buffer(Region.ARENA, size)
-        buffer.touch(one)
+        buffer.touch(begin)
         buffer.touch(other)
-        made.append(buffer)
-    return made
+        buffers.append(buffer)
+    return buffers
 
 
 @settings(max_examples=200, deadline=None)
@@ -38,12 +38,12 @@ def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int,
     buffers = buffers_of(lifetimes)
     total = plan(buffers)
     assert total <= sum(align(buffer.size) for buffer in buffers)
-    for number, one in enumerate(buffers):
-        assert one.offset >= 0 and one.offset % ALIGNMENT == 0
-        assert one.offset + one.size <= total
+    for number, first in enumerate(buffers):
+        assert first.offset >= 0 and first.offset % ALIGNMENT == 0
+        assert first.offset + first.size <= total
         for other in buffers[:number]:
-            if one.first <= other.last and other.first <= one.last:
-                assert one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
+            if first.first <= other.last and other.first <= first.last:
+                assert first.offset + first.size <= other.offset or other.offset + other.size <= first.offset
 
 
 @settings(max_examples=100, deadline=None)
@@ -70,14 +70,14 @@ def test_touch_widens_a_lifetime() -> None:
 def test_equal_bytes_are_kept_once_only_where_they_may_be() -> None:
     """Weights are shared, state is not; every run is aligned."""
     image = Image(Region.WEIGHTS)
-    ones = np.ones(5, np.float32)
-    first, again = image.add(ones, shared=True), image.add(ones.copy(), shared=True)
-    apart = image.add(ones, shared=False)
+    array_of_ones = np.ones(5, np.float32)
+    first, again = image.add(array_of_ones, shared=True), image.add(array_of_ones.copy(), shared=True)
+    apart = image.add(array_of_ones, shared=False)
     empty = image.add(np.zeros((0, 3), np.float32), shared=False)
     other = image.add(np.arange(20.0), shared=True)
     assert first is again and apart is not first
     data = image.image()
-    for buffer, array in ((first, ones), (apart, ones), (other, np.arange(20.0))):
+    for buffer, array in ((first, array_of_ones), (apart, array_of_ones), (other, np.arange(20.0))):
         assert buffer.offset % ALIGNMENT == 0
         assert data[buffer.offset : buffer.offset + buffer.size].tobytes() == array.tobytes()
     assert empty.size == 0 and data.size == image.size

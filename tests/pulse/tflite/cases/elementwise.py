@@ -23,48 +23,56 @@ FLOATS = (
 def pairs() -> Iterator[Case]:
     """Functions of two tensors."""
     for kind, options in FLOATS:
-        g = Graph()
-        a, b = g.input((2, 3, 4), name="a"), g.input((4,), name="b")
-        yield case_of(f"{kind} of floats", g, g.result(kind, [a, b], (2, 3, 4), options))
+        graph = Graph()
+        a, b = graph.input((2, 3, 4), name="a"), graph.input((4,), name="b")
+        yield case_of(f"{kind} of floats", graph, graph.result(kind, [a, b], (2, 3, 4), options))
     for kind, options in FLOATS[:3]:
         for dtype, zero in (("int8", 3), ("uint8", 120)):
-            g = Graph()
-            a = g.input((2, 3, 4), dtype, name="a", scale=[X_SCALE], zero=[zero])
-            b = g.input((2, 3, 4), dtype, name="b", scale=[0.031], zero=[zero + 4])
-            y = g.result(kind, [a, b], (2, 3, 4), options, 2, dtype, (0.11, zero - 5))
-            yield case_of(f"{dtype} {kind}", g, y)
+            graph = Graph()
+            a = graph.input((2, 3, 4), dtype, name="a", scale=[X_SCALE], zero=[zero])
+            b = graph.input((2, 3, 4), dtype, name="b", scale=[0.031], zero=[zero + 4])
+            y = graph.result(kind, [a, b], (2, 3, 4), options, 2, dtype, (0.11, zero - 5))
+            yield case_of(f"{dtype} {kind}", graph, y)
     for kind, options in FLOATS[:3]:
-        g = Graph()
-        a = g.input((2, 30, 4), "int16", name="a", scale=[0.00031], zero=[0])
-        b = g.input((2, 30, 4), "int16", name="b", scale=[0.00012], zero=[0])
+        graph = Graph()
+        a = graph.input((2, 30, 4), "int16", name="a", scale=[0.00031], zero=[0])
+        b = graph.input((2, 30, 4), "int16", name="b", scale=[0.00012], zero=[0])
         fields = {} if kind == "MUL" else {"PotScaleInt16": False}
         scale = 0.00004 if kind == "MUL" else 0.00047
-        y = g.result(kind, [a, b], (2, 30, 4), options, 2, "int16", (scale, 0), **fields)
-        yield case_of(f"int16 {kind}", g, y)
+        y = graph.result(kind, [a, b], (2, 30, 4), options, 2, "int16", (scale, 0), **fields)
+        yield case_of(f"int16 {kind}", graph, y)
     for kind in ("MAXIMUM", "MINIMUM"):
-        g = Graph()
-        a = g.input((2, 3, 4), "int8", name="a", scale=[X_SCALE], zero=[3])
-        b = g.input((2, 3, 4), "int8", name="b", scale=[X_SCALE], zero=[3])
+        graph = Graph()
+        a = graph.input((2, 3, 4), "int8", name="a", scale=[X_SCALE], zero=[3])
+        b = graph.input((2, 3, 4), "int8", name="b", scale=[X_SCALE], zero=[3])
         yield case_of(
             f"int8 {kind}",
-            g,
-            g.result(kind, [a, b], (2, 3, 4), "MaximumMinimumOptions", 2, "int8", (X_SCALE, 3)),
+            graph,
+            graph.result(kind, [a, b], (2, 3, 4), "MaximumMinimumOptions", 2, "int8", (X_SCALE, 3)),
         )
     for kind in ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"):
-        g = Graph()
-        a, b = g.input((2, 3), "int32", name="a"), g.input((2, 3), "int32", name="b")
+        graph = Graph()
+        a, b = graph.input((2, 3), "int32", name="a"), graph.input((2, 3), "int32", name="b")
         options = "".join(part.capitalize() for part in kind.split("_")) + "Options"
-        yield case_of(kind, g, g.result(kind, [a, b], (2, 3), options, dtype="bool"))
-    g = Graph()
-    c, a, b = g.input((2, 3), "bool", name="c"), g.input((2, 3), name="a"), g.input((2, 3), name="b")
-    yield case_of("SELECT_V2", g, g.result("SELECT_V2", [c, a, b], (2, 3), "SelectV2Options"))
-    g = Graph()
-    c, a, b = g.input((3,), "bool", name="c"), g.input((3, 3), name="a"), g.input((3, 3), name="b")
-    yield case_of("SELECT of rows", g, g.result("SELECT", [c, a, b], (3, 3), "SelectOptions"))
-    g = Graph()
-    a, b = g.input((2, 3), "int32", name="a"), g.input((2, 3), "int32", name="b")
-    y = g.result("ADD", [a, b], (2, 3), "AddOptions", dtype="int32")
-    yield case_of("int32 ADD and CAST", g, g.result("CAST", [y], (2, 3), "CastOptions"))
+        yield case_of(kind, graph, graph.result(kind, [a, b], (2, 3), options, dtype="bool"))
+    graph = Graph()
+    c, a, b = (
+        graph.input((2, 3), "bool", name="c"),
+        graph.input((2, 3), name="a"),
+        graph.input((2, 3), name="b"),
+    )
+    yield case_of("SELECT_V2", graph, graph.result("SELECT_V2", [c, a, b], (2, 3), "SelectV2Options"))
+    graph = Graph()
+    c, a, b = (
+        graph.input((3,), "bool", name="c"),
+        graph.input((3, 3), name="a"),
+        graph.input((3, 3), name="b"),
+    )
+    yield case_of("SELECT of rows", graph, graph.result("SELECT", [c, a, b], (3, 3), "SelectOptions"))
+    graph = Graph()
+    a, b = graph.input((2, 3), "int32", name="a"), graph.input((2, 3), "int32", name="b")
+    y = graph.result("ADD", [a, b], (2, 3), "AddOptions", dtype="int32")
+    yield case_of("int32 ADD and CAST", graph, graph.result("CAST", [y], (2, 3), "CastOptions"))
 
 
 def singles() -> Iterator[Case]:
@@ -91,13 +99,15 @@ def singles() -> Iterator[Case]:
         ("GELU", "GeluOptions"),
         ("LEAKY_RELU", "LeakyReluOptions"),
     ):
-        g = Graph()
+        graph = Graph()
         fields = {"SOFTMAX": {"Beta": 1.5}, "LEAKY_RELU": {"Alpha": 0.2}}.get(kind, {})
-        yield case_of(f"{kind} of floats", g, g.result(kind, [g.input((2, 5))], (2, 5), options, **fields))
+        yield case_of(
+            f"{kind} of floats", graph, graph.result(kind, [graph.input((2, 5))], (2, 5), options, **fields)
+        )
     for kind in ("SQRT", "RSQRT", "LOG"):
-        g = Graph()
-        positive = g.result("EXP", [g.input((2, 5))], (2, 5), "ExpOptions")
-        yield case_of(f"{kind} of floats", g, g.result(kind, [positive], (2, 5)))
+        graph = Graph()
+        positive = graph.result("EXP", [graph.input((2, 5))], (2, 5), "ExpOptions")
+        yield case_of(f"{kind} of floats", graph, graph.result(kind, [positive], (2, 5)))
     for kind, scale, zero in (
         ("LOGISTIC", 1 / 256, -128),
         ("TANH", 1 / 128, 0),
@@ -108,18 +118,18 @@ def singles() -> Iterator[Case]:
         ("ELU", 0.05, -90),
         ("HARD_SWISH", 0.05, -60),
     ):
-        g = Graph()
+        graph = Graph()
         options = {
             "LEAKY_RELU": "LeakyReluOptions",
             "SOFTMAX": "SoftmaxOptions",
             "HARD_SWISH": "HardSwishOptions",
         }.get(kind, "")
         fields = {"SOFTMAX": {"Beta": 1.0}, "LEAKY_RELU": {"Alpha": 0.2}}.get(kind, {})
-        x = g.input((4, 64), "int8", scale=[X_SCALE], zero=[-7])
+        x = graph.input((4, 64), "int8", scale=[X_SCALE], zero=[-7])
         yield case_of(
             f"int8 {kind}",
-            g,
-            g.result(
+            graph,
+            graph.result(
                 kind,
                 [x],
                 (4, 64),
@@ -131,22 +141,26 @@ def singles() -> Iterator[Case]:
             ),
         )
     for size in (5, 64):
-        g = Graph()
-        x = g.input((4, size), "int16", scale=[0.00031], zero=[0])
-        y = g.result("SOFTMAX", [x], (4, size), "SoftmaxOptions", 3, "int16", (1 / 32768, 0), Beta=1.0)
-        yield case_of(f"int16 SOFTMAX of {size}", g, y)
+        graph = Graph()
+        x = graph.input((4, size), "int16", scale=[0.00031], zero=[0])
+        y = graph.result("SOFTMAX", [x], (4, size), "SoftmaxOptions", 3, "int16", (1 / 32768, 0), Beta=1.0)
+        yield case_of(f"int16 SOFTMAX of {size}", graph, y)
     for kind in ("LOGISTIC", "TANH"):
         for scale in (0.00031, 2.0**-11, 2.0**-12):
-            g = Graph()
-            x = g.input((4, 64), "int16", scale=[scale], zero=[0])
+            graph = Graph()
+            x = graph.input((4, 64), "int16", scale=[scale], zero=[0])
             yield case_of(
-                f"int16 {kind} {scale:g}", g, g.result(kind, [x], (4, 64), "", 3, "int16", (1 / 32768, 0))
+                f"int16 {kind} {scale:g}",
+                graph,
+                graph.result(kind, [x], (4, 64), "", 3, "int16", (1 / 32768, 0)),
             )
-    g = Graph()
+    graph = Graph()
     yield case_of(
-        "PRELU", g, g.result("PRELU", [g.input((1, 3, 2, 4)), g.constant(noise((1, 1, 4)))], (1, 3, 2, 4))
+        "PRELU",
+        graph,
+        graph.result("PRELU", [graph.input((1, 3, 2, 4)), graph.constant(noise((1, 1, 4)))], (1, 3, 2, 4)),
     )
-    for source, made in (
+    for source, dtype_out in (
         ("float32", "int8"),
         ("float32", "uint8"),
         ("int8", "float32"),
@@ -155,52 +169,54 @@ def singles() -> Iterator[Case]:
         ("float32", "int16"),
         ("int16", "float32"),
     ):
-        g = Graph()
-        x = g.input(
+        graph = Graph()
+        x = graph.input(
             (4, 64),
             source,
             **({} if source == "float32" else {"scale": [X_SCALE], "zero": [0 if source == "int16" else -7]}),
         )
-        kind = "DEQUANTIZE" if made == "float32" else "QUANTIZE"
-        zero = {"int8": 3, "uint8": 121, "int16": 0}.get(made, 0)
-        y = g.result(kind, [x], (4, 64), "", 2, made, None if made == "float32" else (0.03, zero))
-        yield case_of(f"{kind} {source} {made}", g, y)
+        kind = "DEQUANTIZE" if dtype_out == "float32" else "QUANTIZE"
+        zero = {"int8": 3, "uint8": 121, "int16": 0}.get(dtype_out, 0)
+        y = graph.result(
+            kind, [x], (4, 64), "", 2, dtype_out, None if dtype_out == "float32" else (0.03, zero)
+        )
+        yield case_of(f"{kind} {source} {dtype_out}", graph, y)
 
 
 EVERY = (1, 256)
 """The shape of an input that is long enough to hold most codes."""
 
 
-def _extreme(g: Graph, kind: str, x: int, code: int) -> int:
+def _extreme(graph: Graph, kind: str, x: int, code: int) -> int:
     """Codes that are not below, or not above, one of them."""
-    spec = g.tensors[x]
-    bound = g.constant(np.array([code], spec.kind), scale=spec.scale, zero=spec.zero)
+    spec = graph.tensors[x]
+    bound = graph.constant(np.array([code], spec.kind), scale=spec.scale, zero=spec.zero)
     form = float(spec.scale[0]), int(spec.zero[0])
-    return g.result(kind, [x, bound], spec.shape, "MaximumMinimumOptions", 2, spec.kind, form)
+    return graph.result(kind, [x, bound], spec.shape, "MaximumMinimumOptions", 2, spec.kind, form)
 
 
 def quotients() -> Iterator[Case]:
     """DIV of codes, whose divisors are so large that no quotient is below a thousandth of a step."""
-    for kind, activation, (ours, other, made) in (
+    for kind, activation, (ours, other, scale_out) in (
         ("int8", 0, (0.05, 0.031, 0.02)),
         ("int8", 1, (0.05, 0.031, 0.02)),
         ("int8", 3, (0.05, 0.031, 0.1)),
         ("int16", 0, (0.00031, 0.00012, 0.0004)),
         ("int16", 1, (0.00031, 0.00012, 0.0004)),
     ):
-        g, half, size = Graph(), (1, 2048), (1, 4096)
-        x = _extreme(g, "MAXIMUM", g.input(size, kind, name="a", scale=[ours], zero=[0]), 60)
-        y = g.input(half, kind, name="b", scale=[other], zero=[0])
-        parts = [_extreme(g, "MAXIMUM", y, 1), _extreme(g, "MINIMUM", y, -1)]
-        y = g.result("CONCATENATION", parts, size, "ConcatenationOptions", 2, kind, (other, 0), Axis=1)
+        graph, half, size = Graph(), (1, 2048), (1, 4096)
+        x = _extreme(graph, "MAXIMUM", graph.input(size, kind, name="a", scale=[ours], zero=[0]), 60)
+        y = graph.input(half, kind, name="b", scale=[other], zero=[0])
+        parts = [_extreme(graph, "MAXIMUM", y, 1), _extreme(graph, "MINIMUM", y, -1)]
+        y = graph.result("CONCATENATION", parts, size, "ConcatenationOptions", 2, kind, (other, 0), Axis=1)
         fields = {"FusedActivationFunction": activation}
-        y = g.result("DIV", [x, y], size, "DivOptions", 2, kind, (made, 0), **fields)
-        yield case_of(f"{kind} DIV {activation}", g, y, steps=1)
+        y = graph.result("DIV", [x, y], size, "DivOptions", 2, kind, (scale_out, 0), **fields)
+        yield case_of(f"{kind} DIV {activation}", graph, y, steps=1)
 
 
 def roundings() -> Iterator[Case]:
     """Codes of many values in scales that no step of one is many steps of another, where kernels round apart."""
-    for (ours, zero), (made, offset) in zip(
+    for (ours, zero), (scale_out, offset) in zip(
         ((0.05, 3), (0.0312, -7), (0.0123, 0)), ((0.043, -20), (0.0117, 12), (0.07, 5))
     ):
         for kind, options, fields in (
@@ -212,26 +228,28 @@ def roundings() -> Iterator[Case]:
             ("HARD_SWISH", "HardSwishOptions", {}),
             ("QUANTIZE", "QuantizeOptions", {}),
         ):
-            g = Graph()
-            x = g.input(EVERY, "int8", scale=[ours], zero=[zero])
+            graph = Graph()
+            x = graph.input(EVERY, "int8", scale=[ours], zero=[zero])
             version = 1 if kind == "HARD_SWISH" else 2
-            y = g.result(kind, [x], EVERY, options, version, "int8", (made, offset), **fields)
-            yield case_of(f"int8 {kind} {ours:g} {made:g} {' '.join(map(str, fields.values()))}", g, y)
+            y = graph.result(kind, [x], EVERY, options, version, "int8", (scale_out, offset), **fields)
+            yield case_of(
+                f"int8 {kind} {ours:g} {scale_out:g} {' '.join(map(str, fields.values()))}", graph, y
+            )
         for kind, options in (
             ("ADD", "AddOptions"),
             ("SUB", "SubOptions"),
             ("SQUARED_DIFFERENCE", "SquaredDifferenceOptions"),
         ):
-            g = Graph()
-            a = g.input((8, 256), "int8", name="a", scale=[ours], zero=[zero])
-            b = g.input((8, 256), "int8", name="b", scale=[0.021], zero=[9])
-            y = g.result(kind, [a, b], (8, 256), options, 2, "int8", (made, offset))
-            yield case_of(f"int8 {kind} {ours:g} {made:g}", g, y)
-        g = Graph()
-        x = g.input((1, 4, 32, 8), "int8", scale=[ours], zero=[zero])
-        slopes = g.constant(codes((1, 1, 8)), scale=[0.0047], zero=[-4])
-        y = g.result("PRELU", [x, slopes], (1, 4, 32, 8), "", 1, "int8", (made, offset))
-        yield case_of(f"int8 PRELU {ours:g}", g, y)
+            graph = Graph()
+            a = graph.input((8, 256), "int8", name="a", scale=[ours], zero=[zero])
+            b = graph.input((8, 256), "int8", name="b", scale=[0.021], zero=[9])
+            y = graph.result(kind, [a, b], (8, 256), options, 2, "int8", (scale_out, offset))
+            yield case_of(f"int8 {kind} {ours:g} {scale_out:g}", graph, y)
+        graph = Graph()
+        x = graph.input((1, 4, 32, 8), "int8", scale=[ours], zero=[zero])
+        slopes = graph.constant(codes((1, 1, 8)), scale=[0.0047], zero=[-4])
+        y = graph.result("PRELU", [x, slopes], (1, 4, 32, 8), "", 1, "int8", (scale_out, offset))
+        yield case_of(f"int8 PRELU {ours:g}", graph, y)
     for kind, options in (
         ("EXP", "ExpOptions"),
         ("GELU", "GeluOptions"),
@@ -240,44 +258,54 @@ def roundings() -> Iterator[Case]:
         ("RSQRT", ""),
         ("SQRT", ""),
     ):
-        for ours, made in ((0.0001, 0.0007), (0.0002, 0.0003)):
-            g = Graph()
+        for ours, scale_out in ((0.0001, 0.0007), (0.0002, 0.0003)):
+            graph = Graph()
             fields = {"Alpha": 0.2} if kind == "LEAKY_RELU" else {}
-            y = g.input((1, 4096), "int16", scale=[ours], zero=[0])
+            y = graph.input((1, 4096), "int16", scale=[ours], zero=[0])
             if "SQRT" in kind:
-                y = _extreme(g, "MAXIMUM", y, 1)
-            y = g.result(
-                kind, [y], (1, 4096), options, 1 if kind == "SQRT" else 2, "int16", (made, 0), **fields
+                y = _extreme(graph, "MAXIMUM", y, 1)
+            y = graph.result(
+                kind, [y], (1, 4096), options, 1 if kind == "SQRT" else 2, "int16", (scale_out, 0), **fields
             )
-            yield case_of(f"int16 {kind} {ours:g}", g, y)
+            yield case_of(f"int16 {kind} {ours:g}", graph, y)
     for kind, scale, zero in (("ELU", 0.04, -100), ("LOGISTIC", 0.04, -100), ("TANH", 0.01, -3)):
-        g = Graph()
-        x = g.input(EVERY, "int8", scale=[0.02], zero=[-20])
+        graph = Graph()
+        x = graph.input(EVERY, "int8", scale=[0.02], zero=[-20])
         version = 1 if kind == "ELU" else 2
         yield case_of(
-            f"int8 {kind} of halves", g, g.result(kind, [x], EVERY, "", version, "int8", (scale, zero))
+            f"int8 {kind} of halves",
+            graph,
+            graph.result(kind, [x], EVERY, "", version, "int8", (scale, zero)),
         )
-    g = Graph()
-    x = g.input((1, 4, 64, 8), "int16", scale=[0.00031], zero=[0])
-    slopes = g.constant(codes((1, 1, 8)), scale=[0.0047], zero=[0])
-    yield case_of("int16 PRELU", g, g.result("PRELU", [x, slopes], (1, 4, 64, 8), "", 1, "int16", (0.001, 0)))
-    for ours, made, zero in ((0.05, 0.017, -128), (0.01, 0.02, -100)):
-        for kind in ("SQRT", "RSQRT"):
-            g = Graph()
-            x = g.input(EVERY, "int8", scale=[ours], zero=[-128])
-            y = _extreme(g, "MAXIMUM", x, -127)
-            yield case_of(f"int8 {kind} {ours:g}", g, g.result(kind, [y], EVERY, "", 2, "int8", (made, zero)))
-    g = Graph()
-    x = g.input(EVERY, "int8", scale=[0.0123], zero=[0])
+    graph = Graph()
+    x = graph.input((1, 4, 64, 8), "int16", scale=[0.00031], zero=[0])
+    slopes = graph.constant(codes((1, 1, 8)), scale=[0.0047], zero=[0])
     yield case_of(
-        "int8 QUANTIZE uint8", g, g.result("QUANTIZE", [x], EVERY, "QuantizeOptions", 2, "uint8", (0.07, 133))
+        "int16 PRELU", graph, graph.result("PRELU", [x, slopes], (1, 4, 64, 8), "", 1, "int16", (0.001, 0))
+    )
+    for ours, scale_out, zero in ((0.05, 0.017, -128), (0.01, 0.02, -100)):
+        for kind in ("SQRT", "RSQRT"):
+            graph = Graph()
+            x = graph.input(EVERY, "int8", scale=[ours], zero=[-128])
+            y = _extreme(graph, "MAXIMUM", x, -127)
+            yield case_of(
+                f"int8 {kind} {ours:g}",
+                graph,
+                graph.result(kind, [y], EVERY, "", 2, "int8", (scale_out, zero)),
+            )
+    graph = Graph()
+    x = graph.input(EVERY, "int8", scale=[0.0123], zero=[0])
+    yield case_of(
+        "int8 QUANTIZE uint8",
+        graph,
+        graph.result("QUANTIZE", [x], EVERY, "QuantizeOptions", 2, "uint8", (0.07, 133)),
     )
     for far in (2.0, 2000.0):
-        g = Graph()
-        a = g.input(EVERY, "int8", name="a", scale=[0.05], zero=[3])
-        b = g.input(EVERY, "int8", name="b", scale=[0.05 / far], zero=[-4])
-        y = g.result("ADD", [a, b], EVERY, "AddOptions", 2, "int8", (0.071, 5))
-        yield case_of(f"int8 ADD of scales {far:g} apart", g, y)
+        graph = Graph()
+        a = graph.input(EVERY, "int8", name="a", scale=[0.05], zero=[3])
+        b = graph.input(EVERY, "int8", name="b", scale=[0.05 / far], zero=[-4])
+        y = graph.result("ADD", [a, b], EVERY, "AddOptions", 2, "int8", (0.071, 5))
+        yield case_of(f"int8 ADD of scales {far:g} apart", graph, y)
 
 
 ALL = (

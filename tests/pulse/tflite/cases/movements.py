@@ -19,7 +19,7 @@ def movements() -> Iterator[Case]:
         def one(
             kind: str,
             shape: tuple[int, ...],
-            made: tuple[int, ...],
+            shape_out: tuple[int, ...],
             extra: list[Any],
             options: str,
             dtype: str = dtype,
@@ -27,16 +27,16 @@ def movements() -> Iterator[Case]:
             same: Any = same,
             **fields: Any,
         ) -> Case:
-            g = Graph()
-            x = g.input(shape, dtype, **more)
-            inputs = [x, *(g.constant(value) for value in extra)]
+            graph = Graph()
+            x = graph.input(shape, dtype, **more)
+            inputs = [x, *(graph.constant(value) for value in extra)]
             return case_of(
                 f"{dtype} {kind} {fields}",
-                g,
-                g.result(
+                graph,
+                graph.result(
                     kind,
                     inputs,
-                    made,
+                    shape_out,
                     options,
                     2 if dtype == "int8" and kind not in ("RESHAPE", "EXPAND_DIMS", "SQUEEZE") else 1,
                     dtype,
@@ -92,24 +92,26 @@ def movements() -> Iterator[Case]:
             ("SPLIT_V", "SplitVOptions", 2),
             ("UNPACK", "UnpackOptions", 4),
         ):
-            g = Graph()
-            x = g.input((4, 6), dtype, **more)
+            graph = Graph()
+            x = graph.input((4, 6), dtype, **more)
             shape = (6,) if kind == "UNPACK" else (4, 3)
-            outputs = [g.tensor(shape, dtype, **more) for _ in range(count)]
-            axis, sizes = g.constant(np.array(1, np.int32)), g.constant(i32(3, 3))
+            outputs = [graph.tensor(shape, dtype, **more) for _ in range(count)]
+            axis, sizes = graph.constant(np.array(1, np.int32)), graph.constant(i32(3, 3))
             inputs = {"SPLIT": [axis, x], "SPLIT_V": [x, sizes, axis], "UNPACK": [x]}[kind]
             fields = {"Num": 4, "Axis": 0} if kind == "UNPACK" else {"NumSplits": 2}
-            g.node(kind, inputs, outputs, options, 2, **fields)
-            yield case_of(f"{dtype} {kind}", g, *outputs)
-        for kind, options, made in (
+            graph.node(kind, inputs, outputs, options, 2, **fields)
+            yield case_of(f"{dtype} {kind}", graph, *outputs)
+        for kind, options, shape_out in (
             ("CONCATENATION", "ConcatenationOptions", (2, 6)),
             ("PACK", "PackOptions", (2, 2, 3)),
         ):
-            g = Graph()
-            a, b = g.input((2, 3), dtype, name="a", **more), g.input((2, 3), dtype, name="b", **more)
+            graph = Graph()
+            a, b = graph.input((2, 3), dtype, name="a", **more), graph.input((2, 3), dtype, name="b", **more)
             fields = {"ValuesCount": 2} if kind == "PACK" else {}
             yield case_of(
-                f"{dtype} {kind}", g, g.result(kind, [a, b], made, options, 2, dtype, same, Axis=1, **fields)
+                f"{dtype} {kind}",
+                graph,
+                graph.result(kind, [a, b], shape_out, options, 2, dtype, same, Axis=1, **fields),
             )
 
 
@@ -119,29 +121,33 @@ def blocks() -> Iterator[Case]:
         more = {} if dtype == "float32" else {"scale": [X_SCALE], "zero": [-7]}
         same, version = (None, 1) if dtype == "float32" else ((X_SCALE, -7), 2)
         block = np.array([2, 3], np.int32)
-        for kind, shape, made, amounts in (
+        for kind, shape, shape_out, amounts in (
             ("SPACE_TO_BATCH_ND", (1, 5, 4, 2), (6, 3, 2, 2), [[1, 0], [0, 2]]),
             ("BATCH_TO_SPACE_ND", (6, 3, 2, 2), (1, 5, 5, 2), [[1, 0], [0, 1]]),
         ):
-            g = Graph()
+            graph = Graph()
             inputs = [
-                g.input(shape, dtype, **more),
-                g.constant(block),
-                g.constant(np.array(amounts, np.int32)),
+                graph.input(shape, dtype, **more),
+                graph.constant(block),
+                graph.constant(np.array(amounts, np.int32)),
             ]
-            yield case_of(f"{dtype} {kind}", g, g.result(kind, inputs, made, "", version, dtype, same))
-        for kind, options, shape, made in (
+            yield case_of(
+                f"{dtype} {kind}", graph, graph.result(kind, inputs, shape_out, "", version, dtype, same)
+            )
+        for kind, options, shape, shape_out in (
             ("DEPTH_TO_SPACE", "DepthToSpaceOptions", (1, 3, 2, 8), (1, 6, 4, 2)),
             ("SPACE_TO_DEPTH", "SpaceToDepthOptions", (1, 6, 4, 2), (1, 3, 2, 8)),
         ):
-            g = Graph()
-            x = g.input(shape, dtype, **more)
+            graph = Graph()
+            x = graph.input(shape, dtype, **more)
             yield case_of(
-                f"{dtype} {kind}", g, g.result(kind, [x], made, options, version, dtype, same, BlockSize=2)
+                f"{dtype} {kind}",
+                graph,
+                graph.result(kind, [x], shape_out, options, version, dtype, same, BlockSize=2),
             )
-        g = Graph()
-        inputs = [g.input((1, 3, 1, 2), dtype, **more), g.constant(np.array([6, 1], np.int32))]
-        y = g.result(
+        graph = Graph()
+        inputs = [graph.input((1, 3, 1, 2), dtype, **more), graph.constant(np.array([6, 1], np.int32))]
+        y = graph.result(
             "RESIZE_NEAREST_NEIGHBOR",
             inputs,
             (1, 6, 1, 2),
@@ -150,7 +156,7 @@ def blocks() -> Iterator[Case]:
             dtype,
             same,
         )
-        yield case_of(f"{dtype} RESIZE_NEAREST_NEIGHBOR", g, y)
+        yield case_of(f"{dtype} RESIZE_NEAREST_NEIGHBOR", graph, y)
 
 
 ALL = (

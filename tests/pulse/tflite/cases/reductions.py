@@ -12,74 +12,82 @@ def reductions() -> Iterator[Case]:
     """Reductions and pools."""
     for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"):
         for keep in (True, False):
-            g = Graph()
-            x, axes = g.input((2, 3, 4)), g.constant(np.array([1], np.int32))
+            graph = Graph()
+            x, axes = graph.input((2, 3, 4)), graph.constant(np.array([1], np.int32))
             yield case_of(
                 f"{kind} {keep}",
-                g,
-                g.result(kind, [x, axes], (2, 1, 4) if keep else (2, 4), "ReducerOptions", KeepDims=keep),
+                graph,
+                graph.result(kind, [x, axes], (2, 1, 4) if keep else (2, 4), "ReducerOptions", KeepDims=keep),
             )
-    g = Graph()
-    x = g.input((1, 7, 3, 40), "int16", scale=[0.00031], zero=[0])
-    axes = g.constant(np.array([1, 2], np.int32))
-    y = g.result("MEAN", [x, axes], (1, 40), "ReducerOptions", 2, "int16", (0.00007, 0))
-    yield case_of("int16 MEAN", g, y)
+    graph = Graph()
+    x = graph.input((1, 7, 3, 40), "int16", scale=[0.00031], zero=[0])
+    axes = graph.constant(np.array([1, 2], np.int32))
+    y = graph.result("MEAN", [x, axes], (1, 40), "ReducerOptions", 2, "int16", (0.00007, 0))
+    yield case_of("int16 MEAN", graph, y)
     for kind, scale in (("MEAN", 0.0213), ("SUM", 0.3), ("REDUCE_MAX", X_SCALE)):
-        g = Graph()
-        x = g.input((1, 7, 3, 4), "int8", scale=[X_SCALE], zero=[-7])
-        axes = g.constant(np.array([1, 2], np.int32))
+        graph = Graph()
+        x = graph.input((1, 7, 3, 4), "int8", scale=[X_SCALE], zero=[-7])
+        axes = graph.constant(np.array([1, 2], np.int32))
         zero = -7 if kind == "REDUCE_MAX" else 5
         yield case_of(
-            f"int8 {kind}", g, g.result(kind, [x, axes], (1, 4), "ReducerOptions", 2, "int8", (scale, zero))
+            f"int8 {kind}",
+            graph,
+            graph.result(kind, [x, axes], (1, 4), "ReducerOptions", 2, "int8", (scale, zero)),
         )
     for kind in ("MEAN", "SUM"):
         for dtype, zero in (("int8", -7), ("uint8", 121), ("int16", 0)):
             for count, scale in ((6, X_SCALE), (14, 0.5)):
-                g = Graph()
-                x = g.input((512, count), dtype, scale=[X_SCALE], zero=[zero])
-                axes = g.constant(np.array([1], np.int32))
-                y = g.result(kind, [x, axes], (512,), "ReducerOptions", 2, dtype, (scale, zero and zero + 1))
-                yield case_of(f"{dtype} {kind} of {count} on halves", g, y)
+                graph = Graph()
+                x = graph.input((512, count), dtype, scale=[X_SCALE], zero=[zero])
+                axes = graph.constant(np.array([1], np.int32))
+                y = graph.result(
+                    kind, [x, axes], (512,), "ReducerOptions", 2, dtype, (scale, zero and zero + 1)
+                )
+                yield case_of(f"{dtype} {kind} of {count} on halves", graph, y)
     for kind in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
-        for padding, made in ((SAME, (1, 5, 3, 2)), (VALID, (1, 4, 2, 2))):
+        for padding, shape_out in ((SAME, (1, 5, 3, 2)), (VALID, (1, 4, 2, 2))):
             fields = {"Padding": padding, "StrideH": 2, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 2}
-            g = Graph()
+            graph = Graph()
             yield case_of(
                 f"{kind} {padding}",
-                g,
-                g.result(kind, [g.input((1, 9, 3, 2))], made, "Pool2DOptions", **fields),
+                graph,
+                graph.result(kind, [graph.input((1, 9, 3, 2))], shape_out, "Pool2DOptions", **fields),
             )
-            g = Graph()
-            x = g.input((1, 9, 3, 2), "int8", scale=[X_SCALE], zero=[-7])
+            graph = Graph()
+            x = graph.input((1, 9, 3, 2), "int8", scale=[X_SCALE], zero=[-7])
             yield case_of(
                 f"int8 {kind} {padding}",
-                g,
-                g.result(kind, [x], made, "Pool2DOptions", 2, "int8", (X_SCALE, -7), **fields),
+                graph,
+                graph.result(kind, [x], shape_out, "Pool2DOptions", 2, "int8", (X_SCALE, -7), **fields),
             )
     for kind, options in (("ARG_MAX", "ArgMaxOptions"), ("ARG_MIN", "ArgMinOptions")):
-        g = Graph()
-        axis = g.constant(np.array(1, np.int32))
+        graph = Graph()
+        axis = graph.constant(np.array(1, np.int32))
         number = {"ArgMaxOptions": "OutputType"}.get(options, "OutputType")
         yield case_of(
-            kind, g, g.result(kind, [g.input((3, 5)), axis], (3,), options, dtype="int32", **{number: 2})
+            kind,
+            graph,
+            graph.result(kind, [graph.input((3, 5)), axis], (3,), options, dtype="int32", **{number: 2}),
         )
-    g = Graph()
+    graph = Graph()
     yield case_of(
         "CUMSUM",
-        g,
-        g.result("CUMSUM", [g.input((3, 5)), g.constant(np.array(1, np.int32))], (3, 5), "CumsumOptions"),
+        graph,
+        graph.result(
+            "CUMSUM", [graph.input((3, 5)), graph.constant(np.array(1, np.int32))], (3, 5), "CumsumOptions"
+        ),
     )
 
 
 def spectra() -> Iterator[Case]:
     """RFFT2D and what reads it."""
     for kind, options in (("COMPLEX_ABS", ""), ("REAL", ""), ("IMAG", "")):
-        g = Graph()
-        x, lengths = g.input((3, 1, 16)), g.constant(np.array([1, 16], np.int32))
-        y = g.result("RFFT2D", [x, lengths], (3, 1, 9), "Rfft2dOptions", dtype="complex64")
-        shape = g.constant(np.array([3, 9], np.int32))
-        y = g.result("RESHAPE", [y, shape], (3, 9), "ReshapeOptions", dtype="complex64")
-        yield case_of(f"RFFT2D {kind}", g, g.result(kind, [y], (3, 9), options))
+        graph = Graph()
+        x, lengths = graph.input((3, 1, 16)), graph.constant(np.array([1, 16], np.int32))
+        y = graph.result("RFFT2D", [x, lengths], (3, 1, 9), "Rfft2dOptions", dtype="complex64")
+        shape = graph.constant(np.array([3, 9], np.int32))
+        y = graph.result("RESHAPE", [y, shape], (3, 9), "ReshapeOptions", dtype="complex64")
+        yield case_of(f"RFFT2D {kind}", graph, graph.result(kind, [y], (3, 9), options))
 
 
 ALL = (

@@ -63,8 +63,8 @@ def noise(frames: int, seed: int = 0) -> Array:
     return (np.random.default_rng(seed).standard_normal(frames) / 10).astype(np.float32)
 
 
-def cancelled_sound(made: Any, mic: Array, far: Array) -> dict[str, Array]:
+def cancelled_sound(program: Any, mic: Array, far: Array) -> dict[str, Array]:
     """What a session gives for two sounds of one length, each output in one row."""
-    session = Session(made)
+    session = Session(program)
     parts = session.push({"mic": mic[None], "far": far[None]}), session.flush()
     return {name: np.concatenate([part[name] for part in parts], axis=1)[0] for name in parts[0]}

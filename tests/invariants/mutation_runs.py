@@ -20,19 +20,19 @@ def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
     """What a worker tells of each file; fails with the file's name where the worker dies."""
     command = [sys.executable, "-m", "tests.invariants.mutation_worker", *map(str, arguments)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    last = told[-1] if told else {"begin": "the start"}
-    assert done.returncode == 0, f"died in {last}:\n{done.stderr[-5000:]}"
-    yield from (line for line in told if "end" in line)
+    process = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    lines = [json.loads(line) for line in process.stdout.splitlines()]
+    last = lines[-1] if lines else {"begin": "the start"}
+    assert process.returncode == 0, f"died in {last}:\n{process.stderr[-5000:]}"
+    yield from (line for line in lines if "end" in line)
 
 
 def assert_harmless(*arguments: object) -> Counter[str]:
     """Every file of a worker; how far each went."""
     stages: Counter[str] = Counter()
-    for told in outcomes(*arguments):
-        assert not told["failure"], f"{told['end']}:\n{told['failure']}"
-        assert not told["outside"], f"{told['end']} made it read {told['outside']}"
-        assert told["peak_mib"] < PEAK_MIB, f"{told['end']}: {told['peak_mib']} MiB"
-        stages[told["stage"]] += 1
+    for report in outcomes(*arguments):
+        assert not report["failure"], f"{report['end']}:\n{report['failure']}"
+        assert not report["outside"], f"{report['end']} made it read {report['outside']}"
+        assert report["peak_mib"] < PEAK_MIB, f"{report['end']}: {report['peak_mib']} MiB"
+        stages[report["stage"]] += 1
     return stages

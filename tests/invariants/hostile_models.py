@@ -91,13 +91,13 @@ def growing_shapes() -> Iterator[tuple[str, ModelProto]]:
     for op in ("Mul", "Add"):
         steps = [node(op, f"s{k} s{k}", f"s{k + 1}") for k in range(200)]
         yield f"doubled_{op}", model([*begin[:1], *steps, node("Expand", "x s200")])
-    one = {"one": np.array([1], np.int64), "two": np.array([2], np.int64)}
+    constants = {"one": np.array([1], np.int64), "two": np.array([2], np.int64)}
     for op in ("Min", "Max", "Div"):
         steps = []
         for k in range(400):
             steps.append(node("Add", f"s{k} one", f"a{k}"))
             steps.append(node(op, f"a{k} {'two' if op == 'Div' else 's0'}", f"s{k + 1}"))
-        yield f"nested_{op}", model([*begin[:1], *steps, node("Expand", "x s400")], one)
+        yield f"nested_{op}", model([*begin[:1], *steps, node("Expand", "x s400")], constants)
     unsqueezed = [node("Unsqueeze", f"{'x' if k == 0 else f'u{k}'} zero", f"u{k + 1}") for k in range(100)]
     yield "rank", model([*unsqueezed, node("Relu", "u100")], {"zero": np.array([0], np.int64)})
     long = [node("Relu", f"{'x' if k == 0 else f'r{k}'}", f"r{k + 1}") for k in range(3000)]
@@ -127,8 +127,8 @@ def functions() -> Iterator[tuple[str, ModelProto]]:
             [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)],
         )
 
-    def call_of_functions(*made: FunctionProto) -> ModelProto:
-        return model([helper.make_node(made[0].name, ["x"], ["y"], domain="own")], functions=made)
+    def call_of_functions(*protos: FunctionProto) -> ModelProto:
+        return model([helper.make_node(protos[0].name, ["x"], ["y"], domain="own")], functions=protos)
 
     yield "function_itself", call_of_functions(function("F", ["F"]))
     yield (
@@ -153,8 +153,8 @@ def functions() -> Iterator[tuple[str, ModelProto]]:
 
 def unfolding_nodes() -> Iterator[tuple[str, ModelProto]]:
     """Few nodes that stand for many iterations, nodes or numbers."""
-    one, many = np.ones(1, np.float32), np.array(10**6)
-    constants = {"one": one, "many": many, "first": np.zeros(1, np.float32), "yes": np.array(True)}
+    single, many = np.ones(1, np.float32), np.array(10**6)
+    constants = {"one": single, "many": many, "first": np.zeros(1, np.float32), "yes": np.array(True)}
     for inner, outer in ((10**6, 10**6), (1000, 1000), (100, 10**6)):
         iterations = {"inner": np.array(inner), "outer": np.array(outer)}
         deep = counting_loop(
@@ -209,19 +209,19 @@ def nested_model(op: str, depth: int) -> ModelProto:
     body = helper.make_graph(
         [node("Relu", "s", "s1"), node("Relu", "f", "g")], "body", *_scan_ports("s", "f")
     )
-    made: GraphProto = body
+    body_graph: GraphProto = body
     flat = helper.make_graph([node("Relu", "x", "z")], "flat", [], [helper.make_empty_tensor_value_info("z")])
     for level in range(depth):
         if op == "Scan":
             inner = [
                 node("Unsqueeze", "f zero", "column"),
-                node("Scan", "s column", "s1 rows", body=made, num_scan_inputs=1),
+                node("Scan", "s column", "s1 rows", body=body_graph, num_scan_inputs=1),
                 node("Squeeze", "rows zero", "g"),
             ]
-            made = helper.make_graph(inner, f"level{level}", *_scan_ports("s", "f"))
+            body_graph = helper.make_graph(inner, f"level{level}", *_scan_ports("s", "f"))
         elif op == "If":
-            choice = node("If", "yes", "z", then_branch=made if level else flat, else_branch=flat)
-            made = helper.make_graph([choice], f"level{level}", [], list(flat.output))
+            choice = node("If", "yes", "z", then_branch=body_graph if level else flat, else_branch=flat)
+            body_graph = helper.make_graph([choice], f"level{level}", [], list(flat.output))
         else:
             ports = [
                 helper.make_tensor_value_info("i", TensorProto.INT64, []),
@@ -229,15 +229,19 @@ def nested_model(op: str, depth: int) -> ModelProto:
                 helper.make_tensor_value_info("v", F, [1, 2, "T"]),
             ]
             outs = [helper.make_empty_tensor_value_info(name) for name in ("c1", "v1")]
-            step = node("Relu", "v", "v1") if level == 0 else node("Loop", "many yes v", "v1", body=made)
-            made = helper.make_graph([node("Identity", "c", "c1"), step], f"level{level}", ports, outs)
+            step = (
+                node("Relu", "v", "v1") if level == 0 else node("Loop", "many yes v", "v1", body=body_graph)
+            )
+            body_graph = helper.make_graph([node("Identity", "c", "c1"), step], f"level{level}", ports, outs)
     constants = {"zero": np.array([0], np.int64), "yes": np.array(True), "many": np.array(1000, np.int64)}
     if op == "Scan":
         constants["first"] = np.zeros(2, np.float32)
-        return model([node("Scan", "first x", "last y", body=made, num_scan_inputs=1)], constants, ("T", 2))
+        return model(
+            [node("Scan", "first x", "last y", body=body_graph, num_scan_inputs=1)], constants, ("T", 2)
+        )
     if op == "If":
-        return model([node("If", "yes", "y", then_branch=made, else_branch=flat)], constants)
-    return model([node("Loop", "many yes x", "y", body=made)], constants)
+        return model([node("If", "yes", "y", then_branch=body_graph, else_branch=flat)], constants)
+    return model([node("Loop", "many yes x", "y", body=body_graph)], constants)
 
 
 def _scan_ports(*names: str) -> tuple[list[Any], list[Any]]:
@@ -252,11 +256,11 @@ def wrong_names() -> Iterator[tuple[str, ModelProto]]:
             f"name_{number}",
             model([node("Relu", "x", "m"), helper.make_node("Exp", ["m"], ["y"], name=name)]),
         )
-        made = model([helper.make_node("Relu", ["x"], [name]), helper.make_node("Exp", [name], ["y"])])
-        yield f"wire_{number}", made
-        made = model([node("Relu", "x")], {}, (1, 2, name or "T"))
-        made.graph.input[0].name = made.graph.node[0].input[0] = name
-        yield f"input_name_{number}", made
+        proto = model([helper.make_node("Relu", ["x"], [name]), helper.make_node("Exp", [name], ["y"])])
+        yield f"wire_{number}", proto
+        proto = model([node("Relu", "x")], {}, (1, 2, name or "T"))
+        proto.graph.input[0].name = proto.graph.node[0].input[0] = name
+        yield f"input_name_{number}", proto
     yield "twice", model([node("Relu", "x"), node("Exp", "x")])
     yield "circle", model([node("Add", "x z"), node("Relu", "y", "z")])
     yield "itself", model([node("Add", "x y")])
@@ -328,8 +332,8 @@ def write_all(folder: Path) -> None:
     """Every hostile model as a file in ``folder``, and data in and around it that some of them point to."""
     folder.mkdir(parents=True)
     for family in FAMILIES:
-        for name, made in family():
-            (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
+        for name, proto in family():
+            (folder / f"{name}.onnx").write_bytes(proto.SerializeToString())
     outside = folder.parent / "secret.bin"
     outside.write_bytes(np.ones(6, np.float32).tobytes())
     (folder / "link.bin").symlink_to(outside)

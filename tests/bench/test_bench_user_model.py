@@ -45,13 +45,13 @@ def test_the_block_of_the_page_runs(capsys):
     assert re.fullmatch(r"[\d.]+ \([\d.]+\)\n", capsys.readouterr().out)
 
 
-def test_an_offline_model(monkeypatch, tmp_path):
+def test_an_offline_model_runs_in_all_runtimes(monkeypatch, tmp_path):
     path = tmp_path / "mine.onnx"
     onnx.save(gru(8, 1), path)
     (entry,) = entries(monkeypatch, "--model", str(path), "--pulse", "3")
     assert (entry.name, entry.offline) == ("mine, 3", True)
-    found = contests.contest(entry, 6, 1)
-    assert set(found.best) == {"pulse", "onnxruntime", "tract"}
+    contest = contests.contest(entry, 6, 1)
+    assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
 
 
 def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, tmp_path):
@@ -61,19 +61,19 @@ def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, t
         monkeypatch, "--model", str(path), "--constant", "gain=[[2.0]]", "--axis", "mic=1", "--axis", "far=1"
     )
     assert (entry.name, entry.offline) == ("canceller, 4", False)
-    found = contests.contest(entry, 6, 1)
-    right = {(form.runtime, form.how) for form in found.forms if form.status == "right"}
+    contest = contests.contest(entry, 6, 1)
+    right = {(form.runtime, form.how) for form in contest.forms if form.status == "right"}
     assert {("onnxruntime", "exported"), ("onnxruntime", "its author's form")} <= right
-    assert all(set(feed) == {"mic", "far"} for feed in found.pulses)
+    assert all(set(feed) == {"mic", "far"} for feed in contest.pulses)
 
 
 @pytest.mark.parametrize(
     ("name", "words"), [("none.onnx", "no such file"), ("mine.tflite", "python -m bench.tflite")]
 )
 def test_an_unreadable_file_is_reported_in_one_line(name, words, tmp_path):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "bench", "--model", str(tmp_path / name)], capture_output=True, text=True
     )
-    assert done.returncode == 1
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert process.returncode == 1
+    assert words in process.stderr
+    assert process.stderr.count("\n") == 1

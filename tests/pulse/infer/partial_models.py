@@ -35,8 +35,8 @@ def proto(
     """A model whose file states just that."""
     stored = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
     ins, outs, more = (
-        [declare_fact(name, text) for name, text in given.items()]
-        for given in (inputs, outputs, value_info or {})
+        [declare_fact(name, text) for name, text in texts.items()]
+        for texts in (inputs, outputs, value_info or {})
     )
     graph = helper.make_graph(list(nodes), "partial", ins, outs, stored, value_info=more)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
@@ -44,8 +44,11 @@ def proto(
 
 def facts(model: Model) -> dict[str, str]:
     """The inferred fact of each wire, as text."""
-    known = model.infer()
-    return {known.graph.label(wire): str(known.graph.fact(wire)) for wire in known.graph.wires()}
+    model_inferred = model.infer()
+    return {
+        model_inferred.graph.label(wire): str(model_inferred.graph.fact(wire))
+        for wire in model_inferred.graph.wires()
+    }
 
 
 def inferred_facts(*args: object, **kwargs: object) -> dict[str, str]:

@@ -39,7 +39,7 @@ def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:
         yield each, kind, info
 
 
-def given_entry(path: Path, options: Namespace) -> Entry:
+def user_entry(path: Path, options: Namespace) -> Entry:
     """The row of a file.
 
     Raises InputError: no ONNX file, or options that cannot be read; PulseError where the model does not stream

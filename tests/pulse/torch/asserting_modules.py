@@ -33,12 +33,12 @@ class Truth:
     """Tells what ``asserted_value`` says of the place where it is asked."""
 
     def __init__(self) -> None:
-        self.said: list[bool | None] = []
+        self.answers: list[bool | None] = []
 
     def __bool__(self) -> bool:
-        known = asserted_value(sys._getframe(1))
-        self.said.append(known)
-        return True if known is None else known
+        value = asserted_value(sys._getframe(1))
+        self.answers.append(value)
+        return True if value is None else value
 
 
 def ask(truth: Any) -> list[int]:
