@@ -92,6 +92,7 @@ def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> R
     groups_us: list[float] = []
 
     async def run(count: int) -> tuple[Executor, float]:
+        spent_s = 0.0
         async with Executor(program, rate_hz=rate_hz) as executor:
             spent_s = time.thread_time()
             begun_ns, frames = time.perf_counter_ns(), 0

@@ -150,7 +150,7 @@ class TractExplicitPeer:
         for number, name in enumerate(names):
             loaded.set_input_fact(number, _fact(first[name]))
         typed = loaded.into_model()
-        self._feeds = [_tensor(np.array(first[name], order="C")) for name in names]
+        self._feeds: list[Any] = [_tensor(np.array(first[name], order="C")) for name in names]
         self._fed = [(names.index(chunk.name), chunk) for chunk in self._chunks]
         # The names that the file gives: after translation tract may call outputs differently, in the same order.
         output_names = [value.name for value in explicit.model.graph.output]

@@ -42,21 +42,21 @@ def rounding_times(rounds: int, keys: list[str], folder: Path) -> Iterator[Round
 
 def rounding_time(entry: Entry, rounds: int) -> RoundingTime:
     """Time a step of each form, and compare the outputs. Raises CompileError: no product takes rounded rows."""
-    loaded = pulse.load(entry.source(), **entry.arguments)
+    pulsed = pulse.load(entry.source(), **entry.arguments).pulsify(entry.pulse)
     steppers, losses_db = {}, {}
     for weights, activations in FORMS:
-        program = pulse.stream(loaded, entry.pulse, weights=weights, activations=activations)
+        program = pulsed.compile(weights=weights, activations=activations)
         assert isinstance(program, NativeProgram), "the bench runs the numba backend"
         name = name_of(weights, activations)
         steppers[name] = make_stepper(program.spawn().step, noise(program, entry.scale))
         if weights != "f32":
-            frames = LOSS_FRAMES * program.pulse
-            errors = rounding_errors(program.unrounded, weights, frames, activations=activations)
+            frames = LOSS_FRAMES * pulsed.pulse
+            errors = rounding_errors(pulsed, weights, frames, activations=activations)
             losses_db[name] = min(error.snr_db for error in errors)
     times = alternate(steppers, rounds, steps=200, warmup_steps=200)
     us = {name: times.median(name).p50_us for name in steppers}
     gain = times.ratio(name_of("bf16", "f32"), name_of("bf16", "bf16"))
-    return RoundingTime(entry.title, program.pulse, us, gain, losses_db)
+    return RoundingTime(entry.title, pulsed.pulse, us, gain, losses_db)
 
 
 def name_of(weights: str, activations: str) -> str:

@@ -136,8 +136,8 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
     order = random.Random(seed)
     silences: list[float] = []
     began_s = time.perf_counter()
+    speakers: list[Speaker] = []
     async with anyio.create_task_group() as tasks:
-        speakers: list[Speaker] = []
 
         async def open_speaker(number: int, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
             async with connect(urls, rate_hz=SAMPLE_RATE_HZ, patience_s=PATIENCE_S) as stream:

@@ -1,9 +1,11 @@
 """What one stream, one checkpoint and one look cost on this machine, measured when they are asked for."""
 
+import argparse
 import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import numpy as np
@@ -89,7 +91,8 @@ def measure() -> UnitCosts:
     holder = Holder(60.0, 1 << 30)
     names = [str(StreamName.new("1")) for _ in range(SAVES)]
     hold_us = _cpu_us(lambda: holder.save(names[0], 0, data), SAVES)
-    row = run("denoiser", None, "pulse", STREAMS, SECONDS, BLOCK, "pcm16")
+    options = argparse.Namespace(servers=1, seconds=SECONDS, block=BLOCK, format="pcm16")
+    row = run("denoiser", None, "pulse", STREAMS, options)
     workers = [f"1-{number:06x}" for number in range(WORKERS)]
     rank_us = _cpu_us(lambda: ranking(names[1], workers), 20) / WORKERS
     look, table_bytes = _look()
@@ -138,7 +141,7 @@ class _OneHolder:
     def __init__(self) -> None:
         self._holder = Holder(60.0, 1 << 30)
 
-    def ask(self, names: list[str], method: str, *arguments: object) -> dict[str, object]:
+    def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         return {name: getattr(self._holder, method)(*arguments) for name in names}
 
 
@@ -183,7 +186,16 @@ class _StillCluster:
     def nodes(self) -> list[ClusterNode]:
         return self._nodes
 
-    def ask(self, names: list[str], method: str, *arguments: object) -> dict[str, object]:
+    def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:
+        raise AssertionError("as many run as are wanted")
+
+    def start_holder(self, name: str, node: ClusterNode) -> None:
+        raise AssertionError("each node has one")
+
+    def end(self, name: str) -> None:
+        raise AssertionError("all of them answer")
+
+    def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         return {name: self._workers.get(name) or self._holders[name] for name in names}
 
 

@@ -41,9 +41,9 @@ class OnnxRuntimeLanes(Lanes):
         super().__init__(program, states)
         self._bound = [BoundLane(session, explicit) for _ in states]
 
-    def _run(self, feed: dict[str, Array], lanes: LaneSelection) -> dict[str, Array]:
+    def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
         results: dict[str, list[Array]] = {port.name: [] for port in self.program.outputs}
-        for place, (number, clock) in enumerate(zip(lanes.numbers, lanes.clocks)):
+        for place, (number, clock) in enumerate(zip(selection.numbers, selection.clocks)):
             lane = self._bound[number]
             if clock.pulse == 0:
                 lane.reset()
