@@ -152,9 +152,9 @@ def product(row: Product) -> None:
     while n < N:
         w, s, rest, m = weights + n * T * K, offset_scales(scales, n), N - n, 0
         width = panel_width(rest)
-        while m + 8 <= M and width == LANES:
+        while m + 8 <= M and width == LANES and (EIGHT or rest <= HALF):
             own_x, own_y = rows_x + m, rows_y + m
-            if rest > HALF:
+            if EIGHT and rest > HALF:
                 eight_rows_narrow(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
             else:
                 eight_rows_of_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)

@@ -9,6 +9,7 @@ from pulse.jit.language.simd import (
     LANES,
     Vector,
     in_pairs,
+    vadd_pairs,
     vfma,
     vfma_half,
     vindex,
@@ -17,6 +18,8 @@ from pulse.jit.language.simd import (
     vload_part,
     vload_second,
     vlt,
+    vmix_first,
+    vrepeat_twos,
     vselect,
     vsplat,
     vstore_part,
@@ -413,6 +416,18 @@ def four_rows_narrow(
 
 
 @device
+def store_sum(y: Pointer, rest: int, total: Vector, bias: Vector, scales: Scales, accumulate: int) -> None:
+    """Write the first ``rest`` of 16 sums, plus what is there if it accumulates.
+
+    It is the last step, so that a block does not keep the addresses of its results while it sums.
+    """
+    total = end_sum(total, bias, scales, 0, rest)
+    if accumulate:
+        total = total + vload_part(y, 0, rest)
+    vstore_part(y, 0, rest, total)
+
+
+@device
 def eight_rows_narrow(
     x: Pointer,
     rows_x: Pointer,
@@ -429,35 +444,28 @@ def eight_rows_narrow(
 ) -> None:
     """Multiply eight rows with a panel of 16 columns: enough independent sums to keep the adders busy."""
     b = vload_part(bias, 0, rest)
-    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
-    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
-    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
-    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
-    first4, first5 = initial_sum(b, y4, rest, accumulate), initial_sum(b, y5, rest, accumulate)
-    first6, first7 = initial_sum(b, y6, rest, accumulate), initial_sum(b, y7, rest, accumulate)
-    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
-    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
-    sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
-    sum6, sum7 = begin_sum(first6, scales), begin_sum(first7, scales)
+    first = begin_sum(b, scales)
+    sum0, sum1, sum2, sum3 = first, first, first, first
+    sum4, sum5, sum6, sum7 = first, first, first, first
+    r0, r1, r2, r3 = rows_x[0], rows_x[1], rows_x[2], rows_x[3]
+    r4, r5, r6, r7 = rows_x[4], rows_x[5], rows_x[6], rows_x[7]
     for t in range(T):
         p = x + taps[t]
-        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
-        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
-        for k in range(K):
+        for _ in range(K):
             column = vload(w, 0)
-            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
-            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
-            sum4, sum5 = vfma(p4[k], column, sum4), vfma(p5[k], column, sum5)
-            sum6, sum7 = vfma(p6[k], column, sum6), vfma(p7[k], column, sum7)
-            w = w + LANES
-    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
-    vstore_part(y4, 0, rest, end_sum(sum4, first4, scales, 0, rest))
-    vstore_part(y5, 0, rest, end_sum(sum5, first5, scales, 0, rest))
-    vstore_part(y6, 0, rest, end_sum(sum6, first6, scales, 0, rest))
-    vstore_part(y7, 0, rest, end_sum(sum7, first7, scales, 0, rest))
+            sum0, sum1 = vfma(p[r0], column, sum0), vfma(p[r1], column, sum1)
+            sum2, sum3 = vfma(p[r2], column, sum2), vfma(p[r3], column, sum3)
+            sum4, sum5 = vfma(p[r4], column, sum4), vfma(p[r5], column, sum5)
+            sum6, sum7 = vfma(p[r6], column, sum6), vfma(p[r7], column, sum7)
+            p, w = p + 1, w + LANES
+    store_sum(y + rows_y[0], rest, sum0, b, scales, accumulate)
+    store_sum(y + rows_y[1], rest, sum1, b, scales, accumulate)
+    store_sum(y + rows_y[2], rest, sum2, b, scales, accumulate)
+    store_sum(y + rows_y[3], rest, sum3, b, scales, accumulate)
+    store_sum(y + rows_y[4], rest, sum4, b, scales, accumulate)
+    store_sum(y + rows_y[5], rest, sum5, b, scales, accumulate)
+    store_sum(y + rows_y[6], rest, sum6, b, scales, accumulate)
+    store_sum(y + rows_y[7], rest, sum7, b, scales, accumulate)
 
 
 @device
@@ -475,49 +483,41 @@ def eight_rows_of_8(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply eight rows with a panel of up to 8 columns, in half registers; two sums a row hide the latency."""
+    """Multiply eight rows with a panel of up to 8 columns.
+
+    A register has two inputs of a row for each column, in neighbouring lanes; the last of an odd number of inputs is
+    multiplied alone.
+    """
     b = vload_part(bias, 0, rest)
-    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
-    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
-    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
-    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
-    first4, first5 = initial_sum(b, y4, rest, accumulate), initial_sum(b, y5, rest, accumulate)
-    first6, first7 = initial_sum(b, y6, rest, accumulate), initial_sum(b, y7, rest, accumulate)
-    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
-    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
-    sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
-    sum6, sum7 = begin_sum(first6, scales), begin_sum(first7, scales)
-    more0, more1, more2, more3 = vzero(), vzero(), vzero(), vzero()
-    more4, more5, more6, more7 = vzero(), vzero(), vzero(), vzero()
+    last0 = begin_sum(b, scales)
+    last1, last2, last3, last4, last5, last6, last7 = last0, last0, last0, last0, last0, last0, last0
+    sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
+    sum4, sum5, sum6, sum7 = vzero(), vzero(), vzero(), vzero()
+    r0, r1, r2, r3 = rows_x[0], rows_x[1], rows_x[2], rows_x[3]
+    r4, r5, r6, r7 = rows_x[4], rows_x[5], rows_x[6], rows_x[7]
     for t in range(T):
         p = x + taps[t]
-        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
-        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
-        k = 0
-        while k + 2 <= K:
-            column, after = vload(w, 0), vload(w, LANES)
-            sum0, sum1 = vfma_half(p0[k], column, sum0), vfma_half(p1[k], column, sum1)
-            sum2, sum3 = vfma_half(p2[k], column, sum2), vfma_half(p3[k], column, sum3)
-            sum4, sum5 = vfma_half(p4[k], column, sum4), vfma_half(p5[k], column, sum5)
-            sum6, sum7 = vfma_half(p6[k], column, sum6), vfma_half(p7[k], column, sum7)
-            more0, more1 = vfma_half(p0[k + 1], after, more0), vfma_half(p1[k + 1], after, more1)
-            more2, more3 = vfma_half(p2[k + 1], after, more2), vfma_half(p3[k + 1], after, more3)
-            more4, more5 = vfma_half(p4[k + 1], after, more4), vfma_half(p5[k + 1], after, more5)
-            more6, more7 = vfma_half(p6[k + 1], after, more6), vfma_half(p7[k + 1], after, more7)
-            w = w + 2 * LANES
-            k += 2
-        if k < K:
+        for _ in range(K >> 1):
+            pair = vmix_first(vload(w, 0), vload(w, LANES))
+            sum0, sum1 = vfma(vrepeat_twos(p, r0), pair, sum0), vfma(vrepeat_twos(p, r1), pair, sum1)
+            sum2, sum3 = vfma(vrepeat_twos(p, r2), pair, sum2), vfma(vrepeat_twos(p, r3), pair, sum3)
+            sum4, sum5 = vfma(vrepeat_twos(p, r4), pair, sum4), vfma(vrepeat_twos(p, r5), pair, sum5)
+            sum6, sum7 = vfma(vrepeat_twos(p, r6), pair, sum6), vfma(vrepeat_twos(p, r7), pair, sum7)
+            p, w = p + 2, w + 2 * LANES
+        if K & 1:
             column = vload(w, 0)
-            sum0, sum1 = vfma_half(p0[k], column, sum0), vfma_half(p1[k], column, sum1)
-            sum2, sum3 = vfma_half(p2[k], column, sum2), vfma_half(p3[k], column, sum3)
-            sum4, sum5 = vfma_half(p4[k], column, sum4), vfma_half(p5[k], column, sum5)
-            sum6, sum7 = vfma_half(p6[k], column, sum6), vfma_half(p7[k], column, sum7)
+            last0, last1 = vfma_half(p[r0], column, last0), vfma_half(p[r1], column, last1)
+            last2, last3 = vfma_half(p[r2], column, last2), vfma_half(p[r3], column, last3)
+            last4, last5 = vfma_half(p[r4], column, last4), vfma_half(p[r5], column, last5)
+            last6, last7 = vfma_half(p[r6], column, last6), vfma_half(p[r7], column, last7)
             w = w + LANES
-    vstore_part(y0, 0, rest, end_sum(sum0 + more0, first0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(sum1 + more1, first1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(sum2 + more2, first2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(sum3 + more3, first3, scales, 0, rest))
-    vstore_part(y4, 0, rest, end_sum(sum4 + more4, first4, scales, 0, rest))
-    vstore_part(y5, 0, rest, end_sum(sum5 + more5, first5, scales, 0, rest))
-    vstore_part(y6, 0, rest, end_sum(sum6 + more6, first6, scales, 0, rest))
-    vstore_part(y7, 0, rest, end_sum(sum7 + more7, first7, scales, 0, rest))
+    sum0, sum2 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
+    sum4, sum6 = vadd_pairs(sum4, sum5), vadd_pairs(sum6, sum7)
+    store_sum(y + rows_y[0], rest, sum0 + last0, b, scales, accumulate)
+    store_sum(y + rows_y[1], rest, vturn_by_eight(sum0) + last1, b, scales, accumulate)
+    store_sum(y + rows_y[2], rest, sum2 + last2, b, scales, accumulate)
+    store_sum(y + rows_y[3], rest, vturn_by_eight(sum2) + last3, b, scales, accumulate)
+    store_sum(y + rows_y[4], rest, sum4 + last4, b, scales, accumulate)
+    store_sum(y + rows_y[5], rest, vturn_by_eight(sum4) + last5, b, scales, accumulate)
+    store_sum(y + rows_y[6], rest, sum6 + last6, b, scales, accumulate)
+    store_sum(y + rows_y[7], rest, vturn_by_eight(sum6) + last7, b, scales, accumulate)

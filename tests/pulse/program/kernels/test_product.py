@@ -171,13 +171,14 @@ def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns):
     np.testing.assert_array_equal(panels[-1][:, -8:], repeated)
 
 
-def test_product_keeps_infinities_and_nan():
-    arrays, args, _ = window_case(5, 1, 4, 20)
+@pytest.mark.parametrize(("M", "K", "N"), [(5, 4, 20), (8, 5, 7), (9, 4, 24)])
+def test_product_keeps_infinities_and_nan(M, K, N):
+    arrays, args, _ = window_case(M, 1, K, N)
     arrays[0][:] = np.inf
     arrays[1][:] = 1
     arrays[2][3] = np.nan
     for after in run_both(product, arrays, *args):
-        row = after[3][after[5][0] :][:20]
+        row = after[3][after[5][0] :][:N]
         assert np.isnan(row[3]) and np.isposinf(np.delete(row, 3)).all()
 
 
