@@ -22,6 +22,7 @@ from pulse.jit.language.simd import (
     vrepeat_twos,
     vselect,
     vsplat,
+    vstore,
     vstore_part,
     vturn_by_eight,
     vzero,
@@ -69,6 +70,15 @@ def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
 
 
 @device
+def store_columns(y: Pointer, rest: int, v: Vector) -> None:
+    """Write the first ``rest`` of 16 columns; all without a mask, since loads must wait for a masked store to end."""
+    if rest >= LANES:
+        vstore(y, 0, v)
+    else:
+        vstore_part(y, 0, rest, v)
+
+
+@device
 def one_row_wide(
     x: Pointer,
     taps: Pointer,
@@ -82,7 +92,7 @@ def one_row_wide(
     accumulate: int,
 ) -> None:
     """Multiply one row with a panel of 32 columns, of which ``rest`` are stored."""
-    first0 = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
+    first0 = initial_sum(vload(bias, 0), y, LANES, accumulate)
     first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
     low, high = begin_sum(first0, scales), begin_sum(first1, scales)
     low1, high1, low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
@@ -102,10 +112,10 @@ def one_row_wide(
             low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
             w = w + PANEL
             k += 1
-    low = end_sum((low + low1) + (low2 + low3), first0, scales, 0, rest)
+    low = end_sum((low + low1) + (low2 + low3), first0, scales, 0, LANES)
     high = end_sum((high + high1) + (high2 + high3), first1, scales, LANES, rest - LANES)
-    vstore_part(y, 0, rest, low)
-    vstore_part(y + LANES, 0, rest - LANES, high)
+    vstore(y, 0, low)
+    store_columns(y + LANES, rest - LANES, high)
 
 
 @device
@@ -140,7 +150,7 @@ def one_row_narrow(
             w = w + LANES
             k += 1
     total = end_sum((sum0 + sum1) + (sum2 + sum3), first, scales, 0, rest)
-    vstore_part(y, 0, rest, total)
+    store_columns(y, rest, total)
 
 
 @device
@@ -159,9 +169,9 @@ def two_rows_wide(
     accumulate: int,
 ) -> None:
     """Multiply two rows with a panel of 32 columns, of which ``rest`` are stored."""
-    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    low, high, more = vload(bias, 0), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
+    left0, right0 = initial_sum(low, y0, LANES, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, LANES, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
     low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
     low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
     low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero()
@@ -184,10 +194,10 @@ def two_rows_wide(
             low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
             low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
             w = w + PANEL
-    vstore_part(y0, 0, rest, end_sum(low0 + low2, left0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(low1 + low3, left1, scales, 0, rest))
-    vstore_part(y0 + LANES, 0, more, end_sum(high0 + high2, right0, scales, LANES, more))
-    vstore_part(y1 + LANES, 0, more, end_sum(high1 + high3, right1, scales, LANES, more))
+    vstore(y0, 0, end_sum(low0 + low2, left0, scales, 0, LANES))
+    vstore(y1, 0, end_sum(low1 + low3, left1, scales, 0, LANES))
+    store_columns(y0 + LANES, more, end_sum(high0 + high2, right0, scales, LANES, more))
+    store_columns(y1 + LANES, more, end_sum(high1 + high3, right1, scales, LANES, more))
 
 
 @device
@@ -210,11 +220,11 @@ def four_rows_wide(
     accumulate: int,
 ) -> None:
     """Multiply four rows with a panel of 32 columns, of which ``rest`` are stored."""
-    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
-    left2, right2 = initial_sum(low, y2, rest, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
-    left3, right3 = initial_sum(low, y3, rest, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
+    low, high, more = vload(bias, 0), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
+    left0, right0 = initial_sum(low, y0, LANES, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, LANES, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    left2, right2 = initial_sum(low, y2, LANES, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
+    left3, right3 = initial_sum(low, y3, LANES, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
     low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
     low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
     low2, high2 = begin_sum(left2, scales), begin_sum(right2, scales)
@@ -230,14 +240,14 @@ def four_rows_wide(
             low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
             low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
             w = w + PANEL
-    vstore_part(y0, 0, rest, end_sum(low0, left0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(low1, left1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(low2, left2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(low3, left3, scales, 0, rest))
-    vstore_part(y0 + LANES, 0, more, end_sum(high0, right0, scales, LANES, more))
-    vstore_part(y1 + LANES, 0, more, end_sum(high1, right1, scales, LANES, more))
-    vstore_part(y2 + LANES, 0, more, end_sum(high2, right2, scales, LANES, more))
-    vstore_part(y3 + LANES, 0, more, end_sum(high3, right3, scales, LANES, more))
+    vstore(y0, 0, end_sum(low0, left0, scales, 0, LANES))
+    vstore(y1, 0, end_sum(low1, left1, scales, 0, LANES))
+    vstore(y2, 0, end_sum(low2, left2, scales, 0, LANES))
+    vstore(y3, 0, end_sum(low3, left3, scales, 0, LANES))
+    store_columns(y0 + LANES, more, end_sum(high0, right0, scales, LANES, more))
+    store_columns(y1 + LANES, more, end_sum(high1, right1, scales, LANES, more))
+    store_columns(y2 + LANES, more, end_sum(high2, right2, scales, LANES, more))
+    store_columns(y3 + LANES, more, end_sum(high3, right3, scales, LANES, more))
 
 
 @device
@@ -245,8 +255,8 @@ def store_wide(
     y: Pointer, low: Vector, high: Vector, first: Vector, second: Vector, scales: Scales, rest: int
 ) -> None:
     """Store 32 columns of one row, of which ``rest`` exist; ``first`` and ``second`` are their initial sums."""
-    vstore_part(y, 0, rest, end_sum(low, first, scales, 0, rest))
-    vstore_part(y + LANES, 0, rest - LANES, end_sum(high, second, scales, LANES, rest - LANES))
+    vstore(y, 0, end_sum(low, first, scales, 0, LANES))
+    store_columns(y + LANES, rest - LANES, end_sum(high, second, scales, LANES, rest - LANES))
 
 
 @device
@@ -409,10 +419,10 @@ def four_rows_narrow(
             sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
             sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
             w = w + LANES
-    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
+    store_columns(y0, rest, end_sum(sum0, first0, scales, 0, rest))
+    store_columns(y1, rest, end_sum(sum1, first1, scales, 0, rest))
+    store_columns(y2, rest, end_sum(sum2, first2, scales, 0, rest))
+    store_columns(y3, rest, end_sum(sum3, first3, scales, 0, rest))
 
 
 @device
@@ -424,7 +434,7 @@ def store_sum(y: Pointer, rest: int, total: Vector, bias: Vector, scales: Scales
     total = end_sum(total, bias, scales, 0, rest)
     if accumulate:
         total = total + vload_part(y, 0, rest)
-    vstore_part(y, 0, rest, total)
+    store_columns(y, rest, total)
 
 
 @device
