@@ -19,10 +19,6 @@ from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_product_blocks import (
     HALF,
     PANEL,
-    eight_rows_narrow,
-    eight_rows_of_8,
-    eight_rows_of_24,
-    eight_rows_wide,
     four_rows_narrow,
     four_rows_wide,
     initial_sum,
@@ -30,6 +26,12 @@ from pulse.program.kernels.matmul_product_blocks import (
     one_row_wide,
     panel_width,
     two_rows_wide,
+)
+from pulse.program.kernels.matmul_product_eight import (
+    eight_rows_narrow,
+    eight_rows_of_8,
+    eight_rows_of_24,
+    eight_rows_wide,
 )
 from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
