@@ -138,6 +138,13 @@ def spread(builder, p, i, width: int):
     return builder.shuffle_vector(few, few, constant(INTS_LL, [i * width // LANES for i in range(LANES)]))
 
 
+@lowers(simd.vrepeat_twos, FLOATS, FLOAT_POINTER, types.int64)
+def _repeat_twos(builder, p, i):
+    """Two elements in turns: one load that repeats 64 bits."""
+    few = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, 2)), align=4)
+    return builder.shuffle_vector(few, few, constant(INTS_LL, [i % 2 for i in range(LANES)]))
+
+
 for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
     lowers(_function, FLOATS, FLOAT_POINTER, types.int64, types.int64, types.int64)(
         lambda builder, p, i, step, n, width=_width: chunks(builder, p, i, step, n, width)

@@ -147,6 +147,11 @@ def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
     return _chunks(p, i, step, n, 8)
 
 
+def vrepeat_twos(p: Pointer, i: int) -> Vector:
+    """2 float32 elements from ``p[i]`` eight times in turns: p[i], p[i + 1], p[i], p[i + 1] …"""
+    return Vector(np.tile(p.elements[p.span(i, 2)], LANES // 2))
+
+
 def vstore_fours(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int) -> None:
     """Write the first n groups of 4 lanes, group k from ``p[4*k]`` plus i, or plus j if bit k of the mask is set."""
     _store_chunks(p, i, j, n, v, mask, 4)

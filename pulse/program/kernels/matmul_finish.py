@@ -112,6 +112,24 @@ NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 
 @device
+def scale_negative(v: Vector, factor: Vector | float) -> Vector:
+    """Multiply negative values by a factor."""
+    return vselect(vlt(v, 0.0), v * factor, v)
+
+
+@device
+def elu(v: Vector, p: float) -> Vector:
+    """The ELU with the parameter p."""
+    return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
+
+
+@device
+def swish(v: Vector, p: float) -> Vector:
+    """The Swish with the parameter p."""
+    return v * vsigmoid(v * p)
+
+
+@device
 def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector:
     """Apply one step to the columns from n, of which ``rest`` exist, of row m."""
     code, p = step.code, step.parameter
@@ -120,11 +138,11 @@ def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector
     if code == TANH:
         return vtanh(v)
     if code == LEAKY_RELU:
-        return vselect(vlt(v, 0.0), v * p, v)
+        return scale_negative(v, p)
     if code == ELU:
-        return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
+        return elu(v, p)
     if code == PRELU:
-        return vselect(vlt(v, 0.0), v * vload_part(step.operand, n, rest), v)
+        return scale_negative(v, vload_part(step.operand, n, rest))
     if code == MUL_ROUND:
         return vround(v * vload_part(step.operand, n, rest))
     if code == MAX:
@@ -133,8 +151,39 @@ def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector
         return vmin(v, p)
     if code == ADD:
         return v + vload_part(step.operand, step.rows[m] + n, rest)
-    factor = vsigmoid(v if code == SIGMOID else v * p)
-    return factor if code == SIGMOID else v * factor
+    if code == SIGMOID:
+        return vsigmoid(v)
+    return swish(v, p)
+
+
+@device
+def apply_to_two(u: Vector, v: Vector, step: FinishStep, m: int, n: int) -> tuple[Vector, Vector]:
+    """``apply_step`` for two whole vectors, the columns from n: one look at the step, two chains of arithmetic."""
+    code, p = step.code, step.parameter
+    if code == RELU:
+        return vmax(u, 0.0), vmax(v, 0.0)
+    if code == TANH:
+        return vtanh(u), vtanh(v)
+    if code == LEAKY_RELU:
+        return scale_negative(u, p), scale_negative(v, p)
+    if code == ELU:
+        return elu(u, p), elu(v, p)
+    if code == PRELU:
+        w = step.operand + n
+        return scale_negative(u, vload(w, 0)), scale_negative(v, vload(w, LANES))
+    if code == MUL_ROUND:
+        w = step.operand + n
+        return vround(u * vload(w, 0)), vround(v * vload(w, LANES))
+    if code == MAX:
+        return vmax(u, p), vmax(v, p)
+    if code == MIN:
+        return vmin(u, p), vmin(v, p)
+    if code == ADD:
+        w = step.operand + step.rows[m] + n
+        return u + vload(w, 0), v + vload(w, LANES)
+    if code == SIGMOID:
+        return vsigmoid(u), vsigmoid(v)
+    return swish(u, p), swish(v, p)
 
 
 @device
@@ -154,7 +203,7 @@ def apply_to_vectors(step: FinishStep, y: Pointer, rows_y: Pointer, rows: int, c
             z = y + rows_y[m]
             for n in range(0, whole, LANES):
                 v = vload(z, n)
-                vstore(z, n, vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v))
+                vstore(z, n, elu(v, p))
     elif code == ADD:
         for m in range(rows):
             z, other = y + rows_y[m], step.operand + step.rows[m]
@@ -208,9 +257,17 @@ def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     if first == columns:
         return
     for m in range(rows):
-        p = y + rows_y[m]
-        for n in range(first, columns, LANES):
+        p, n = y + rows_y[m], first
+        while n + 2 * LANES <= columns:
+            u, v = vload(p, n), vload(p, n + LANES)
+            for i in range(count):
+                u, v = apply_to_two(u, v, steps[i], m, n)
+            vstore(p, n, u)
+            vstore(p, n + LANES, v)
+            n += 2 * LANES
+        while n < columns:
             v = vload_part(p, n, columns - n)
             for i in range(count):
                 v = apply_step(v, steps[i], m, n, columns - n)
             vstore_part(p, n, columns - n, v)
+            n += LANES

@@ -19,10 +19,6 @@ from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_product_blocks import (
     HALF,
     PANEL,
-    eight_rows_narrow,
-    eight_rows_of_8,
-    eight_rows_of_24,
-    eight_rows_wide,
     four_rows_narrow,
     four_rows_wide,
     initial_sum,
@@ -30,6 +26,12 @@ from pulse.program.kernels.matmul_product_blocks import (
     one_row_wide,
     panel_width,
     two_rows_wide,
+)
+from pulse.program.kernels.matmul_product_eight import (
+    eight_rows_narrow,
+    eight_rows_of_8,
+    eight_rows_of_24,
+    eight_rows_wide,
 )
 from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
@@ -152,9 +154,9 @@ def product(row: Product) -> None:
     while n < N:
         w, s, rest, m = weights + n * T * K, offset_scales(scales, n), N - n, 0
         width = panel_width(rest)
-        while m + 8 <= M and width == LANES:
+        while m + 8 <= M and width == LANES and (EIGHT or rest <= HALF):
             own_x, own_y = rows_x + m, rows_y + m
-            if rest > HALF:
+            if EIGHT and rest > HALF:
                 eight_rows_narrow(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
             else:
                 eight_rows_of_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)

@@ -10,17 +10,13 @@ from pulse.jit.language.simd import (
     Vector,
     in_pairs,
     vfma,
-    vfma_half,
-    vindex,
     vload,
     vload_first,
     vload_part,
     vload_second,
-    vlt,
-    vselect,
     vsplat,
+    vstore,
     vstore_part,
-    vturn_by_eight,
     vzero,
 )
 from pulse.jit.registry import device
@@ -66,6 +62,15 @@ def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
 
 
 @device
+def store_columns(y: Pointer, rest: int, v: Vector) -> None:
+    """Write the first ``rest`` of 16 columns; all without a mask, since loads must wait for a masked store to end."""
+    if rest >= LANES:
+        vstore(y, 0, v)
+    else:
+        vstore_part(y, 0, rest, v)
+
+
+@device
 def one_row_wide(
     x: Pointer,
     taps: Pointer,
@@ -79,7 +84,7 @@ def one_row_wide(
     accumulate: int,
 ) -> None:
     """Multiply one row with a panel of 32 columns, of which ``rest`` are stored."""
-    first0 = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
+    first0 = initial_sum(vload(bias, 0), y, LANES, accumulate)
     first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
     low, high = begin_sum(first0, scales), begin_sum(first1, scales)
     low1, high1, low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
@@ -99,10 +104,10 @@ def one_row_wide(
             low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
             w = w + PANEL
             k += 1
-    low = end_sum((low + low1) + (low2 + low3), first0, scales, 0, rest)
+    low = end_sum((low + low1) + (low2 + low3), first0, scales, 0, LANES)
     high = end_sum((high + high1) + (high2 + high3), first1, scales, LANES, rest - LANES)
-    vstore_part(y, 0, rest, low)
-    vstore_part(y + LANES, 0, rest - LANES, high)
+    vstore(y, 0, low)
+    store_columns(y + LANES, rest - LANES, high)
 
 
 @device
@@ -137,7 +142,7 @@ def one_row_narrow(
             w = w + LANES
             k += 1
     total = end_sum((sum0 + sum1) + (sum2 + sum3), first, scales, 0, rest)
-    vstore_part(y, 0, rest, total)
+    store_columns(y, rest, total)
 
 
 @device
@@ -156,9 +161,9 @@ def two_rows_wide(
     accumulate: int,
 ) -> None:
     """Multiply two rows with a panel of 32 columns, of which ``rest`` are stored."""
-    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    low, high, more = vload(bias, 0), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
+    left0, right0 = initial_sum(low, y0, LANES, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, LANES, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
     low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
     low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
     low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero()
@@ -181,10 +186,10 @@ def two_rows_wide(
             low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
             low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
             w = w + PANEL
-    vstore_part(y0, 0, rest, end_sum(low0 + low2, left0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(low1 + low3, left1, scales, 0, rest))
-    vstore_part(y0 + LANES, 0, more, end_sum(high0 + high2, right0, scales, LANES, more))
-    vstore_part(y1 + LANES, 0, more, end_sum(high1 + high3, right1, scales, LANES, more))
+    vstore(y0, 0, end_sum(low0 + low2, left0, scales, 0, LANES))
+    vstore(y1, 0, end_sum(low1 + low3, left1, scales, 0, LANES))
+    store_columns(y0 + LANES, more, end_sum(high0 + high2, right0, scales, LANES, more))
+    store_columns(y1 + LANES, more, end_sum(high1 + high3, right1, scales, LANES, more))
 
 
 @device
@@ -207,11 +212,11 @@ def four_rows_wide(
     accumulate: int,
 ) -> None:
     """Multiply four rows with a panel of 32 columns, of which ``rest`` are stored."""
-    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
-    left2, right2 = initial_sum(low, y2, rest, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
-    left3, right3 = initial_sum(low, y3, rest, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
+    low, high, more = vload(bias, 0), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
+    left0, right0 = initial_sum(low, y0, LANES, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, LANES, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    left2, right2 = initial_sum(low, y2, LANES, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
+    left3, right3 = initial_sum(low, y3, LANES, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
     low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
     low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
     low2, high2 = begin_sum(left2, scales), begin_sum(right2, scales)
@@ -227,150 +232,14 @@ def four_rows_wide(
             low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
             low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
             w = w + PANEL
-    vstore_part(y0, 0, rest, end_sum(low0, left0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(low1, left1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(low2, left2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(low3, left3, scales, 0, rest))
-    vstore_part(y0 + LANES, 0, more, end_sum(high0, right0, scales, LANES, more))
-    vstore_part(y1 + LANES, 0, more, end_sum(high1, right1, scales, LANES, more))
-    vstore_part(y2 + LANES, 0, more, end_sum(high2, right2, scales, LANES, more))
-    vstore_part(y3 + LANES, 0, more, end_sum(high3, right3, scales, LANES, more))
-
-
-@device
-def store_wide(
-    y: Pointer, low: Vector, high: Vector, first: Vector, second: Vector, scales: Scales, rest: int
-) -> None:
-    """Store 32 columns of one row, of which ``rest`` exist; ``first`` and ``second`` are their initial sums."""
-    vstore_part(y, 0, rest, end_sum(low, first, scales, 0, rest))
-    vstore_part(y + LANES, 0, rest - LANES, end_sum(high, second, scales, LANES, rest - LANES))
-
-
-@device
-def eight_rows_wide(
-    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, x4: Pointer, x5: Pointer, x6: Pointer, x7: Pointer,
-    taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, y4: Pointer, y5: Pointer, y6: Pointer, y7: Pointer,
-    rest: int, accumulate: int,
-) -> None:  # fmt: skip
-    """Multiply eight rows with a panel of 32 columns, of which ``rest`` are stored; needs 32 registers."""
-    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
-    left2, right2 = initial_sum(low, y2, rest, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
-    left3, right3 = initial_sum(low, y3, rest, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
-    left4, right4 = initial_sum(low, y4, rest, accumulate), initial_sum(high, y4 + LANES, more, accumulate)
-    left5, right5 = initial_sum(low, y5, rest, accumulate), initial_sum(high, y5 + LANES, more, accumulate)
-    left6, right6 = initial_sum(low, y6, rest, accumulate), initial_sum(high, y6 + LANES, more, accumulate)
-    left7, right7 = initial_sum(low, y7, rest, accumulate), initial_sum(high, y7 + LANES, more, accumulate)
-    low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
-    low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
-    low2, high2 = begin_sum(left2, scales), begin_sum(right2, scales)
-    low3, high3 = begin_sum(left3, scales), begin_sum(right3, scales)
-    low4, high4 = begin_sum(left4, scales), begin_sum(right4, scales)
-    low5, high5 = begin_sum(left5, scales), begin_sum(right5, scales)
-    low6, high6 = begin_sum(left6, scales), begin_sum(right6, scales)
-    low7, high7 = begin_sum(left7, scales), begin_sum(right7, scales)
-    for t in range(T):
-        tap = taps[t]
-        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
-        p4, p5, p6, p7 = x4 + tap, x5 + tap, x6 + tap, x7 + tap
-        for k in range(K):
-            left, right = vload_first(w, 0), vload_second(w, 0)
-            a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p2[k]), vsplat(p3[k])
-            e, f, g, h = vsplat(p4[k]), vsplat(p5[k]), vsplat(p6[k]), vsplat(p7[k])
-            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
-            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
-            low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
-            low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
-            low4, high4 = vfma(e, left, low4), vfma(e, right, high4)
-            low5, high5 = vfma(f, left, low5), vfma(f, right, high5)
-            low6, high6 = vfma(g, left, low6), vfma(g, right, high6)
-            low7, high7 = vfma(h, left, low7), vfma(h, right, high7)
-            w = w + PANEL
-    store_wide(y0, low0, high0, left0, right0, scales, rest)
-    store_wide(y1, low1, high1, left1, right1, scales, rest)
-    store_wide(y2, low2, high2, left2, right2, scales, rest)
-    store_wide(y3, low3, high3, left3, right3, scales, rest)
-    store_wide(y4, low4, high4, left4, right4, scales, rest)
-    store_wide(y5, low5, high5, left5, right5, scales, rest)
-    store_wide(y6, low6, high6, left6, right6, scales, rest)
-    store_wide(y7, low7, high7, left7, right7, scales, rest)
-
-
-@device
-def begin_three(
-    left0: Vector, right0: Vector, left1: Vector, right1: Vector, scales: Scales
-) -> tuple[Vector, Vector, Vector]:
-    """Return the sums of two rows of 24 columns as three full vectors: 16 columns of the first, 8 of each, 16 of the
-    second.
-    """
-    low0, high0, low1 = begin_sum(left0, scales), begin_sum(right0, scales), begin_sum(left1, scales)
-    return low0, first_halves(high0, low1), second_and_first_half(low1, begin_sum(right1, scales))
-
-
-@device
-def first_halves(a: Vector, b: Vector) -> Vector:
-    """Return the first eight lanes of both."""
-    return vselect(vlt(vindex(), HALF), a, vturn_by_eight(b))
-
-
-@device
-def second_and_first_half(a: Vector, b: Vector) -> Vector:
-    """Return the last eight lanes of a and the first eight of b."""
-    return vselect(vlt(vindex(), HALF), vturn_by_eight(a), vturn_by_eight(b))
-
-
-@device
-def eight_rows_of_24(
-    x: Pointer, rows_x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointer, rows_y: Pointer, rest: int, accumulate: int, M: int,
-) -> None:  # fmt: skip
-    """Multiply eight rows with a panel of up to 24 columns: two rows share three registers.
-
-    M is at least 8. The compiler does not know this, so it selects by a mask, which any port can do; it would make
-    permutations of a constant mask, and those take turns with the products.
-    """
-    low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
-    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
-    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
-    left2, right2 = initial_sum(low, y2, rest, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
-    left3, right3 = initial_sum(low, y3, rest, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
-    left4, right4 = initial_sum(low, y4, rest, accumulate), initial_sum(high, y4 + LANES, more, accumulate)
-    left5, right5 = initial_sum(low, y5, rest, accumulate), initial_sum(high, y5 + LANES, more, accumulate)
-    left6, right6 = initial_sum(low, y6, rest, accumulate), initial_sum(high, y6 + LANES, more, accumulate)
-    left7, right7 = initial_sum(low, y7, rest, accumulate), initial_sum(high, y7 + LANES, more, accumulate)
-    a0, b0, c0 = begin_three(left0, right0, left1, right1, scales)
-    a1, b1, c1 = begin_three(left2, right2, left3, right3, scales)
-    a2, b2, c2 = begin_three(left4, right4, left5, right5, scales)
-    a3, b3, c3 = begin_three(left6, right6, left7, right7, scales)
-    lower = vlt(vindex(), min(HALF, M))
-    for t in range(T):
-        p = x + taps[t]
-        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
-        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
-        for k in range(K):
-            first, middle = vload_first(w, 0), vload_second(w, 0)
-            last = second_and_first_half(first, middle)
-            u, v = vsplat(p0[k]), vsplat(p1[k])
-            a0, b0, c0 = vfma(u, first, a0), vfma(vselect(lower, u, v), middle, b0), vfma(v, last, c0)
-            u, v = vsplat(p2[k]), vsplat(p3[k])
-            a1, b1, c1 = vfma(u, first, a1), vfma(vselect(lower, u, v), middle, b1), vfma(v, last, c1)
-            u, v = vsplat(p4[k]), vsplat(p5[k])
-            a2, b2, c2 = vfma(u, first, a2), vfma(vselect(lower, u, v), middle, b2), vfma(v, last, c2)
-            u, v = vsplat(p6[k]), vsplat(p7[k])
-            a3, b3, c3 = vfma(u, first, a3), vfma(vselect(lower, u, v), middle, b3), vfma(v, last, c3)
-            w = w + PANEL
-    store_wide(y0, a0, b0, left0, right0, scales, rest)
-    store_wide(y1, second_and_first_half(b0, c0), vturn_by_eight(c0), left1, right1, scales, rest)
-    store_wide(y2, a1, b1, left2, right2, scales, rest)
-    store_wide(y3, second_and_first_half(b1, c1), vturn_by_eight(c1), left3, right3, scales, rest)
-    store_wide(y4, a2, b2, left4, right4, scales, rest)
-    store_wide(y5, second_and_first_half(b2, c2), vturn_by_eight(c2), left5, right5, scales, rest)
-    store_wide(y6, a3, b3, left6, right6, scales, rest)
-    store_wide(y7, second_and_first_half(b3, c3), vturn_by_eight(c3), left7, right7, scales, rest)
+    vstore(y0, 0, end_sum(low0, left0, scales, 0, LANES))
+    vstore(y1, 0, end_sum(low1, left1, scales, 0, LANES))
+    vstore(y2, 0, end_sum(low2, left2, scales, 0, LANES))
+    vstore(y3, 0, end_sum(low3, left3, scales, 0, LANES))
+    store_columns(y0 + LANES, more, end_sum(high0, right0, scales, LANES, more))
+    store_columns(y1 + LANES, more, end_sum(high1, right1, scales, LANES, more))
+    store_columns(y2 + LANES, more, end_sum(high2, right2, scales, LANES, more))
+    store_columns(y3 + LANES, more, end_sum(high3, right3, scales, LANES, more))
 
 
 @device
@@ -406,118 +275,7 @@ def four_rows_narrow(
             sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
             sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
             w = w + LANES
-    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
-
-
-@device
-def eight_rows_narrow(
-    x: Pointer,
-    rows_x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    rows_y: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply eight rows with a panel of 16 columns: enough independent sums to keep the adders busy."""
-    b = vload_part(bias, 0, rest)
-    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
-    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
-    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
-    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
-    first4, first5 = initial_sum(b, y4, rest, accumulate), initial_sum(b, y5, rest, accumulate)
-    first6, first7 = initial_sum(b, y6, rest, accumulate), initial_sum(b, y7, rest, accumulate)
-    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
-    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
-    sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
-    sum6, sum7 = begin_sum(first6, scales), begin_sum(first7, scales)
-    for t in range(T):
-        p = x + taps[t]
-        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
-        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
-        for k in range(K):
-            column = vload(w, 0)
-            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
-            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
-            sum4, sum5 = vfma(p4[k], column, sum4), vfma(p5[k], column, sum5)
-            sum6, sum7 = vfma(p6[k], column, sum6), vfma(p7[k], column, sum7)
-            w = w + LANES
-    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
-    vstore_part(y4, 0, rest, end_sum(sum4, first4, scales, 0, rest))
-    vstore_part(y5, 0, rest, end_sum(sum5, first5, scales, 0, rest))
-    vstore_part(y6, 0, rest, end_sum(sum6, first6, scales, 0, rest))
-    vstore_part(y7, 0, rest, end_sum(sum7, first7, scales, 0, rest))
-
-
-@device
-def eight_rows_of_8(
-    x: Pointer,
-    rows_x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    rows_y: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply eight rows with a panel of up to 8 columns, in half registers; two sums a row hide the latency."""
-    b = vload_part(bias, 0, rest)
-    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
-    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
-    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
-    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
-    first4, first5 = initial_sum(b, y4, rest, accumulate), initial_sum(b, y5, rest, accumulate)
-    first6, first7 = initial_sum(b, y6, rest, accumulate), initial_sum(b, y7, rest, accumulate)
-    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
-    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
-    sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
-    sum6, sum7 = begin_sum(first6, scales), begin_sum(first7, scales)
-    more0, more1, more2, more3 = vzero(), vzero(), vzero(), vzero()
-    more4, more5, more6, more7 = vzero(), vzero(), vzero(), vzero()
-    for t in range(T):
-        p = x + taps[t]
-        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
-        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
-        k = 0
-        while k + 2 <= K:
-            column, after = vload(w, 0), vload(w, LANES)
-            sum0, sum1 = vfma_half(p0[k], column, sum0), vfma_half(p1[k], column, sum1)
-            sum2, sum3 = vfma_half(p2[k], column, sum2), vfma_half(p3[k], column, sum3)
-            sum4, sum5 = vfma_half(p4[k], column, sum4), vfma_half(p5[k], column, sum5)
-            sum6, sum7 = vfma_half(p6[k], column, sum6), vfma_half(p7[k], column, sum7)
-            more0, more1 = vfma_half(p0[k + 1], after, more0), vfma_half(p1[k + 1], after, more1)
-            more2, more3 = vfma_half(p2[k + 1], after, more2), vfma_half(p3[k + 1], after, more3)
-            more4, more5 = vfma_half(p4[k + 1], after, more4), vfma_half(p5[k + 1], after, more5)
-            more6, more7 = vfma_half(p6[k + 1], after, more6), vfma_half(p7[k + 1], after, more7)
-            w = w + 2 * LANES
-            k += 2
-        if k < K:
-            column = vload(w, 0)
-            sum0, sum1 = vfma_half(p0[k], column, sum0), vfma_half(p1[k], column, sum1)
-            sum2, sum3 = vfma_half(p2[k], column, sum2), vfma_half(p3[k], column, sum3)
-            sum4, sum5 = vfma_half(p4[k], column, sum4), vfma_half(p5[k], column, sum5)
-            sum6, sum7 = vfma_half(p6[k], column, sum6), vfma_half(p7[k], column, sum7)
-            w = w + LANES
-    vstore_part(y0, 0, rest, end_sum(sum0 + more0, first0, scales, 0, rest))
-    vstore_part(y1, 0, rest, end_sum(sum1 + more1, first1, scales, 0, rest))
-    vstore_part(y2, 0, rest, end_sum(sum2 + more2, first2, scales, 0, rest))
-    vstore_part(y3, 0, rest, end_sum(sum3 + more3, first3, scales, 0, rest))
-    vstore_part(y4, 0, rest, end_sum(sum4 + more4, first4, scales, 0, rest))
-    vstore_part(y5, 0, rest, end_sum(sum5 + more5, first5, scales, 0, rest))
-    vstore_part(y6, 0, rest, end_sum(sum6 + more6, first6, scales, 0, rest))
-    vstore_part(y7, 0, rest, end_sum(sum7 + more7, first7, scales, 0, rest))
+    store_columns(y0, rest, end_sum(sum0, first0, scales, 0, rest))
+    store_columns(y1, rest, end_sum(sum1, first1, scales, 0, rest))
+    store_columns(y2, rest, end_sum(sum2, first2, scales, 0, rest))
+    store_columns(y3, rest, end_sum(sum3, first3, scales, 0, rest))

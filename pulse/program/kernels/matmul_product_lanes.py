@@ -7,13 +7,13 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_finish import finish
 from pulse.program.kernels.matmul_product import Product, product
 from pulse.program.kernels.matmul_product_blocks import (
-    eight_rows_wide,
     four_rows_narrow,
     four_rows_wide,
     one_row_narrow,
     one_row_wide,
     panel_width,
 )
+from pulse.program.kernels.matmul_product_eight import eight_rows_wide
 from pulse.program.kernels.matmul_scales import offset_scales
 
 

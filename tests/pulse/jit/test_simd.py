@@ -42,6 +42,7 @@ from pulse.jit.language.simd import (
     vne,
     vnonzero,
     vproduct_biased,
+    vrepeat_twos,
     vround,
     vselect,
     vsplat,
@@ -180,6 +181,7 @@ def infra_chunks(row: Part):
     vstore(z, 176, vmix_first(vload(x, 1), vload(x, 4)))
     vstore(z, 192, vmix_second(vload(x, 1), vload(x, 4)))
     vstore_part(z, 208, 8, vfma_half(vload(x, 1), vload(x, 2), vload(x, 3)))
+    vstore(z, 216, vrepeat_twos(x, n))
 
 
 @kernel
@@ -302,7 +304,7 @@ def test_part_touches_only_its_lanes(n):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_chunks_and_turns(n):
     x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
-    for z in outputs(infra_chunks, x, 216, n):
+    for z in outputs(infra_chunks, x, 232, n):
         fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]
         np.testing.assert_array_equal(z[:16], np.concatenate([x[1 + 5 * m :][:4] for m in fours]))
         np.testing.assert_array_equal(z[16:32], np.concatenate([x[2 + 9 * m :][:8] for m in eights]))
@@ -316,6 +318,7 @@ def test_chunks_and_turns(n):
             np.testing.assert_array_equal(z[at : at + 16], [(i + by) % 16 for i in range(16)])
         np.testing.assert_array_equal(z[176:208], np.stack([x[1:17], x[4:20]], 1).ravel())
         np.testing.assert_array_equal(z[208:216], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
+        np.testing.assert_array_equal(z[216:232], np.tile(x[n : n + 2], 8))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])

@@ -6,7 +6,7 @@ import pytest
 from pulse.jit.rows.pointer import real_bits
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul import matmul
-from pulse.program.kernels.matmul_finish import STEPS
+from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS
 from pulse.program.kernels.matmul_product import product
 from pulse.program.kernels.matmul_product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul_product_few import WIDTHS, few_columns, pack_few, product_few
@@ -134,6 +134,43 @@ def test_few_columns_keep_infinities_and_nan():
         assert np.isnan(row[1]) and np.isposinf(np.delete(row, 1)).all()
 
 
+def sigmoid(v):
+    return 1 / (1 + np.exp(-v))
+
+
+AFTER = {
+    "relu": lambda v, p, w: np.maximum(v, 0),
+    "tanh": lambda v, p, w: np.tanh(v),
+    "sigmoid": lambda v, p, w: sigmoid(v),
+    "leaky_relu": lambda v, p, w: np.where(v < 0, p * v, v),
+    "elu": lambda v, p, w: np.where(v < 0, p * np.expm1(np.minimum(v, 0)), v),
+    "swish": lambda v, p, w: v * sigmoid(p * v),
+    "prelu": lambda v, p, w: np.where(v < 0, w * v, v),
+    "add": lambda v, p, w: v + w,
+    "mul_round": lambda v, p, w: np.rint(v * w),
+    "max": lambda v, p, w: np.maximum(v, p),
+    "min": lambda v, p, w: np.minimum(v, p),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("M", "N", "flat"), [(2, 53, 0), (3, 32, 0), (7, 11, 1), (1, 16, 1), (8, 24, 1)])
+def test_steps_after_a_product_agree_with_numpy(step, M, N, flat):
+    """In pairs of vectors, in one, and in a part of one; ``flat`` is false for steps by column."""
+    flat = flat and step not in BY_COLUMN
+    arrays, args, expected = window_case(M, 1, 4, N, dense=True)
+    operand, rows = floats(M, N), np.arange(M) * N
+    if step in BY_COLUMN:
+        operand[:] = operand[0]
+    expected = AFTER[step](expected[: M * N].astype(np.float64).reshape(M, N), 0.7, operand)
+    arrays += [operand, rows]
+    args[-3:] = [flat, 0, 1, STEPS.index(step), real_bits(0.7), At(7), At(8)]
+    for after in run_both(product, arrays, *args):
+        np.testing.assert_allclose(
+            after[3][: M * N].reshape(M, N), expected, rtol=TOLERANCE, atol=4 * TOLERANCE
+        )
+
+
 def test_product_compiled_on_many_shapes():
     for _ in range(200):
         M, T, K, N = (int(RNG.integers(1, top)) for top in (18, 10, 40, 131))
@@ -171,13 +208,14 @@ def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns):
     np.testing.assert_array_equal(panels[-1][:, -8:], repeated)
 
 
-def test_product_keeps_infinities_and_nan():
-    arrays, args, _ = window_case(5, 1, 4, 20)
+@pytest.mark.parametrize(("M", "K", "N"), [(5, 4, 20), (8, 5, 7), (9, 4, 24)])
+def test_product_keeps_infinities_and_nan(M, K, N):
+    arrays, args, _ = window_case(M, 1, K, N)
     arrays[0][:] = np.inf
     arrays[1][:] = 1
     arrays[2][3] = np.nan
     for after in run_both(product, arrays, *args):
-        row = after[3][after[5][0] :][:20]
+        row = after[3][after[5][0] :][:N]
         assert np.isnan(row[3]) and np.isposinf(np.delete(row, 3)).all()
 
 
