@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from pulse.ops.conv import Conv, is_depthwise
 from pulse.program.table.memory import Value
 from pulse.support.record import record
 
 WORTH = 512
-"""The elements of an input from which on a padded copy costs as much as another instruction."""
+"""The elements of a padded copy that cost as much as another instruction, if this has no more weights than these."""
 
 
 @record
@@ -40,6 +42,7 @@ def pieces_at_ends(
         else:
             pieces.append(Piece(axis, u, u + 1, before, taps))
     each = 1 if is_depthwise(op, kernel) else op.group
-    return (
-        pieces if x.size >= WORTH * each * (len(pieces) - 1) and all(piece.taps for piece in pieces) else None
-    )
+    weights = int(np.prod(kernel)) // (each * kernel[axis])
+    largest = max(pieces, key=lambda piece: piece.stop - piece.start, default=None)
+    further = sum(max(WORTH, weights * len(piece.taps)) for piece in pieces if piece is not largest)
+    return pieces if x.size >= each * further and all(piece.taps for piece in pieces) else None
