@@ -9,7 +9,9 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, is_depthwise
+from pulse.ops.time import Delay
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order, pad
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
@@ -69,8 +71,9 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     if forward is not None:
         flipped = np.flip(stored.codes, tuple(range(2, len(kernel))))
         return convolve(cx, node, forward, Stored(flipped, None, None), bias)
-    stream, sizes = cx.fact(outlet).stream, cx.fact(outlet).sizes
+    stream, sizes = cx.fact(outlet).stream, list(cx.fact(outlet).sizes)
     order = last_order(len(sizes), None if stream is None else stream.axis)
+    op, shift = _aligned(cx, outlet, op, sizes, order)
     from_sizes = cx.fact(node.inputs[0]).sizes
     reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
@@ -83,9 +86,9 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
         order_y = order if grouped_axis is None else order_y
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
     after = Finishing(outlet, 1, sizes[1])
-    if grouped_axis is not None or columns >= WIDE:
+    if (grouped_axis is not None and shift is None) or columns >= WIDE:
         after = find_finishing(cx, outlet, 1, gates=False)
-    y = after.place(cx, sizes, order_y)
+    y = after.place(cx, sizes, order_y) if shift is None else cx.temporary(sizes, x.dtype, order_y)
     bias = bias if after.bias is None else bias + after.bias
     whole = _Transposed(
         op=op,
@@ -102,8 +105,37 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     else:
         for phase in itertools.product(*(range(stride) for stride in op.strides)):
             _one_phase(cx, whole, phase, [0] * len(phase))
+    if shift is not None:
+        axis, first = shift
+        y = y.part(axis, first, first + cx.fact(outlet).sizes[axis])
     after.set_value(cx, y)
     return [y]
+
+
+def _aligned(
+    cx: Lowering, outlet: OutletId, op: ConvTranspose, sizes: list[int], order: Sequence[int]
+) -> tuple[ConvTranspose, tuple[int, int] | None]:
+    """Let the outputs of an input begin at a multiple of the stride, if one product can then compute them all.
+
+    Some outputs are added in front of the axis and behind it; ``sizes`` becomes that of the result with these. Return
+    the op that computes it, the axis and the number of outputs in front; None instead if nothing changes.
+    """
+    unpadded = replace(op, pads=tuple((TDim.of(0), TDim.of(0)) for _ in op.pads))
+    axis, channels = _find_grouped_axis(unpadded, sizes, order), sizes[1]
+    if axis is None or channels >= WIDE or cx.is_read_later(outlet):
+        return op, None
+    readers = [cx.graph.nodes[inlet.node].op for inlet in cx.graph.outlet(outlet).successors]
+    i = axis - 2
+    stride, before = op.strides[i], int(op.pads[i][0])
+    shift = before % stride
+    if shift == 0 or any(isinstance(reader, (Concat, Delay)) for reader in readers):
+        return op, None
+    sizes[axis] = -(-(shift + sizes[axis]) // stride) * stride
+    pads = tuple(
+        (TDim.of(before - shift), after) if each == i else (start, after)
+        for each, (start, after) in enumerate(op.pads)
+    )
+    return replace(op, pads=pads), (axis, shift)
 
 
 def _forward(

@@ -157,6 +157,17 @@ def test_every_channel_transposed_by_itself(pads: list[int], dilation: int, fram
 
 
 @pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize(("pads", "stride"), [((2, 2), 4), ((1, 0), 4), ((3, 1), 2), ((7, 3), 4)])
+def test_few_transposed_channels_are_one_product(pads: tuple[int, int], stride: int, frames: int) -> None:
+    """Where more is cut off in front than whole strides, the product computes some outputs that nothing reads."""
+    before, after = pads
+    made = node("ConvTranspose", "x w b", "t", strides=[1, stride], pads=[0, before, 0, after])
+    given = {"w": floats("w", 6, 2, 1, 8), "b": floats("b", 2)}
+    found = kernels([made, node("Relu", "t")], floats("x", 1, 6, FRAMES, 9), 2, given, frames)
+    assert found.count("product") + found.count("product_few") == 1
+
+
+@pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("channels", [1, 2])
 def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int, frames: int) -> None:
     """Of 37 taps, 36 or 32 fill whole vectors; a product adds the others, and only then the activation follows."""
