@@ -51,12 +51,23 @@ def pad(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Seque
         return x
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
     target = cx.temporary(shape, x.dtype, order)
-    cx.emit(Fill(dst=target, size=target.dtype.itemsize, count=target.size, bits=0))
+    for margin in _margins(target, amounts, order):
+        cx.emit(Fill(dst=margin, size=margin.dtype.itemsize, count=margin.size, bits=0))
     inner = target
     for axis, (before, _) in enumerate(amounts):
         inner = inner.part(axis, before, before + x.shape[axis])
     cx.copy(x, inner)
     return target
+
+
+def _margins(target: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> list[Value]:
+    """Return the parts that padding fills, if these are runs of memory; else the whole tensor."""
+    axis = next(axis for axis in order if target.shape[axis] > 1 or amounts[axis] != (0, 0))
+    if any(pair != (0, 0) for each, pair in enumerate(amounts) if each != axis):
+        return [target]
+    (before, after), size = amounts[axis], target.shape[axis]
+    ends = target.part(axis, 0, before), target.part(axis, size - after, size)
+    return [end for end in ends if end.size]
 
 
 @lowers(Conv)
