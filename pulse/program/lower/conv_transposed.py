@@ -73,7 +73,7 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
         return convolve(cx, node, forward, Stored(flipped, None, None), bias)
     stream, sizes = cx.fact(outlet).stream, list(cx.fact(outlet).sizes)
     order = last_order(len(sizes), None if stream is None else stream.axis)
-    op, shift = _aligned(cx, outlet, op, sizes, order)
+    op, shift = _align_outputs(cx, outlet, op, sizes, order)
     from_sizes = cx.fact(node.inputs[0]).sizes
     reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
@@ -112,7 +112,7 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     return [y]
 
 
-def _aligned(
+def _align_outputs(
     cx: Lowering, outlet: OutletId, op: ConvTranspose, sizes: list[int], order: Sequence[int]
 ) -> tuple[ConvTranspose, tuple[int, int] | None]:
     """Let the outputs of an input begin at a multiple of the stride, if one product can then compute them all.
