@@ -187,40 +187,6 @@ def apply_to_two(u: Vector, v: Vector, step: FinishStep, m: int, n: int) -> tupl
 
 
 @device
-def apply_to_vectors(step: FinishStep, y: Pointer, rows_y: Pointer, rows: int, columns: int) -> int:
-    """Apply one of the usual steps to the columns that fill vectors; return their number, 0 for other steps.
-
-    These loops have nothing to decide, and no masks.
-    """
-    code, p, whole = step.code, step.parameter, columns - columns % LANES
-    if code == RELU:
-        for m in range(rows):
-            z = y + rows_y[m]
-            for n in range(0, whole, LANES):
-                vstore(z, n, vmax(vload(z, n), 0.0))
-    elif code == ELU:
-        for m in range(rows):
-            z = y + rows_y[m]
-            for n in range(0, whole, LANES):
-                v = vload(z, n)
-                vstore(z, n, elu(v, p))
-    elif code == ADD:
-        for m in range(rows):
-            z, other = y + rows_y[m], step.operand + step.rows[m]
-            for n in range(0, whole, LANES):
-                vstore(z, n, vload(z, n) + vload(other, n))
-    elif code == SWISH and p == 1.0:
-        for m in range(rows):
-            z = y + rows_y[m]
-            for n in range(0, whole, LANES):
-                v = vload(z, n)
-                vstore(z, n, v * vsigmoid(v))
-    else:
-        return 0
-    return whole
-
-
-@device
 def gate_half(v: Vector, function: int) -> Vector:
     """Apply the function of one half of a gate."""
     if function == 1:
@@ -251,13 +217,8 @@ def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     if count == 0:
         return
     rows, columns = (min(M, 1), M * N) if row.flat else (M, N)
-    first = 0
-    if count == 1 and columns >= LANES:
-        first = apply_to_vectors(steps[0], y, rows_y, rows, columns)
-    if first == columns:
-        return
     for m in range(rows):
-        p, n = y + rows_y[m], first
+        p, n = y + rows_y[m], 0
         while n + 2 * LANES <= columns:
             u, v = vload(p, n), vload(p, n + LANES)
             for i in range(count):
