@@ -23,7 +23,7 @@ SIZES = tuple(1 << power for power in range(14, 27))
 """Bytes of the working sets that bandwidth is measured with: 16 KiB to 64 MiB."""
 
 READ_BYTES = 1 << 26
-LEAST_BYTES = 1 << 19
+MIN_BYTES = 1 << 19
 """What a reading of a small working set reads at least, so that its call counts little."""
 
 BLOCK_BYTES = 8 * 4 * LANES
@@ -113,7 +113,7 @@ class Call:
 class Reading(Call):
     """Reads a working set from its beginning to its end, several times if it is small; ``bytes`` in all."""
 
-    def __init__(self, working_set: int, least: int = LEAST_BYTES) -> None:
+    def __init__(self, working_set: int, least: int = MIN_BYTES) -> None:
         size = -(-working_set // BLOCK_BYTES) * BLOCK_BYTES
         passes = max(1, least // size)
         self.bytes = size * passes

@@ -20,8 +20,8 @@ from pulse.program.streams.state import State
 COUNTS = (1, 16, 64)
 ROUNDS = 7
 STEPS = 400
-"""Steps of a stream in each round, over all lanes; at least ``FEWEST`` calls."""
-FEWEST = 5
+"""Steps of a stream in each round, over all lanes; at least ``MIN_ROUNDS`` calls."""
+MIN_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ def lanes_rows(
         pulses = noise(program, count) * np.float32(entry.scale)
         lanes, states = program.spawn_many(count), [program.spawn() for _ in range(count)]
         check(lanes, states, pulses)
-        steps, reading = max(FEWEST, STEPS // count), Reading(working_set(program, count))
+        steps, reading = max(MIN_ROUNDS, STEPS // count), Reading(working_set(program, count))
         calls: dict[str, Callable[[], object]] = {
             "lanes": lambda lanes=lanes, pulses=pulses: lanes.step(pulses),
             "alone": lambda states=states, pulses=pulses: step_separately(states, pulses),
             "reading": reading,
         }
-        timed = alternate(calls, rounds, steps, FEWEST)
+        timed = alternate(calls, rounds, steps, MIN_ROUNDS)
         us, alone = (timed.median(name).p50_us / count for name in ("lanes", "alone"))
         bytes_per_s = reading.bytes / timed.median("reading").p50_us * 1e6
         least = roofline(program, bytes_per_s, machine.multiply_adds_per_s, count).least_us / count

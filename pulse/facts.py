@@ -21,7 +21,7 @@ Shape: TypeAlias = tuple[TDim, ...]
 
 _BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
 """Commas outside of brackets, unlike that of ``max(0,T-1)``."""
-MOST_AXES = 64
+MAX_AXES = 64
 """The most axes of a tensor in numpy."""
 
 DTYPES: dict[str, DType] = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import Ratio
 from pulse.errors import DimError, FactError
-from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
+from pulse.facts import MAX_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.control_iterations import counting_iterations
 from pulse.ops.elementwise import Cast, Elementwise
@@ -54,8 +54,8 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
 
 def _require_possible(facts: Sequence[TypedFact]) -> None:
     for fact in facts:
-        if fact.rank > MOST_AXES:
-            raise FactError(f"a tensor of {fact.rank} axes; at most {MOST_AXES} are covered")
+        if fact.rank > MAX_AXES:
+            raise FactError(f"a tensor of {fact.rank} axes; at most {MAX_AXES} are covered")
         if any(dim.const < 0 and not dim.terms for dim in fact.shape):
             raise FactError(f"its output would be {fact}: its inputs are too short")
 
@@ -133,7 +133,7 @@ def _seconds(
     return op.eval_seconds(inputs, outputs, int)
 
 
-MOST_SIZES = 64
+MAX_SIZES = 64
 """The most elements of a tensor of sizes."""
 
 
@@ -187,7 +187,7 @@ def _compute(op: Op, inputs: Sequence[Array]) -> Array | None:
 
 
 def _is_small(fact: TypedFact) -> bool:
-    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MOST_SIZES
+    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MAX_SIZES
 
 
 def _each(function: Callable[..., Any], *operands: Array) -> Array:

@@ -37,9 +37,9 @@ from streaming.native import pulse_loop as pulse_loop
 from streaming.native import slots as slots
 from streaming.terminal.progress import Progress, progress
 
-DEAREST = 5
+REPORTED_COMPILATIONS = 5
 """How many of the slowest compilations the report lists."""
-FEW = 2
+MAX_COMPILED_HERE = 2
 """The most functions for which starting processes is not worthwhile."""
 MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
 LIVE = (
@@ -80,8 +80,8 @@ class WarmReport(Report):
         took = [f"{name} {duration(took_s)}" for name, took_s in self.compiled_s.items()]
         text = str(len(took))
         if took:
-            more = " …" if len(took) > DEAREST else ""
-            text += f" by {self.jobs} processes: {', '.join(took[:DEAREST])}{more}"
+            more = " …" if len(took) > REPORTED_COMPILATIONS else ""
+            text += f" by {self.jobs} processes: {', '.join(took[:REPORTED_COMPILATIONS])}{more}"
         pairs = [("folder", str(self.folder)), ("there before", str(len(self.present)))]
         return [Pairs([*pairs, ("compiled", text), ("time", duration(self.seconds))])]
 
@@ -161,7 +161,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
 def _compile_each(missing: Sequence[str]) -> Generator[str]:
     """Yield each name when it is compiled and on the disk, or at least in this process."""
     ahead = dict.fromkeys(missing)
-    if len(missing) > FEW and core_count() > 1 and is_python() and not why_not_kept():
+    if len(missing) > MAX_COMPILED_HERE and core_count() > 1 and is_python() and not why_not_kept():
         with closing(_compile_all(missing, min(core_count(), len(missing)))) as each:
             for compiled in each:
                 if compiled.unkept:

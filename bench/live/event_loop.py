@@ -15,7 +15,7 @@ from streaming.realtime import Realtime, apply_to_process, apply_to_thread
 
 HEADROOM = 1
 """Blocks between one that comes in and its result: it has the time of a block to be computed."""
-MOST_WAITING = 4
+MAX_WAITING_BLOCKS = 4
 """Blocks; more are not accepted, for their results would come too late anyway."""
 
 Push: TypeAlias = Callable[[Array], Awaitable[Array]]
@@ -67,7 +67,7 @@ class _Exchange:
         self.device_time_s: Callable[[], float] = lambda: 0.0
         """The clock of the device; set before it runs."""
         self._loop = loop
-        self._waiting: asyncio.Queue[tuple[int, int, Array]] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[tuple[int, int, Array]] = asyncio.Queue(MAX_WAITING_BLOCKS)
         self._results: deque[tuple[int, Array]] = deque()
 
     def callback(self, captured: Array, played: Array, frames: int, times: Any, flags: object) -> None:

@@ -38,7 +38,7 @@ COLUMNS = (
     "p99.9",
     "silent frames",
 )
-LONGEST_WAIT_S = 60.0
+MAX_WAIT_S = 60.0
 """The most seconds that a run waits for the code."""
 
 
@@ -76,7 +76,7 @@ class Phase:
 def phases(entry: Entry, seconds: float, folder: Path) -> tuple[list[Phase], str]:
     """Run a model; return the phases and the outcome. Raises InputError: the code is not there in time."""
     program = pulse.stream(pulse.load(entry.source(), **entry.arguments), entry.pulse)
-    sound = 0.05 * np.random.default_rng(0).standard_normal((round((seconds + LONGEST_WAIT_S) * RATE_HZ), 1))
+    sound = 0.05 * np.random.default_rng(0).standard_normal((round((seconds + MAX_WAIT_S) * RATE_HZ), 1))
     source = folder / "noise.wav"
     with AudioWriter(source, RATE_HZ, 1, "FLOAT") as file:
         file.write(sound.astype(np.float32))
@@ -86,10 +86,8 @@ def phases(entry: Entry, seconds: float, folder: Path) -> tuple[list[Phase], str
         time.sleep(seconds / 2)
         marks.append(live.statistics())
         with BackgroundSpecialisation(program) as special:
-            if not special.wait(LONGEST_WAIT_S):
-                raise InputError(
-                    f"{entry.title}: no special rows after {LONGEST_WAIT_S} s; use a quiet machine"
-                )
+            if not special.wait(MAX_WAIT_S):
+                raise InputError(f"{entry.title}: no special rows after {MAX_WAIT_S} s; use a quiet machine")
             marks.append(live.statistics())
             time.sleep(seconds / 2)
         marks.append(live.statistics())

@@ -13,9 +13,9 @@ import numpy as np
 from pulse.facts import Array
 
 TIMED_S = 1.0
-MOST_FRAMES = 400
+MAX_FRAMES = 400
 """Output frames whose dependence on the input is found, one by one."""
-MOST_PULSES = 16
+MAX_PULSES = 16
 """Pulses for which the first output frame that depends on them is found."""
 
 
@@ -102,7 +102,7 @@ def least_delay(
 
     Frame j of the output depends on input frames up to one that the gradient of its sum shows. It cannot be in an
     earlier pulse than this one. Frames of the whole output are looked at: all of them, or where they are more than
-    ``MOST_FRAMES``, the first one that depends on a pulse, for some pulses after those that frame 0 depends on.
+    ``MAX_FRAMES``, the first one that depends on a pulse, for some pulses after those that frame 0 depends on.
 
     call    the module, in f64 where it can be: then small weights multiplied are not zero
     x       its input, longer than its frames look ahead
@@ -130,10 +130,10 @@ def least_delay(
         positions = np.flatnonzero(sizes.reshape(x.shape[axis], -1).max(1))
         return int(positions[-1]) // pulse if positions.size else 0
 
-    if count <= MOST_FRAMES:
+    if count <= MAX_FRAMES:
         frames_tried = list(range(count))
     else:
-        pulses = range(last_pulse(0) + 1, last_pulse(count - 1) + 1)[:MOST_PULSES]
+        pulses = range(last_pulse(0) + 1, last_pulse(count - 1) + 1)[:MAX_PULSES]
         frames_tried = [0, *(bisect_left(range(count), number, key=last_pulse) for number in pulses)]
     return max((last_pulse(j) * frames - j for j in frames_tried if j < count), default=0)
 

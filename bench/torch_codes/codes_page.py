@@ -9,7 +9,7 @@ from bench.host import Host
 from bench.torch_codes.measurement import Outcome
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_codes.md"
-LONGEST_REASON = 220
+MAX_REASON_LENGTH = 220
 NONE = "–"
 
 HEAD = """# Published PyTorch codes
@@ -122,8 +122,8 @@ def _streamed_row(each: Outcome) -> Sequence[str]:
 
 def _refused_row(each: Outcome) -> Sequence[str]:
     reason = re.sub(r"\s+", " ", re.sub(r"/\S*/(?=[\w.]+\.py)", "", each.reason))
-    if len(reason) > LONGEST_REASON:
-        reason = reason[:LONGEST_REASON].rsplit(" ", 1)[0] + " …"
+    if len(reason) > MAX_REASON_LENGTH:
+        reason = reason[:MAX_REASON_LENGTH].rsplit(" ", 1)[0] + " …"
     return each.name, _packages(each), f"{each.stage}, then: {reason}".replace("|", "\\|")
 
 

@@ -18,7 +18,7 @@ from bench.contest import WrongResultError, noise, stream_outputs, streams_of, t
 from bench.models import Explicit
 from bench.peers import OnnxRuntimePeer, PulsePeer
 from bench.timing import alternate, make_stepper
-from bench.torch_codes.author import MOST_PULSES, author_copy, least_delay, run_author, time_whole
+from bench.torch_codes.author import MAX_PULSES, author_copy, least_delay, run_author, time_whole
 from bench.torch_codes.code import Code, Given
 from pulse.errors import FaultError, InputError, PulseError, PulseWarning
 from pulse.facts import Array
@@ -29,7 +29,7 @@ from pulse.program.whole import stream_whole
 
 Output = TypeVar("Output")
 STEPS_S = 0.5
-MOST_STEPS, FEWEST_STEPS = 2000, 3
+MAX_STEPS, MIN_STEPS = 2000, 3
 ROUNDS = 5
 CHECKED_PULSES = 8
 AGAIN = 2
@@ -192,7 +192,7 @@ def _least(subject: Given, typed: TypedModel, pulsed: PulsedModel) -> int | None
     first, output = pulsed.inputs[0], pulsed.outputs[0]
     if len(typed.inputs) > 1 or first.axis is None or output.axis is None or not output.frames:
         return None
-    ahead = -(-output.delay // output.frames) + MOST_PULSES
+    ahead = -(-output.delay // output.frames) + MAX_PULSES
     example = draw(typed, subject, 1)[first.name]
     if example.dtype.kind != "f":
         return None
@@ -303,7 +303,7 @@ def difference(expected: list[Array], streams: Mapping[str, Array]) -> float:
 def _step_us(program: Program, most_frames: int | None) -> float:
     """The median; a stream that may have ``most_frames`` begins again before it has more."""
     state = program.spawn()
-    most_steps = MOST_STEPS if most_frames is None else max(most_frames // program.pulse, 1)
+    most_steps = MAX_STEPS if most_frames is None else max(most_frames // program.pulse, 1)
     rng = np.random.default_rng(0)
     feeds = {
         port.name: rng.standard_normal(port.shape).astype(port.dtype)
@@ -313,7 +313,7 @@ def _step_us(program: Program, most_frames: int | None) -> float:
     }
     times: list[float] = []
     until = time.perf_counter() + STEPS_S
-    while time.perf_counter() < until and len(times) < MOST_STEPS:
+    while time.perf_counter() < until and len(times) < MAX_STEPS:
         if times and len(times) % most_steps == 0:
             state.reset()
         begin = time.perf_counter()
@@ -339,7 +339,7 @@ def _onnxruntime_times(program: Program) -> float | None:
             return None
         begin = time.perf_counter()
         form.peer.step(pulses[0])
-        steps = max(min(int(STEPS_S / ROUNDS / (time.perf_counter() - begin)), MOST_STEPS), FEWEST_STEPS)
+        steps = max(min(int(STEPS_S / ROUNDS / (time.perf_counter() - begin)), MAX_STEPS), MIN_STEPS)
         steppers = {"pulse": own.step, "onnxruntime": form.peer.step}
         turns = {name: make_stepper(step, pulses) for name, step in steppers.items()}
         timed = alternate(turns, ROUNDS, steps, steps)

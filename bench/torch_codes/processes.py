@@ -13,7 +13,7 @@ from bench.torch_codes.measurement import Outcome, measure
 
 GROUPS = (codecs, enhancers, recognisers, features, transforms, attention, recurrences)
 """The modules that add the codes."""
-LONGEST_S = 600
+MAX_S = 600
 
 
 def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
@@ -33,9 +33,9 @@ def run(context: ForkServerContext, code: Code) -> Outcome:
     sender.close()
     unknown = dict.fromkeys(code.packages, "")
     try:
-        if receiver.poll(LONGEST_S):
+        if receiver.poll(MAX_S):
             return receiver.recv()
-        return Outcome(code.name, unknown, reason=f"not done after {LONGEST_S} s")
+        return Outcome(code.name, unknown, reason=f"not done after {MAX_S} s")
     except EOFError:
         process.join()
         return Outcome(code.name, unknown, reason=f"its process ended with {process.exitcode}")

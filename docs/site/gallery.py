@@ -20,7 +20,7 @@ from streaming.builtin import SAMPLE_RATE_HZ, clean_path, model_path, noisy_path
 PULSE_FRAMES = 160
 WINDOW = 512
 HOP = 128
-LOWEST_DB, HIGHEST_DB = -90, -10
+MIN_DB, HIGHEST_DB = -90, -10
 INK = "#7a8088"
 """Of text and axes: legible on white and on black."""
 ACCENT = "#2a7de1"
@@ -71,7 +71,7 @@ def draw_spectrogram(sound: Sound, path: Path) -> None:
     extent = (0, seconds, 0, SAMPLE_RATE_HZ / 2000)
     axes.imshow(
         decibels(sound), origin="lower", aspect="auto", extent=extent,
-        cmap="magma", vmin=LOWEST_DB, vmax=HIGHEST_DB,
+        cmap="magma", vmin=MIN_DB, vmax=HIGHEST_DB,
     )  # fmt: skip
     figure.savefig(path, dpi=144, transparent=True)
 

@@ -15,7 +15,7 @@ from pulse.patch import Patch
 from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
-MOST_CHANNELS = 1 << 22
+MAX_CHANNELS = 1 << 22
 """A vector of one number for each channel is not made for more."""
 
 
@@ -48,7 +48,7 @@ def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
 
 def _per_channel(value: Array, rank: int, axis: int, size: int) -> Doubles | None:
     shape = (1,) * (rank - value.ndim) + value.shape
-    if size > MOST_CHANNELS or any(length != 1 for place, length in enumerate(shape) if place != axis):
+    if size > MAX_CHANNELS or any(length != 1 for place, length in enumerate(shape) if place != axis):
         return None
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 

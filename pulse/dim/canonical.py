@@ -19,9 +19,9 @@ from pulse.dim.interval import certainly_ge, interval
 from pulse.dim.tdim import Atom, DimLike, DimScope, Monomial, Symbol, TDim, constant
 from pulse.errors import DimError
 
-MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
+MAX_TERMS, MAX_FACTORS, MAX_BITS = 1 << 12, 64, 1024
 """The most terms, factors and bits of a product; a larger one is not a length but an attempt to fill the memory."""
-PLAIN = 1 << MOST_BITS // 2
+PLAIN = 1 << MAX_BITS // 2
 """Numbers below this have products that are not too large."""
 
 ZERO, ONE = constant(0), constant(1)
@@ -71,7 +71,7 @@ def multiply(left: TDim, right: TDim) -> TDim:
     scope = common_scope(left, right)
     factors = sum(max((len(monomial) for monomial, _ in dim.terms), default=0) for dim in (left, right))
     bits = left.const.bit_length() + right.const.bit_length()
-    if len(left.terms) * len(right.terms) > MOST_TERMS or factors > MOST_FACTORS or bits > MOST_BITS:
+    if len(left.terms) * len(right.terms) > MAX_TERMS or factors > MAX_FACTORS or bits > MAX_BITS:
         raise DimError("a product of dims has grown too large; fix one of them to a number")
     if scope is None:
         return constant(left.const * right.const)

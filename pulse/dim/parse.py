@@ -19,9 +19,9 @@ RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
     "==": eq,
     "!=": lambda a, b: 1 - eq(a, b),
 }
-MOST_NESTED = 64
+MAX_NESTING = 64
 """The most nested brackets, calls and signs; no dim that a person writes has as many."""
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 """A longer number is an error: it would not fit into 64 bits."""
 TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
@@ -87,8 +87,8 @@ class _Reader:
 
     def read_signed(self) -> TDim:
         self.nested += 1
-        if self.nested > MOST_NESTED:
-            raise self.fault(f"no more than {MOST_NESTED} brackets and signs inside of each other")
+        if self.nested > MAX_NESTING:
+            raise self.fault(f"no more than {MAX_NESTING} brackets and signs inside of each other")
         if self.token in ("-", "+"):
             value = -self.read_signed() if self.advance() == "-" else self.read_signed()
         else:
@@ -103,8 +103,8 @@ class _Reader:
             self.expect(")")
             return value
         if self.token.isdigit():
-            if len(self.token) > MOST_DIGITS:
-                raise self.fault(f"a number of at most {MOST_DIGITS} digits")
+            if len(self.token) > MAX_DIGITS:
+                raise self.fault(f"a number of at most {MAX_DIGITS} digits")
             return TDim.of(int(self.advance()))
         if self.token in FUNCTIONS:
             return self.call(FUNCTIONS[self.advance()])

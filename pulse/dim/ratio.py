@@ -11,7 +11,7 @@ from pulse.dim.tdim import DimLike, TDim
 from pulse.errors import DimError
 from pulse.support.record import record
 
-LARGEST = 1 << 12
+MAX_TERM = 1 << 12
 """A constant with a larger numerator or denominator counts as rounded, such as 0.1, not as an exact fraction."""
 
 
@@ -38,7 +38,7 @@ class Ratio:
             fraction = Fraction(value)
         except (ValueError, OverflowError) as error:
             raise DimError(f"{value} is not a size") from error
-        if fraction.denominator != 1 and max(abs(fraction.numerator), fraction.denominator) > LARGEST:
+        if fraction.denominator != 1 and max(abs(fraction.numerator), fraction.denominator) > MAX_TERM:
             raise DimError(
                 f"{value} is not a simple fraction, so sizes that are computed with it are rounded"
             )

@@ -9,7 +9,7 @@ from pulse.ops.elementwise import Cast
 
 TYPES = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
 FEATURES = "1,frames,40"
-_LARGEST = 1 << 15
+_MAX_ZERO_POINT = 1 << 15
 """The largest zero point; a larger one is an error, since codes have at most 16 bits."""
 
 
@@ -28,7 +28,7 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
     where = "quantize"
     info = np.iinfo(TYPES[choice(where, "type", type, TYPES)])
     number(where, "scale", scale, 0, above=True)
-    count(where, "zero", zero, -_LARGEST, 2 * _LARGEST)
+    count(where, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
     draft = Draft(where, {"x": shape})
     steps = draft.each("round", draft.each("mul", draft["x"], float(np.float32(1) / np.float32(scale))))
     clipped = draft.each("min", draft.each("max", steps, float(info.min - zero)), float(info.max - zero))
@@ -50,7 +50,7 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FE
     where = "dequantize"
     choice(where, "type", type, TYPES)
     number(where, "scale", scale, 0, above=True)
-    count(where, "zero", zero, -_LARGEST, 2 * _LARGEST)
+    count(where, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
     short = {"int8": "i8", "uint8": "u8", "int16": "i16"}[type]
     draft = Draft(where, {"x": f"{shape},{short}"}, TYPES[type])
     x = draft.add("numbers", Cast(np.dtype(np.float32)), draft["x"])

@@ -15,7 +15,7 @@ from pulse.typed import constant
 
 FRACTION_BITS = 15
 """The bits after the point of a factor."""
-MOST = 32767
+MAX_FRACTION = 32767
 """The largest fraction of 15 bits."""
 RADIX = 4
 """Each pass joins this many transforms."""
@@ -106,7 +106,7 @@ class Integers:
 
     def divide(self, x: OutletId, by: int) -> OutletId:
         """Divide as kissfft does: multiply by 32767 // by, then divide by 2**15."""
-        return self.fraction(self.mul(x, MOST // by))
+        return self.fraction(self.mul(x, MAX_FRACTION // by))
 
     def rotate(self, x: ComplexWires, factor: tuple[Array, Array]) -> ComplexWires:
         """Times complex constants."""

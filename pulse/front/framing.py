@@ -7,7 +7,7 @@ from pulse.front.windows import WindowLike, window_values
 from pulse.models import TypedModel
 from pulse.ops.op import PadMode
 
-MOST_OVERLAPS = 1 << 10
+MAX_OVERLAPS = 1 << 10
 """The most frames that overlap at one sample."""
 PAD_MODES: dict[str, PadMode] = {
     "constant": "constant",
@@ -82,9 +82,9 @@ def overlap_add(
     where = "overlap_add"
     count(where, "size", size)
     count(where, "hop", hop)
-    if size > MOST_OVERLAPS * hop:
+    if size > MAX_OVERLAPS * hop:
         raise InputError(
-            f"{where}: size={size} is more than {MOST_OVERLAPS} times hop={hop}; use a larger hop"
+            f"{where}: size={size} is more than {MAX_OVERLAPS} times hop={hop}; use a larger hop"
         )
     count(where, "trim_start", trim_start, 0)
     count(where, "trim_end", trim_end, 0)

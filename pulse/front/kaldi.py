@@ -9,8 +9,8 @@ from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count, flag, number
 from pulse.front.spectra import raise_power, square
-from pulse.front.transforms import MOST_SAMPLES, forward_matrix
-from pulse.front.triangles import MOST_BANDS, cosines, kaldi_triangles, require_band
+from pulse.front.transforms import MAX_SAMPLES, forward_matrix
+from pulse.front.triangles import MAX_BANDS, cosines, kaldi_triangles, require_band
 from pulse.front.windows import window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -285,10 +285,10 @@ class _Frames:
 def _samples(where: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
     number(where, name, milliseconds, 0, 1e6, above=True)
     samples = int(rate_hz * 0.001 * milliseconds)
-    if not least <= samples <= MOST_SAMPLES:
+    if not least <= samples <= MAX_SAMPLES:
         raise InputError(
             f"{where}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least} and at "
-            f"most {MOST_SAMPLES}"
+            f"most {MAX_SAMPLES}"
         )
     return samples
 
@@ -307,7 +307,7 @@ def _window(where: str, name: str, size: int, blackman: float) -> Array:
 
 
 def _bank(where: str, frames: _Frames, bands: int, low_hz: float, high_hz: float) -> Array:
-    count(where, "num_mel_bins", bands, 3, MOST_BANDS)
+    count(where, "num_mel_bins", bands, 3, MAX_BANDS)
     number(where, "low_freq", low_hz, 0)
     half = frames.rate_hz / 2
     high_hz = number(where, "high_freq", high_hz)

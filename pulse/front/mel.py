@@ -9,8 +9,8 @@ from pulse.front.layouts import REAL, gather_real, place_real
 from pulse.front.logarithms import decibels, floored_log
 from pulse.front.options import choice, count, number
 from pulse.front.spectra import raise_power, square
-from pulse.front.transforms import MOST_SAMPLES, Normalized, draft_spectrum
-from pulse.front.triangles import MOST_BANDS, SCALES, cosines, mel_triangles, require_band
+from pulse.front.transforms import MAX_SAMPLES, Normalized, draft_spectrum
+from pulse.front.triangles import MAX_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -242,7 +242,7 @@ def _bands(
 ) -> tuple[Draft, OutletId]:
     """The draft, and the bands [B, frames, n_mels]."""
     number(where, "power", power, 0, above=True)
-    count(where, "n_fft", n_fft, 2, MOST_SAMPLES)
+    count(where, "n_fft", n_fft, 2, MAX_SAMPLES)
     size = count(where, "win_length", n_fft if win_length is None else win_length)
     mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
     draft, y = draft_spectrum(
@@ -284,7 +284,7 @@ def _bank(
     mel_scale: str,
     norm: str | None,
 ) -> Array:
-    count(where, "n_mels", n_mels, 1, MOST_BANDS)
+    count(where, "n_mels", n_mels, 1, MAX_BANDS)
     number(where, "sample_rate", sample_rate, 0, above=True)
     low = number(where, "f_min", f_min, 0)
     high = number(where, "f_max", sample_rate / 2 if f_max is None else f_max, 0)

@@ -20,7 +20,7 @@ from pulse.ops.shape import Expand
 from pulse.ops.time_position import Range
 
 FEATURES = "1,frames,80"
-SMALLEST_VARIANCE = 1e-10
+MIN_VARIANCE = 1e-10
 """A smaller variance counts as this one, so that constant features stay finite."""
 
 
@@ -108,7 +108,7 @@ def sliding_cmvn(
     mean, variance = _around(draft, x, window) if center else _behind(draft, x, window, min_window)
     y = draft.each("sub", x, mean, name="centred")
     if norm_vars:
-        y = draft.each("div", y, draft.each("sqrt", draft.each("max", variance, SMALLEST_VARIANCE)))
+        y = draft.each("div", y, draft.each("sqrt", draft.each("max", variance, MIN_VARIANCE)))
     return draft.model(features=y)
 
 

@@ -8,7 +8,7 @@ from pulse.graph import OutletId
 from pulse.models import TypedModel
 
 DEFAULT = "1,257,frames,2"
-SMALLEST = 1e-36
+MIN_POWER = 1e-36
 """The least square of a magnitude that is divided by: an f32 with all its bits."""
 MASKS = ("real", "ratio", "complex", "polar")
 
@@ -139,7 +139,7 @@ def compress(
         return draft.model(compressed=draft.each("mul", draft.each("sign", x), size, name="compressed"))
     real, imaginary, at, _ = _halves(draft, x, axis)
     squares = square(draft, real, imaginary)
-    squares = draft.each("max", draft.each("add", squares, epsilon) if epsilon else squares, SMALLEST)
+    squares = draft.each("max", draft.each("add", squares, epsilon) if epsilon else squares, MIN_POWER)
     factor = raise_power(draft, squares, (exponent - 1) / 2)
     parts = (draft.each("mul", part, factor) for part in (real, imaginary))
     return draft.model(compressed=draft.side_by_side(*parts, axis=at))

@@ -9,9 +9,9 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 
-LARGEST = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 """The most bytes of a file of statistics, which has two rows of some hundred numbers."""
-SMALLEST_VARIANCE = 1e-20
+MIN_VARIANCE = 1e-20
 """A smaller variance counts as this one, so that constant features stay finite."""
 STATISTICS_FORMS = ("auto", "kaldi", "funasr")
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -35,12 +35,12 @@ def read_statistics(where: str, path: "str | PathLike[str]", form: str = "auto")
 def _read(where: str, path: "str | PathLike[str]") -> bytes:
     try:
         with Path(path).open("rb") as file:
-            data = file.read(LARGEST + 1)
+            data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, TypeError, ValueError) as error:
         raise InputError(f"{where}: the statistics {path!r} cannot be read: {error}") from error
-    if len(data) > LARGEST:
+    if len(data) > MAX_FILE_BYTES:
         raise InputError(
-            f"{where}: {path} has more than {LARGEST} bytes, which no statistics of features have"
+            f"{where}: {path} has more than {MAX_FILE_BYTES} bytes, which no statistics of features have"
         )
     return data
 
@@ -56,7 +56,7 @@ def _kaldi(data: bytes) -> tuple[Array, Array]:
     mean = matrix[0, :-1] / frames
     if len(matrix) == 1:
         return -mean, np.ones_like(mean)
-    variance = np.maximum(matrix[1, :-1] / frames - mean**2, SMALLEST_VARIANCE)
+    variance = np.maximum(matrix[1, :-1] / frames - mean**2, MIN_VARIANCE)
     return -mean, 1 / np.sqrt(variance)
 
 

@@ -10,7 +10,7 @@ from pulse.front.draft import Draft
 from pulse.front.logarithms import floored_log
 from pulse.front.options import count, flag, number
 from pulse.front.spectra import square
-from pulse.front.transforms import MOST_SAMPLES, forward_matrix
+from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import require_band
 from pulse.front.windows import window_values
 from pulse.graph import OutletId
@@ -34,7 +34,7 @@ def tf_spectrogram(
     Raises   InputError
     """
     where = "tf_spectrogram"
-    count(where, "window_size", window_size, 2, MOST_SAMPLES)
+    count(where, "window_size", window_size, 2, MAX_SAMPLES)
     count(where, "stride", stride)
     flag(where, "magnitude_squared", magnitude_squared)
     draft = Draft(where, {"x": shape})

@@ -22,10 +22,10 @@ from pulse.ops.spectral import dft_matrix, half_to_real
 
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 
-MOST_SAMPLES = 1 << 13
+MAX_SAMPLES = 1 << 13
 """The most samples of a transform."""
 NORMS = ("backward", "ortho", "forward")
-SMALLEST_OVERLAP = 1e-11
+MIN_OVERLAP = 1e-11
 """Below this the windows of an inverse transform do not cover a sample, as in PyTorch."""
 
 
@@ -244,7 +244,7 @@ def istft(
 
 
 def _check_size(where: str, name: str, n: object) -> None:
-    count(where, name, n, 2, MOST_SAMPLES)
+    count(where, name, n, 2, MAX_SAMPLES)
 
 
 def _norm(where: str, norm: str, n: int) -> float:
@@ -337,7 +337,7 @@ def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
     for j in range(number):
         total[j * hop : j * hop + size] += values**2
     overlap = total[skipped : len(total) - skipped]
-    if overlap.size and overlap.min() < SMALLEST_OVERLAP:
+    if overlap.size and overlap.min() < MIN_OVERLAP:
         at = int(overlap.argmin())
         raise InputError(
             f"{where}: the windows leave sample {at} uncovered, so it cannot be divided by their sum; use a smaller "

@@ -17,7 +17,7 @@ ReplacedSizes: TypeAlias = dict[Symbol, Axis | None]
 POOL = 16
 """This many symbols for unknown sizes are used again by each translation; others are new."""
 INT64 = np.dtype(np.int64)
-LONGEST_LIST = 32
+MAX_LIST_LENGTH = 32
 """The most integers of a vector that may be a list of dims."""
 
 
@@ -78,6 +78,6 @@ def _entries(fact: InferenceFact) -> Sequence[Dim] | None:
     if fact.value is not None:
         return cast("list[Dim]", fact.value.ravel().tolist()) if has_gaps(fact.value) else None
     sizes = [int(dim) for dim in fact.dims if dim is not None and dim.is_const]
-    if fact.dtype != INT64 or not fact.rank == len(sizes) <= 1 or sum(sizes) > LONGEST_LIST:
+    if fact.dtype != INT64 or not fact.rank == len(sizes) <= 1 or sum(sizes) > MAX_LIST_LENGTH:
         return None
     return (None,) * (sizes[0] if sizes else 1)

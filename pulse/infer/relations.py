@@ -5,7 +5,7 @@ from typing import Protocol
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import MOST_AXES, DType
+from pulse.facts import MAX_AXES, DType
 from pulse.graph import OutletId
 from pulse.infer.equation import quotient
 from pulse.infer.fact import Dims, InferenceFact
@@ -65,8 +65,8 @@ class HasRank:
     rank: int
 
     def apply(self, facts: WireFacts) -> None:
-        if not 0 <= self.rank <= MOST_AXES:
-            raise FactError(f"a wire would have {self.rank} axes; 0 to {MOST_AXES} are covered")
+        if not 0 <= self.rank <= MAX_AXES:
+            raise FactError(f"a wire would have {self.rank} axes; 0 to {MAX_AXES} are covered")
         for wire in self.wires:
             facts.refine(wire, InferenceFact(shape=(None,) * self.rank))
 

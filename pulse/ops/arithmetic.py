@@ -23,7 +23,7 @@ Rounded: TypeAlias = "bool | NDArray[np.bool_]"
 """Which elements of a result its own dtype cannot represent: all, none, or those of a mask."""
 
 F64 = np.dtype(np.float64)
-LARGEST_KEPT = 1 << 20
+MAX_KEPT_BYTES = 1 << 20
 """The most bytes of a constant that is kept in f64 too; larger ones are converted when used."""
 
 
@@ -80,7 +80,7 @@ class WideArithmetic(Arithmetic):
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
-        if not isinstance(op, Const) or op.value.nbytes > LARGEST_KEPT:
+        if not isinstance(op, Const) or op.value.nbytes > MAX_KEPT_BYTES:
             return self._results(op, inputs, compute)
         if id(op) not in self._constants:
             self._constants[id(op)] = op, self._results(op, inputs, compute)

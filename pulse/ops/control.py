@@ -14,7 +14,7 @@ from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
-MOST_ITERATIONS = 1 << 20
+MAX_ITERATIONS = 1 << 20
 """The most iterations of a loop without a trip count; more are an error."""
 
 
@@ -75,7 +75,7 @@ class Loop(Op):
         count_iteration = iteration_counter(self, inputs) if self.iterations is None else None
         iteration = 0
         while go_on and iteration < limit:
-            if iteration == MOST_ITERATIONS:
+            if iteration == MAX_ITERATIONS:
                 raise InputError(f"{self.body.title}: the loop has not stopped after {iteration} iterations")
             if count_iteration is not None:
                 count_iteration()

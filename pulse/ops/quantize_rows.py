@@ -14,12 +14,12 @@ from pulse.ops.work import Work
 from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 
-LARGEST_CODE = 127
+MAX_CODE = 127
 ZERO_CODE = 128
 """Added to the codes of weights, which are stored without signs."""
-LARGEST_ROW = 4096
+MAX_ROW = 4096
 """The most elements of a row: sums of their products with codes of weights stay well within int32."""
-SMALLEST = 2.0**-96
+MIN_MAGNITUDE = 2.0**-96
 """A row whose largest magnitude is smaller counts as zeros."""
 STEPS = {"int8": 5, "bf16": 1}
 """Operations per element: magnitude, maximum, product, rounding, product; or rounding alone."""
@@ -29,16 +29,16 @@ def round_rows(x: NDArray[Any], form: RowForm = "int8", axis: int = -1) -> NDArr
     """Return rows along an axis rounded to a form; the type is that of x.
 
     int8: ``rint(x * (127 / m)) * (m / 127)`` with m, the largest magnitude of the row; a row with an infinity or NaN
-    is NaN, one below ``SMALLEST`` zero. bf16: the nearest bf16 of each element, as f32, halves to even.
+    is NaN, one below ``MIN_MAGNITUDE`` zero. bf16: the nearest bf16 of each element, as f32, halves to even.
     """
     if form == "bf16":
         return from_bf16(to_bf16(x)).astype(x.dtype, copy=False)
     one: Any = x.dtype.type(1)
     with np.errstate(all="ignore"):
         largest: NDArray[Any] = np.abs(x).max(axis=axis, keepdims=True, initial=0)
-        factor: NDArray[Any] = one * LARGEST_CODE / largest
-        unit: NDArray[Any] = largest / (one * LARGEST_CODE)
-        factor[largest < SMALLEST] = 0
+        factor: NDArray[Any] = one * MAX_CODE / largest
+        unit: NDArray[Any] = largest / (one * MAX_CODE)
+        factor[largest < MIN_MAGNITUDE] = 0
         unit[~np.isfinite(largest)] = np.nan
         return np.asarray(np.rint(x * factor) * unit, x.dtype)
 

@@ -15,7 +15,7 @@ from pulse.support.record import record
 
 Taps: TypeAlias = tuple[tuple[int, float], ...]
 
-MOST_PHASES = 1024
+MAX_PHASES = 1024
 """The largest numerator or denominator of a ratio that a stream can follow."""
 
 
@@ -86,7 +86,7 @@ class Interpolate(Op):
                 "with exclude_outside the weights differ at the ends of the stream",
                 "resize without exclude_outside",
             )
-        if max(ratio.numerator, ratio.denominator) > MOST_PHASES:
+        if max(ratio.numerator, ratio.denominator) > MAX_PHASES:
             return Whole(
                 f"its factor {float(ratio):g} is not a ratio of small numbers", "use one such as 3/2"
             )

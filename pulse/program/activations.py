@@ -4,7 +4,7 @@ The rounding is part of the graph of such a program: a ``RoundRows`` before each
 recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph
 up to ties: a value halfway between two codes may become either.
 
-A product takes part if its weights are stored in this form (int8: on request), its rows have 16 to ``LARGEST_ROW``
+A product takes part if its weights are stored in this form (int8: on request), its rows have 16 to ``MAX_ROW``
 elements, and it has at least 16 columns. All others keep their activations.
 """
 
@@ -21,7 +21,7 @@ from pulse.facts import PulsedFact, TypedFact
 from pulse.graph import Graph, InletId, Node, OutletId
 from pulse.ops.bodies import with_bodies
 from pulse.ops.op import Op
-from pulse.ops.quantize_rows import LARGEST_ROW, RoundRows
+from pulse.ops.quantize_rows import MAX_ROW, RoundRows
 from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
 from pulse.program.weights import Stored, are_codes, stored_operand
 from pulse.pulsify.network import PulsedNetwork
@@ -29,7 +29,7 @@ from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 
 ACTIVATIONS = ("f32", "bf16", "int8")
-SMALLEST_ROW = SMALLEST_COLUMNS = 16
+MIN_ROW = MIN_COLUMNS = 16
 """The smallest row and column count of a product that takes part; below, making the codes costs more than they save."""
 
 F = TypeVar("F", bound=TypedFact)
@@ -63,7 +63,7 @@ def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
         exact = "" if form == "int8" else ", whose weights f16 does not hold exactly"
         raise CompileError(
             f"{model.title}: {spell('activations', form)}: no product of the model takes rows of {form}; they need "
-            f"{SMALLEST_ROW} to {LARGEST_ROW} elements, {SMALLEST_COLUMNS} columns and a constant matrix of at least "
+            f"{MIN_ROW} to {MAX_ROW} elements, {MIN_COLUMNS} columns and a constant matrix of at least "
             f"4 KiB{exact}; leave activations out"
         )
     return replace(model, graph=graph)
@@ -116,7 +116,7 @@ def _is_in_form(stored: Stored, form: RowForm) -> bool:
 def _is_worth_it(layout: UnitLayout, rows: RowLayout) -> bool:
     elements, units = layout.shape[layout.summed[0]], math.prod(layout.shape)
     columns = units // math.prod(layout.shape[axis] for axis in layout.summed) // rows.groups
-    return SMALLEST_ROW <= elements <= LARGEST_ROW and columns >= SMALLEST_COLUMNS
+    return MIN_ROW <= elements <= MAX_ROW and columns >= MIN_COLUMNS
 
 
 def _round_operand(graph: Graph[F, Op], node: Node[F, Op], rows: RowLayout, slot: int, form: RowForm) -> None:

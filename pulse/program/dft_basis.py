@@ -13,7 +13,7 @@ from pulse.ops.spectral import unit_circle
 from pulse.support.blake2 import blake2b
 from pulse.support.record import record
 
-SMALLEST = 2048
+MIN_ELEMENTS = 2048
 """The fewest elements of a matrix for which a transform is faster than a product."""
 CLOSE = 5e-7
 """The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
@@ -100,7 +100,7 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
     are examined several times.
     """
     rows, columns = matrix.shape
-    if matrix.size < SMALLEST or matrix.dtype != np.float32 or rows < 8 or columns < 8:
+    if matrix.size < MIN_ELEMENTS or matrix.dtype != np.float32 or rows < 8 or columns < 8:
         return None
     key = matrix.shape, blake2b(matrix.tobytes()).digest()
     if key in (answers := dict(_ANSWERS)):

@@ -2,7 +2,7 @@
 
 Weights are the constant matrices and kernels of products: of convolutions and their transposes, of matrix products,
 and both matrices of recurrent layers. All other constants stay f32, and so does all arithmetic: activations, sums
-and biases. Depthwise convolutions and weights below ``SMALLEST_BYTES`` would gain nothing and stay f32 too, as do
+and biases. Depthwise convolutions and weights below ``MIN_BYTES`` would gain nothing and stay f32 too, as do
 Fourier transforms, which are faster than products with a matrix.
 
 Weights that a smaller form holds exactly are always stored in it: whole numbers as int8, half-precision weights as f16
@@ -24,9 +24,9 @@ from pulse.support.record import record
 from pulse.support.wording import spell
 
 FORMS = ("f32", "bf16", "int8")
-SMALLEST_BYTES = 4096
+MIN_BYTES = 4096
 """The smallest f32 matrix that is rounded: smaller ones stay in the nearest cache, so fewer bits save no time."""
-LARGEST_CODE = 127
+MAX_CODE = 127
 
 
 def check_form(form: str) -> str:
@@ -78,9 +78,9 @@ def store(weight: Array, form: str, layout: UnitLayout) -> Stored:
         raise ValueError("int8 cannot hold infinities and NaN")
     units = weight.reshape(layout.shape)
     largest = np.abs(units).max(axis=layout.summed, keepdims=True, initial=0)
-    scales = (largest / LARGEST_CODE).astype(np.float32)
+    scales = (largest / MAX_CODE).astype(np.float32)
     steps = np.divide(units, scales, where=scales > 0, out=np.zeros_like(units))
-    codes = np.clip(np.rint(steps), -LARGEST_CODE, LARGEST_CODE).astype(np.int8)
+    codes = np.clip(np.rint(steps), -MAX_CODE, MAX_CODE).astype(np.int8)
     return Stored(codes.reshape(weight.shape), scales, layout)
 
 
@@ -119,7 +119,7 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
     if weight is None or weight.dtype != np.float32:
         return None
     layout = op.weight_units(inputs, slot)
-    if layout is None or weight.nbytes < SMALLEST_BYTES or _is_transform(weight, layout):
+    if layout is None or weight.nbytes < MIN_BYTES or _is_transform(weight, layout):
         return Stored(weight, None, layout)
     if are_codes(weight):
         return as_codes(weight, layout)

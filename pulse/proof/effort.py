@@ -2,7 +2,7 @@
 
 from pulse.dim import TDim
 from pulse.pulsify.network import PulsedNetwork
-from pulse.support.bounds import MOST_FRAMES
+from pulse.support.bounds import MAX_FRAMES
 
 
 class Effort:
@@ -23,7 +23,7 @@ class Effort:
     def affordable_frames(self, seconds: float) -> int:
         """The most frames that take at most this long; at least one."""
         most = 1
-        while most < MOST_FRAMES and self.seconds(2 * most) <= seconds:
+        while most < MAX_FRAMES and self.seconds(2 * most) <= seconds:
             most *= 2
         each = (self.seconds(2 * most) - self.seconds(most)) / most
         more = int((seconds - self.seconds(most)) / each) if each > 0 else 0

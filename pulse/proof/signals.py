@@ -24,7 +24,7 @@ HELD_FRAMES = 24
 """How long a level of ``steps`` lasts, on average."""
 GAP_FRAMES = 200
 """How long a burst or a gap of ``gaps`` lasts, on average, where the stream is long."""
-LARGEST_INTEGER = 1 << 20
+MAX_INTEGER = 1 << 20
 """Random integers stay below it, even if the model takes larger ones."""
 
 IntegerRange: TypeAlias = tuple[int, int]
@@ -147,8 +147,8 @@ def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Int
     info = np.iinfo(port.dtype)
     if not takes(1):
         return 0, 1
-    high = _furthest(takes, 1, min(int(info.max), LARGEST_INTEGER))
-    most = min(-int(info.min), LARGEST_INTEGER)
+    high = _furthest(takes, 1, min(int(info.max), MAX_INTEGER))
+    most = min(-int(info.min), MAX_INTEGER)
     low = -_furthest(lambda value: takes(-value), 0, most)
     return (1 if low == 0 and not takes(0) else low), high
 

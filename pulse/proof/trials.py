@@ -23,7 +23,7 @@ DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
 """The least frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
 SEEN = 2
 """A long stream has this many times what an output sees."""
-SIGNAL_S, LONG_S, TOTAL_S, MOST_S = 0.1, 0.4, 1.6, 30.0
+SIGNAL_S, LONG_S, TOTAL_S, MAX_S = 0.1, 0.4, 1.6, 30.0
 """What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
 streams together; and on a long stream if the user requests one. The whole proof takes about ten times as long."""
 OVERFLOW_PULSES, OVERFLOW_S = 2, 4.0
@@ -79,7 +79,7 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
         return Trials(tuple(trials), receptive, max(lengths, default=0), 0, buffered)
     effort, long_length = Effort(model), _long_length(model, receptive, buffered)
     usual = _usual(model, effort)
-    affordable = effort.affordable_frames(MOST_S if long else LONG_S)
+    affordable = effort.affordable_frames(MAX_S if long else LONG_S)
     overflowing = min(long_length, buffered + OVERFLOW_PULSES * model.pulse)
     if affordable < overflowing <= effort.affordable_frames(OVERFLOW_S):
         affordable = overflowing

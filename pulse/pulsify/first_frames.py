@@ -28,7 +28,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
-MOST_NODES = 64
+MAX_NODES = 64
 """The most nodes between a first frame and the scan that begins with it."""
 
 
@@ -271,7 +271,7 @@ def _chain(
             continue
         chain.add(node.id)
         first = _first(graph, each, symbol)
-        if len(chain) > MOST_NODES or isinstance(node.op, Source) or len(node.outputs) > 1:
+        if len(chain) > MAX_NODES or isinstance(node.op, Source) or len(node.outputs) > 1:
             return None
         if first is not None:
             firsts[each] = first

@@ -27,7 +27,7 @@ from pulse.ops.op import (
 )
 from pulse.ops.source import Const, Source
 from pulse.pulsify.lengths import grows, tells_length
-from pulse.support.bounds import MOST_FRAMES
+from pulse.support.bounds import MAX_FRAMES
 from pulse.support.record import record
 from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNetwork, TypedNode
@@ -92,10 +92,8 @@ class Related:
             raise PulsifyError(
                 f"{spell('pulse', pulse)} is not a positive number of frames; the smallest is {divisor}"
             )
-        if pulse > MOST_FRAMES:
-            raise PulsifyError(
-                f"{spell('pulse', pulse)} is more than {MOST_FRAMES} frames: use a smaller one"
-            )
+        if pulse > MAX_FRAMES:
+            raise PulsifyError(f"{spell('pulse', pulse)} is more than {MAX_FRAMES} frames: use a smaller one")
         if pulse % divisor == 0:
             return pulse
         below, above = pulse // divisor * divisor, -(-pulse // divisor) * divisor
@@ -333,9 +331,9 @@ def _objections_to_sizes(node: TypedNode, relation: Relation, symbol: Symbol) ->
             "pad the front by a constant",
         )
     buffered = max(_buffer_frames(relation), int(ends.before) if ends is not None else 0)
-    if buffered > MOST_FRAMES:
+    if buffered > MAX_FRAMES:
         yield (
-            f"it needs {buffered} frames at once, more than {MOST_FRAMES}",
+            f"it needs {buffered} frames at once, more than {MAX_FRAMES}",
             "use shorter windows and padding",
         )
     for outlet, out_axis in zip(node.outputs, _axes(relation)):

@@ -93,16 +93,16 @@ class Mirrored:
         return replace(self, outer=replace(self.outer, before=before, after=after), length=length)
 
 
-LARGEST_PULSE = 1 << 26
+MAX_PULSE = 1 << 26
 """The most elements in one pulse of a wire, or in one buffer: more would be a mistake in the model or the pulse."""
 
 
 def require_size(sizes: Sequence[int], name: str) -> None:
     """Raise PulsifyError if a tensor is too large for one pulse or buffer."""
-    if math.prod(sizes) > LARGEST_PULSE or max(sizes, default=0) > LARGEST_PULSE:
+    if math.prod(sizes) > MAX_PULSE or max(sizes, default=0) > MAX_PULSE:
         raise PulsifyError(
             f"{name}: {shape_text(sizes)} has {math.prod(sizes)} elements in one pulse or buffer, more than "
-            f"{LARGEST_PULSE}; use a smaller pulse, or a model of smaller sizes"
+            f"{MAX_PULSE}; use a smaller pulse, or a model of smaller sizes"
         )
 
 

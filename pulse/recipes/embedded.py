@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pulse.errors import LoadError
 from pulse.onnx.metadata import RECIPE
 from pulse.onnx.read.entries import stored_values
-from pulse.recipes.reading import LARGEST_FILE, parse_recipe
+from pulse.recipes.reading import MAX_FILE_BYTES, parse_recipe
 from pulse.recipes.recipe import Recipe, RecipeContext
 from pulse.recipes.recognition import path_of
 
@@ -32,6 +32,6 @@ def embedded_text(source: "ModelSource", where: str) -> str:
         raise LoadError(f"{where}: is there {1 + len(others)} times; write the file again with one")
     if not isinstance(text, str):
         raise LoadError(f"{where}: is not text; the file is damaged, get it again")
-    if len(text) > LARGEST_FILE:
-        raise LoadError(f"{where}: has more than {LARGEST_FILE} letters, which no recipe has")
+    if len(text) > MAX_FILE_BYTES:
+        raise LoadError(f"{where}: has more than {MAX_FILE_BYTES} letters, which no recipe has")
     return text

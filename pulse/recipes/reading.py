@@ -10,9 +10,9 @@ from pulse.front import FUNCTIONS
 from pulse.recipes import functions, models
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
 from pulse.recipes.values import TomlValue, fits, get_value, quote, require_known
-from pulse.support.printable import LONGEST_TITLE, is_title
+from pulse.support.printable import MAX_TITLE_LENGTH, is_title
 
-LARGEST_FILE = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 """The most bytes of a recipe; one of a hundred stages has some thousand."""
 KEYS = ("title", "rate", "inputs", "outputs", "stage")
 SOUND = "1,T"
@@ -37,7 +37,7 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
     title = get_value(table, "title", str, where, '"denoiser"')
     if title is not None and not is_title(title):
         raise LoadError(
-            f"{where}: title = {quote(title)} must be one line of at most {LONGEST_TITLE} letters without / and \\"
+            f"{where}: title = {quote(title)} must be one line of at most {MAX_TITLE_LENGTH} letters without / and \\"
         )
     rate = get_value(table, "rate", int, where, "16000")
     if rate is not None and rate < 1:
@@ -73,9 +73,9 @@ def read_text(path: Path) -> str:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is not a regular file; give the recipe itself")
         with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise LoadError(f"{path}: has more than {LARGEST_FILE} bytes, which no recipe has")
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise LoadError(f"{path}: has more than {MAX_FILE_BYTES} bytes, which no recipe has")
         return data.decode("utf-8-sig")
     except FileNotFoundError:
         raise LoadError(f"{path}: no such file; check the path") from None

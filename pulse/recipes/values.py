@@ -10,7 +10,7 @@ from pulse.errors import LoadError
 
 TomlValue: TypeAlias = object
 """A value of TOML: text, number, boolean, time, list or table."""
-LONGEST = 40
+MAX_QUOTED_LENGTH = 40
 """The most characters of a value that messages quote."""
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
@@ -65,7 +65,7 @@ def get_value(table: Mapping[str, TomlValue], key: str, hint: object, where: str
 def quote(value: TomlValue) -> str:
     """A value for a message, short."""
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:MAX_QUOTED_LENGTH]}…"
 
 
 def require_known(keys: Iterable[str], allowed: Iterable[str], where: str, what: str) -> None:

@@ -25,7 +25,7 @@ from pulse.support.wording import current_spelling, spell, use_spelling
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-MOST_STAGES = 256
+MAX_STAGES = 256
 """Stages of a recipe, those of recipes in it included."""
 
 
@@ -59,9 +59,9 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
     with use_spelling(recipe_spelling(current_spelling())):
         opening = _opening.get() or _Opening()
         opening.stages += len(recipe.stages)
-        if opening.stages > MOST_STAGES:
+        if opening.stages > MAX_STAGES:
             raise LoadError(
-                f"{recipe.place.where}: more than {MOST_STAGES} stages, with those of the recipes in it; convert a "
+                f"{recipe.place.where}: more than {MAX_STAGES} stages, with those of the recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
         rates = Rates(recipe.rate_hz, functions.takes_sound(recipe.stages[0]))

@@ -1,6 +1,6 @@
 """Numbers of frames that no stream reaches, and that no memory holds; each for one purpose."""
 
-MOST_FRAMES = 1 << 24
+MAX_FRAMES = 1 << 24
 """The most frames of a pulse, a window, padding, or a stream whose time is estimated: more would be a mistake, and
 memory would run out."""
 

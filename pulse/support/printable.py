@@ -2,7 +2,7 @@
 
 import unicodedata
 
-LONGEST_TITLE = 100
+MAX_TITLE_LENGTH = 100
 """A longer text is not used as a title."""
 
 
@@ -21,7 +21,7 @@ def is_title(text: str) -> bool:
     """Whether a text can be the title of a model: a line that can be part of a file's name."""
     return (
         bool(text.strip())
-        and len(text) <= LONGEST_TITLE
+        and len(text) <= MAX_TITLE_LENGTH
         and printable(text) == text
         and not set("/\\") & set(text)
     )

@@ -10,7 +10,7 @@ from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import FunctionName, TensorType
 from pulse.text.picture import Picture
 
-_LONGEST = 60
+_MAX_ATTRIBUTE_LENGTH = 60
 """The most characters of an attribute."""
 
 
@@ -64,5 +64,7 @@ def _attributes(node: GraphNode) -> str:
                 text = str(cast("object", value))
             case _:
                 text = f"tensor {list(value.shape)}"
-        texts.append(f"{name}={text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'}")
+        texts.append(
+            f"{name}={text if len(text) <= _MAX_ATTRIBUTE_LENGTH else f'{text[:_MAX_ATTRIBUTE_LENGTH]}…'}"
+        )
     return ", ".join(texts)

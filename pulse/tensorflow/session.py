@@ -26,7 +26,7 @@ from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import RESOURCE, TensorType
 from pulse.typed import TypedNetwork
 
-MOST_PLANS = 64
+MAX_PLANS = 64
 """The most plans that a session keeps."""
 _ASKING = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
@@ -173,7 +173,7 @@ class Session:
 
     def cache_info(self) -> CacheInfo:
         """How often plans were found and made."""
-        return CacheInfo(self._hits, self._misses, MOST_PLANS, len(self._plans))
+        return CacheInfo(self._hits, self._misses, MAX_PLANS, len(self._plans))
 
     @property
     def variables(self) -> dict[str, Array]:
@@ -325,7 +325,7 @@ class Session:
             )
         self._misses += 1
         plan = self._plans[key] = _Plan(graph)
-        if len(self._plans) > MOST_PLANS:
+        if len(self._plans) > MAX_PLANS:
             self._plans.popitem(last=False)
         return plan
 

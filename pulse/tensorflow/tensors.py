@@ -48,7 +48,7 @@ _VALUES = {
     23: "uint64_val",
 }
 STRING, RESOURCE, VARIANT = 7, 20, 21
-LARGEST = 1 << 31
+MAX_ELEMENTS = 1 << 31
 """The most elements of a tensor."""
 
 KnownSizes: TypeAlias = "tuple[int | None, ...] | None"
@@ -115,7 +115,7 @@ def tensor_value(proto: Proto, where: str) -> Array:
         raise LoadError(f"{where}: a tensor without a shape; the file is damaged, export it again")
     shape = tuple(dim for dim in dims if dim is not None)
     size = math.prod(shape)
-    if size > LARGEST:
+    if size > MAX_ELEMENTS:
         raise LoadError(f"{where}: a tensor of {size} elements; the file is damaged, export it again")
     if proto.tensor_content:
         if len(proto.tensor_content) != size * dtype.itemsize:

@@ -23,11 +23,11 @@ from pulse.text.dump import Described
 F = TypeVar("F")
 O = TypeVar("O", bound=Described)
 
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 """The most steps of one query; ``$*`` has exponentially many paths through some graphs."""
-LONGEST = 400
+MAX_QUERY_LENGTH = 400
 """The most characters of a query."""
-MOST_REPEATS = 100
+MAX_REPEATS = 100
 """How often one step may be repeated."""
 _TOKEN = re.compile(r"\s*(->|[A-Za-z_][\w:]*|[$()|?*+.;#]|\d+|\S)")
 _TIMES = {"?": (0, 1), "*": (0, None), "+": (1, None)}
@@ -103,8 +103,8 @@ class _Parser:
     """Reads a query."""
 
     def __init__(self, query: str) -> None:
-        if len(query) > LONGEST:
-            raise InputError(f"a query of {len(query)} characters; at most {LONGEST} are covered")
+        if len(query) > MAX_QUERY_LENGTH:
+            raise InputError(f"a query of {len(query)} characters; at most {MAX_QUERY_LENGTH} are covered")
         self._query = query
         self._tokens: list[str] = _TOKEN.findall(query)
         self._at = 0
@@ -198,9 +198,9 @@ class _Search:
     def _times(self, step: _Step, count: int, match: _Found, start: int) -> Iterator[_Found]:
         """Yield repeated matches, the longest first."""
         if step.most is None or count < step.most:
-            if count == MOST_REPEATS:
+            if count == MAX_REPEATS:
                 raise InputError(
-                    f"query {self._query!r}: a step repeats more than {MOST_REPEATS} times; leave out * and +"
+                    f"query {self._query!r}: a step repeats more than {MAX_REPEATS} times; leave out * and +"
                 )
             for each in self._once(step, match, start):
                 if len(each[0]) > len(match[0]):
@@ -218,7 +218,7 @@ class _Search:
             return
         for node in self._readers[nodes[-1]] if nodes else (start,):
             self._steps += 1
-            if self._steps > MOST_STEPS:
+            if self._steps > MAX_STEPS:
                 raise InputError(
                     f"query {self._query!r}: it has too many ways through this graph; name operators in place of $"
                 )

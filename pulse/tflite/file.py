@@ -33,9 +33,9 @@ TENSOR_TYPES: Mapping[str, DType] = {
 CODED = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
 """The types of activations that are stored as codes."""
 RESOURCES = ("RESOURCE", "VARIANT")
-MOST_AXES = 8
+MAX_AXES = 8
 """A tensor with more axes is refused."""
-LARGEST_SCALE = float(1 << 40)
+MAX_SCALE = float(1 << 40)
 """Scales from this one up, and below its reciprocal, are refused: products of three must fit in f32."""
 
 
@@ -234,7 +234,7 @@ class _Parser:
                 f"{self._what}: {where} is sparse, which is not covered; convert the model again, dense"
             )
         dims = signature if len(signature) == len(shape) else shape
-        if len(dims) > MOST_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
+        if len(dims) > MAX_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
             raise self.error(f"{where} has shape {list(shape)} {list(signature)}")
         data = self._value(tensor, kind, shape, where)
         if data is not None:
@@ -283,10 +283,7 @@ class _Parser:
         scale, zero = _array(table.ScaleAsNumpy(), np.float32), _array(table.ZeroPointAsNumpy(), np.int64)
         zero = zero if zero.size else np.zeros(1, np.int64)
         axis = table.QuantizedDimension()
-        if (
-            not ((scale > 1 / LARGEST_SCALE) & (scale < LARGEST_SCALE)).all()
-            or (np.abs(zero) > 1 << 16).any()
-        ):
+        if not ((scale > 1 / MAX_SCALE) & (scale < MAX_SCALE)).all() or (np.abs(zero) > 1 << 16).any():
             raise self.error(f"{where} has a scale or a zero point out of range")
         if scale.size > 1 and not (0 <= axis < len(shape) and shape[axis] == scale.size):
             raise self.error(f"{where} has {scale.size} scales on axis {axis} of {list(shape)}")

@@ -16,7 +16,7 @@ from pulse.facts import Array
 IntegerArray = NDArray[np.int64]
 BITS = 15
 """The bits after the point."""
-MOST = (1 << BITS) - 1
+MAX_FRACTION = (1 << BITS) - 1
 EXPONENTS = range(-2, 5)
 """The powers of two for which the exponential has a constant."""
 _POLYNOMIAL = -1 / 8
@@ -32,8 +32,8 @@ def sigmoid(codes: Array, whole: int) -> Array:
     """
     x = codes.astype(np.int64)
     share = _twice_reciprocal(_exponential(np.where(x > 0, -x, x), whole)) << 1
-    y = np.clip(share, -MOST - 1, MOST)
-    return np.where(x == 0, 1 << (BITS - 1), np.where(x > 0, y, MOST - y)).astype(np.float32)
+    y = np.clip(share, -MAX_FRACTION - 1, MAX_FRACTION)
+    return np.where(x == 0, 1 << (BITS - 1), np.where(x > 0, y, MAX_FRACTION - y)).astype(np.float32)
 
 
 def tanh(codes: Array, whole: int) -> Array:
@@ -41,7 +41,9 @@ def tanh(codes: Array, whole: int) -> Array:
     x = codes.astype(np.int64)
     negative = np.where(x < 0, x, -x)
     y = np.clip(
-        (_twice_reciprocal(_exponential(negative, whole + 1)) - (1 << (BITS - 2))) << 2, -MOST - 1, MOST
+        (_twice_reciprocal(_exponential(negative, whole + 1)) - (1 << (BITS - 2))) << 2,
+        -MAX_FRACTION - 1,
+        MAX_FRACTION,
     )
     return np.where(x == 0, 0, np.where(x < 0, -y, y)).astype(np.float32)
 
@@ -66,17 +68,17 @@ def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
 def _multiplier(factor: float) -> tuple[int, int]:
     """A factor as ``multiplier / 2**15 * 2**shift``: of 32 bits first, and of these the upper half."""
     mantissa, shift = np.frexp(factor)
-    return min((int(np.rint(float(mantissa) * 2.0**31)) + (1 << 15)) >> 16, MOST), int(shift)
+    return min((int(np.rint(float(mantissa) * 2.0**31)) + (1 << 15)) >> 16, MAX_FRACTION), int(shift)
 
 
 def _clamp(x: IntegerArray) -> IntegerArray:
-    return np.clip(x, -MOST - 1, MOST)
+    return np.clip(x, -MAX_FRACTION - 1, MAX_FRACTION)
 
 
 def _fix(value: float, whole: int = 0) -> int:
     """A constant: the upper half of its 32-bit form."""
     wide = int(np.rint(value * 2.0 ** (31 - whole)))
-    return min((wide + (1 << 15)) >> 16, MOST)
+    return min((wide + (1 << 15)) >> 16, MAX_FRACTION)
 
 
 def _product(a: IntegerArray | int, b: IntegerArray | int) -> IntegerArray:
@@ -99,7 +101,7 @@ def _on_last_quarter(x: IntegerArray) -> IntegerArray:
     third = _product(_divide(fourth, 2) + cube, _fix(1 / 3))
     rest = _divide(third + square, 1)
     middle = _fix(float(np.exp(_POLYNOMIAL)))
-    return np.clip(middle + _product(middle, centred + rest), -MOST - 1, MOST)
+    return np.clip(middle + _product(middle, centred + rest), -MAX_FRACTION - 1, MAX_FRACTION)
 
 
 def _exponential(x: IntegerArray, whole: int) -> IntegerArray:
@@ -107,21 +109,21 @@ def _exponential(x: IntegerArray, whole: int) -> IntegerArray:
     fraction = BITS - whole
     quarter = 1 << (fraction - 2)
     inside = (x & (quarter - 1)) - quarter
-    y = _on_last_quarter(np.clip(inside << whole, -MOST - 1, MOST))
+    y = _on_last_quarter(np.clip(inside << whole, -MAX_FRACTION - 1, MAX_FRACTION))
     rest = inside - x
     for exponent in EXPONENTS:
         if whole > exponent:
             factor = _fix(float(np.exp(-(2.0**exponent))))
             y = np.where(rest & (1 << (fraction + exponent)) != 0, _product(y, factor), y)
-    return np.where(x == 0, MOST, y)
+    return np.where(x == 0, MAX_FRACTION, y)
 
 
 def _twice_reciprocal(x: IntegerArray) -> IntegerArray:
     """Twice the reciprocal of 1 + x, 0 <= x <= 1, with two integer bits."""
-    total = x + MOST
+    total = x + MAX_FRACTION
     half = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
     y = _fix(48 / 17, 2) + _product(half, _fix(-32 / 17, 2))
     for _ in range(_ROUNDS):
         error = (1 << (BITS - 2)) - _product(half, y)
-        y = y + np.clip(_product(y, error) << 2, -MOST - 1, MOST)
+        y = y + np.clip(_product(y, error) << 2, -MAX_FRACTION - 1, MAX_FRACTION)
     return y

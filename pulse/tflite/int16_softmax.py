@@ -12,23 +12,23 @@ from pulse.tflite.int16_tables import lines
 from pulse.tflite.multipliers import times
 from pulse.tflite.node import F32, F64, TfliteNode
 
-LEAST, MOST = -(1 << 15), (1 << 15) - 1
+MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 """The least and the largest code of 16 bits."""
-MOST_ENTRIES = 512
+MAX_ENTRIES = 512
 """The most entries whose sum of 15-bit numbers is exact in f32."""
 REACH = 10.0
 """How far below the largest e**x is more than 0."""
 
 
 def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
-    """Softmax over the last axis, of up to ``MOST_ENTRIES`` entries, in steps of 2**-15."""
+    """Softmax over the last axis, of up to ``MAX_ENTRIES`` entries, in steps of 2**-15."""
     x = node.codes(0)
     last = (node.graph.fact(x).rank - 1,)
     below = node.each("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
-    factor = np.asarray(float(node.quantization(0).scale[0]) * beta / (REACH / (MOST - LEAST)))
+    factor = np.asarray(float(node.quantization(0).scale[0]) * beta / (REACH / (MAX_CODE - MIN_CODE)))
     steps = times(node, node.cast(below, F64, "below64"), factor, "steps")
     powers = _look_up(
-        node, node.each("add", steps, float(MOST), suffix="moved"), np.exp, -REACH, 0.0, "grown"
+        node, node.each("add", steps, float(MAX_CODE), suffix="moved"), np.exp, -REACH, 0.0, "grown"
     )
     total = node.cast(node.wire(Reduce("sum", last, True), [powers], "total"), F64, "total64")
     unit = _power_below(node, total, int(node.graph.fact(x).shape[-1]))
@@ -40,7 +40,7 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
         "mul", node.cast(powers, F64, "grown_64"), node.cast(share, F64, "share64"), suffix="product"
     )
     y = node.each("add", node.each("div", product, unit, suffix="ratio"), 0.5, suffix="halves")
-    y = node.each("min", node.each("floor", y, suffix="rounded"), float(MOST), suffix="limited")
+    y = node.each("min", node.each("floor", y, suffix="rounded"), float(MAX_CODE), suffix="limited")
     return node.name_result(node.cast(y, F32, "codes"))
 
 
@@ -69,9 +69,12 @@ def _look_up(
     node: TfliteNode, x: OutletId, function: Callable[[Array], Array], low: float, high: float, name: str
 ) -> OutletId:
     clamped = node.each(
-        "min", node.each("max", x, float(LEAST), suffix=f"{name}.low"), float(MOST), suffix=f"{name}.kept"
+        "min",
+        node.each("max", x, float(MIN_CODE), suffix=f"{name}.low"),
+        float(MAX_CODE),
+        suffix=f"{name}.kept",
     )
     table = node.constant(
         lines(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
     )
-    return node.wire(CodeTable(LEAST), [node.cast(clamped, F32, f"{name}.place"), table], name)
+    return node.wire(CodeTable(MIN_CODE), [node.cast(clamped, F32, f"{name}.place"), table], name)

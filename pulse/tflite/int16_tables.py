@@ -19,15 +19,13 @@ ENTRIES, POINTS = 256, 24
 """The entries of the table of the sigmoid, and how many of them are between 0 and 1."""
 UNIT = 3 * 4096
 """The argument of the table that means 1."""
-LARGEST = 32767
-"""The largest code of 16 bits."""
+MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
+"""The least and the largest code of 16 bits."""
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
 """The bits of a place between two entries."""
 STEPS = 512
 """The number of entries of a general table, minus one."""
-LEAST, MOST = -(1 << 15), (1 << 15) - 1
-"""The least and the largest code of 16 bits."""
 Real: TypeAlias = np.float32 | np.float64
 
 
@@ -45,7 +43,7 @@ def activation_table(kind: str, scale: float) -> Array:
 
 def _multiplier(scale: float) -> tuple[int, int]:
     factor, shift = scale * UNIT, 0
-    while factor <= LARGEST / 2 and shift <= 30:
+    while factor <= MAX_CODE / 2 and shift <= 30:
         factor, shift = factor * 2, shift + 1
     return int(factor), shift
 
@@ -62,7 +60,7 @@ def _interpolate(size: IntegerArray, bits: int, top: int) -> IntegerArray:
 
 
 def _sigmoid(x: IntegerArray) -> IntegerArray:
-    y = _interpolate(np.abs(x), _SHIFT, LARGEST << (_SHIFT + 1))
+    y = _interpolate(np.abs(x), _SHIFT, MAX_CODE << (_SHIFT + 1))
     y = np.where(x >= 0, y + (1 << _SHIFT), (1 << (16 + _SHIFT)) - y + (1 << _SHIFT) - 1)
     return y >> (_SHIFT + 1)
 
@@ -80,15 +78,15 @@ def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: 
 
     in_scale, out_scale  of the input and the output
     """
-    low, high = (np.float32(in_scale) * np.float32(end) for end in (LEAST, MOST))
-    ends = [np.float32(out_scale) * np.float32(end) for end in (LEAST, MOST)]
+    low, high = (np.float32(in_scale) * np.float32(end) for end in (MIN_CODE, MAX_CODE))
+    ends = [np.float32(out_scale) * np.float32(end) for end in (MIN_CODE, MAX_CODE)]
 
     def values(x: Array) -> Array:
         with np.errstate(all="ignore"):
             y = function(x.astype(np.float64)).astype(np.float32)
         return np.nan_to_num(y, neginf=float(ends[0]), posinf=float(ends[1]))
 
-    return lines(values, low, high, np.float32(MOST - LEAST + 1) / (ends[1] - ends[0]))
+    return lines(values, low, high, np.float32(MAX_CODE - MIN_CODE + 1) / (ends[1] - ends[0]))
 
 
 def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real) -> Array:
@@ -106,8 +104,8 @@ def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real)
     error = _round((y[1:] + _round(y[:-1])) / two) - middle
     last = _round(function(np.array([high])) * unit)
     entries = np.append(_round(y[:-1]) - _round(error / two), last)
-    entries = np.clip(entries, LEAST, MOST).astype(np.int64)
-    value = np.arange(LEAST, MOST + 1)
+    entries = np.clip(entries, MIN_CODE, MAX_CODE).astype(np.int64)
+    value = np.arange(MIN_CODE, MAX_CODE + 1)
     place = STEPS // 2 + (value >> 7)
     slope = entries[place + 1] - entries[place]
     return (entries[place] + ((slope * (value & 127) + 64) >> 7)).astype(np.float32)

@@ -10,7 +10,7 @@ from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 from pulse.support.budget import Budget, Spending, count_spending
 
-LARGEST_FILE = 2**31 - 1
+MAX_FILE_BYTES = 2**31 - 1
 """Bytes: the offsets of a FlatBuffer reach no further."""
 
 
@@ -40,7 +40,7 @@ def _contents(path: Path) -> tuple[bytes, str]:
     try:
         if not path.is_file():
             raise LoadError(f"{path}: no such file, or not a regular one; check the path")
-        if path.stat().st_size > LARGEST_FILE:
+        if path.stat().st_size > MAX_FILE_BYTES:
             raise LoadError(f"{path}: {path.stat().st_size} bytes, and a TFLite file has less than 2 GiB")
         return path.read_bytes(), path.stem
     except OSError as error:

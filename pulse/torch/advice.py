@@ -32,10 +32,10 @@ DATA_HELP = (
 )
 """Advice for a size or condition that depends on the values of a tensor."""
 
-MOST_BRANCHES = 3
+MAX_BRANCHES = 3
 """The most conditions that a message lists."""
 
-LONGEST_REASON = 1000
+MAX_REASON_LENGTH = 1000
 """The most characters shown of a message of PyTorch."""
 
 _ENDINGS = (
@@ -57,8 +57,8 @@ def describe_branches(branches: Sequence[str]) -> str:
     """The conditions on lengths that the example has decided, and what to write instead; empty if there are none."""
     if not branches:
         return ""
-    listed = ", ".join(branches[:MOST_BRANCHES])
-    more = f" and {len(branches) - MOST_BRANCHES} more" if len(branches) > MOST_BRANCHES else ""
+    listed = ", ".join(branches[:MAX_BRANCHES])
+    more = f" and {len(branches) - MAX_BRANCHES} more" if len(branches) > MAX_BRANCHES else ""
     return f"the example has decided these conditions for all lengths: {listed}{more}; {BRANCH_HELP}"
 
 
@@ -83,7 +83,7 @@ def plain_message(text: object) -> str:
     """Return a message of PyTorch without colours, graphs and traces, cut to whole lines."""
     lines: list[str] = []
     for line in _COLOUR.sub("", str(text)).strip().splitlines():
-        if lines and (line.startswith(_ENDINGS) or sum(map(len, lines)) + len(line) > LONGEST_REASON):
+        if lines and (line.startswith(_ENDINGS) or sum(map(len, lines)) + len(line) > MAX_REASON_LENGTH):
             break
         lines.append(line)
-    return "\n".join(lines).strip()[: 2 * LONGEST_REASON]
+    return "\n".join(lines).strip()[: 2 * MAX_REASON_LENGTH]

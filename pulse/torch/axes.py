@@ -11,10 +11,10 @@ from pulse.facts import Array
 from pulse.support.wording import spell
 from pulse.torch.comparison import RunWhole
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
-from pulse.torch.lengths import LEAST_LENGTH, variations
+from pulse.torch.lengths import MIN_LENGTH, variations
 
 SYMBOL = "T"
-MOST_TRIALS = 16
+MAX_TRIALS = 16
 """The most lengths of an axis that are tried."""
 
 InputAxes: TypeAlias = dict[str, dict[int, str]]
@@ -36,7 +36,7 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
         (name, axis)
         for name, value in examples.items()
         for axis in range(value.ndim)
-        if value.shape[axis] >= LEAST_LENGTH
+        if value.shape[axis] >= MIN_LENGTH
     ]
     alone: list[InputAxes] = [{name: {axis: SYMBOL}} for name, axis in axes]
     for choices in (alone, list(_together(examples, axes))):
@@ -69,7 +69,7 @@ def _runs(
     own = lengths_of(samples)
     shorter, longer = variations(own, [SYMBOL])
     trials = [length for length in chain(*zip_longest(longer, shorter)) if length is not None]
-    for lengths in trials[:MOST_TRIALS]:
+    for lengths in trials[:MAX_TRIALS]:
         try:
             outputs = module(draw_inputs(samples, lengths, np.random.default_rng(0)))
         except InputError:

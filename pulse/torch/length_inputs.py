@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import InputAxes
 from pulse.torch.known_numbers import KnownNumbers
-from pulse.torch.lengths import LEAST_LENGTH
+from pulse.torch.lengths import MIN_LENGTH
 
 LengthAxes: TypeAlias = dict[str, tuple[str, int]]
 """Each input that is a length -> the input and the axis that it is the length of."""
@@ -65,7 +65,7 @@ def _is_length(torch: Any, value: Any) -> bool:
     first = value.reshape(-1)[0]
     return (
         value.dtype in (torch.int64, torch.int32)
-        and int(first) >= LEAST_LENGTH
+        and int(first) >= MIN_LENGTH
         and bool((value == first).all())
     )
 

@@ -9,7 +9,7 @@ from pulse.errors import InputError
 Lengths: TypeAlias = dict[str, int]
 """Frames of each symbol."""
 
-LEAST_LENGTH = 2
+MIN_LENGTH = 2
 """PyTorch's exporter takes lengths of 0 and 1 for constants."""
 NEAR = 4
 """The number of consecutive lengths that are tried: one of them suits a small stride."""
@@ -23,7 +23,7 @@ def variations(own: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], lis
     """
     parts = gcd(*(own[symbol] for symbol in symbols))
     units = {symbol: own[symbol] // parts for symbol in symbols}
-    least = max(-(-LEAST_LENGTH // unit) for unit in units.values())
+    least = max(-(-MIN_LENGTH // unit) for unit in units.values())
 
     def scale(count: int) -> Lengths:
         return {**own, **{symbol: count * unit for symbol, unit in units.items()}}
@@ -56,7 +56,7 @@ def _steps(frames: int) -> list[int]:
 def even_length(own: Lengths, symbol: str) -> list[Lengths]:
     """A shorter length divisible by powers of two, so that strides leave no remainder; empty for a short example."""
     power = 2 ** max(own[symbol].bit_length() - 2, 0)
-    return [{**own, symbol: power}] if power >= LEAST_LENGTH else []
+    return [{**own, symbol: power}] if power >= MIN_LENGTH else []
 
 
 def read_lengths(lengths: Any, own: Lengths) -> list[Lengths] | None:

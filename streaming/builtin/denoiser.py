@@ -40,7 +40,7 @@ SPEECH_FRAMES = 3
 """The first estimate of speech is averaged over this many frames."""
 SPEECH_WEIGHT = 0.9
 """The share of the averaged estimate in the second one."""
-LOWEST_GAIN = 0.1
+MIN_GAIN = 0.1
 """Noise is lowered to this share at most: more sounds unnatural."""
 # Power that no sound in -1..1 reaches: padding of the noise floor's history, so that it never is the minimum.
 LOUD = 1e4
@@ -132,7 +132,7 @@ def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
 
 
 def gain(graph: NodeCollector, power: str, noise: str) -> str:
-    """The gain of each band, LOWEST_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
+    """The gain of each band, MIN_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
 
     A first estimate weighs each frame's speech against noise; averaged over SPEECH_FRAMES it is the steadier
     estimate from which the gain is taken, so single noisy frames do not ring as tones.
@@ -151,7 +151,7 @@ def gain(graph: NodeCollector, power: str, noise: str) -> str:
     before, now = graph.node("Mul", [recent, weight], "before"), graph.node("Mul", [excess, rest], "now")
     steady = graph.node("Add", [before, now], "steady_speech_to_noise")
     wiener = graph.node("Div", [steady, graph.node("Add", [steady, one], "total")], "wiener_gain")
-    return graph.node("Max", [wiener, graph.constant("lowest_gain", LOWEST_GAIN)], "band_gain")
+    return graph.node("Max", [wiener, graph.constant("lowest_gain", MIN_GAIN)], "band_gain")
 
 
 def denoiser() -> onnx.ModelProto:

@@ -19,7 +19,7 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.client.errors import ClientError
 from streaming.protocol import SUBPROTOCOL
 
-LARGEST = 1 << 26
+MAX_MESSAGE_BYTES = 1 << 26
 """The most bytes of a message of a server."""
 CHUNK = 1 << 16
 """The most bytes of one read."""
@@ -139,7 +139,7 @@ async def open_socket(url: str, context: ssl.SSLContext | None) -> AsyncGenerato
         uri = parse_uri(url)
     except InvalidURI as error:
         raise ClientError("hello", str(error), "write ws://HOST:PORT or wss://HOST:PORT") from None
-    protocol = ClientProtocol(uri, subprotocols=[Subprotocol(SUBPROTOCOL)], max_size=LARGEST)
+    protocol = ClientProtocol(uri, subprotocols=[Subprotocol(SUBPROTOCOL)], max_size=MAX_MESSAGE_BYTES)
     try:
         secure = (context or ssl.create_default_context()) if uri.secure else None
         if secure is not None:

@@ -8,7 +8,7 @@ from streaming.native.filters import QUALITIES
 from streaming.policies import DEVICE_POLICIES
 from streaming.sound.channels import Channels
 
-LONGEST_BLOCK_S = 10
+MAX_BLOCK_S = 10
 """A longer block is an error: it would delay the sound by as much."""
 ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}
 
@@ -61,10 +61,10 @@ class StreamConfig:
                 f"the inputs take channels {', '.join(map(str, self.input_channels))} of a device with "
                 f"{self.channels_in}, counted from 0: choose existing channels"
             )
-        if self.block_frames > LONGEST_BLOCK_S * self.rate_in_hz:
+        if self.block_frames > MAX_BLOCK_S * self.rate_in_hz:
             raise InputError(
                 f"blocks of {self.block_frames} frames are {self.block_frames / self.rate_in_hz:.0f} s at "
-                f"{self.rate_in_hz} Hz: give {spell('block_frames', LONGEST_BLOCK_S * self.rate_in_hz)} at most"
+                f"{self.rate_in_hz} Hz: give {spell('block_frames', MAX_BLOCK_S * self.rate_in_hz)} at most"
             )
 
 

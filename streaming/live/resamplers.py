@@ -6,7 +6,7 @@ from streaming.live.config import StreamConfig
 from streaming.live.schedule import Timing
 from streaming.native.resample import NativeResampler
 
-LARGEST = 4096
+MAX_RESAMPLED_FRAMES = 4096
 """The most frames that are resampled at a time, unless a pulse is longer."""
 
 
@@ -25,7 +25,7 @@ class Resamplers:
     ) -> None:
         self._config = config
         self._pulse_frames = pulse_frames
-        self.largest = max(LARGEST, pulse_frames)
+        self.largest = max(MAX_RESAMPLED_FRAMES, pulse_frames)
 
         def each(rate_in_hz: int, rate_out_hz: int, count: int) -> list[NativeResampler]:
             return [NativeResampler(rate_in_hz, rate_out_hz, quality, self.largest) for _ in range(count)]

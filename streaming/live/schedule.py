@@ -10,7 +10,7 @@ from pulse.support.record import record
 
 HEADROOM_S = 0.005
 """The default time in seconds that a worker may take to respond, rounded up to whole blocks."""
-LONGEST_PERIOD = 1 << 22
+MAX_PERIOD = 1 << 22
 """The most steps until blocks and pulses of different rates align; beyond it, an upper bound of the delay is used."""
 
 
@@ -94,7 +94,7 @@ class Timing:
             return pulse - gcd(pulse, max(self.block_frames, 1))
         period = lcm(in_hz * pulse // gcd(in_hz * pulse, hz), in_hz // gcd(in_hz, out_hz))
         step = gcd(max(self.block_frames, 1), period)
-        if period // step > LONGEST_PERIOD:
+        if period // step > MAX_PERIOD:
             behind = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - preroll, hz)
             return floor(1 + behind * out_hz) + self.in_device_frames(preroll)
         in_frames = np.arange(0, period, step, dtype=np.int64)

@@ -8,7 +8,7 @@ SMOOTHING_S = 2.0
 PROPORTIONAL = 0.05
 """The change of the ratio per second of excess delay."""
 INTEGRATING = PROPORTIONAL * PROPORTIONAL / 4
-LARGEST_DRIFT = 0.003
+MAX_DRIFT = 0.003
 
 
 class Drift(Struct):
@@ -29,5 +29,5 @@ def rate_correction(state: Drift, delay: float, frames: int, rate: int) -> float
     state.delay += (delay - state.delay) * min(elapsed / SMOOTHING_S, 1.0)
     error = (state.delay - state.target) / rate
     integral = state.integral + INTEGRATING * error * elapsed
-    state.integral = min(max(integral, -LARGEST_DRIFT), LARGEST_DRIFT)
-    return min(max(PROPORTIONAL * error + state.integral, -LARGEST_DRIFT), LARGEST_DRIFT)
+    state.integral = min(max(integral, -MAX_DRIFT), MAX_DRIFT)
+    return min(max(PROPORTIONAL * error + state.integral, -MAX_DRIFT), MAX_DRIFT)

@@ -10,7 +10,7 @@ from pulse.jit.language.simd import LANES
 from pulse.program.table.memory import aligned_bytes
 from pulse.support.record import record
 
-LARGEST_RATIO = 256
+MAX_RATIO = 256
 
 
 @record
@@ -76,9 +76,9 @@ def require_rates(rate_in_hz: int, rate_out_hz: int) -> None:
     """Raise InputError if rates are not positive or more than 256 times apart."""
     if min(rate_in_hz, rate_out_hz) < 1:
         raise InputError(f"sample rates must be positive, got {rate_in_hz} Hz and {rate_out_hz} Hz")
-    if max(rate_in_hz, rate_out_hz) > LARGEST_RATIO * min(rate_in_hz, rate_out_hz):
+    if max(rate_in_hz, rate_out_hz) > MAX_RATIO * min(rate_in_hz, rate_out_hz):
         raise InputError(
-            f"{rate_in_hz} Hz and {rate_out_hz} Hz are more than {LARGEST_RATIO} times apart; choose closer rates"
+            f"{rate_in_hz} Hz and {rate_out_hz} Hz are more than {MAX_RATIO} times apart; choose closer rates"
         )
 
 

@@ -24,7 +24,7 @@ from streaming.native.filters import design
 from streaming.snapshot import pack, unpack_parts
 
 UNIT_BITS = 20
-MOST_TUNING = 200
+MAX_TUNING = 200
 """The inverse of the largest tuning: 1/200 of the ratio."""
 FLOAT = 4
 
@@ -77,7 +77,7 @@ def tune(state: ResamplerState, part: float) -> None:
     Earlier results of ``ready`` and ``shortage`` become invalid. The fraction is limited to 1/200.
     """
     nominal = state.nominal
-    most = nominal // MOST_TUNING
+    most = nominal // MAX_TUNING
     state.step = nominal + min(max(int(part * nominal), -most), most)
 
 
@@ -207,8 +207,8 @@ class NativeResampler(NotCopyable):
 
     @tuning_ppm.setter
     def tuning_ppm(self, ppm: float) -> None:
-        if not abs(ppm) <= 1e6 / MOST_TUNING:
-            raise InputError(f"a resampler is tuned by {1e6 / MOST_TUNING:g} ppm at most, got {ppm}")
+        if not abs(ppm) <= 1e6 / MAX_TUNING:
+            raise InputError(f"a resampler is tuned by {1e6 / MAX_TUNING:g} ppm at most, got {ppm}")
         self.state.step = self.state.nominal + round(ppm / 1e6 * self.state.nominal)
 
     def reset(self) -> None:
@@ -231,7 +231,7 @@ class NativeResampler(NotCopyable):
         (rate_in_hz, rate_out_hz, taps, fraction, step), (content,) = unpack_parts(snapshot, 5, 1)
         state, frames = self.state, len(content) // FLOAT
         ours = self.rate_in_hz, self.rate_out_hz, state.taps
-        most = state.nominal // MOST_TUNING
+        most = state.nominal // MAX_TUNING
         fits = len(content) % FLOAT == 0 and frames <= state.window and fraction < state.unit
         if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > most:
             raise InputError("the snapshot belongs to a resampler of other rates or another quality")

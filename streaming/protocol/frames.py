@@ -11,7 +11,7 @@ INPUT, OUTPUT, FINAL = 1, 2, 3
 """The kinds of messages with frames."""
 EPOCHS = 1 << 16
 """Epochs are counted up to here, then again from 0."""
-_LONGEST_US = (1 << 32) - 1
+_MAX_US = (1 << 32) - 1
 """Longer times are sent as this one."""
 
 
@@ -40,8 +40,7 @@ def pack_frames(header: Header, values: bytes) -> bytes:
     """Create a binary message."""
     kind, port, epoch, frames, first, queue_us, step_us = header
     return (
-        HEADER.pack(kind, port, epoch, frames, first, min(queue_us, _LONGEST_US), min(step_us, _LONGEST_US))
-        + values
+        HEADER.pack(kind, port, epoch, frames, first, min(queue_us, _MAX_US), min(step_us, _MAX_US)) + values
     )
 
 

@@ -5,9 +5,9 @@ import os
 from pulse.errors import InputError
 from pulse.support.record import record
 
-LOWEST, HIGHEST = 1, 99
+MIN_PRIORITY, MAX_PRIORITY = 1, 99
 """Priorities of SCHED_FIFO on Linux."""
-SHORTEST_SWITCH_S = 1e-6
+MIN_SWITCH_S = 1e-6
 """A shorter switch interval is an error: Python counts whole microseconds."""
 
 
@@ -31,15 +31,15 @@ class Realtime:
     switch_interval_s: float | None = None
 
     def __post_init__(self) -> None:
-        if self.priority is not None and not LOWEST <= self.priority <= HIGHEST:
+        if self.priority is not None and not MIN_PRIORITY <= self.priority <= MAX_PRIORITY:
             raise InputError(
-                f"priority {self.priority}: there are {LOWEST} to {HIGHEST}, or None for no priority"
+                f"priority {self.priority}: there are {MIN_PRIORITY} to {MAX_PRIORITY}, or None for no priority"
             )
         if self.cpu is not None and not 0 <= self.cpu < cpus():
             raise InputError(f"cpu {self.cpu}: this machine has 0 to {cpus() - 1}, or None for all of them")
-        if self.switch_interval_s is not None and not self.switch_interval_s >= SHORTEST_SWITCH_S:
+        if self.switch_interval_s is not None and not self.switch_interval_s >= MIN_SWITCH_S:
             raise InputError(
-                f"switch_interval_s {self.switch_interval_s:g}: {SHORTEST_SWITCH_S:g} at least, or None for Python's"
+                f"switch_interval_s {self.switch_interval_s:g}: {MIN_SWITCH_S:g} at least, or None for Python's"
             )
 
 

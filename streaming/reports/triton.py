@@ -34,7 +34,7 @@ TYPES = {
     TensorProto.UINT64: "TYPE_UINT64",
 }
 """Element types of ONNX, as Triton calls them."""
-MOST_SEQUENCES = 64
+MAX_SEQUENCES = 64
 """The most concurrent sequences of an instance."""
 IDLE_US = 60_000_000
 """The microseconds after which a sequence without requests is dropped."""
@@ -101,7 +101,7 @@ def _batching_lines(states: Iterable[SequenceState]) -> list[str]:
     start = _block("control", ["kind: CONTROL_SEQUENCE_START", "bool_false_true: [ false, true ]"])
     return [
         f"max_sequence_idle_microseconds: {IDLE_US}",
-        _block("oldest", [f"max_candidate_sequences: {MOST_SEQUENCES}"]),
+        _block("oldest", [f"max_candidate_sequences: {MAX_SEQUENCES}"]),
         _block("control_input", [f'name: "{START}"', start]),
         *(_block("state", _state(state)) for state in states),
     ]

@@ -21,7 +21,7 @@ from streaming.protocol.frames import HEADER
 MAGIC = b"pulse/checkpoint/3\n"
 CHECKPOINT_NAME = re.compile(r"[0-9a-f]{32}")
 LENGTH = struct.Struct("<I")
-LONGEST_HEAD = 1 << 16
+MAX_HEAD_LENGTH = 1 << 16
 """A checkpoint with a longer header is damaged."""
 SUFFIX = ".checkpoint"
 logger = logging.getLogger("pulse.serve")
@@ -63,7 +63,7 @@ class Checkpoint:
             if not data.startswith(MAGIC):
                 raise ValueError("another file")
             (size,) = LENGTH.unpack_from(data, len(MAGIC))
-            if size > LONGEST_HEAD:
+            if size > MAX_HEAD_LENGTH:
                 raise ValueError("too long a head")
             head: dict[str, Any] = json.loads(data[at : at + size])
             received, sent = tuple(map(int, head["received"])), tuple(map(int, head["sent"]))

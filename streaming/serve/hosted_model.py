@@ -16,7 +16,7 @@ from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import Hello
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
-from streaming.serve.lanes.group import MOST_LANES, LaneGroup
+from streaming.serve.lanes.group import MAX_LANES, LaneGroup
 from streaming.serve.lanes.stream import Answer, LaneStream, Saving
 from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ModelSettings
@@ -29,7 +29,7 @@ GATHER_PART = 0.25
 """The greatest part of a pulse for which it waits for other streams' pulses, if steps of many lanes are cheaper."""
 GATHER_S = 0.003
 """The longest such wait in seconds."""
-MOST_PULSES = 8
+MAX_PULSES = 8
 """The most pulses of a stream in a turn: enough that messages cost little compared to steps."""
 TRIALS = 9
 """The steps of a measurement, whose median counts."""
@@ -205,13 +205,13 @@ class HostedModel(NotCopyable):
         """
         count, longest_s = 1, STEP_PART * self.pulse_s
         alone = step_s = self._step_s(1)
-        while 2 * count <= min(MOST_LANES, self.settings.streams):
+        while 2 * count <= min(MAX_LANES, self.settings.streams):
             next_s = self._step_s(2 * count)
             if next_s > longest_s:
                 break
             count, step_s = 2 * count, next_s
         gather_s = min(GATHER_PART * self.pulse_s, GATHER_S) if step_s < CHEAPER * alone * count else 0.0
-        return count, gather_s, min(max(1, int(longest_s / step_s)), MOST_PULSES)
+        return count, gather_s, min(max(1, int(longest_s / step_s)), MAX_PULSES)
 
     def _step_s(self, count: int) -> float:
         """The median processor time of a step of ``count`` lanes."""

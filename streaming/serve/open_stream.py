@@ -23,7 +23,7 @@ PULSES = 4
 """The least number of pulses in a window."""
 ACK_PART = 4
 """An acknowledgement is sent for each such part of a window."""
-MOST_PACKET = 5760
+MAX_PACKET = 5760
 """Samples in a packet of Opus: 120 ms."""
 
 
@@ -189,9 +189,9 @@ class OpenStream(NotCopyable):
         values = memoryview(message)[HEADER.size :]
         if self._form.name != "opus":
             return port.decode(values, frames, self._form.name)
-        if not 0 < frames <= MOST_PACKET:
+        if not 0 < frames <= MAX_PACKET:
             raise ProtocolError(
-                "message", f"a packet of {frames} samples", f"at most {MOST_PACKET} are in one"
+                "message", f"a packet of {frames} samples", f"at most {MAX_PACKET} are in one"
             )
         return bytes(values)
 

@@ -3,7 +3,7 @@
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.settings import LimitSettings
 
-LONGEST_TEXT = 4096
+MAX_TEXT_LENGTH = 4096
 """The most bytes of a text message."""
 
 
@@ -21,7 +21,7 @@ class Pace:
 
     def count_message(self, size: int, is_text: bool, now: float) -> None:
         """Count a message at a time of ``time.monotonic``. Raises ProtocolError: it is too long, or one too many."""
-        most = min(LONGEST_TEXT, self._limits.message_bytes) if is_text else self._limits.message_bytes
+        most = min(MAX_TEXT_LENGTH, self._limits.message_bytes) if is_text else self._limits.message_bytes
         if size > most:
             raise ProtocolError("size", f"a message of {size} bytes", f"send at most {most}")
         second = int(now)

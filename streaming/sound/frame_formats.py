@@ -13,7 +13,7 @@ from pulse.facts import Array
 from streaming.files.atomic import unused_name
 from streaming.files.partial import PartialFile
 
-MOST = np.iinfo(np.int64).max
+MAX_FRAMES = np.iinfo(np.int64).max
 ALIGN = 64
 """The header of a .npy is a multiple of this many bytes."""
 PIECE_BYTES = 1 << 22
@@ -55,7 +55,7 @@ class NpyFormat:
         self._fortran = before > 1 and behind <= 1
         self._waits = before > 1 and behind > 1
         magic = np.lib.format.magic(1, 0)
-        size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MOST))) + 1) // ALIGN) * ALIGN
+        size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MAX_FRAMES))) + 1) // ALIGN) * ALIGN
         self._start = magic + (size - len(magic) - 2).to_bytes(2, "little")
         self._header_bytes = size - len(self._start)
 

@@ -9,7 +9,7 @@ from struct import pack, unpack
 
 from streaming.files.partial import write_all
 
-LARGEST = 0xFFFF_FFFF
+MAX_SIZE = 0xFFFF_FFFF
 """The largest size in 32 bits."""
 ELSEWHERE = 0xFFFF_FFFF
 """The value of a size field whose size is in ``ds64``."""
@@ -30,7 +30,7 @@ def lengthen(path: Path) -> bool:
     """
     with FileIO(path, "r+b") as file:
         size = file.seek(0, 2)
-        if size - CHUNK_HEAD <= LARGEST:
+        if size - CHUNK_HEAD <= MAX_SIZE:
             return False
         form, start = _read_signature(file)
         frame_bytes = unpack("<H", form[12:14])[0]

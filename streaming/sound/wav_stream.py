@@ -15,7 +15,7 @@ PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
 """The tags of formats in a WAV."""
 UNKNOWN = 0xFFFF_FFFF
 """The size field of a stream of unknown length."""
-LARGEST_SAID = 0x7FFF_F000
+MAX_STATED_BYTES = 0x7FFF_F000
 """Sizes from here on mean unknown: SoX writes this one, FFmpeg the largest of 32 bits."""
 FORM_BYTES = 40
 """The number of bytes of a ``fmt`` chunk that are read."""
@@ -97,7 +97,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
         raise InputError(f"{name}: the encoding of its samples is unknown (no chunk fmt before data)")
     if size == UNKNOWN and 0 < long_bytes < 1 << 62:
         size = long_bytes
-    elif size == 0 or size >= LARGEST_SAID:
+    elif size == 0 or size >= MAX_STATED_BYTES:
         return form
     return StreamFormat(form.encoding, form.rate_hz, form.channels, size)
 

@@ -11,7 +11,7 @@ from streaming.stats.lines import IntervalStatistics
 from streaming.stats.problems import GROUPS, count_of, group_count
 from streaming.stats.reader import Stats
 
-MOST = 1000
+MAX_COLUMNS = 1000
 """The most columns of a picture; the intervals of a longer run are merged."""
 Numbers = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class Columns:
     extents: dict[str, str]
 
     @classmethod
-    def of(cls, stats: Stats, most: int = MOST) -> "Columns":
+    def of(cls, stats: Stats, most: int = MAX_COLUMNS) -> "Columns":
         """Merge the intervals of a run into at most ``most`` columns."""
         intervals = stats.intervals
         size = -(-len(intervals) // most)

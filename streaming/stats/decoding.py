@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 Decoder = Callable[[Any], Any]
-LARGEST = 1 << 63
+MAX_NUMBER = 1 << 63
 """Numbers from here on are refused: they do not fit into 64 bits."""
 
 
@@ -110,13 +110,13 @@ def _of(kind: type, value: Any, words: str) -> Any:
 
 
 def _whole(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < LARGEST:
+    if type(value) is not int or not 0 <= value < MAX_NUMBER:
         raise MisfitError(f"{_shorten(value)} is not a count")
     return value
 
 
 def _number(value: Any) -> float:
-    if type(value) is int and -LARGEST <= value < LARGEST:
+    if type(value) is int and -MAX_NUMBER <= value < MAX_NUMBER:
         return float(value)
     if type(value) is not float or not isfinite(value):
         raise MisfitError(f"{_shorten(value)} is not a finite number")

@@ -28,15 +28,15 @@ from streaming.stats.lines import (
 )
 from streaming.stats.statistics import StatisticsSummary
 
-LONGEST_LINE = 1 << 20
+MAX_LINE_LENGTH = 1 << 20
 """A longer line is refused: lines of statistics are shorter."""
-LARGEST_FILE = 1 << 29
+MAX_FILE_BYTES = 1 << 29
 """The most bytes of a file: about three days at one line per second."""
 REPORTED = 1000
 """The number of lines between calls of ``advance``."""
-LONGEST_RUN_S = 3e9
+MAX_RUN_S = 3e9
 """The longest run in seconds: almost a hundred years."""
-MOST_COUNTED = 1 << 40
+MAX_COUNT = 1 << 40
 """The largest count in a line: 350 years of pulses of 10 ms."""
 Decoded = TypeVar("Decoded")
 MADE_BY = "such files are written by pulse run --live --stats FILE"
@@ -125,12 +125,12 @@ class _Reader:
         """Yield the number of each line, from 1, and its object; an incomplete last line is left out."""
         size = number = 0
         whole_size = os.fstat(file.fileno()).st_size
-        while raw := file.readline(LONGEST_LINE):
+        while raw := file.readline(MAX_LINE_LENGTH):
             size += len(raw)
             number += 1
-            if size > LARGEST_FILE:
+            if size > MAX_FILE_BYTES:
                 raise InputError(
-                    f"{self.path}: is larger than {LARGEST_FILE >> 20} MiB; take the first line and the last ones: "
+                    f"{self.path}: is larger than {MAX_FILE_BYTES >> 20} MiB; take the first line and the last ones: "
                     f"(head -n 1 {self.path}; tail -n 100000 {self.path}) > part.jsonl"
                 )
             if self.advance is not None and number % REPORTED == 0:
@@ -139,7 +139,7 @@ class _Reader:
             try:
                 values = json.loads(raw, parse_constant=_no_constant)
             except (ValueError, RecursionError) as error:
-                if not whole and len(raw) < LONGEST_LINE and number > 1:
+                if not whole and len(raw) < MAX_LINE_LENGTH and number > 1:
                     self.cut = True
                     return
                 if number == 1:
@@ -167,7 +167,7 @@ class _Reader:
                 raise self.damage_error(number, f"setup.{name} is not more than 0")
         try:
             latest = datetime.fromisoformat(header.started)
-            latest += timedelta(seconds=LONGEST_RUN_S)
+            latest += timedelta(seconds=MAX_RUN_S)
         except (ValueError, OverflowError) as error:
             raise self.damage_error(number, f"started: {error}") from error
         return header
@@ -176,7 +176,7 @@ class _Reader:
         """Keep an interval, and add its histogram of ``total``."""
         interval = self.decode(IntervalStatistics, line.get("interval"), number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
-        if not (interval.span_s > 0 and before_s < interval.at_s < LONGEST_RUN_S):
+        if not (interval.span_s > 0 and before_s < interval.at_s < MAX_RUN_S):
             raise self.damage_error(number, "time does not advance")
         self.intervals.append(interval)
         self.since_start = line.get("since_start")
@@ -189,7 +189,7 @@ class _Reader:
 
     def possible(self, times: HistogramLine, number: int) -> None:
         """Refuse a histogram whose counts are too large to add."""
-        if sum(count for _, count in times.classes) > MOST_COUNTED:
+        if sum(count for _, count in times.classes) > MAX_COUNT:
             raise self.damage_error(number, "counts more than there can be")
 
     def without_summary(self, header: StatsHeader, number: int) -> Stats:

@@ -9,7 +9,7 @@ from warnings import catch_warnings, filterwarnings
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
-MOST_LINES = 3
+MAX_LINES = 3
 """What is longer ends with an ellipsis."""
 MORE = "…"
 SPARE = 1.04
@@ -19,7 +19,7 @@ SPARE = 1.04
 def fit_title(parts: Sequence[str], width_points: float, size: float, weight: str) -> str:
     """Return text in lines that are no wider than ``width_points``.
 
-    parts  are on one line if they fit, else each begins a line; a part has at most ``MOST_LINES``, and ends with
+    parts  are on one line if they fit, else each begins a line; a part has at most ``MAX_LINES``, and ends with
            ``…`` if it needs more
     """
     font = _Font(size, weight, width_points)
@@ -42,10 +42,10 @@ def one_line(text: str) -> str:
 
 
 def _cut(lines: list[str], font: "_Font") -> list[str]:
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= MAX_LINES:
         return lines
-    last = lines[MOST_LINES - 1]
-    return [*lines[: MOST_LINES - 1], last[: font.count(last, MORE)] + MORE]
+    last = lines[MAX_LINES - 1]
+    return [*lines[: MAX_LINES - 1], last[: font.count(last, MORE)] + MORE]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import streaming
 from tests.documents.pages import ROOT, pages
 from tests.documents.vocabulary import commands, definitions, docstrings
 
-MOST_TERMS = 40
+MAX_TERMS = 40
 TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 DIALECT = {
@@ -43,7 +43,7 @@ def singular(words: Iterable[str]) -> set[str]:
 
 
 def test_the_glossary_is_short_sorted_and_linked() -> None:
-    assert 20 < len(terms()) <= MOST_TERMS
+    assert 20 < len(terms()) <= MAX_TERMS
     assert terms() == sorted(terms())
     for name in ("README.md", "ARCHITECTURE.md"):
         assert "docs/glossary.md" in pages()[name].links()

@@ -4,7 +4,7 @@ import re
 
 from tests.documents.pages import pages
 
-LONGEST = 128
+MAX_COLUMNS = 128
 WRITTEN_BY_SCRIPTS = {
     *("docs/instructions.md", "docs/models.md", "docs/node_cases.md", "docs/versions.md"),
     *(
@@ -29,4 +29,6 @@ def test_lines_of_prose_are_short() -> None:
         for line in page.prose.splitlines()
     ]
     assert len(lines) > 2000
-    assert [(name, line) for name, line in lines if len(line) > LONGEST and not NO_PROSE.match(line)] == []
+    assert [
+        (name, line) for name, line in lines if len(line) > MAX_COLUMNS and not NO_PROSE.match(line)
+    ] == []

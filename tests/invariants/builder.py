@@ -16,7 +16,7 @@ from pulse.wiring import wire
 
 Thing = TypeVar("Thing")
 
-MOST_CHANNELS = 6
+MAX_CHANNELS = 6
 
 
 @dataclass

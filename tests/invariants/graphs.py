@@ -31,7 +31,7 @@ from pulse.ops.time_position import Range
 from pulse.pulsify.driver import pulsify
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
-from tests.invariants.builder import MOST_CHANNELS, Builder
+from tests.invariants.builder import MAX_CHANNELS, Builder
 from tests.invariants.graphs_positions import POSITION_STEPS
 from tests.invariants.graphs_stateful import attention, recurrent, recurrent_over_channels, running_sum
 from tests.invariants.graphs_windows import (
@@ -158,7 +158,7 @@ def cut_channels(builder: Builder) -> None:
 def concat(builder: Builder) -> None:
     x = builder.pick()
     other = builder.one_of(builder.alike(x))
-    if builder.channels(x) + builder.channels(other) <= MOST_CHANNELS:
+    if builder.channels(x) + builder.channels(other) <= MAX_CHANNELS:
         builder.keep(builder.add(Concat(1), x, other))
     else:
         builder.keep(builder.add(Concat(1), x))
@@ -208,7 +208,7 @@ def overlapping_frames(builder: Builder) -> None:
     """Frames of the stream, whose samples become channels."""
     x = builder.pick()
     size, hop = builder.small(1, 3), builder.small(1, 2) if builder.rate(x) >= 1 else 1
-    if size * builder.channels(x) > MOST_CHANNELS:
+    if size * builder.channels(x) > MAX_CHANNELS:
         return
     rows = builder.add(Frames(1, size, hop), builder.add(Transpose((0, 2, 1)), x))
     if builder.chance():
@@ -229,7 +229,7 @@ def expand(builder: Builder) -> None:
 
 def repeat(builder: Builder) -> None:
     x = builder.pick()
-    times = builder.small(1, max(1, MOST_CHANNELS // builder.channels(x)))
+    times = builder.small(1, max(1, MAX_CHANNELS // builder.channels(x)))
     builder.keep(builder.add(Tile((ONE, TDim.of(times), ONE)), x))
 
 
@@ -301,7 +301,7 @@ def softmax(builder: Builder) -> None:
 def product(builder: Builder) -> None:
     """A linear layer between two transposes, often followed by a scale."""
     x = builder.pick()
-    out = builder.small(1, MOST_CHANNELS)
+    out = builder.small(1, MAX_CHANNELS)
     rows = builder.add(Transpose((0, 2, 1)), x)
     y = builder.add(
         MatMul(),
@@ -316,7 +316,7 @@ def product(builder: Builder) -> None:
 def left_product(builder: Builder) -> None:
     x = builder.pick()
     w = builder.constant(
-        builder.numbers((builder.small(1, MOST_CHANNELS), builder.channels(x)), builder.channels(x) ** -0.5)
+        builder.numbers((builder.small(1, MAX_CHANNELS), builder.channels(x)), builder.channels(x) ** -0.5)
     )
     builder.keep(builder.add(MatMul(), w, x))
 

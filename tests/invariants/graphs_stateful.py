@@ -12,7 +12,7 @@ from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.time_position import Range
-from tests.invariants.builder import MOST_CHANNELS, Builder
+from tests.invariants.builder import MAX_CHANNELS, Builder
 
 
 def _layer(builder: Builder, hidden: int, reverse: bool) -> Recurrent:
@@ -40,9 +40,7 @@ def _recur(builder: Builder, x: OutletId, hidden: int, reverse: bool) -> OutletI
 
 def recurrent(builder: Builder) -> None:
     x = builder.add(Transpose((2, 0, 1)), builder.pick())
-    builder.keep(
-        builder.add(Transpose((1, 2, 0)), _recur(builder, x, builder.small(1, MOST_CHANNELS), False))
-    )
+    builder.keep(builder.add(Transpose((1, 2, 0)), _recur(builder, x, builder.small(1, MAX_CHANNELS), False)))
 
 
 def recurrent_over_channels(builder: Builder) -> None:

@@ -8,7 +8,7 @@ from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from tests.invariants.builder import MOST_CHANNELS, Builder
+from tests.invariants.builder import MAX_CHANNELS, Builder
 
 PADDINGS = ("constant", "edge", "reflect", "symmetric")
 
@@ -37,7 +37,7 @@ def conv(builder: Builder) -> None:
     x = scale_channels(builder, builder.pick()) if builder.chance(0.4) else builder.pick()
     channels = builder.channels(x)
     group = builder.one_of([g for g in range(1, channels + 1) if channels % g == 0])
-    out = group * builder.small(1, max(1, MOST_CHANNELS // group))
+    out = group * builder.small(1, max(1, MAX_CHANNELS // group))
     kernel, dilation = builder.small(1, 3), builder.small(1, 2)
     stride = builder.small(1, 2) if builder.rate(x) >= 1 else 1
     w = builder.numbers((out, channels // group, kernel), (channels // group * kernel) ** -0.5)
@@ -52,7 +52,7 @@ def conv_transpose(builder: Builder) -> None:
     x = builder.pick()
     channels = builder.channels(x)
     group = builder.one_of([g for g in range(1, channels + 1) if channels % g == 0])
-    per_group = builder.small(1, max(1, MOST_CHANNELS // group))
+    per_group = builder.small(1, max(1, MAX_CHANNELS // group))
     stride = builder.small(1, 2) if builder.rate(x) <= 1 else 1
     kernel = builder.small(stride, 4)
     pads = ((TDim.of(builder.small(0, kernel - 1)), ZERO),) if builder.chance() else no_pads(1)

@@ -20,7 +20,7 @@ FAMILIES = (
 EACH = 30
 """Seeds of each family, about."""
 
-LARGEST = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 """Bytes of a file."""
 
 INTEGERS = (
@@ -69,7 +69,7 @@ def small_models() -> list[Source]:
 
 def models_in(folder: Path) -> list[Source]:
     """The files of a folder, except large ones, of which most is weights."""
-    paths = sorted(path for path in folder.glob("*.onnx") if path.stat().st_size < LARGEST)
+    paths = sorted(path for path in folder.glob("*.onnx") if path.stat().st_size < MAX_FILE_BYTES)
     return [(path.stem, path.read_bytes()) for path in paths]
 
 

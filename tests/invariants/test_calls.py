@@ -7,7 +7,7 @@ import pytest
 
 from tests.sources import modules_in, name_of, nodes_in, tree_of
 
-MOST = 7
+MAX_POSITIONAL = 7
 """The positional arguments that a reader still counts."""
 INSTRUCTIONS = ("pulse/jit/", "pulse/program/kernels/")
 """Folders whose calls become machine code, which has no keywords."""
@@ -16,9 +16,9 @@ ANY_NUMBER = {"rule", "_add", "load_program", "spread", "pack"}
 
 
 def long_calls(tree: ast.Module) -> Iterator[str]:
-    """The functions that are called with more than ``MOST`` positional arguments."""
+    """The functions that are called with more than ``MAX_POSITIONAL`` positional arguments."""
     for node in nodes_in(tree):
-        if isinstance(node, ast.Call) and len(node.args) > MOST:
+        if isinstance(node, ast.Call) and len(node.args) > MAX_POSITIONAL:
             if any(isinstance(each, ast.Starred) for each in node.args):
                 continue  # as many as a sequence has
             name = ast.unparse(node.func)

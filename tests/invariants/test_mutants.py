@@ -29,7 +29,7 @@ from tests.invariants.mutants import (
     table_mutants,
 )
 
-LEAST = {"residual": 30, "hourglass": 40, "mirrored": 16, "sums": 25, "attentive": 18, "gated": 25}
+MIN_FOUND = {"residual": 30, "hourglass": 40, "mirrored": 16, "sums": 25, "attentive": 18, "gated": 25}
 """How many mutants of a graph must be found; 14 of others."""
 SHARE = 4
 """The default suite tries one of this many mutants of a graph."""
@@ -74,7 +74,7 @@ def test_mutants_of_graphs(name: str, step: int) -> None:
         assert ended in ("diverged", "same"), mutant.name
         outcomes[ended] += 1
     print(name, dict(outcomes))
-    assert outcomes["diverged"] >= LEAST.get(name, 14) // step, outcomes
+    assert outcomes["diverged"] >= MIN_FOUND.get(name, 14) // step, outcomes
     assert outcomes["same"] <= outcomes["diverged"] // 3 + (step > 1), outcomes
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
-MOST_LINES = 450
-MOST_LINES_OF_A_BODY = 60
+MAX_LINES = 450
+MAX_BODY_LINES = 60
 """The lines of a function, its signature and its docstring left out."""
 ENDINGS = (".c", ".css", ".h", ".html", ".js", ".mjs", ".py", ".sh", ".ts")
 PACKAGES = ("pulse", "streaming", "bench", "demos")
@@ -124,13 +124,25 @@ def test_locals_say_what_they_hold() -> None:
     assert not wrong
 
 
+def test_limits_are_called_min_and_max() -> None:
+    """A constant is ``MAX_ROWS``, not ``MOST_ROWS`` or ``LARGEST``."""
+    others = re.compile(r"_?(MOST|LEAST|LARGEST|SMALLEST|LONGEST|SHORTEST|HIGHEST|LOWEST|FEWEST)(_|$)")
+    names = {
+        f"{name_of(path)}: {node.id}"
+        for path in modules_in(*FOLDERS)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    assert not [name for name in names if others.match(name.split(": ")[1])]
+
+
 def test_files_are_short() -> None:
     files = [
         path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in ENDINGS
     ]
     lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in files}
     assert len(lengths) > len(modules_in(*FOLDERS))
-    assert not {name: lines for name, lines in lengths.items() if lines > MOST_LINES}
+    assert not {name: lines for name, lines in lengths.items() if lines > MAX_LINES}
 
 
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -160,6 +172,6 @@ def test_functions_are_short() -> None:
         for path in modules_in(*PACKAGES)  # cases of tests may be long lists
         for node in nodes_in(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (lines := body_lines(node)) > MOST_LINES_OF_A_BODY
+        and (lines := body_lines(node)) > MAX_BODY_LINES
     ]
     assert not wrong, f"divide them, or join parameters that belong together in a record: {wrong}"

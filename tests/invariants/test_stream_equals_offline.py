@@ -14,7 +14,7 @@ from pulse.pulsify.relate import relate
 from tests.invariants.graphs import feeds, random_model, random_pulsed, shortest
 from tests.invariants.operator_cases import compare_programs
 
-MOST_FRAMES = 5000
+MAX_FRAMES = 5000
 REACHED = (
     "Pointwise",
     "Window",
@@ -50,7 +50,7 @@ def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Coun
         note(reached, lean, model)
         programs = [compile_model(model, backend) for backend in backends]
         least = shortest(typed)
-        critical = [length for length in critical_lengths(model, least) if length <= MOST_FRAMES]
+        critical = [length for length in critical_lengths(model, least) if length <= MAX_FRAMES]
         reached["critical"] += bool(critical)
         lengths = [least, least + 1, least + int(rng.integers(2, 40))]
         lengths += [critical[int(rng.integers(len(critical)))]] if critical else []

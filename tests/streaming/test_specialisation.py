@@ -32,7 +32,7 @@ from tests.streaming.live.runs import RATE, late_by, noise, played_by, runs
 EVERY_GAIN = """
 import os, sys, time
 from pulse.program.native import special_rows
-for name in ("LEAST_GAIN", "LEAST_GAIN_OF_KERNEL", "LEAST_SHARE"):
+for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
     setattr(special_rows, name, 0.0)
 """
 """A busy machine measures anything: take special rows however fast they are."""
@@ -138,7 +138,7 @@ def test_a_process_that_fails_leaves_the_streams_alone(stub: Stub, code: str, pr
 
 
 def test_too_little_gain_changes_nothing(stub: Stub) -> None:
-    stub("from pulse.program.native import special_rows\nspecial_rows.LEAST_GAIN = 100.0\n" + SERVE)
+    stub("from pulse.program.native import special_rows\nspecial_rows.MIN_GAIN = 100.0\n" + SERVE)
     program = fresh()
     with BackgroundSpecialisation(program, seconds=0.0) as special:
         assert special.wait()

@@ -37,9 +37,9 @@ enum { STREAM_BYTES = 64, ALIGNMENT = 64, SNAPSHOT_BYTES = 40 };
 #define KIND INT64_C(0x6d61657274732f31)
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t between(int64_t a, int64_t low, int64_t high) { return least(most(a, low), high); }
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t clamp_i64(int64_t a, int64_t low, int64_t high) { return min_i64(max_i64(a, low), high); }
 
 @LENGTHS@
 
@@ -78,7 +78,7 @@ static void set_word(const @NAME@_stream *stream, int64_t at, int64_t word) {
   memcpy(region(stream, STATE) + at, &word, sizeof word);
 }
 
-static int64_t total(int port, int64_t end) { return most(0, length(port, end)); }
+static int64_t total(int port, int64_t end) { return max_i64(0, length(port, end)); }
 
 static void copy_run(unsigned char *to, const unsigned char *from, size_t bytes) {
   if (bytes == 4)
@@ -231,10 +231,10 @@ static int64_t pulses_of(int64_t end) {
   for (i = 0; i < OUTPUTS; ++i) {
     const struct place *place = &places[INPUTS + i];
     const int64_t frames = total(INPUTS + i, end);
-    if (place->streams && frames) pulses = most(pulses, floor_div(place->delay + frames + place->frames - 1, place->frames));
+    if (place->streams && frames) pulses = max_i64(pulses, floor_div(place->delay + frames + place->frames - 1, place->frames));
   }
   for (i = 0; i < WAITS; ++i)
-    pulses = most(pulses, floor_div(waits[i].offset + total(FIRST_WAIT + i, end) + waits[i].frames - 1, waits[i].frames));
+    pulses = max_i64(pulses, floor_div(waits[i].offset + total(FIRST_WAIT + i, end) + waits[i].frames - 1, waits[i].frames));
   return pulses;
 }
 
@@ -257,8 +257,8 @@ static int end_stream(@NAME@_stream *stream, const void *const rest[], const siz
     count = frames ? (int64_t)frames[i] : 0;
     if (count < place->frames) whole = 0;
     if (count && (!rest || !rest[i])) return @UPPER@_NULL;
-    first = most(first, least_reaching(i, stream->pulses * place->frames + count));
-    last = least(last, least_reaching(i, stream->pulses * place->frames + count + 1) - 1);
+    first = max_i64(first, least_reaching(i, stream->pulses * place->frames + count));
+    last = min_i64(last, least_reaching(i, stream->pulses * place->frames + count + 1) - 1);
   }
   if (whole) return @UPPER@_REST;
   if (first > last) return @UPPER@_LENGTH;
@@ -285,15 +285,15 @@ EXPORTED int @NAME@_flush(@NAME@_stream *stream, const void *const rest[], const
   }
   if (stream->pulses > stream->last) return @UPPER@_ENDED;
   for (i = 0; i < INPUTS; ++i)
-    if (places[i].streams) before = least(before, total(i, stream->end) / places[i].frames);
+    if (places[i].streams) before = min_i64(before, total(i, stream->end) / places[i].frames);
   for (i = 0; i < INPUTS; ++i)
     if (places[i].streams && frames && frames[i] && (!rest || !rest[i])) return @UPPER@_NULL;
   for (i = 0; i < INPUTS; ++i) {
     const struct place *place = &places[i];
     unsigned char *source = rest ? (unsigned char *)(uintptr_t)rest[i] : 0;
-    const int64_t count = place->streams && frames ? least((int64_t)frames[i], LIMIT) : 0;
+    const int64_t count = place->streams && frames ? min_i64((int64_t)frames[i], LIMIT) : 0;
     const int64_t from = (stream->pulses - before) * place->frames;
-    const int64_t left = between(count - from, 0, place->frames);
+    const int64_t left = clamp_i64(count - from, 0, place->frames);
     if (!place->streams) {
       move(stream, place, 0, source, place->frames, 0, place->frames, 1);
       continue;
@@ -316,8 +316,8 @@ EXPORTED size_t @NAME@_valid(const @NAME@_stream *stream, int output, size_t *fi
     to = place->axis < 0 ? 1 : place->frames;
   } else {
     const int64_t start = (stream->pulses - 1) * place->frames - place->delay;
-    from = between(-start, 0, place->frames);
-    to = stream->end < 0 ? place->frames : between(total(INPUTS + output, stream->end) - start, from, place->frames);
+    from = clamp_i64(-start, 0, place->frames);
+    to = stream->end < 0 ? place->frames : clamp_i64(total(INPUTS + output, stream->end) - start, from, place->frames);
   }
   if (first) *first = (size_t)from;
   return (size_t)(to - from);

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from pulse.jit.rows.instruction import DTYPES, FORMS, Field, Form, Instruction, RowFields, fields_of, words_of
 from pulse.jit.rows.pointer import ARENA, HEADER, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
-from pulse.jit.rows.span import LARGEST_NUMBER, Located, Span, UnsafeRowError, run
+from pulse.jit.rows.span import MAX_NUMBER, Located, Span, UnsafeRowError, run
 from pulse.support.bounds import FAR
 from pulse.support.record import record
 
-MOST_LOOPS = 1 << 32
+MAX_LOOPS = 1 << 32
 """The most loops of all rows together: a few seconds."""
 
 
@@ -75,7 +75,7 @@ class TableCheck:
                     f"it does not declare how far it reaches into {each.name}; see RowFields.reaches"
                 )
         self._loops += max(loops, 1)
-        if self._loops > MOST_LOOPS:
+        if self._loops > MAX_LOOPS:
             raise UnsafeRowError("the rows take too long")
         return CheckedRow(row, self._reaches)
 
@@ -120,7 +120,7 @@ class TableCheck:
             kind, name = each.kind, each.name
             if kind == "number":
                 values[name] = number = words[place]
-                if not -LARGEST_NUMBER <= number <= LARGEST_NUMBER and name not in group.DATA:
+                if not -MAX_NUMBER <= number <= MAX_NUMBER and name not in group.DATA:
                     raise UnsafeRowError(f"{name} is {number}")
             elif kind == "real":
                 values[name] = real_at(words, place)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from pulse.jit.rows.pointer import WEIGHTS, Pointer
 
-LARGEST_NUMBER = 1 << 31
+MAX_NUMBER = 1 << 31
 """The bound of numbers of elements and frames in a row: sums and products of them stay exact."""
 SIZES = (1, 2, 4, 8)
 """The bytes of elements that are copied without conversion."""
@@ -78,7 +78,7 @@ def table(pointer: Pointer, count: int) -> Span:
         raise UnsafeRowError("a table of offsets beyond the weights")
     words = pointer.elements[pointer.start : pointer.start + count]
     low, last = (int(words[0]),) * 2 if count == 1 else (int(words.min()), int(words.max()))
-    if max(-low, last) > LARGEST_NUMBER:
+    if max(-low, last) > MAX_NUMBER:
         raise UnsafeRowError(f"an offset of {last if last > -low else low}")
     return Span(low, last, count)
 

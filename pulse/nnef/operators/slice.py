@@ -14,7 +14,7 @@ END = (1 << 63) - 1
 """The end of a slice that goes to the end of the axis."""
 FAR = 1 << 31
 """An end from here on means the end of the axis."""
-MOST = 1 << 12
+MAX_PARTS = 1 << 12
 """Into how many parts an axis is taken apart."""
 
 
@@ -124,7 +124,7 @@ def read_unstack(node: NodeReader) -> list[NnefWire]:
     x = node.wire("value")
     axis = node.axis("axis", x.rank)
     size = x.sizes[axis]
-    if size is None or size > MOST:
+    if size is None or size > MAX_PARTS:
         raise node.error(f"an axis of {size} is not unstacked")
     return [node.remove_axes(_part(node, x, axis, at, at + 1, at), [axis], f"part{at}") for at in range(size)]
 

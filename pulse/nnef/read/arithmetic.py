@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pulse.nnef.read.node import NnefValue, NnefWire
 
-MOST_LIST_ITEMS = 1 << 16
+MAX_LIST_ITEMS = 1 << 16
 """How long a list of the text may become."""
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "<=": operator.le, ">": operator.gt,
@@ -26,8 +26,8 @@ def compute(left: Any, sign: str, right: Any) -> NnefValue:
         if not isinstance(left, bool) or not isinstance(right, bool):
             raise TypeError("truths are expected")
         return left and right if sign == "&&" else left or right
-    if sign == "*" and _repeated_length(left, right) > MOST_LIST_ITEMS:
-        raise ValueError(f"a list is longer than {MOST_LIST_ITEMS}")
+    if sign == "*" and _repeated_length(left, right) > MAX_LIST_ITEMS:
+        raise ValueError(f"a list is longer than {MAX_LIST_ITEMS}")
     if sign == "/":
         return _quotient(left, right)
     if sign == "^":

@@ -27,7 +27,7 @@ from pulse.substitution import Terms
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 
-SHORTEST = 1 << 12
+MAX_TRIED_LENGTH = 1 << 12
 """The largest length that is tried to find one for which no wire is empty."""
 OPSET = 17
 """The opset of the intermediate ONNX operators."""
@@ -125,7 +125,9 @@ def _without_empty(model: TypedNetwork) -> TypedNetwork:
             alone.setdefault(next(iter(dim.symbols)), []).append(dim)
     terms.assume(model.scope)
     for symbol, lengths in alone.items():
-        sizes = (size for size in range(SHORTEST) if all(dim.eval({symbol: size}) > 0 for dim in lengths))
+        sizes = (
+            size for size in range(MAX_TRIED_LENGTH) if all(dim.eval({symbol: size}) > 0 for dim in lengths)
+        )
         if (least := next(sizes, 0)) > 0:
             terms.scope.assume(f"{terms.dim(TDim.of(symbol))} >= {least}")
     return replace(terms.model(model), spending=model.spending)

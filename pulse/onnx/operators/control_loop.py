@@ -26,9 +26,9 @@ from pulse.support.record import record
 from pulse.typed import TypedNetwork, known_value
 from pulse.wiring import wire
 
-MOST_ITERATIONS = 1024
+MAX_ITERATIONS = 1024
 
-MOST_NODES = 10_000
+MAX_NODES = 10_000
 """A loop of more iterations, or of more nodes with all loops in it, is one op, not unrolled."""
 
 REPEATING = ("Loop", "Scan", "If")
@@ -76,7 +76,7 @@ class _Repeated:
             any_iteration = self._model
         except PulseError:  # unrolled, the loop may load; if not, the error has the reason
             return
-        if any_iteration.spending.nodes - before > MOST_NODES:
+        if any_iteration.spending.nodes - before > MAX_NODES:
             raise UnsureError
 
     @property
@@ -106,7 +106,7 @@ class _Repeated:
         most, first = self._number(limit), self._number(go_on)
         if first == 0 or (most is not None and most <= 0):
             return False
-        if most is None or first is None or (most > MOST_ITERATIONS and self._never_stops(self._model)):
+        if most is None or first is None or (most > MAX_ITERATIONS and self._never_stops(self._model)):
             raise UnsureError
         return True
 
@@ -118,7 +118,7 @@ class _Repeated:
         account = current_spending()
         before = account.nodes
         for iteration in range(most):
-            if iteration == MOST_ITERATIONS or account.nodes - before > MOST_NODES:
+            if iteration == MAX_ITERATIONS or account.nodes - before > MAX_NODES:
                 raise UnsureError
             results = self._iteration(iteration, states)
             go_on = self._number(results[0])

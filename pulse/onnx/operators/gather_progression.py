@@ -19,9 +19,9 @@ from pulse.ops.time_position import Range
 from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
-MOST_SLICES = 64
+MAX_SLICES = 64
 """More rows of indices are not cut into slices: they are looked up."""
-SHORTEST = 8
+MIN_ENTRIES = 8
 """Constant rows of fewer entries are looked up one by one."""
 
 
@@ -67,7 +67,7 @@ def _constant(value: Array) -> Progression | None:
     if (
         value.ndim == 0
         or not value.size
-        or value.shape[-1] < SHORTEST
+        or value.shape[-1] < MIN_ENTRIES
         or not np.issubdtype(value.dtype, np.integer)
     ):
         return None
@@ -153,7 +153,7 @@ def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progres
     size, reach = node.graph.fact(x).shape[axis], (_strip_clamp(indices.length) - 1) * indices.step
     if not _is_inside(indices, size):
         return None
-    if indices.starts.size > MOST_SLICES:
+    if indices.starts.size > MAX_SLICES:
         return None if size.is_const else _cut_frames(node, x, axis, indices, reach)
 
     def part(at: Sequence[int], final: bool) -> OutletId:

@@ -26,9 +26,9 @@ from pulse.typed import known_value
 EXACT = 1 << 24
 """Integers up to here are exact in f32."""
 BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
-LARGEST = 255.0
+MAX_CODE = 255.0
 """The largest magnitude of a number of 8 bits minus its zero point."""
-MOST_PARTS = 32
+MAX_PARTS = 32
 """Parts into which a sum is split."""
 
 
@@ -102,7 +102,7 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
 def _largest(node: NodeContext, outlet: OutletId) -> Array:
     """The largest magnitude of each number; that of the type if they are unknown."""
     value = known_value(node.graph, outlet)
-    return np.array(LARGEST) if value is None else np.abs(value.astype(np.float64))
+    return np.array(MAX_CODE) if value is None else np.abs(value.astype(np.float64))
 
 
 def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
@@ -148,7 +148,7 @@ def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
         if total >= EXACT:
             starts.append(place)
             total = term
-    return starts if len(starts) <= MOST_PARTS else None
+    return starts if len(starts) <= MAX_PARTS else None
 
 
 def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> OutletId:
@@ -170,7 +170,7 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
     each = (
         largest.reshape(largest.shape[0], -1).sum(axis=1).max(initial=0) if largest.ndim else largest * size
     )
-    exact = LARGEST * float(each) < EXACT
+    exact = MAX_CODE * float(each) < EXACT
     wide = F32 if exact else I32
     part = replace(
         node,

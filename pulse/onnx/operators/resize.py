@@ -27,10 +27,10 @@ COORDINATES: dict[str, Coordinates] = {name: name for name in get_args(Coordinat
 
 ROUNDINGS: dict[str, Rounding] = {name: name for name in ROUNDING}
 
-SMALLEST_SCALE = 2.0**-20
+MIN_SCALE = 2.0**-20
 """A smaller factor, or one above its inverse, is an error."""
 
-MOST_LOOKUPS = 4
+MAX_LOOKUPS = 4
 """An output of more input elements is a product with a matrix, not a sum of lookups."""
 
 ResizedAxes = dict[int, tuple[TDim, Fraction | None]]
@@ -64,10 +64,8 @@ def _plan(node: NodeContext) -> ResizedAxes:
     plan: ResizedAxes = {}
     for place, axis in enumerate(axes):
         if scales:
-            if not SMALLEST_SCALE <= scales[place] <= 1 / SMALLEST_SCALE:
-                raise node.error(
-                    f"scale {scales[place]} is not between {SMALLEST_SCALE:g} and {1 / SMALLEST_SCALE:g}"
-                )
+            if not MIN_SCALE <= scales[place] <= 1 / MIN_SCALE:
+                raise node.error(f"scale {scales[place]} is not between {MIN_SCALE:g} and {1 / MIN_SCALE:g}")
             ratio = _ratio(scales[place])
             if ratio != 1 or axis in cropped:
                 plan[axis] = shape[axis] * ratio.numerator // ratio.denominator, ratio
@@ -193,7 +191,7 @@ def _look_up(
     """The sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are many."""
     if weights is None:
         return node.wire(Gather(axis), [x, node.constant(frames[:, 0], "frames")], suffix)
-    if frames.shape[1] > MOST_LOOKUPS:
+    if frames.shape[1] > MAX_LOOKUPS:
         return _product(node, x, axis, frames, weights, suffix)
     fact = node.graph.fact(x)
     columns = weights.T.reshape(*weights.T.shape, *(1,) * (fact.rank - 1 - axis)).astype(fact.dtype)

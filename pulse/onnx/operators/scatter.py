@@ -31,7 +31,7 @@ from pulse.ops.shape import AddAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.support.record import record
 
-MOST_ROUNDS = 64
+MAX_ROUNDS = 64
 """Updates of one place that are combined one after the other by ops of their own."""
 
 
@@ -263,7 +263,7 @@ def _combine(
         turn[number] = counts.get(row, 0)
         counts[row] = int(turn[number]) + 1
     rounds = int(turn.max()) + 1
-    if rounds > MOST_ROUNDS:
+    if rounds > MAX_ROUNDS:
         return None
     for number in range(rounds):
         mine = np.flatnonzero(turn == number)

@@ -17,7 +17,7 @@ from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
 from pulse.typed import known_value
 
-MOST_WRITTEN = 64
+MAX_WRITTEN_FRAMES = 64
 """Frames that can be written to places which are computed while running."""
 
 
@@ -47,9 +47,9 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     """One choice for each new frame: where its place is that of the cache's frame."""
     cache, update = node.fact(0), node.fact(1)
     size, count = cache.shape[axis], update.shape[axis]
-    if not size.is_const or not count.is_const or int(count) > MOST_WRITTEN:
+    if not size.is_const or not count.is_const or int(count) > MAX_WRITTEN_FRAMES:
         raise node.error(
-            f"{count} frames are written at computed places; only up to {MOST_WRITTEN} are covered"
+            f"{count} frames are written at computed places; only up to {MAX_WRITTEN_FRAMES} are covered"
         )
     begin = _begin(node, cache)
     if not circular:

@@ -20,11 +20,11 @@ from pulse.onnx.read.file import begins_model
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-_LONGEST_VARINT = 10
+_MAX_VARINT = 10
 """The most bytes of a number; after more the file is no protobuf."""
 _HEAD = 16
 """The bytes from which a model is recognised."""
-_MOST_FIELDS = 1 << 14
+_MAX_FIELDS = 1 << 14
 """The most fields of a file: functions and entries are at most thousands. A file of zeros has a field in each byte."""
 
 
@@ -52,7 +52,7 @@ def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
         return []
     file.seek(0)
     values: list[Any] = []
-    for _ in range(_MOST_FIELDS):
+    for _ in range(_MAX_FIELDS):
         tag = _varint(file)
         if not tag:
             break
@@ -80,7 +80,7 @@ def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
 def _varint(file: BinaryIO) -> int | None:
     """The next number; None at the end of the file, or if there is none."""
     number = 0
-    for place in range(_LONGEST_VARINT):
+    for place in range(_MAX_VARINT):
         byte = file.read(1)
         if not byte:
             return None

@@ -20,7 +20,7 @@ from pulse.onnx.read.unreadable_formats import HEAD_BYTES, unreadable_format
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
-LARGEST_FILE = 2**31 - 1
+MAX_FILE_BYTES = 2**31 - 1
 """Bytes: no reader of protobuf takes more."""
 
 
@@ -60,7 +60,7 @@ def _contents(path: Path) -> bytes:
             head = file.read(HEAD_BYTES)
             _require_likely(head, str(path))
             size = os.fstat(file.fileno()).st_size
-            if size > LARGEST_FILE:
+            if size > MAX_FILE_BYTES:
                 raise LoadError(
                     f"{path}: {size} bytes, and an ONNX file has less than 2 GiB; export it with its weights in "
                     "a separate file (external data)"

@@ -26,7 +26,7 @@ MAGIC = KIND + b"2\n"
 """The first bytes of a file. The format number grows when names in files change, such as the modules of kernels."""
 CHECKSUM_BYTES, LENGTH_BYTES, ALIGNMENT = 32, 8, 64
 FIXED_BYTES = len(MAGIC) + CHECKSUM_BYTES + LENGTH_BYTES
-MOST_HEADER_BYTES = 1 << 26
+MAX_HEADER_BYTES = 1 << 26
 """A longer header is refused before it is read."""
 
 
@@ -112,7 +112,7 @@ def open_container(source: str | bytes) -> Container:
             f"{name}: its checksum is wrong, so it is damaged; copy it again, or compile the model again"
         )
     size = int.from_bytes(content[FIXED_BYTES - LENGTH_BYTES : FIXED_BYTES].tobytes(), "little")
-    if size > min(MOST_HEADER_BYTES, len(content) - FIXED_BYTES):
+    if size > min(MAX_HEADER_BYTES, len(content) - FIXED_BYTES):
         raise LoadError(f"{name}: its header is too long; compile the model again")
     try:
         header = json.loads(content[FIXED_BYTES : FIXED_BYTES + size].tobytes())

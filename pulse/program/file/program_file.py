@@ -24,7 +24,7 @@ from pulse.program.table.table import row_starts
 from pulse.support.blake2 import blake2b
 from pulse.version import __version__
 
-LONGEST_TEXT = 4096
+MAX_TEXT_LENGTH = 4096
 """The most characters of a metadata value that is stored."""
 
 
@@ -74,7 +74,7 @@ def encode_program(
         "counters": [_write_site(site, byte) for site, byte in program.counters],
         "total_at": program.total_at,
         "last_at": program.last_at,
-        "metadata": {name: text for name, text in metadata.items() if len(text) <= LONGEST_TEXT},
+        "metadata": {name: text for name, text in metadata.items() if len(text) <= MAX_TEXT_LENGTH},
         "chunks": chunks,
         "detected": [list(each) for each in detected],
         "proof": None if proof is None else proof.as_dict(),

@@ -9,7 +9,7 @@ from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
 
-MOST_SCRATCH = 1 << 30
+MAX_SCRATCH = 1 << 30
 """The most bytes of scratch memory."""
 WORD = 8
 
@@ -20,9 +20,9 @@ def require_safe(program: NativeExecutable) -> None:
     Raises LoadError naming a row that may reach outside of the weights, the state or the scratch memory, write to
     weights or to words of the clock, or run for minutes.
     """
-    if program.arena_bytes > MOST_SCRATCH:
+    if program.arena_bytes > MAX_SCRATCH:
         raise LoadError(
-            f"it needs {program.arena_bytes:,} bytes of scratch memory; more than {MOST_SCRATCH:,} are refused"
+            f"it needs {program.arena_bytes:,} bytes of scratch memory; more than {MAX_SCRATCH:,} are refused"
         )
     check = TableCheck(program.weights, program.initial, program.arena_bytes)
     words = program.unlinked.tolist()

@@ -6,18 +6,18 @@ from typing import Any
 
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
-from pulse.facts import DTYPES, MOST_AXES, dtype_name
+from pulse.facts import DTYPES, MAX_AXES, dtype_name
 from pulse.interface import AwaitedWire, Interface, Port, find_port
 from pulse.program.file.json_object import JsonObject
 from pulse.support.bounds import FAR, FAR_FRAMES
 from pulse.support.printable import is_title
 from pulse.support.record import record
 
-MOST_TAIL_PULSES = 1 << 20
+MAX_TAIL_PULSES = 1 << 20
 """The most pulses that a stream may take after its last frame."""
-MOST_LETTERS, MOST_ASSUMPTIONS = 1 << 10, 16
+MAX_LETTERS, MAX_ASSUMPTIONS = 1 << 10, 16
 """The longest text of a dim, and the most assumptions about symbols; a file with more is refused."""
-MOST_RATE = 1 << 31
+MAX_RATE = 1 << 31
 """The largest pulse, numerator or denominator of a rate; a file with a larger one is refused."""
 
 
@@ -77,15 +77,15 @@ def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
     """Read the interface; lengths are bounded, so that every stream ends. Raises LoadError."""
     try:
         scope = SymbolScope()
-        symbol = scope.symbol(record.text("symbol", MOST_LETTERS))
+        symbol = scope.symbol(record.text("symbol", MAX_LETTERS))
         texts = record.texts("assumptions")
-        if len(texts) > MOST_ASSUMPTIONS or sum(map(len, texts)) > MOST_LETTERS:
+        if len(texts) > MAX_ASSUMPTIONS or sum(map(len, texts)) > MAX_LETTERS:
             raise LoadError(
                 f"{record.name}: it has too many assumptions on {symbol}; compile the model again"
             )
         for text in texts:
             scope.assume(text)
-        reading = _Reading(record.name, scope, symbol, record.number("pulse", 1, MOST_RATE))
+        reading = _Reading(record.name, scope, symbol, record.number("pulse", 1, MAX_RATE))
         inputs = tuple(reading.port(each, True) for each in record.records("inputs"))
         outputs = tuple(reading.port(each, False) for each in record.records("outputs"))
         waits = tuple(map(reading.read_awaited, record.records("waits")))
@@ -125,10 +125,10 @@ class _Reading:
     def port(self, record: JsonObject, is_input: bool) -> Port:
         """An input or output."""
         name, shape = record.text("name"), record.numbers("shape", 0, 1 << 31)
-        dtype = DTYPES.get(record.text("dtype", MOST_LETTERS))
+        dtype = DTYPES.get(record.text("dtype", MAX_LETTERS))
         axis = record.optional_number("axis", 0, len(shape) - 1)
-        over, under = (*record.numbers("rate", 0, MOST_RATE), 0, 0)[:2]
-        if dtype is None or under == 0 or len(shape) > MOST_AXES:
+        over, under = (*record.numbers("rate", 0, MAX_RATE), 0, 0)[:2]
+        if dtype is None or under == 0 or len(shape) > MAX_AXES:
             raise LoadError(
                 f"{self.name}: {name!r} has no valid type, shape or rate; compile the model again"
             )
@@ -146,14 +146,14 @@ class _Reading:
 
     def read_awaited(self, record: JsonObject) -> AwaitedWire:
         """A wire that an output waits for."""
-        frames, length = record.number("frames", 1, MOST_RATE), self.length(record)
+        frames, length = record.number("frames", 1, MAX_RATE), self.length(record)
         offset = record.number("offset", -FAR_FRAMES, FAR_FRAMES)
         self._check_bound(length, Fraction(frames, self.pulse), frames, max(offset, 0))
         return AwaitedWire(frames, offset, length)
 
     def length(self, record: JsonObject) -> TDim:
         """A length of this symbol alone that fits into an int64 for every stream."""
-        length = self.scope.parse(record.text("length", MOST_LETTERS))
+        length = self.scope.parse(record.text("length", MAX_LETTERS))
         if not length.symbols <= {self.symbol}:
             raise LoadError(f"{self.name}: the length {length} does not depend on {self.symbol} alone")
         if abs(length.eval({self.symbol: FAR_FRAMES})) > FAR or abs(length.eval({self.symbol: 0})) > 1 << 60:
@@ -163,5 +163,5 @@ class _Reading:
     def _check_bound(self, length: TDim, rate: Fraction, frames: int, delay: int) -> None:
         """Refuse a wire whose tail takes too many pulses."""
         for end in (0, 1, FAR_FRAMES):
-            if length.eval({self.symbol: end}) + delay > rate * end + MOST_TAIL_PULSES * frames:
+            if length.eval({self.symbol: end}) + delay > rate * end + MAX_TAIL_PULSES * frames:
                 raise LoadError(f"{self.name}: a stream would not end soon enough: {length} frames")

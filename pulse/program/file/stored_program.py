@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pulse.dim import Symbol, TDim, scope_of
 from pulse.errors import DimError, LoadError
-from pulse.facts import DTYPES, MOST_AXES
+from pulse.facts import DTYPES, MAX_AXES
 from pulse.interface import Port
 from pulse.jit.registry import KERNELS, Kernel
 from pulse.ops.check import Check, Site
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 OURS = "pulse.program.kernels."
 """The package that declares this project's kernels."""
 PLUGINS = "pulse.kernels"
-LARGEST_BYTE = 1 << 47
+MAX_OFFSET = 1 << 47
 """The largest size or stride that a file may state: an address has 48 bits."""
 
 
@@ -68,7 +68,7 @@ class StoredProgram(NativeStreams):
         self._fingerprint = _hex(record)
         self.weights = container.section("weights")
         self.initial = container.section("initial")
-        self.arena_bytes = record.number("arena_bytes", 1, LARGEST_BYTE)
+        self.arena_bytes = record.number("arena_bytes", 1, MAX_OFFSET)
         self.received = _places(record, "received", model.inputs)
         self.sent = _places(record, "sent", model.outputs)
         self.fetched = ()
@@ -187,10 +187,10 @@ def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[
 def _place(record: JsonObject) -> Place:
     shape, strides = (
         record.numbers("shape", 0, 1 << 31),
-        record.numbers("strides", -LARGEST_BYTE, LARGEST_BYTE),
+        record.numbers("strides", -MAX_OFFSET, MAX_OFFSET),
     )
     dtype = DTYPES.get(record.text("dtype"))
-    if dtype is None or len(shape) != len(strides) or len(shape) > MOST_AXES:
+    if dtype is None or len(shape) != len(strides) or len(shape) > MAX_AXES:
         raise LoadError(f"{record.name}: a tensor has no valid type or shape; compile the model again")
     return Place(Region(record.number("region", 0, 2)), record.number("offset"), shape, strides, dtype)
 

@@ -50,7 +50,7 @@ from pulse.program.kernels.vmath_hyperbolic import vacosh, vasinh, vatanh, vcosh
 from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vtan
 
 Microoperation = Callable[..., Any]
-MOST_BITS = 63  # the largest shift
+MAX_BITS = 63  # the largest shift
 FRACTION_FREE = 4503599627370496.0  # from 2**52 on, all float64 numbers are whole
 SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
@@ -204,13 +204,13 @@ def sign64(x: float) -> float:
 @device
 def shift_left(x: float, bits: float) -> float:
     """Shift bits to the left; 0 if the shift is negative or larger than the number of bits."""
-    return float(int(x) << int(bits)) if 0 <= bits <= MOST_BITS else 0.0
+    return float(int(x) << int(bits)) if 0 <= bits <= MAX_BITS else 0.0
 
 
 @device
 def shift_right(x: float, bits: float) -> float:
     """Shift bits to the right; of a shift that is too large, the sign remains."""
-    return float(int(x) >> int(bits)) if 0 <= bits <= MOST_BITS else (-1.0 if x < 0 else 0.0)
+    return float(int(x) >> int(bits)) if 0 <= bits <= MAX_BITS else (-1.0 if x < 0 else 0.0)
 
 
 @device

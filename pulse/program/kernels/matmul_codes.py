@@ -36,7 +36,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.ops.quantize_rows import LARGEST_ROW, ZERO_CODE
+from pulse.ops.quantize_rows import MAX_ROW, ZERO_CODE
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
@@ -279,7 +279,7 @@ class ProductOfCodes(ProductRows):
         yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
 
     def reaches(self) -> Iterator[Reach]:
-        require(0 < self.K <= LARGEST_ROW, f"rows of {self.K} elements")
+        require(0 < self.K <= MAX_ROW, f"rows of {self.K} elements")
         yield from self.window_reaches(self.K, self.N)
         yield self.W, run(self.T * packed_codes_size(self.K, self.N))
         yield self.scales, run(self.N)

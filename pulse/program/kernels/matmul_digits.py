@@ -46,12 +46,12 @@ Digits: TypeAlias = tuple[Pointer, float, int]
 Sums: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
 """The sums of 16 columns: one in int32 for each digit, the lowest first; one in f32 for elements without digits."""
 
-LONGEST = 4096  # the most elements of a row
-DIGITS = LONGEST + 4 * LANES  # f32 elements of the memory for four digits of each
+MAX_ROW = 4096  # the most elements of a row
+DIGITS = MAX_ROW + 4 * LANES  # f32 elements of the memory for four digits of each
 PLANE = DIGITS // 4  # words from one digit of four elements to the next
 SIGNS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)  # the sign bits of four bytes
-SMALLEST = 2.0**-96
-LARGEST = 2.0**127
+MIN_MAGNITUDE = 2.0**-96
+MAX_MAGNITUDE = 2.0**127
 
 
 @device
@@ -59,7 +59,7 @@ def digits_of(x: Pointer, K: int, scales: Scales, memory: Pointer) -> Digits:
     """Write the digits of a row of K elements, except the last K % 4, to ``memory`` (``DIGITS`` elements of f32)."""
     if scales is None:
         return as_i32(memory), 0.0, 0
-    largest = largest_of(x, K) if has_byte_dots() and K <= LONGEST else 2 * LARGEST
+    largest = largest_of(x, K) if has_byte_dots() and K <= MAX_ROW else 2 * MAX_MAGNITUDE
     return split(x, K, 0, unit_of(largest), memory)
 
 
@@ -68,8 +68,8 @@ def digits_of_taps(x: Pointer, taps: Pointer, T: int, K: int, scales: Scales, me
     """Write the digits of T pieces of a row, one after another."""
     if scales is None:
         return as_i32(memory), 0.0, 0
-    largest = 2 * LARGEST
-    if has_byte_dots() and T * K <= LONGEST:
+    largest = 2 * MAX_MAGNITUDE
+    if has_byte_dots() and T * K <= MAX_ROW:
         largest = 0.0
         for t in range(T):
             largest = max(largest, largest_of(x + taps[t], K))
@@ -89,7 +89,7 @@ def largest_of(x: Pointer, K: int) -> float:
         most = vmax(most, vabs(vload_part(x, k, end - k)))
         k += LANES
     largest = float(vmax_across(most))
-    return largest if largest <= LARGEST else 2 * LARGEST
+    return largest if largest <= MAX_MAGNITUDE else 2 * MAX_MAGNITUDE
 
 
 @device
@@ -97,7 +97,7 @@ def unit_of(largest: float) -> float:
     """Return the unit of the digits of a row with this largest magnitude; 0 if it has no digits."""
     if largest == 0:
         return 1.0
-    if not (largest >= SMALLEST and largest < LARGEST):
+    if not (largest >= MIN_MAGNITUDE and largest < MAX_MAGNITUDE):
         return 0.0
     return float(vmax_across(vexp2i(vexponent(vsplat(largest)) - 30.0)))
 

@@ -37,7 +37,7 @@ WIDTHS = (1, 2, 4)
 """The columns of a vector."""
 ROWS = 8
 """The rows of a block."""
-MOST_SUMS = ROWS * WIDTHS[-1]
+MAX_SUMS = ROWS * WIDTHS[-1]
 SECOND_CALL, SECOND_ROW = 100, 10
 """What a second product costs beside its products, by itself and for each row, in vectors that are multiplied."""
 
@@ -185,7 +185,7 @@ def are_neighbours(rows_y: Pointer, rows: int, N: int) -> bool:
 @kernel
 def product_few(row: ProductFew) -> None:
     """Compute eight rows at a time, directly in y if they are contiguous there, else through the stack."""
-    sums, repeated = stack_f32(MOST_SUMS), stack_f32(LANES)
+    sums, repeated = stack_f32(MAX_SUMS), stack_f32(LANES)
     x, w, y, scales, width = row.x, row.W, row.y, row.scales, row.width
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate, columns, bias = row.accumulate, row.bias, vload_part(row.bias, 0, row.N)

@@ -27,14 +27,14 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.ops.quantize_rows import LARGEST_CODE, LARGEST_ROW, SMALLEST, ZERO_CODE
+from pulse.ops.quantize_rows import MAX_CODE, MAX_ROW, MIN_MAGNITUDE, ZERO_CODE
 from pulse.program.kernels.matmul_scales import Scales
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]
 """A row as words: int8 codes in fours, their unit, and the negative of what ``ZERO_CODE`` in the weights adds to a sum;
 or bf16 in pairs."""
 
-ROW_FLOATS = LARGEST_ROW // 2 + LANES
+ROW_FLOATS = MAX_ROW // 2 + LANES
 """The f32 elements of the memory for a row."""
 
 
@@ -51,9 +51,9 @@ def unit_of_row(x: Pointer, K: int) -> tuple[float, float]:
     largest = float(vmax_across(vmax(most, other)))
     if largest - largest != 0.0:
         return np.nan, 0.0
-    if largest < SMALLEST:
+    if largest < MIN_MAGNITUDE:
         return 0.0, 0.0
-    return largest / LARGEST_CODE, LARGEST_CODE / largest
+    return largest / MAX_CODE, MAX_CODE / largest
 
 
 @device

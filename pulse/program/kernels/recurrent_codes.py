@@ -13,7 +13,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.ops.quantize_rows import LARGEST_ROW
+from pulse.ops.quantize_rows import MAX_ROW
 from pulse.program.kernels.matmul_codes import one_row_codes, packed_codes_size, words_of
 from pulse.program.kernels.matmul_scales import Scales
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
@@ -39,7 +39,7 @@ class RecurrentCodesRow(RecurrentLayer):
     reverse: bool
 
     def reaches(self) -> Iterator[Reach]:
-        require(0 < self.H <= LARGEST_ROW, f"states of {self.H} elements")
+        require(0 < self.H <= MAX_ROW, f"states of {self.H} elements")
         yield from super().reaches()
         columns = self.packed * self.H
         yield self.W, run(packed_codes_size(self.H, columns))

@@ -36,7 +36,7 @@ INFINITY = float("inf")
 LOG2_E = 1.44269504
 LN2, LN2_HIGH, LN2_LOW = 0.6931471805599453, 0.6931471824645996, -1.9046542121259336e-09
 TINY = 1.1754944e-38  # the smallest normal number
-LEAST_EXPONENT, LARGEST_EXPONENT = -87.33654, 88.72283  # the range of normal results of exp
+MIN_EXPONENT, MAX_EXPONENT = -87.33654, 88.72283  # the range of normal results of exp
 TWO_OVER_PI = 0.636619772
 HALF_PI_1, HALF_PI_2, HALF_PI_3 = 1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15
 
@@ -56,8 +56,8 @@ def vexp(x: Vector) -> Vector:
     n = vround(x * LOG2_E)
     p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
     y = vfrombits(vbits(p + 1.0) + (vtoint(n) << 23))  # times 2**n
-    y = vselect(vgt(x, LARGEST_EXPONENT), vsplat(INFINITY), y)
-    return vselect(vlt(x, LEAST_EXPONENT), vsplat(0.0), y)
+    y = vselect(vgt(x, MAX_EXPONENT), vsplat(INFINITY), y)
+    return vselect(vlt(x, MIN_EXPONENT), vsplat(0.0), y)
 
 
 @device
@@ -172,11 +172,11 @@ def vtanh(x: Vector) -> Vector:
 @device
 def vsigmoid(x: Vector) -> Vector:
     """1 / (1 + e**-x); 2.3 ulp. 0 if it would be denormal."""
-    y = vmax(-x, LEAST_EXPONENT)
+    y = vmax(-x, MIN_EXPONENT)
     n = vproduct_biased(y, LOG2_E)
     whole, scale = n - BIASED, vexp2_biased(n)
     p = exp_fraction(vfma(whole, -LN2_LOW, vfma(whole, -LN2_HIGH, y)))
-    return vselect(vlt(x, LEAST_EXPONENT), vsplat(0.0), 1.0 / vfma(p, scale, scale + 1.0))
+    return vselect(vlt(x, MIN_EXPONENT), vsplat(0.0), 1.0 / vfma(p, scale, scale + 1.0))
 
 
 @device

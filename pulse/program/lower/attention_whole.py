@@ -16,7 +16,7 @@ from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.support.record import record
 
-FEWEST = 8
+MIN_QUERIES = 8
 """The fewest queries, and keys, for which sixteen queries side by side save time."""
 
 
@@ -59,7 +59,7 @@ def attention_of(cx: Lowering, scores: PulsedNode) -> AttentionNodes | None:
         and all(fact.dtype == np.float32 for fact in facts)
         and packed_operand(facts[2:]) is None
         and product.inputs[1] != product.inputs[0]
-        and min(sizes[-2:]) >= FEWEST
+        and min(sizes[-2:]) >= MIN_QUERIES
         and sizes[:-2] == cx.fact(OutletId(product.id)).sizes[:-2]
         else None
     )

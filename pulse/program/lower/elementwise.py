@@ -35,7 +35,7 @@ MAX_REGISTERS = 16
 EXACT = 1 << 53
 """The largest integer such that all up to it are exact in f64, in which the kernel computes."""
 
-MOST_CHAINED = 48
+MAX_CHAINED_FUNCTIONS = 48
 """The most functions of a pending wire that can be merged into its reader."""
 
 SUMS = ("sum", "mean")
@@ -161,7 +161,7 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
                 f"use {spell('backend', 'numpy')}"
             )
     cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
-    merges = cx.chained[outlet] < MOST_CHAINED and _is_mergeable(cx, outlet)
+    merges = cx.chained[outlet] < MAX_CHAINED_FUNCTIONS and _is_mergeable(cx, outlet)
     if merges or _scales_a_product(cx, node) or _is_summed_square(cx, node):
         cx.pending[outlet] = lambda: _store(cx, outlet)
         return []

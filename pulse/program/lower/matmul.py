@@ -20,7 +20,7 @@ from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
 
-FEW = 8
+MIN_COPIED_ROWS = 8
 """The fewest rows and columns for which copying a matrix saves more than it costs."""
 
 
@@ -153,7 +153,13 @@ def _multiply(cx: Lowering, node: PulsedNode, outlet: OutletId, scale: float) ->
         y = y if len(cx.fact(node.inputs[1]).shape) > 1 else target.view((1, 1), (0, 0))
     elif len(cx.fact(node.inputs[1]).shape) == 1:
         y = y.view((*y.shape, 1), (*y.strides, 0))
-    if m >= FEW and n >= FEW and k < LANES and y.strides[-1] == 1 and b.strides[-1] != 1:
+    if (
+        m >= MIN_COPIED_ROWS
+        and n >= MIN_COPIED_ROWS
+        and k < LANES
+        and y.strides[-1] == 1
+        and b.strides[-1] != 1
+    ):
         b = cx.innermost(b, len(b.shape) - 1)  # sums of few terms do not fill a vector
     batch_a, batch_b, batch_y = (cx.table(_batch_offsets(value, batch)) for value in (a, b, y))
     am, ak = a.strides[-2:]

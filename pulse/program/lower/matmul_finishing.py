@@ -17,7 +17,7 @@ from pulse.program.table.memory import Value
 from pulse.support.record import record
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
-MOST = 6
+MAX_STEPS = 6
 """The most steps of one product."""
 
 
@@ -100,7 +100,7 @@ def find_finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Fi
     gates  whether all channels are columns of one product
     """
     finishing = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
-    while len(finishing.steps) < MOST:
+    while len(finishing.steps) < MAX_STEPS:
         if _take_swish(cx, finishing):
             continue
         reader = _only_reader(cx, finishing.outlet)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pulse.errors import CompileError
 from pulse.facts import Array
-from pulse.ops.quantize_rows import LARGEST_ROW
+from pulse.ops.quantize_rows import MAX_ROW
 from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
 from pulse.program.kernels.matmul_codes import ProductOfCodes, pack_codes
 from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
@@ -104,7 +104,7 @@ def emit_product(
             finish=finish,
         )
         return
-    may_join = not rounds_rows or (scales is None and depth * len(taps) <= LARGEST_ROW)
+    may_join = not rounds_rows or (scales is None and depth * len(taps) <= MAX_ROW)
     if may_join and len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
     columns = matrix.shape[1]

@@ -8,7 +8,7 @@ from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.lowering import PulsedNode
 from pulse.pulsify.network import PulsedGraph
 
-MOST_SMALL_UNITS = 8
+MAX_SMALL_UNITS = 8
 """The most units of a small layer."""
 
 
@@ -69,7 +69,7 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
     if (
         cell.kind != "gru"
         or not cell.linear_before_reset
-        or op.hidden > MOST_SMALL_UNITS
+        or op.hidden > MAX_SMALL_UNITS
         or op.lengths is not None
     ):
         return None

@@ -28,7 +28,7 @@ KINDS = {"max": MAX, "min": MIN, "prod": PROD}
 
 ELEMENTWISE = {SUM: "add", MAX: "max", MIN: "min", PROD: "mul"}
 
-FEW = 4
+MAX_UNROLLED_ROW = 4
 """The longest rows whose elements are the operands of elementwise functions."""
 
 
@@ -126,7 +126,7 @@ def _reduce(
     if kind == SQUARES:
         x, kind = emit_chain(cx, x, ("square", 0.0)), SUM
     source, step, count = _one_axis(cx, x, axes)
-    if 1 < count <= FEW:
+    if 1 < count <= MAX_UNROLLED_ROW:
         steps = [source.strides[axis] for axis in kept_axes]
         _combine(cx, [source.view(shape, steps, k * step) for k in range(count)], kind, scale, y)
         return result

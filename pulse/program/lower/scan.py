@@ -13,7 +13,7 @@ from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
 from pulse.support.wording import spell
 
-MOST_INSTRUCTIONS = 4096
+MAX_INSTRUCTIONS = 4096
 """The most instructions of a scan; each frame adds the whole body to the table."""
 
 
@@ -95,9 +95,9 @@ class _Frames:
         for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
             at = self.count - 1 - number if course.backward else number
             cx.copy(value, _frame(y, course.axis, at))
-        if len(cx.builder.instructions) - self._emitted > MOST_INSTRUCTIONS:
+        if len(cx.builder.instructions) - self._emitted > MAX_INSTRUCTIONS:
             raise CompileError(
-                f"{self._node.name}: its body for {self.count} frames is more than {MOST_INSTRUCTIONS} "
+                f"{self._node.name}: its body for {self.count} frames is more than {MAX_INSTRUCTIONS} "
                 f"instructions; take fewer frames, or use {spell('backend', 'numpy')}"
             )
         return results[: len(states)]

@@ -46,7 +46,7 @@ from pulse.program.table.memory import Buffer, Region, Value, align
 from pulse.program.table.place import Place
 from pulse.support.record import record
 
-MOST_GAPS = 32
+MAX_GAPS = 32
 """The most runs of a fill that are filled one by one, if the next copy writes the rest."""
 
 
@@ -157,7 +157,7 @@ def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
             continue
         target: Any = fill.dst
         gaps = gaps_of(fill, copy)
-        for start, stop in gaps if len(gaps) <= MOST_GAPS else [(0, fill.count)]:
+        for start, stop in gaps if len(gaps) <= MAX_GAPS else [(0, fill.count)]:
             part = further_on(target, start)
             yield Emitted(
                 Fill(dst=part, size=fill.size, count=stop - start, bits=fill.bits), row.node, row.op

@@ -26,7 +26,7 @@ from pulse.support.record import record
 
 CACHE = 1 << 20
 """The bytes of states and arenas that a core's cache holds, in addition to some weights, while a group runs."""
-FEWEST = 8
+MIN_GROUP_LANES = 8
 """The fewest lanes of a group, if enough lanes exist: the most whose sums a kernel keeps in registers."""
 FLOAT_BYTES = 4
 
@@ -254,7 +254,7 @@ def group_size(count: int, lane_bytes: int, weights: int) -> int:
     group's memory must stay in the cache, or cost no more than the weights. All groups but the last have equal size, in
     whole blocks.
     """
-    most = max(FEWEST, max(CACHE, weights) // lane_bytes)
+    most = max(MIN_GROUP_LANES, max(CACHE, weights) // lane_bytes)
     even = -(-count // -(-count // most))
     return min(count, -(-even // BLOCK) * BLOCK)
 

@@ -9,7 +9,7 @@ from pulse.program.machine import machine
 from pulse.program.table.cost import Cost, RowNote
 from pulse.support.record import record
 
-MOST_ROUNDS = 100
+MAX_ROUNDS = 100
 """The most rounds, whose median counts; more steps make longer rounds."""
 
 Group = Literal["kernel", "op", "node"]
@@ -107,7 +107,7 @@ def measure(
 
     The times are medians over several rounds, so that other work of the processor in some rounds does not count.
     """
-    rounds = min(steps, MOST_ROUNDS)
+    rounds = min(steps, MAX_ROUNDS)
     each, rows = -(-steps // rounds), len(notes)
     ticks, whole = np.zeros((rounds, rows), np.int64), np.zeros(rounds, np.int64)
     machine.run(table_address, rows, bases_address)

@@ -21,7 +21,7 @@ from pulse.support.record import record
 
 POSITIONS = 4
 """The pulses between two moves of the histories. More of them need more memory: a pulse of each delay."""
-LEAST_HISTORY = 2
+MIN_HISTORY = 2
 """The pulses of history from which on a window slides; a shorter one costs less to move than fresh memory."""
 
 
@@ -116,7 +116,7 @@ def _moves(rows: Sequence[Emitted]) -> Iterator[tuple[Move, Buffer, int]]:
                 and byte_of(target) == buffer.offset
                 and shift + move.bytes == buffer.size
                 and shift % WORD == 0
-                and 0 < LEAST_HISTORY * shift <= move.bytes
+                and 0 < MIN_HISTORY * shift <= move.bytes
                 and not touched & later
             ):
                 yield move, buffer, shift

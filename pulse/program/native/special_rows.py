@@ -18,11 +18,11 @@ from pulse.program.table.kernel_rows import KernelRows, put, rows_by_kernel
 from pulse.program.table.table import RowTable, link
 from pulse.support.record import record
 
-LEAST_GAIN = 1.1
+MIN_GAIN = 1.1
 """The least speed-up of a step for which special rows are worth their memory."""
-LEAST_GAIN_OF_KERNEL = 1.02
+MIN_KERNEL_GAIN = 1.02
 """A kernel stays as it is if its rows would not get this many times as fast."""
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 """The least share of the time of a step for which the rows of a kernel are specialised."""
 
 
@@ -91,8 +91,8 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
     reason = ""
     if not trial.agree(generic, special):
         reason = "they do not give the same bits"
-    elif before_s < LEAST_GAIN * after_s:
-        reason = f"a step is {before_s / after_s:.2f} times as fast; less than {LEAST_GAIN} is not worth it"
+    elif before_s < MIN_GAIN * after_s:
+        reason = f"a step is {before_s / after_s:.2f} times as fast; less than {MIN_GAIN} is not worth it"
     used = tuple(
         rows.kernel.name
         for rows in hot
@@ -116,13 +116,13 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
 
 
 def _hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: RowTable) -> list[KernelRows]:
-    """Return the rows of kernels that take at least ``LEAST_SHARE`` of a step, the slowest kernel first."""
+    """Return the rows of kernels that take at least ``MIN_SHARE`` of a step, the slowest kernel first."""
     (ticks,) = trial.row_ticks([generic])
     timed = [
         replace(rows, share=float(ticks[rows.numbers].sum() / ticks.sum()))
         for rows in rows_by_kernel(program.unlinked)
     ]
-    return sorted((rows for rows in timed if rows.share >= LEAST_SHARE), key=lambda rows: -rows.share)
+    return sorted((rows for rows in timed if rows.share >= MIN_SHARE), key=lambda rows: -rows.share)
 
 
 def _take_back_slow_rows(
@@ -131,6 +131,6 @@ def _take_back_slow_rows(
     """Restore the generic rows of kernels that gain nothing."""
     before, after = trial.row_ticks([generic, special])
     for rows in hot:
-        if before[rows.numbers].sum() < LEAST_GAIN_OF_KERNEL * after[rows.numbers].sum():
+        if before[rows.numbers].sum() < MIN_KERNEL_GAIN * after[rows.numbers].sum():
             for starts in rows.starts.values():
                 special[starts] = generic[starts]

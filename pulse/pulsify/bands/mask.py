@@ -26,11 +26,11 @@ MASKED = -1e4
 
 The exponential of such a score is exactly 0 relative to any score that is not masked.
 """
-MOST_ELEMENTS = 1 << 24
+MAX_ELEMENTS = 1 << 24
 """The most elements of a mask that is run."""
 WHOLE = 1 << 22
 """The most elements of a mask without a repeating pattern, which is stored whole."""
-MOST_POSITIONS = 1 << 16
+MAX_POSITIONS = 1 << 16
 """The most positions of a table that is run."""
 SIZES = (64, 512)
 """The stream lengths, in frames, at which a mask is run first."""
@@ -199,7 +199,7 @@ class Mask:
         limit = longest_stream(self.symbol, self.assumptions)
         most = None if limit is None else self.rows.eval({self.symbol: limit})
         lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
-        largest = math.isqrt(MOST_ELEMENTS // max(1, lead))
+        largest = math.isqrt(MAX_ELEMENTS // max(1, lead))
         largest = largest if most is None else min(largest, most)
         candidate: ShownBand | None = None
         for frames in (*SIZES, largest):
@@ -393,8 +393,8 @@ class Mask:
         """The most rows of a stream that the model or the user allows; None without a limit, or if it is too large."""
         limit = longest_stream(self.symbol, self.assumptions)
         lengths = [length for length in (limit, self.context) if length is not None]
-        rows = self.rows.eval({self.symbol: min(lengths)}) if lengths else MOST_ELEMENTS
-        return rows if 0 < rows < MOST_POSITIONS else None
+        rows = self.rows.eval({self.symbol: min(lengths)}) if lengths else MAX_ELEMENTS
+        return rows if 0 < rows < MAX_POSITIONS else None
 
     def values(self, outlet: OutletId, rows: Sequence[int]) -> Iterator[tuple[int, Array]]:
         """The values of a wire that depends on positions alone, at these numbers of rows or the next possible ones."""

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
-from pulse.pulsify.bands.mask import MASKED, MOST_ELEMENTS, Mask
+from pulse.pulsify.bands.mask import MASKED, MAX_ELEMENTS, Mask
 from pulse.pulsify.bands.mask_proof import MaskProof
 from pulse.pulsify.bands.pattern import PatternExtent
 from pulse.pulsify.bands.relative_shift import TRIED, RelativeScores, find_moved, length_with_rows
@@ -53,8 +53,8 @@ def pairs_near(mask: Mask, relative_scores: RelativeScores, back: int, ahead: in
     width, reach = int(shape[1]), max(back, ahead) + 1
     longest = mask.longest()
     count = reach if longest is None else min(reach, longest)
-    if count * count * width > MOST_ELEMENTS:
-        return f"relative positions within {reach} frames are more than {MOST_ELEMENTS} numbers"
+    if count * count * width > MAX_ELEMENTS:
+        return f"relative positions within {reach} frames are more than {MAX_ELEMENTS} numbers"
     ((rows, value),) = mask.values(vectors, [count])
     near = np.zeros((width, back + 1 + ahead), value.dtype)
     for place in range(max(0, back + 1 - rows), min(back + rows, back + 1 + ahead)):

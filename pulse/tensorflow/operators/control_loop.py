@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.operators.control_loop import ENDLESS, MOST_ITERATIONS, MOST_NODES, UnsureError
+from pulse.onnx.operators.control_loop import ENDLESS, MAX_ITERATIONS, MAX_NODES, UnsureError
 from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
@@ -120,7 +120,7 @@ class _While:
             count, size = int(iterations), len(self._body.graph.nodes)
             if count == 0:
                 return list(self._first)
-            if count <= MOST_ITERATIONS and count * size <= MOST_NODES:
+            if count <= MAX_ITERATIONS and count * size <= MAX_NODES:
                 return self._unroll(count, parts)
         return self._scan(iterations, parts)
 

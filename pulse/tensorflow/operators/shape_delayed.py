@@ -16,7 +16,7 @@ from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
 from pulse.typed import TypedGraph
 
-MOST_ROWS = 64
+MAX_ROWS = 64
 """A reshape to more rows is not taken as one that delays rows."""
 
 
@@ -35,7 +35,7 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
         return None
     rows, frames = shape[axis], shape[axis + 1]
     expected = (*shape[:axis], rows, frames - 1, *shape[axis + 2 :])
-    if target != expected or not rows.is_const or not 1 < int(rows) <= MOST_ROWS:
+    if target != expected or not rows.is_const or not 1 < int(rows) <= MAX_ROWS:
         return None
     if not (zeros_behind(graph, whole, axis + 1) - (int(rows) - 1)).prove_ge(0).yes:
         return None

@@ -16,7 +16,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
-MOST_PLACES = 64
+MAX_ENTRIES = 64
 """The most entries of a list of slices: axes of a tensor, and new ones."""
 
 
@@ -46,7 +46,7 @@ def strided_slice(node: TensorflowNode) -> OutletId:
         return _by_index(node, masks)
     begins, ends, steps = node.dims(1, "begin"), node.dims(2, "end"), node.integers(3, "strides")
     count = len(begins)
-    if not count == len(ends) == len(steps) or count > MOST_PLACES:
+    if not count == len(ends) == len(steps) or count > MAX_ENTRIES:
         raise node.error(f"{len(begins)} begins, {len(ends)} ends and {len(steps)} strides")
 
     def has(name: str, place: int) -> bool:

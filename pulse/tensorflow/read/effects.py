@@ -18,7 +18,7 @@ _RETURNING = tuple(
     name for name in ASSIGNMENTS if not name.startswith("Resource") and not name.endswith("VariableOp")
 )
 """Assignments that pass on the reference."""
-MOST_WORK = 200_000_000
+MAX_WORK = 200_000_000
 """The most steps for finding the order of reads and assignments."""
 
 
@@ -133,7 +133,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
         pairs += [(node.name, other) for name in variables.read(node) for other in assigning.get(name, ())]
     for names in assigning.values():
         pairs += list(pairwise(names))
-    if len(pairs) * sum(map(len, after.values())) > MOST_WORK:
+    if len(pairs) * sum(map(len, after.values())) > MAX_WORK:
         raise LoadError(
             f"{title}: {len(pairs)} pairs of reads and assignments in {len(needed)} nodes are too many"
         )

@@ -19,7 +19,7 @@ from pulse.tensorflow.read.objects import captured_values
 from pulse.tensorflow.read.restoring import restored_values
 from pulse.tensorflow.recognition import SAVED
 
-LARGEST_FILE = 2**31 - 1
+MAX_FILE_BYTES = 2**31 - 1
 """Bytes: no reader of protobuf takes more."""
 
 
@@ -70,7 +70,7 @@ def file_bytes(path: Path) -> bytes:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is not a regular file; give one, or its bytes")
         size = path.stat().st_size
-        if size > LARGEST_FILE:
+        if size > MAX_FILE_BYTES:
             raise LoadError(
                 f"{path}: {size} bytes, and a graph has less than 2 GiB; export its variables to a separate file"
             )

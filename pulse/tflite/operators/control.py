@@ -16,7 +16,7 @@ from pulse.tflite.registry import tflite_op
 from pulse.typed import TypedGraph, TypedNetwork, known_value
 from pulse.wiring import wire
 
-MOST_ITERATIONS = 1024
+MAX_ITERATIONS = 1024
 """A loop of more iterations is one op rather than its iterations one after the other."""
 
 
@@ -24,7 +24,7 @@ MOST_ITERATIONS = 1024
 def while_(node: TfliteNode) -> Sequence[OutletId]:
     """Unroll the loop if its number of iterations is known; else wire a scan over frames, or one op."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
         if go_on is None:
             break

@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.norm import Softmax
-from pulse.tflite.int16_softmax import MOST_ENTRIES, softmax_of_int16
+from pulse.tflite.int16_softmax import MAX_ENTRIES, softmax_of_int16
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -16,7 +16,7 @@ def softmax(node: TfliteNode) -> OutletId:
     beta = float(node.attributes.get("Beta", 1.0)) if node.op_type == "SOFTMAX" else 1.0
     wide = node.has_codes and node.makes[0].dtype == np.int16
     size = node.fact(0).shape[-1]
-    if node.op_type == "SOFTMAX" and wide and size.is_const and int(size) <= MOST_ENTRIES:
+    if node.op_type == "SOFTMAX" and wide and size.is_const and int(size) <= MAX_ENTRIES:
         return softmax_of_int16(node, beta)
     x = node.values(0)
     if beta != 1.0:

@@ -25,7 +25,7 @@ from pulse.tflite.operators.recurrent_frames import scan_frames
 
 GATE_BITS, FUNCTION_BITS = 12, 15
 """Gates are in steps of 2**-12 before their activation, and of 2**-15 after it."""
-LEAST, MOST = -(1 << 15), (1 << 15) - 1
+MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 """The least and the largest code of 16 bits."""
 
 
@@ -123,8 +123,8 @@ def _hidden_scale(node: TfliteNode) -> float:
 
 def _limit(clip: float, scale: float) -> tuple[float, float]:
     if clip <= 0:
-        return LEAST, MOST
-    most = min(max(int(clip / scale), LEAST), MOST)
+        return MIN_CODE, MAX_CODE
+    most = min(max(int(clip / scale), MIN_CODE), MAX_CODE)
     return -most, most
 
 
@@ -147,7 +147,9 @@ def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest
     return within.cast(exact_sum(within, x, rows.T, bias, 1, largest, apply), F64, "wide")
 
 
-def _clamp(node: TfliteNode, x: OutletId, name: str, low: float = LEAST, high: float = MOST) -> OutletId:
+def _clamp(
+    node: TfliteNode, x: OutletId, name: str, low: float = MIN_CODE, high: float = MAX_CODE
+) -> OutletId:
     """Clip to a range, in f32."""
     floor = node.each("max", x, float(low), suffix=f"{name}.floor")
     return node.cast(node.each("min", floor, float(high), suffix=f"{name}.limited"), F32, name)
@@ -156,5 +158,5 @@ def _clamp(node: TfliteNode, x: OutletId, name: str, low: float = LEAST, high: f
 def _look_up(
     node: TfliteNode, x: OutletId, function: Callable[[Array, int], Array], whole: int, name: str
 ) -> OutletId:
-    table = function(np.arange(LEAST, MOST + 1), whole)
-    return node.wire(CodeTable(LEAST), [x, node.constant(table, f"{name}.table")], name)
+    table = function(np.arange(MIN_CODE, MAX_CODE + 1), whole)
+    return node.wire(CodeTable(MIN_CODE), [x, node.constant(table, f"{name}.table")], name)

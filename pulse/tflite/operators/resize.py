@@ -7,7 +7,7 @@ from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.shape import requantize_input
 from pulse.tflite.registry import tflite_op
 
-MOST_TIMES = 64
+MAX_GROWTH = 64
 """A length that grows by a larger factor is refused."""
 
 
@@ -31,7 +31,7 @@ def resize_nearest(node: TfliteNode) -> OutletId:
 
 
 def _times(node: TfliteNode, dim: TDim, target: TDim) -> int:
-    for times in range(1, MOST_TIMES + 1):
+    for times in range(1, MAX_GROWTH + 1):
         if dim * times == target:
             return times
-    raise node.error(f"{dim} frames become {target}, which is not a multiple up to {MOST_TIMES}")
+    raise node.error(f"{dim} frames become {target}, which is not a multiple up to {MAX_GROWTH}")

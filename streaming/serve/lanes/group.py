@@ -16,7 +16,7 @@ from streaming.serve.lanes.stream import Answer, LaneStream
 from streaming.serve.lanes.turn import TurnResults, TurnTimes
 from streaming.stats.latency import Latency
 
-MOST_LANES = 128
+MAX_LANES = 128
 """The lanes of a group. Pulses arrive at any time: in a large group, enough arrive to share a step while one waits."""
 FULL = 16
 """From this many streams on, a pulse waits the whole ``gather_s``; with fewer, it waits less."""

@@ -8,7 +8,7 @@ from pulse.errors import CompileError, PulsifyError
 from pulse.ops.scan import ScanStream
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.lower.scan import MOST_INSTRUCTIONS
+from pulse.program.lower.scan import MAX_INSTRUCTIONS
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
@@ -107,9 +107,9 @@ def test_the_profile_names_the_nodes_of_the_body() -> None:
 
 def test_too_many_frames_are_refused() -> None:
     operator = node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1)
-    feeds = {"x": floats("x", MOST_INSTRUCTIONS, 2, 3)}
+    feeds = {"x": floats("x", MAX_INSTRUCTIONS, 2, 3)}
     proto = model([operator], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
-    pulsed = pulse.load(proto).analyse().pulsify(pulse=MOST_INSTRUCTIONS)
+    pulsed = pulse.load(proto).analyse().pulsify(pulse=MAX_INSTRUCTIONS)
     with pytest.raises(CompileError, match='take fewer frames, or use backend="numpy"'):
         pulsed.compile()
 

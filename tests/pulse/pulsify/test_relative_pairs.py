@@ -12,7 +12,7 @@ from tests.pulse.cases.attention import WIDTH, Graph, Mask, chunks, window
 from tests.pulse.cases.build import Feeds, floats
 from tests.pulse.pulsify.attention_checks import check, load_lean
 
-LARGEST = 6
+MAX_DISTANCE = 6
 """The largest distance that the table tells apart."""
 
 
@@ -33,9 +33,9 @@ def shaw(mask: Mask, distance: Callable[[Graph], str] = by_distance) -> tuple[Mo
     scores = graph.add(
         "Mul", graph.add("MatMul", q, graph.add("Transpose", k, perm=[0, 1, 3, 2])), graph.constant(0.5)
     )
-    near = graph.add("Clip", distance(graph), graph.number(-LARGEST), graph.number(LARGEST))
-    table = graph.constant(floats("shaw", 2 * LARGEST + 1, 4))
-    vectors = graph.add("Gather", table, graph.add("Add", near, graph.number(LARGEST)))
+    near = graph.add("Clip", distance(graph), graph.number(-MAX_DISTANCE), graph.number(MAX_DISTANCE))
+    table = graph.constant(floats("shaw", 2 * MAX_DISTANCE + 1, 4))
+    vectors = graph.add("Gather", table, graph.add("Add", near, graph.number(MAX_DISTANCE)))
     more = graph.add("Div", graph.add("Einsum", q, vectors, equation="bhnd,nrd->bhnr"), graph.constant(1.25))
     weights = graph.add("Softmax", mask(graph, graph.add("Add", more, scores)), axis=3)
     y = graph.add("Transpose", graph.add("MatMul", weights, heads(graph)), perm=[0, 2, 1, 3])

@@ -11,7 +11,7 @@ from pulse.loading.format import read_onnx
 from pulse.onnx.metadata import RECIPE
 from pulse.onnx.read.entries import stored_values
 from pulse.recipes.embedding import embed_recipe, require_opens
-from pulse.recipes.reading import LARGEST_FILE
+from pulse.recipes.reading import MAX_FILE_BYTES
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
 from streaming import Session
@@ -136,7 +136,7 @@ def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
         (ITSELF.replace('"."', '"a\\u0000b"'), "is not a path"),
         (ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }', "../cmvn.ark: is outside of "),
         (ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'), "../h.npy: is outside of "),
-        ("#" * (LARGEST_FILE + 1), "which no recipe has"),
+        ("#" * (MAX_FILE_BYTES + 1), "which no recipe has"),
         (b"rate = \xff\xfe", "is not text; the file is damaged, get it again"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 
 from pulse.build import Add, BatchNorm1D, Conv1D, GraphView, Parallel, ReLU, Sequential, Sigmoid, Tanh
 from pulse.errors import InputError
-from pulse.text.matching import MOST_REPEATS, find_matches
+from pulse.text.matching import MAX_REPEATS, find_matches
 
 
 def row() -> GraphView:
@@ -80,6 +80,6 @@ def test_a_query_with_too_many_ways_is_refused() -> None:
     deep = Sequential([[Parallel([ReLU(), Tanh()]), Add()] for _ in range(30)])
     with pytest.raises(InputError, match="too many ways"):
         deep.match("Relu->$+->Conv")
-    long = Sequential([ReLU() for _ in range(MOST_REPEATS + 2)])
-    with pytest.raises(InputError, match=f"more than {MOST_REPEATS} times"):
+    long = Sequential([ReLU() for _ in range(MAX_REPEATS + 2)])
+    with pytest.raises(InputError, match=f"more than {MAX_REPEATS} times"):
         long.match("Relu+")

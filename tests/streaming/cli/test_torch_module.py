@@ -81,14 +81,14 @@ def code(folder, tmp_path, monkeypatch):
     sys.modules.pop("_file_code_18", None)
 
 
-FEW = "--length", 9, "--length", 33
+TWO_LENGTHS = "--length", 9, "--length", 33
 
 
 def test_check_compares_the_stream_with_the_module() -> None:
-    checked = pulse("check", "code_18:Net", "--example", "1,1,32", "--pulse", 8, *FEW)
+    checked = pulse("check", "code_18:Net", "--example", "1,1,32", "--pulse", 8, *TWO_LENGTHS)
     assert "compared on streams of 9, 33 frames of the example" in checked.stdout
     assert "equal: every frame of every stream, and the module Net" in checked.stdout
-    original = report("check", "code_18.py:make", "--pulse", 8, *FEW)["proof"]["original"]
+    original = report("check", "code_18.py:make", "--pulse", 8, *TWO_LENGTHS)["proof"]["original"]
     assert original["title"] == "the module Net.encode"
     assert original["lengths"] == [9, 33]
     assert original["error"] < 1e-6
@@ -106,7 +106,7 @@ def test_a_module_that_differs_from_its_model_is_found(monkeypatch) -> None:
         }
 
     monkeypatch.setattr(ModuleOriginal, "run", wrong)
-    result = pulse("check", "code_18:pair", "--pulse", 8, *FEW, code=1)
+    result = pulse("check", "code_18:pair", "--pulse", 8, *TWO_LENGTHS, code=1)
     assert (
         "diverges in a stream of 33 frames of the example (numba): at [0, 0, 0] the module Net"
         in result.stderr
@@ -122,11 +122,11 @@ def test_lengths_that_the_module_refuses() -> None:
 
 def test_options_of_the_conversion() -> None:
     named = "--example", "x=1,1,32", "--dynamic", "x=2:N", "--method", "encode"
-    assert report("check", "code_18:net", *named, *FEW)["model"] == "Net.encode"
+    assert report("check", "code_18:net", *named, *TWO_LENGTHS)["model"] == "Net.encode"
     two = "--example", "1,4,32", "--example", "1,4,32"
-    summed = report("check", "code_18:Sum", *two, "--dynamic", "x=2", "--dynamic", "y=2", *FEW)
+    summed = report("check", "code_18:Sum", *two, "--dynamic", "x=2", "--dynamic", "y=2", *TWO_LENGTHS)
     assert summed["proof"]["outcome"] == "equal"
-    chunks = report("check", "code_18:cached", "--pulse", 2, *FEW)
+    chunks = report("check", "code_18:cached", "--pulse", 2, *TWO_LENGTHS)
     assert chunks["proof"]["original"]["lengths"]
 
 
@@ -164,7 +164,7 @@ def test_bad_modules_and_examples_are_refused(arguments: list[str], words: str) 
 def test_other_commands_open_a_module(tmp_path) -> None:
     for command in (("compile", "-o", "net.pulse"), ("convert", "-o", "net.onnx")):
         name, *more = command
-        text = pulse(name, "code_18:make", "--pulse", 8, *FEW, *more).stdout
+        text = pulse(name, "code_18:make", "--pulse", 8, *TWO_LENGTHS, *more).stdout
         assert "the module Net.encode" in text
     assert "and the module Net.encode" in pulse("check", "net.pulse").stdout
     assert report("bench", "code_18:make", "--pulse", 8, "--rounds", 1, "--steps", 9)["model"] == "Net.encode"

@@ -18,13 +18,13 @@ from streaming.deploy.building import build_model, find_target
 from tests.streaming.deploy.building import build, compile_program
 from tests.streaming.models import filter_model
 
-MOST_PULSES, NEAR = 6, 300
+MAX_PULSES, NEAR = 6, 300
 
 
 def compare(library: CLibrary, program: Program) -> int:
     """How many lengths of streams there are that both take; they are equal."""
     streams_compared, pulse = 0, program.pulse
-    for wanted in (pulse // 2 + 1, 2 * pulse, MOST_PULSES * pulse + pulse // 3):
+    for wanted in (pulse // 2 + 1, 2 * pulse, MAX_PULSES * pulse + pulse // 3):
         for length in range(wanted, wanted + NEAR):
             feeds = feeds_of(program.model, length)
             try:

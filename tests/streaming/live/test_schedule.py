@@ -75,7 +75,7 @@ def test_a_very_long_period_has_a_bound(monkeypatch):
     """It is no less than what is needed, and less than a pulse more."""
     courses = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [course.schedule(None, False).frames for course in courses]
-    monkeypatch.setattr(schedule, "LONGEST_PERIOD", 0)
+    monkeypatch.setattr(schedule, "MAX_PERIOD", 0)
     for course, frames in zip(courses, exact):
         bound = course.schedule(None, False).frames
         assert frames <= bound <= frames + course.in_device_frames(course.pulse_frames) + 2

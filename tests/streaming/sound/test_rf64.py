@@ -32,7 +32,7 @@ def test_a_file_that_outgrows_its_sizes(tmp_path, monkeypatch, encoding, channel
     """It says the same as one that does not."""
     x = noise(3001, channels)
     small = write_sound(tmp_path / "small.wav", x, encoding)
-    monkeypatch.setattr(rf64, "LARGEST", small.stat().st_size - rf64.CHUNK_HEAD - 1)
+    monkeypatch.setattr(rf64, "MAX_SIZE", small.stat().st_size - rf64.CHUNK_HEAD - 1)
     monkeypatch.setattr(rf64, "PIECE", piece)
     large = write_sound(tmp_path / "large.wav", x, encoding)
     head, size = large.read_bytes()[:80], large.stat().st_size
@@ -51,7 +51,7 @@ def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype):
     wavfile = pytest.importorskip("scipy.io.wavfile")
     x = noise(3001, 2)
     wanted = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
-    monkeypatch.setattr(rf64, "LARGEST", 1000)
+    monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
     rate, samples = wavfile.read(write_sound(tmp_path / "large.wav", x, encoding))
     assert (rate, samples.dtype) == (16000, np.dtype(dtype))
     np.testing.assert_array_equal(samples, wanted)
@@ -63,7 +63,7 @@ def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels)
     x = np.rint(noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()
-    monkeypatch.setattr(rf64, "LARGEST", len(usual) - rf64.CHUNK_HEAD)
+    monkeypatch.setattr(rf64, "MAX_SIZE", len(usual) - rf64.CHUNK_HEAD)
     content = write_sound(tmp_path / "large.wav", x, encoding).read_bytes()
     at = usual.find(b"PEAK") + 12 if encoding == "FLOAT" else 0
     assert content[:at] + content[at + 4 :] == usual[:at] + usual[at + 4 :]
@@ -95,7 +95,7 @@ def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room):
     """The file is as it was, whether some bytes have room or none; it is told."""
     x = noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
-    monkeypatch.setattr(rf64, "LARGEST", 1000)
+    monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
     monkeypatch.setattr(rf64, "PIECE", 64)
     full = r"a\.wav: cannot be written \(File too large\); free some space"
     with pytest.raises(InputError, match=full), limit_files(len(usual) + room):

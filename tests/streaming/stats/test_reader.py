@@ -154,7 +154,7 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
 
 
 def test_a_file_that_is_too_large(path, monkeypatch):
-    monkeypatch.setattr(stats_reader, "LARGEST_FILE", 2 << 10)
+    monkeypatch.setattr(stats_reader, "MAX_FILE_BYTES", 2 << 10)
     assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refusal_of(path)
 
 

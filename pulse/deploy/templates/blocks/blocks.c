@@ -6,10 +6,10 @@
 void *memcpy(void *, const void *, size_t);
 void *memset(void *, int, size_t);
 
-enum { HALF_FRAMES = @HALF_FRAMES@, PHASES = @PHASES@, LANES = 16, UNIT_BITS = 20, LARGEST_RATIO = 256 };
+enum { HALF_FRAMES = @HALF_FRAMES@, PHASES = @PHASES@, LANES = 16, UNIT_BITS = 20, MAX_RATIO = 256 };
 enum { SOUND_OUT = @SOUND_OUT@, INPUTS = @INPUTS@, OUTPUTS = @OUTPUTS@, RATE_HZ = @RATE_HZ@, CHUNK = @UPPER@_CHUNK };
 #define STOP_DB @STOP_DB@
-#define LONGEST_PERIOD (INT64_C(1) << 22)
+#define MAX_PERIOD (INT64_C(1) << 22)
 #define PI 3.14159265358979323846
 
 /* The resampler is compiled code of pulse, which reads and writes these words; count and step are of the input. */
@@ -136,7 +136,7 @@ static int64_t longest_wait(int rate_hz, int pulse, int block, int ahead_in, int
   const int64_t period = host * pulse / gcd(host * pulse, hz), step = gcd(block, period);
   int64_t arrived, most = 0;
   if (rate_hz == RATE_HZ) return pulse - gcd(pulse, block);
-  if (period / step > LONGEST_PERIOD) /* a bound */
+  if (period / step > MAX_PERIOD) /* a bound */
     return 1 + floor_div(ahead_in * hz + (pulse - 1 + ahead_out - preroll) * host, hz);
   for (arrived = 0; arrived < period; arrived += step) {
     const int64_t resampled = ceil_div((arrived - ahead_in) * hz, host) + preroll;
@@ -212,7 +212,7 @@ static size_t lay_out(@NAME@_blocks *blocks, unsigned char *memory, void **strea
 }
 
 static int takes(int rate_hz, int block) {
-  return block > 0 && rate_hz > 0 && rate_hz <= (int64_t)LARGEST_RATIO * RATE_HZ && RATE_HZ <= (int64_t)LARGEST_RATIO * rate_hz;
+  return block > 0 && rate_hz > 0 && rate_hz <= (int64_t)MAX_RATIO * RATE_HZ && RATE_HZ <= (int64_t)MAX_RATIO * rate_hz;
 }
 
 static void silence(struct ring *ring, int64_t count) {

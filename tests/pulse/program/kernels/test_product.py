@@ -90,13 +90,13 @@ def test_product_agrees_with_numpy(M, T, K, N, accumulate, activation):
         np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)
 
 
-FEW = [
+SMALL_SHAPES = [
     (9, 3, 8, 4), (3, 1, 4, 3), (19, 2, 16, 2), (1, 7, 16, 1),
     (8, 1, 112, 1), (20, 2, 32, 1), (0, 2, 16, 1), (4, 0, 16, 2),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("M", "T", "K", "N"), FEW)
+@pytest.mark.parametrize(("M", "T", "K", "N"), SMALL_SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("form", ["f32", "f16", "bf16", "int8"])

@@ -42,7 +42,7 @@ def test_lanes_in_groups_equal_streams_of_their_own(
 ) -> None:
     monkeypatch.setattr(native_lanes, "reuses_weights", lambda rows: reuses)
     monkeypatch.setattr(native_lanes, "CACHE", 0)
-    monkeypatch.setattr(native_lanes, "FEWEST", 3)
+    monkeypatch.setattr(native_lanes, "MIN_GROUP_LANES", 3)
     compiled = program(name, 2)
     lanes, states = alone_and_together(compiled, count)
     fed = [pulses(compiled, i, 3) for i in range(count)]
@@ -57,10 +57,10 @@ def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
     assert group_size(count=64, lane_bytes=1000, weights=20_000) == 64
     assert group_size(count=64, lane_bytes=native_lanes.CACHE // 16, weights=20_000) == 16
     assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=32 * native_lanes.CACHE) == 32
-    assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=0) == native_lanes.FEWEST
+    assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=0) == native_lanes.MIN_GROUP_LANES
     assert (
-        group_size(count=native_lanes.FEWEST + 1, lane_bytes=native_lanes.CACHE, weights=0)
-        == native_lanes.FEWEST
+        group_size(count=native_lanes.MIN_GROUP_LANES + 1, lane_bytes=native_lanes.CACHE, weights=0)
+        == native_lanes.MIN_GROUP_LANES
     )
     assert group_size(count=1, lane_bytes=native_lanes.CACHE, weights=0) == 1
 

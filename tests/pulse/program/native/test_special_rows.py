@@ -57,7 +57,7 @@ def refuse(*_: object) -> None:
 @pytest.fixture
 def every_gain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A busy machine measures anything: take special rows however fast they are."""
-    for name in ("LEAST_GAIN", "LEAST_GAIN_OF_KERNEL", "LEAST_SHARE"):
+    for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
         monkeypatch.setattr(special_rows, name, 0.0)
     yield
 
@@ -141,7 +141,7 @@ def test_bounds_that_are_too_small_change_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_gain_the_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(special_rows, "LEAST_GAIN", 100.0)
+    monkeypatch.setattr(special_rows, "MIN_GAIN", 100.0)
     compiled = fresh()
     before = compiled.table.copy()
     report = compiled.specialise()
