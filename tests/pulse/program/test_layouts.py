@@ -280,3 +280,9 @@ def test_sums_of_squares_are_one_row(
     constants["w2"] = floats("w2", 8, 8, 1, 1)
     names = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
     assert [name for name in names if name in ("chain", "pool", "reduce_rows")][: len(expected)] == expected
+
+
+@pytest.mark.parametrize("axes", [[4], [2], [0], [2, 4]], ids=str)
+def test_squares_whose_exponent_adds_axes_are_summed_over_their_own_axes(axes: list[int]) -> None:
+    nodes = [node("Relu", "x", "a"), node("Pow", "a two", "s"), node("ReduceMean", "s", axes=axes)]
+    kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, {"two": np.full((1, 1, 1, 1, 1), 2, np.float32)}, 1)
