@@ -66,7 +66,7 @@ def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
     assert pulse.load(proto(), {"x": "1,2,U"}).pulsify().symbol.name == "U"
     with pytest.raises(PulseError, match="no input has a symbol W"):
         pulse.stream(pulse.load(proto(), symbol="W"))
-    with pytest.raises(PulsifyError, match="pulse 0"):
+    with pytest.raises(PulsifyError, match="pulse=0"):
         pulse.stream(proto(), pulse=0)
     with pytest.raises(CompileError, match="no backend"):
         pulse.stream(proto(), backend="tpu")

@@ -251,7 +251,7 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
     """Both are told: that they ended, and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
-    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)
+    outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)
     with FramesWriter(
         Target.of_frames(small_disk / "y.npy"), port, None, SimpleNamespace(outputs=outputs)
     ) as frames:
@@ -267,7 +267,7 @@ def test_frames_that_were_not_taken_in_time(tmp_path):
     """The file ends where they are missing: what follows would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
-    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{"y": piece}], pulses_lost=0)
+    outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{"y": piece}], pulses_lost=0)
     running = SimpleNamespace(outputs=outputs, abandoned=False)
     with FramesWriter(Target.of_frames(tmp_path / "y.npy"), port, None, running) as frames:
         frames.write()

@@ -74,7 +74,7 @@ def test_a_good_run_has_no_problem(good):
         ({"frames_silent": 480}, "silent", "480 frames (10.0 ms) of silence"),
         ({"frames_lost": 1}, "lost", "did not fit into the buffer"),
         ({"frames_skipped": 9}, "lost", "9 frames made too late and not played"),
-        ({"pulses_dropped": 1}, "lost", "1 pulse left out"),
+        ({"pulses_dropped": 1}, "lost", "1 pulse dropped for lateness"),
         ({"output_underflows": 2}, "xrun", "2 output underflows"),
         ({"stalls": 1}, "device", 'reconnect="keep" opens it again'),
         (
