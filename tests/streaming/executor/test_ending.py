@@ -273,7 +273,7 @@ async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
     """Those before it have run after the look, and come all the same."""
     program, engine = ready("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
-    run, look = state.advance, ThreadSlots.ready
+    run, look = state.advance, ThreadSlots.count_ready
 
     def run_or_fail(self, feed):
         if self.clock.pulse == 2:
@@ -300,7 +300,7 @@ async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
                         await anext(stream)
                     while engine.waiting_pulses < 3:
                         await anyio.lowlevel.checkpoint()
-                    monkeypatch.setattr(ThreadSlots, "ready", look_and_note)
+                    monkeypatch.setattr(ThreadSlots, "count_ready", look_and_note)
                     await take(stream)
     assert join_pieces(pieces, program)["loud"].shape[1] == 2 * PULSE
 
