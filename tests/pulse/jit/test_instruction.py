@@ -24,7 +24,7 @@ from pulse.jit.rows.instruction import (
 from pulse.jit.rows.pointer import operand, real_bits
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Region, Value
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 
 class Pair(RowFields):

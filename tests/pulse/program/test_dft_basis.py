@@ -10,7 +10,7 @@ from pulse.program.kernels.spectral import fourier
 from pulse.program.lower.matmul_product import neighbours_from
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.dft_matrices import arrange_parts
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 LENGTHS = [64, 96, 100, 160, 320, 400, 512]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.registry import Kernel
-from tests.pulse.program.kernels.rows import run_both, run_row
+from tests.pulse.program.kernels.positional_rows import run_both, run_row
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(4)

@@ -1,13 +1,13 @@
-"""One row run as plain Python and compiled, on arrays that become operands."""
+"""One row run as plain Python and compiled; its operands are arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.registry import Kernel
-from pulse.jit.rows.pointer import real_bits
+from pulse.jit.registry import KERNELS, Kernel
+from pulse.jit.rows.instruction import Instruction
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, kernels_of, link
 
@@ -15,53 +15,76 @@ Array = NDArray[Any]
 GUARD = 64
 
 
+class Part:
+    """The elements of an array from ``start`` on, as an operand; other operands may be parts of the same array."""
+
+    def __init__(self, array: Array, start: int) -> None:
+        self.array = array
+        self.start = start
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        return self.array.dtype
+
+    @property
+    def size(self) -> int:
+        return self.array.size - self.start
+
+
+Operand = Array | Part
+
+
+def _array_of(operand: Operand) -> Array:
+    return operand.array if isinstance(operand, Part) else operand
+
+
 class Memory:
     """Arrays side by side in one region, with bytes between them that no kernel may touch."""
 
-    def __init__(self, arrays: Sequence[Array]) -> None:
-        self.arrays = arrays
-        self.places: list[int] = []
-        place = GUARD
-        for array in arrays:
-            self.places.append(place)
-            place += -(-array.nbytes // 64) * 64 + GUARD
-        self.bytes = np.full(place, 0xA5, np.uint8)
-        for array, start in zip(arrays, self.places):
-            self.bytes[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+    def __init__(self, arrays: Iterable[Array]) -> None:
+        self.arrays = {id(array): array for array in arrays}
+        self.starts: dict[int, int] = {}
+        stop = GUARD
+        for key, array in self.arrays.items():
+            self.starts[key] = stop
+            stop += -(-array.nbytes // 64) * 64 + GUARD
+        self.bytes = np.full(stop, 0xA5, np.uint8)
+        for key, array in self.arrays.items():
+            start = self.starts[key]
+            self.bytes[start : start + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
-    def read(self, n: int) -> Array:
-        """The current value of array n."""
-        array, start = self.arrays[n], self.places[n]
+    def start_of(self, operand: Operand) -> int:
+        """The first byte of an operand."""
+        array = _array_of(operand)
+        first = operand.start * array.itemsize if isinstance(operand, Part) else 0
+        return self.starts[id(array)] + first
+
+    def read(self, operand: Operand) -> Array:
+        """The current value of the array of an operand."""
+        array = _array_of(operand)
+        start = self.starts[id(array)]
         return self.bytes[start : start + array.nbytes].view(array.dtype).reshape(array.shape).copy()
 
     def check_guards(self) -> None:
         """Nothing was written between the arrays."""
         free = np.ones(len(self.bytes), bool)
-        for array, start in zip(self.arrays, self.places):
-            free[start : start + array.nbytes] = False
+        for key, array in self.arrays.items():
+            free[self.starts[key] : self.starts[key] + array.nbytes] = False
         assert (self.bytes[free] == 0xA5).all()
 
 
-class At:
-    """Array number ``array`` from its element ``element`` on, as an argument."""
+def run_row(row: Instruction, kernel: Kernel | None = None, *, python: bool) -> dict[str, Array]:
+    """The arrays of the operands after one row, by the names of its fields.
 
-    def __init__(self, array: int, element: int = 0) -> None:
-        self.array = array
-        self.element = element
-
-
-def run_row(kernel: Kernel, arrays: Sequence[Array], *args: "At | float | int", python: bool) -> list[Array]:
-    """The arrays after one row; floats are packed, ``At`` become operands of region 1."""
-    memory = Memory([np.ascontiguousarray(array) for array in arrays])
+    Fields that have the same array share its memory. The kernel is that of the instruction, unless another is given.
+    """
+    operands = {name: value for name, value in row.fields_by_name() if isinstance(value, np.ndarray | Part)}
+    memory = Memory(map(_array_of, operands.values()))
     build = TableBuilder()
-    words: list[int] = []
-    for arg in args:
-        if isinstance(arg, At):
-            array = memory.arrays[arg.array]
-            words.append(build.operand(1, memory.places[arg.array] + arg.element * array.itemsize))
-        else:
-            words.append(real_bits(arg) if isinstance(arg, float) else int(arg))
-    build.add(kernel, *words)
+    words = [
+        word if isinstance(word, int) else build.operand(1, memory.start_of(word)) for word in row.arguments()
+    ]
+    build.add(kernel or KERNELS[row.kernel_name], *words)
     table = build.finish()
     regions = [np.zeros(0, np.uint8), memory.bytes]
     if python:
@@ -71,9 +94,9 @@ def run_row(kernel: Kernel, arrays: Sequence[Array], *args: "At | float | int", 
         bases = np.array([region.ctypes.data for region in regions], np.int64)
         machine.run(linked.ctypes.data, len(kernels_of(table)), bases.ctypes.data)
     memory.check_guards()
-    return [memory.read(n) for n in range(len(arrays))]
+    return {name: memory.read(operand) for name, operand in operands.items()}
 
 
-def run_both(kernel: Kernel, arrays: Sequence[Array], *args: "At | float | int") -> list[list[Array]]:
+def run_both(row: Instruction, kernel: Kernel | None = None) -> Sequence[dict[str, Array]]:
     """``run_row`` as Python, then compiled."""
-    return [run_row(kernel, arrays, *args, python=python) for python in (True, False)]
+    return [run_row(row, kernel, python=python) for python in (True, False)]

@@ -9,7 +9,7 @@ from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
 from pulse.program.kernels.attention import band_attention, scratch_size
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 
 def masked_bias(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.attention_whole import scratch_size, whole_attention
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 BATCHES = 2
 

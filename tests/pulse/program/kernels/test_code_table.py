@@ -5,7 +5,7 @@ import pytest
 
 from pulse.ops.quantize import CodeTable
 from pulse.program.kernels.quantize import look_up_codes
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 
 @pytest.mark.parametrize(("first", "size"), [(-128, 256), (-3, 7), (5, 1)])

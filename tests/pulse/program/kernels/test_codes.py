@@ -12,7 +12,7 @@ from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul_codes import pack_codes, product_of_codes
 from pulse.program.kernels.matmul_finish import STEPS
 from pulse.program.weights import store
-from tests.pulse.program.kernels.rows import At, run_both, run_row
+from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
 
 RNG = np.random.default_rng(2)
 

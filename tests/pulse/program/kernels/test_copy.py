@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 from pulse.program.kernels.copy import copy, fill, move, pairs
-from tests.pulse.program.kernels.rows import At, run_both, run_row
+from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
 
 SIZES = (1, 2, 4, 8)
 

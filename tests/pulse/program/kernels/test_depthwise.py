@@ -6,7 +6,7 @@ import pytest
 from pulse.jit.rows.pointer import real_bits
 from pulse.program.kernels.conv_depthwise import depthwise
 from pulse.program.kernels.matmul_finish import STEPS
-from tests.pulse.program.kernels.rows import At, run_both, run_row
+from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
 
 RNG = np.random.default_rng(2)
 

@@ -6,7 +6,7 @@ import pytest
 from pulse.program.kernels.matmul_digits import MAX_ROW
 from pulse.program.kernels.matmul_product import product
 from pulse.program.kernels.matmul_product_blocks import pack_product
-from tests.pulse.program.kernels.rows import At, run_both, run_row
+from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)
 

@@ -10,7 +10,7 @@ from pulse.jit.rows.pointer import real_bits
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise import chain, chain64
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64
-from tests.pulse.program.kernels.rows import At, run_both, run_row
+from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)
 CODES = {

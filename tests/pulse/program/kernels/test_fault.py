@@ -5,7 +5,7 @@ import pytest
 
 from pulse.ops.check import Check, conversion_check
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN, count_faults
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4, "int8": 5, "int16": 7}
 SHAPE = (6, 2, 3, 5)

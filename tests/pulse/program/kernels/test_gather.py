@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.gather import gather
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])

@@ -23,7 +23,7 @@ from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pac
 from pulse.program.kernels.recurrent_interleaved import gates_by_unit, interleaved_gru, small_gates_by_unit
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, same
-from tests.pulse.program.kernels.rows import At, run_both, run_row
+from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
 
 
 def tables(M: int, T: int, reach: int, width: int) -> tuple[Array, Array, Array]:

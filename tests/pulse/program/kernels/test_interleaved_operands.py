@@ -28,7 +28,7 @@ from pulse.program.lower.matmul_product import neighbours_from
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.interleaved_rows import RNG, compare_rows, floats, same
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 
 @pytest.mark.parametrize(("B", "M", "K", "N"), [(1, 1, 1, 1), (2, 5, 3, 6), (1, 4, 8, 4), (3, 2, 9, 7)])

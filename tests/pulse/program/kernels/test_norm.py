@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.norm import layernorm_rows, softmax_rows
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 COUNTS = [0, 1, 2, 15, 16, 17, 64, 80, 200, 512]
 

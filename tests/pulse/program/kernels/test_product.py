@@ -11,7 +11,7 @@ from pulse.program.kernels.matmul_product import product
 from pulse.program.kernels.matmul_product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul_product_few import WIDTHS, few_columns, pack_few, product_few
 from pulse.program.weights import Stored, store
-from tests.pulse.program.kernels.rows import At, run_both, run_row
+from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
 
 RNG = np.random.default_rng(1)
 TOLERANCE = 2e-5

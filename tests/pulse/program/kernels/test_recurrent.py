@@ -1,31 +1,27 @@
 """The recurrent kernels and running sums against the cells in float64, as plain Python and compiled."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pulse.jit.registry import Kernel
 from pulse.jit.rows.instruction import Form
 from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.weight_units import UnitLayout
-from pulse.program.kernels.cumulative import cumsum
-from pulse.program.kernels.recurrent import rnn
+from pulse.program.kernels.cumulative import CumSumRow
+from pulse.program.kernels.recurrent import ActivationWords, RecurrentRow, Rnn
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.recurrent_gru import gru, gru_reset
-from pulse.program.kernels.recurrent_lstm import lstm
+from pulse.program.kernels.recurrent_gru import Gru, GruReset
+from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.weights import Stored, store
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.rows import run_both
 
 GAP = 3
 FUNCTIONS = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
-KERNELS: dict[tuple[CellKind, bool], Kernel] = {
-    ("rnn", False): rnn,
-    ("gru", True): gru,
-    ("gru", False): gru_reset,
-    ("lstm", False): lstm,
-}
+CELLS: Sequence[tuple[CellKind, bool]] = [("rnn", False), ("gru", True), ("gru", False), ("lstm", False)]
+"""The kinds, and whether the reset gate of a GRU comes after its product."""
 
 
 def check(
@@ -80,40 +76,58 @@ def check(
             )
         for b in range(B):
             wanted[row_of(t, b)] = current[0][b] if inside else 0
-    weights = pack_gates(codes[: 2 * H] if split else codes, H)
-    arrays = [projected, weights, y, h, h0, np.array([clock]), np.array([end])]
-    functions = [
-        word
-        for function in cell.activations
-        for word in (ACTIVATIONS[function.name], function.alpha, function.beta)
-    ]
-    args: list[Any] = [*map(At, range(2, 7)), offset, T, B, H, 0, frame, step, int(reload)]
-    args += [float(cell.clip or 0), At(0), At(1), int(reverse), *functions]
-    if kind == "gru":
-        arrays += [pack_gates(codes[2 * H :], H) if split else own_bias] + [
-            np.zeros((2, H), np.float32)
-        ] * split
-        args += [At(7)] + [At(8)] * split
-    elif kind == "lstm":
-        arrays += [c, c0, peepholes]
-        args += [At(7), At(8), H, At(9), int(cell.input_forget)]
+    split_scales: list[Any] = [None, None]
     if scales is not None:
-        for part in (scales[: 2 * H], scales[2 * H :]) if split else (scales,):
-            args.append(At(len(arrays)))
-            arrays.append(pack_gates(part[:, None], H))
-    kernel = KERNELS[kind, cell.linear_before_reset]
-    for after in run_both(kernel.forms[form], arrays, *args):
-        np.testing.assert_allclose(after[2], wanted, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(after[3], current[0], rtol=1e-4, atol=1e-5)
+        parts = (scales[: 2 * H], scales[2 * H :]) if split else (scales,)
+        split_scales[: len(parts)] = [pack_gates(part[:, None], H) for part in parts]
+    functions = [
+        ActivationWords(code=ACTIVATIONS[function.name], alpha=function.alpha, beta=function.beta)
+        for function in cell.activations
+    ]
+    fields: dict[str, Any] = {
+        "y": y,
+        "h": h,
+        "h0": h0,
+        "clock": np.array([clock]),
+        "end": np.array([end]),
+        "offset": offset,
+        "T": T,
+        "B": B,
+        "H": H,
+        "step_h0": 0,
+        "frame": frame,
+        "step": step,
+        "reload": reload,
+        "clip": float(cell.clip or 0),
+        "x": projected,
+        "W": pack_gates(codes[: 2 * H] if split else codes, H),
+        "reverse": reverse,
+        "scales": split_scales[0],
+        **dict(zip(("f", "g", "out"), functions)),
+    }
+    if split:
+        last = pack_gates(codes[2 * H :], H)
+        scratch = np.zeros((2, H), np.float32)
+        row: RecurrentRow = GruReset(**fields, last=last, scratch=scratch, last_scales=split_scales[1])
+    elif kind == "gru":
+        row = Gru(**fields, bias=own_bias)
+    elif kind == "lstm":
+        row = Lstm(**fields, c=c, c0=c0, step_c0=H, peepholes=peepholes, couples=cell.input_forget)
+    else:
+        row = Rnn(**fields)
+    assert row.form == form
+    for after in run_both(row):
+        np.testing.assert_allclose(after["y"], wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(after["h"], current[0], rtol=1e-4, atol=1e-5)
         if kind == "lstm":
-            np.testing.assert_allclose(after[7], current[1], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(after["c"], current[1], rtol=1e-4, atol=1e-5)
 
 
 def cell_of(kind: CellKind, before: bool = False, clip: float | None = None, couples: bool = False) -> Cell:
     return Cell(kind, tuple(map(Activation, FUNCTIONS[kind])), clip, before, couples)
 
 
-@pytest.mark.parametrize(("kind", "before"), KERNELS)
+@pytest.mark.parametrize(("kind", "before"), CELLS)
 @pytest.mark.parametrize(
     ("T", "B", "H"), [(1, 1, 1), (3, 2, 5), (2, 1, 16), (4, 3, 17), (1, 5, 35), (2, 8, 33), (0, 2, 4)]
 )
@@ -123,7 +137,7 @@ def test_whole_sequences(kind: CellKind, before: bool, T: int, B: int, H: int) -
             check(cell_of(kind, before), T, B, H, reverse=reverse, batch_outermost=batch_outermost)
 
 
-@pytest.mark.parametrize(("kind", "before"), KERNELS)
+@pytest.mark.parametrize(("kind", "before"), CELLS)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
 def test_rounded_weights(kind: CellKind, before: bool, form: Form) -> None:
     for T, B, H in ((1, 1, 1), (2, 1, 17), (2, 4, 16), (1, 5, 35), (3, 2, 8)):
@@ -131,7 +145,7 @@ def test_rounded_weights(kind: CellKind, before: bool, form: Form) -> None:
     check(cell_of(kind, before, clip=0.4), 3, 3, 18, clock=1, end=5, offset=1, reverse=True, form=form)
 
 
-@pytest.mark.parametrize(("kind", "before"), KERNELS)
+@pytest.mark.parametrize(("kind", "before"), CELLS)
 @pytest.mark.parametrize(
     ("clock", "end", "offset"),
     [
@@ -153,7 +167,7 @@ def test_frames_outside_of_the_stream_leave_the_state_alone(
         check(cell_of(kind, before), 4, 2, 6, clock, end, offset, reload=reload)
 
 
-@pytest.mark.parametrize(("kind", "before"), KERNELS)
+@pytest.mark.parametrize(("kind", "before"), CELLS)
 def test_limits_and_coupled_gates(kind: CellKind, before: bool) -> None:
     check(cell_of(kind, before, clip=0.3), 3, 2, 18)
     if kind == "lstm":
@@ -190,27 +204,26 @@ def test_running_sums_agree_with_numpy(
             after = total + x[t, columns]
             wanted[t] = total if exclusive else after
             total = after
-    arrays = [x, np.ones((T, M), dtype), sums, columns, np.arange(M), np.array([clock]), np.array([end])]
-    args = [
-        At(0),
-        At(1),
-        At(2),
-        codes[dtype],
-        T,
-        M,
-        At(3),
-        At(4),
-        M,
-        M,
-        exclusive,
-        0,
-        At(5),
-        At(6),
-        offset,
-        reload,
-    ]
-    python, compiled = run_both(cumsum, arrays, *args)
-    np.testing.assert_allclose(compiled[1], wanted.astype(dtype), rtol=1e-6)
-    np.testing.assert_allclose(compiled[2], total, rtol=1e-12)
-    for output, expected in ((python[1], wanted.astype(dtype)), (python[2], total)):
+    row = CumSumRow(
+        x=x,
+        y=np.ones((T, M), dtype),
+        sums=sums,
+        dtype=codes[dtype],
+        T=T,
+        M=M,
+        columns_x=columns,
+        columns_y=np.arange(M),
+        step_x=M,
+        step_y=M,
+        exclusive=exclusive,
+        reverse=False,
+        clock=np.array([clock]),
+        end=np.array([end]),
+        offset=offset,
+        reload=reload,
+    )
+    python, compiled = run_both(row)
+    np.testing.assert_allclose(compiled["y"], wanted.astype(dtype), rtol=1e-6)
+    np.testing.assert_allclose(compiled["sums"], total, rtol=1e-12)
+    for output, expected in ((python["y"], wanted.astype(dtype)), (python["sums"], total)):
         np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)  # numpy adds a float32 as such

@@ -7,7 +7,7 @@ import pytest
 
 from pulse.program.kernels.pool import pool
 from pulse.program.kernels.reduce import arg_rows, reduce_rows
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 
 def sum_of_squares(x: np.ndarray, axis: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.ops.clock import Clock
 from pulse.program.kernels.scan import keep_frame
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 SYMBOL = SymbolScope().symbol("S")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.scatter import scatter_rows
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 
 @pytest.mark.parametrize(("rows", "run", "count"), [(5, 1, 7), (9, 40, 4), (3, 2, 0), (2, 0, 3)])

@@ -5,7 +5,7 @@ import pytest
 
 from pulse.ops.search import TopK
 from pulse.program.kernels.search import top_rows
-from tests.pulse.program.kernels.rows import Array, At, run_both
+from tests.pulse.program.kernels.positional_rows import Array, At, run_both
 
 
 def check(x: Array, count: int, largest: bool) -> None:

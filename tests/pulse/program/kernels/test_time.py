@@ -15,7 +15,7 @@ from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels.time import fill_ends, last_frames, positions, table_rows, tick
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.rows import At, run_both
+from tests.pulse.program.kernels.positional_rows import At, run_both
 
 SYMBOL = SymbolScope().symbol("S")
 LENGTH = TDim.of(SYMBOL)

@@ -12,7 +12,7 @@ from pulse.jit.language.simd import LANES, vload, vstore
 from pulse.jit.registry import Kernel, named_kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels import vmath, vmath_hyperbolic, vmath_trigonometry
-from tests.pulse.program.kernels.rows import At, run_row
+from tests.pulse.program.kernels.positional_rows import At, run_row
 
 DOCS = Path(__file__).parents[4] / "docs" / "kernels.md"
 NORMAL = float(np.finfo(np.float32).tiny)
