@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.draft import Draft
-from pulse.front.options import choice, count, flag, number
+from pulse.front.options import choice, collect, count, flag, number
 from pulse.front.spectra import raise_power, square
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import MAX_BANDS, cosines, kaldi_triangles, require_band
@@ -15,10 +15,34 @@ from pulse.front.windows import window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.reduce import Reduce
+from pulse.support.record import record
 
 WINDOWS = ("povey", "hamming", "hann", "hanning", "blackman", "rectangular", "sine")
 EPSILON = float(np.finfo(np.float32).eps)
 """Kaldi's floor of values before a logarithm."""
+
+
+@record
+class FrameOptions:
+    """The parameters that ``kaldi_fbank`` and ``kaldi_mfcc`` have in common, as ``kaldi_fbank`` describes them."""
+
+    sample_rate: int
+    frame_length: float
+    frame_shift: float
+    low_freq: float
+    high_freq: float
+    window: str
+    preemphasis: float
+    remove_dc_offset: bool
+    snip_edges: bool
+    round_to_power_of_two: bool
+    dither: float
+    energy_floor: float
+    use_energy: bool
+    raw_energy: bool
+    blackman_coeff: float
+    scale: float
+    shape: str
 
 
 def kaldi_fbank(
@@ -71,32 +95,14 @@ def kaldi_fbank(
     shape         the shape of x
     Raises        InputError
     """
-    where = "kaldi_fbank"
-    frames = _Frames(
-        where=where,
-        sample_rate=sample_rate,
-        frame_length=frame_length,
-        frame_shift=frame_shift,
-        window=window,
-        preemphasis=preemphasis,
-        remove_dc_offset=remove_dc_offset,
-        snip_edges=snip_edges,
-        round_to_power_of_two=round_to_power_of_two,
-        dither=dither,
-        energy_floor=energy_floor,
-        raw_energy=raw_energy,
-        blackman_coeff=blackman_coeff,
-        scale=scale,
-        use_energy=use_energy,
-        shape=shape,
-    )
-    draft = frames.draft
+    frames = _Frames("kaldi_fbank", collect(FrameOptions, locals()))
+    draft, where = frames.draft, frames.draft.where
     flag(where, "htk_compat", htk_compat)
     flag(where, "use_log_fbank", use_log_fbank)
     flag(where, "use_power", use_power)
     y = draft.times(
         raise_power(draft, frames.power(), 1.0 if use_power else 0.5),
-        _bank(where, frames, num_mel_bins, low_freq, high_freq),
+        _bank(frames, num_mel_bins),
         "bank",
     )
     if use_log_fbank:
@@ -143,28 +149,10 @@ def kaldi_mfcc(
     The others are those of ``kaldi_fbank``.
     Raises   InputError
     """
-    where = "kaldi_mfcc"
-    frames = _Frames(
-        where=where,
-        sample_rate=sample_rate,
-        frame_length=frame_length,
-        frame_shift=frame_shift,
-        window=window,
-        preemphasis=preemphasis,
-        remove_dc_offset=remove_dc_offset,
-        snip_edges=snip_edges,
-        round_to_power_of_two=round_to_power_of_two,
-        dither=dither,
-        energy_floor=energy_floor,
-        raw_energy=raw_energy,
-        blackman_coeff=blackman_coeff,
-        scale=scale,
-        use_energy=use_energy,
-        shape=shape,
-    )
-    draft = frames.draft
+    frames = _Frames("kaldi_mfcc", collect(FrameOptions, locals()))
+    draft, where = frames.draft, frames.draft.where
     flag(where, "htk_compat", htk_compat)
-    bank = _bank(where, frames, num_mel_bins, low_freq, high_freq)
+    bank = _bank(frames, num_mel_bins)
     count(where, "num_ceps", num_ceps, 1, num_mel_bins)
     lifter = number(where, "cepstral_lifter", cepstral_lifter, 0)
     order = np.arange(num_ceps)
@@ -191,57 +179,41 @@ class _Frames:
     sample of a frame but the first, which is its own predecessor.
     """
 
-    def __init__(
-        self,
-        where: str,
-        sample_rate: int,
-        frame_length: float,
-        frame_shift: float,
-        window: str,
-        preemphasis: float,
-        remove_dc_offset: bool,
-        snip_edges: bool,
-        round_to_power_of_two: bool,
-        dither: float,
-        energy_floor: float,
-        raw_energy: bool,
-        blackman_coeff: float,
-        scale: float,
-        use_energy: bool,
-        shape: str,
-    ) -> None:
-        self.rate_hz = count(where, "sample_rate", sample_rate)
-        self.size = _samples(where, "frame_length", frame_length, sample_rate, 2)
-        self.hop = _samples(where, "frame_shift", frame_shift, sample_rate, 1)
-        flag(where, "round_to_power_of_two", round_to_power_of_two)
-        self.points = 1 << (self.size - 1).bit_length() if round_to_power_of_two else self.size
+    def __init__(self, where: str, options: FrameOptions) -> None:
+        self.options = options
+        self.rate_hz = count(where, "sample_rate", options.sample_rate)
+        self.size = _samples(where, "frame_length", options.frame_length, self.rate_hz, 2)
+        self.hop = _samples(where, "frame_shift", options.frame_shift, self.rate_hz, 1)
+        to_power = flag(where, "round_to_power_of_two", options.round_to_power_of_two)
+        self.points = 1 << (self.size - 1).bit_length() if to_power else self.size
         if self.points % 2:
             raise InputError(
                 f"{where}: frames of {self.size} samples are not an even number; use round_to_power_of_two=True"
             )
-        if not isinstance(dither, int | float) or dither != 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(options.dither, int | float) or options.dither != 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(
-                f"{where}: dither={dither!r} must be 0: random numbers cannot be repeated exactly"
+                f"{where}: dither={options.dither!r} must be 0: random numbers cannot be repeated exactly"
             )
-        self.preemphasis = number(where, "preemphasis", preemphasis, 0, 1)
-        self.floor = number(where, "energy_floor", energy_floor, 0)
-        self.raw = flag(where, "raw_energy", raw_energy)
-        flag(where, "use_energy", use_energy)
-        self.weights = _window(where, window, self.size, number(where, "blackman_coeff", blackman_coeff))
-        flag(where, "remove_dc_offset", remove_dc_offset)
-        flag(where, "snip_edges", snip_edges)
-        number(where, "scale", scale)
-        draft = self.draft = Draft(where, {"x": shape})
+        self.preemphasis = number(where, "preemphasis", options.preemphasis, 0, 1)
+        self.floor = number(where, "energy_floor", options.energy_floor, 0)
+        self.raw = flag(where, "raw_energy", options.raw_energy)
+        flag(where, "use_energy", options.use_energy)
+        blackman = number(where, "blackman_coeff", options.blackman_coeff)
+        self.weights = _window(where, options.window, self.size, blackman)
+        flag(where, "remove_dc_offset", options.remove_dc_offset)
+        flag(where, "snip_edges", options.snip_edges)
+        number(where, "scale", options.scale)
+        draft = self.draft = Draft(where, {"x": options.shape})
         draft.require_rank(draft["x"], 2, "1,T")
         x = draft["x"]
-        if scale != 1:
-            x = draft.each("mul", x, scale, name="scaled")
-        if not snip_edges:
+        if options.scale != 1:
+            x = draft.each("mul", x, options.scale, name="scaled")
+        if not options.snip_edges:
             before = self.size // 2 - self.hop // 2
             after = self.size - self.size // 2 + 2 * (self.hop // 2) - self.hop
             x = draft.pad(x, 1, before, after, "symmetric")
         raw = draft.frame(x, 1, self.size, self.hop)
-        mean = draft.add("mean", Reduce("mean", (2,), True), raw) if remove_dc_offset else None
+        mean = draft.add("mean", Reduce("mean", (2,), True), raw) if options.remove_dc_offset else None
         self.centred = raw if mean is None else draft.each("sub", raw, mean, name="centred")
         self.emphasised = self._emphasise(raw, mean)
 
@@ -306,11 +278,12 @@ def _window(where: str, name: str, size: int, blackman: float) -> Array:
     return window_values(where, window, size, periodic=False)
 
 
-def _bank(where: str, frames: _Frames, bands: int, low_hz: float, high_hz: float) -> Array:
+def _bank(frames: _Frames, bands: int) -> Array:
+    where, options = frames.draft.where, frames.options
     count(where, "num_mel_bins", bands, 3, MAX_BANDS)
-    number(where, "low_freq", low_hz, 0)
+    low_hz = number(where, "low_freq", options.low_freq, 0)
     half = frames.rate_hz / 2
-    high_hz = number(where, "high_freq", high_hz)
+    high_hz = number(where, "high_freq", options.high_freq)
     high_hz = high_hz if high_hz > 0 else half + high_hz
     require_band(where, low_hz, high_hz, frames.rate_hz)
     bins = frames.points // 2 + 1

@@ -7,16 +7,46 @@ from pulse.front.draft import Draft
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import REAL, gather_real, place_real
 from pulse.front.logarithms import decibels, floored_log
-from pulse.front.options import choice, count, number
+from pulse.front.options import choice, collect, count, number
 from pulse.front.spectra import raise_power, square
 from pulse.front.transforms import MAX_SAMPLES, Normalized, draft_spectrum
 from pulse.front.triangles import MAX_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
 from pulse.graph import OutletId
 from pulse.models import TypedModel
+from pulse.support.record import record
 
 NORMS = ("none", "slaney")
 LOGS = ("none", "natural", "log10", "db")
+
+
+@record
+class BankOptions:
+    """The parameters of a bank of mel bands, as ``mel`` describes them."""
+
+    sample_rate: int
+    n_mels: int
+    f_min: float
+    f_max: float | None
+    mel_scale: str
+    norm: str | None
+
+
+@record
+class MelOptions(BankOptions):
+    """The parameters that ``mel_spectrogram`` and ``mfcc`` have in common, as ``mel_spectrogram`` describes them."""
+
+    n_fft: int
+    win_length: int | None
+    hop: int | None
+    window: WindowLike
+    periodic: bool
+    beta: float
+    power: float
+    normalized: Normalized
+    center: bool
+    pad_mode: str
+    shape: str
 
 
 def mel(
@@ -42,22 +72,13 @@ def mel(
     norm     ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
     Raises   InputError
     """
-    where = "mel"
+    where, options = "mel", collect(BankOptions, locals())
     choice(where, "layout", layout, REAL)
     choice(where, "output_layout", output_layout, REAL)
     draft = Draft(where, {"x": shape})
     x = gather_real(draft, draft["x"], layout)
     bins = draft.require_fixed(x, 2, "the frequencies")
-    bank = _bank(
-        where=where,
-        bins=bins,
-        n_mels=n_mels,
-        sample_rate=sample_rate,
-        f_min=f_min,
-        f_max=f_max,
-        mel_scale=mel_scale,
-        norm=norm,
-    )
+    bank = _bank(where, bins, options)
     return draft.model(features=place_real(draft, draft.times(x, bank, "bank"), output_layout))
 
 
@@ -98,29 +119,9 @@ def mel_spectrogram(
     The others are those of ``stft`` and ``mel``.
     Raises   InputError
     """
-    where = "mel_spectrogram"
-    draft, y = _bands(
-        where=where,
-        sample_rate=sample_rate,
-        n_fft=n_fft,
-        win_length=win_length,
-        hop=hop,
-        f_min=f_min,
-        f_max=f_max,
-        n_mels=n_mels,
-        window=window,
-        periodic=periodic,
-        beta=beta,
-        power=power,
-        normalized=normalized,
-        center=center,
-        pad_mode=pad_mode,
-        norm=norm,
-        mel_scale=mel_scale,
-        shape=shape,
-    )
+    draft, y = _bands("mel_spectrogram", collect(MelOptions, locals()))
     y = _logarithm(draft, y, log, floor, offset)
-    choice(where, "output_layout", output_layout, REAL)
+    choice(draft.where, "output_layout", output_layout, REAL)
     return draft.model(features=place_real(draft, y, output_layout))
 
 
@@ -165,30 +166,10 @@ def mfcc(
     The others are those of ``mel_spectrogram``.
     Raises   InputError
     """
-    where = "mfcc"
-    draft, y = _bands(
-        where=where,
-        sample_rate=sample_rate,
-        n_fft=n_fft,
-        win_length=win_length,
-        hop=hop,
-        f_min=f_min,
-        f_max=f_max,
-        n_mels=n_mels,
-        window=window,
-        periodic=periodic,
-        beta=beta,
-        power=power,
-        normalized=normalized,
-        center=center,
-        pad_mode=pad_mode,
-        norm=norm,
-        mel_scale=mel_scale,
-        shape=shape,
-    )
+    draft, y = _bands("mfcc", collect(MelOptions, locals()))
     y = _logarithm(draft, y, log, floor, offset)
-    choice(where, "output_layout", output_layout, REAL)
-    y = draft.times(y, _cosines(where, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
+    choice(draft.where, "output_layout", output_layout, REAL)
+    y = draft.times(y, _cosines(draft.where, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
     return draft.model(features=place_real(draft, y, output_layout))
 
 
@@ -220,78 +201,41 @@ def dct(
     return draft.model(features=place_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
 
 
-def _bands(
-    where: str,
-    sample_rate: int,
-    n_fft: int,
-    win_length: int | None,
-    hop: int | None,
-    f_min: float,
-    f_max: float | None,
-    n_mels: int,
-    window: WindowLike,
-    periodic: bool,
-    beta: float,
-    power: float,
-    normalized: Normalized,
-    center: bool,
-    pad_mode: str,
-    norm: str | None,
-    mel_scale: str,
-    shape: str,
-) -> tuple[Draft, OutletId]:
+def _bands(where: str, options: MelOptions) -> tuple[Draft, OutletId]:
     """The draft, and the bands [B, frames, n_mels]."""
-    number(where, "power", power, 0, above=True)
-    count(where, "n_fft", n_fft, 2, MAX_SAMPLES)
-    size = count(where, "win_length", n_fft if win_length is None else win_length)
-    mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
+    number(where, "power", options.power, 0, above=True)
+    n_fft = count(where, "n_fft", options.n_fft, 2, MAX_SAMPLES)
+    size = count(where, "win_length", n_fft if options.win_length is None else options.win_length)
     draft, y = draft_spectrum(
         where=where,
         n_fft=n_fft,
-        hop=max(1, size // 2) if hop is None else hop,
-        win_length=win_length,
-        window=window,
-        periodic=periodic,
-        beta=beta,
-        center=center,
-        mode=mode,
-        normalized=normalized,
+        hop=max(1, size // 2) if options.hop is None else options.hop,
+        win_length=options.win_length,
+        window=options.window,
+        periodic=options.periodic,
+        beta=options.beta,
+        center=options.center,
+        mode=PAD_MODES[choice(where, "pad_mode", options.pad_mode, PAD_MODES)],
+        normalized=options.normalized,
         onesided=True,
-        shape=shape,
+        shape=options.shape,
     )
     bins = n_fft // 2 + 1
     squares = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
-    bank = _bank(
-        where=where,
-        bins=bins,
-        n_mels=n_mels,
-        sample_rate=sample_rate,
-        f_min=f_min,
-        f_max=f_max,
-        mel_scale=mel_scale,
-        norm=norm,
-    )
-    return draft, draft.times(raise_power(draft, squares, power / 2), bank, "bank")
+    bank = _bank(where, bins, options)
+    return draft, draft.times(raise_power(draft, squares, options.power / 2), bank, "bank")
 
 
-def _bank(
-    where: str,
-    bins: int,
-    n_mels: int,
-    sample_rate: float,
-    f_min: float,
-    f_max: float | None,
-    mel_scale: str,
-    norm: str | None,
-) -> Array:
-    count(where, "n_mels", n_mels, 1, MAX_BANDS)
-    number(where, "sample_rate", sample_rate, 0, above=True)
-    low = number(where, "f_min", f_min, 0)
-    high = number(where, "f_max", sample_rate / 2 if f_max is None else f_max, 0)
-    require_band(where, low, high, sample_rate)
-    choice(where, "mel_scale", mel_scale, SCALES)
-    kind = choice(where, "norm", "none" if norm is None else norm, NORMS)
-    return mel_triangles(bins, n_mels, sample_rate, low, high, mel_scale, kind == "slaney")
+def _bank(where: str, bins: int, options: BankOptions) -> Array:
+    bands, rate_hz = options.n_mels, options.sample_rate
+    count(where, "n_mels", bands, 1, MAX_BANDS)
+    number(where, "sample_rate", rate_hz, 0, above=True)
+    low = number(where, "f_min", options.f_min, 0)
+    high = number(where, "f_max", rate_hz / 2 if options.f_max is None else options.f_max, 0)
+    require_band(where, low, high, rate_hz)
+    scale = choice(where, "mel_scale", options.mel_scale, SCALES)
+    norm = choice(where, "norm", "none" if options.norm is None else options.norm, NORMS)
+    return mel_triangles(bins, bands, rate_hz, low, high, scale, norm == "slaney")
 
 
 def _logarithm(draft: Draft, x: OutletId, kind: str, floor: float, offset: float) -> OutletId:

@@ -1,9 +1,19 @@
 """Checks of parameters; the error for a bad value states in one line what is allowed."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from pulse.errors import InputError
+
+T = TypeVar("T")
+
+
+def collect(kind: type[T], parameters: Mapping[str, Any]) -> T:
+    """A record of the parameters of a function that it has as fields, given the function's ``locals()``."""
+    record: Any = kind
+    return record(**{field.name: parameters[field.name] for field in fields(record)})
 
 
 def count(where: str, name: str, value: object, least: int = 1, most: int = 1 << 24) -> int:

@@ -5,12 +5,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 import pulse
 from pulse import front
+from pulse.front.kaldi import FrameOptions
+from pulse.front.mel import BankOptions, MelOptions
 from pulse.models import TypedModel
 from pulse.runtimes.onnx_check import check
 
@@ -76,6 +78,21 @@ def test_parameters_fit_into_a_file(name: str) -> None:
     assert model.title == name
     kinds = "iuf" if name in ("quantize", "dequantize") else "f"
     assert all(fact.dtype.kind in kinds for fact in (*model.inputs.values(), *model.outputs.values()))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("kaldi_fbank", FrameOptions),
+        ("kaldi_mfcc", FrameOptions),
+        ("mel", BankOptions),
+        ("mel_spectrogram", MelOptions),
+        ("mfcc", MelOptions),
+    ],
+)
+def test_collected_options_are_parameters_of_the_same_type(name: str, options: type) -> None:
+    """No type checker sees what ``collect`` puts into a record."""
+    assert get_type_hints(options).items() <= get_type_hints(front.FUNCTIONS[name]).items()
 
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
