@@ -7,7 +7,6 @@ from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.scatter import ScatterND
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.patch import Patch, replace_op
@@ -40,7 +39,7 @@ def _read_what_was_written(graph: TypedGraph, node: TypedNode) -> Patch | None:
 def _first_index(graph: TypedGraph, outlet: OutletId) -> TDim | None:
     """The first of indices that go up one by one."""
     node = graph.node(outlet)
-    while isinstance(node.op, AddAxis | RemoveAxis | Reshape | Cast) and known_value(graph, outlet) is None:
+    while (node.op.keeps_order or isinstance(node.op, Cast)) and known_value(graph, outlet) is None:
         outlet = node.inputs[0]
         node = graph.node(outlet)
     start = TDim.of(0)

@@ -10,15 +10,12 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.op import Op
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
-from pulse.ops.slice import Slice
+from pulse.ops.shape import Expand
 from pulse.ops.source import Const
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
 from pulse.typed import TypedGraph, known_value
 
-MOVES = (AddAxis, RemoveAxis, Reshape, Transpose, Expand, Slice)
-"""Ops whose outputs contain only values of their input."""
 SMALL = 64
 """The most elements of a constant whose bounds are taken."""
 STRICT = {"less": True, "less_equal": False, "greater": True, "greater_equal": False}
@@ -30,8 +27,8 @@ def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
     """The common value of all elements of a wire, as an array without axes; None if unknown."""
     functions: list[Op] = []
     node = graph.node(outlet)
-    while known_value(graph, outlet) is None and (isinstance(node.op, MOVES) or _maps_one(node.op)):
-        if not isinstance(node.op, MOVES):
+    while known_value(graph, outlet) is None and (node.op.keeps_values or _maps_one(node.op)):
+        if not node.op.keeps_values:
             functions.append(node.op)
         outlet = node.inputs[0]
         node = graph.node(outlet)
@@ -79,7 +76,7 @@ def _compare(left: DimBounds, right: DimBounds, strict: bool) -> bool | None:
 def _bounds(graph: TypedGraph, outlet: OutletId) -> DimBounds | None:
     """The least and the largest of integers that are positions or lengths."""
     node, fact = graph.node(outlet), graph.fact(outlet)
-    while isinstance(node.op, MOVES) or _keeps_integers(graph, node):
+    while node.op.keeps_values or _keeps_integers(graph, node):
         if fact.value is not None:
             break
         outlet = node.inputs[0]

@@ -4,13 +4,10 @@ from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, reads_alone, res
 from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import Expand, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph, known_value
-
-REGROUPINGS = (Reshape, AddAxis, RemoveAxis)
-"""Ops that keep the row-major order of the elements."""
 
 
 def _two_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -26,7 +23,7 @@ def _two_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _undo_regrouping(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, REGROUPINGS):
+    if not node.op.keeps_order:
         return None
     for outlet in _find_regrouped(graph, node):
         patch = bypass(graph, node, outlet)
@@ -38,7 +35,7 @@ def _undo_regrouping(graph: TypedGraph, node: TypedNode) -> Patch | None:
 def _find_regrouped(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
     """The wires up the graph that hold the same elements in the same order."""
     inputs = list(node.inputs)
-    while isinstance(graph.node(inputs[-1]).op, REGROUPINGS):
+    while graph.node(inputs[-1]).op.keeps_order:
         inputs.append(graph.node(inputs[-1]).inputs[0])
     return inputs
 
@@ -47,7 +44,7 @@ def _two_reshapes(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Reshape):
         return None
     first = graph.node(node.inputs[0])
-    if not isinstance(first.op, REGROUPINGS):
+    if not first.op.keeps_order:
         return None
     shape = graph.fact(result(node)).shape
     if volume(shape) != volume(graph.fact(first.inputs[0]).shape):
@@ -123,7 +120,6 @@ MOVEMENT = (
         "there_and_back",
         "regrouping keeps the order, so back in the old shape it is the old tensor",
         _undo_regrouping,
-        REGROUPINGS,
     ),
     Rewrite(
         "two_reshapes", "regrouping keeps the order, so only the last shape counts", _two_reshapes, (Reshape,)

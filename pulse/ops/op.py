@@ -44,6 +44,10 @@ class Op:
     """Whether it runs a body or a cell in each of many iterations."""
     copies: ClassVar[bool] = False
     """Whether it computes nothing: the elements of its outputs are those of its inputs, or known before."""
+    keeps_values: ClassVar[bool] = False
+    """Whether each element of its output is one of its first input."""
+    keeps_order: ClassVar[bool] = False
+    """Whether the elements of its output are those of its input, all of them in row-major order."""
 
     @property
     def name(self) -> str:

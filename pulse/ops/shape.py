@@ -111,6 +111,8 @@ class Reshape(Op):
     shape: tuple[TDim, ...]
     symbolic = True
     copies = True
+    keeps_values = True
+    keeps_order = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -168,6 +170,7 @@ class Transpose(Op):
     perm: tuple[int, ...]
     symbolic = True
     copies = True
+    keeps_values = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -203,6 +206,8 @@ class AddAxis(Op):
     axis: int
     symbolic = True
     copies = True
+    keeps_values = True
+    keeps_order = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -234,6 +239,8 @@ class RemoveAxis(Op):
     axis: int
     symbolic = True
     copies = True
+    keeps_values = True
+    keeps_order = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -270,6 +277,7 @@ class Expand(Op):
     shape: tuple[TDim, ...]
     symbolic = True
     copies = True
+    keeps_values = True
     positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
@@ -322,6 +330,7 @@ class Tile(Op):
     repeats: tuple[TDim, ...]
     symbolic = True
     copies = True
+    keeps_values = True
     positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:

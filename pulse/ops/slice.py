@@ -29,6 +29,7 @@ class Slice(Op):
     step: int = 1
     symbolic = True
     copies = True
+    keeps_values = True
     positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
@@ -100,6 +101,7 @@ class Decimate(Op):
     first: int
     step: int
     copies = True
+    keeps_values = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs

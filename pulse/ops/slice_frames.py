@@ -28,6 +28,7 @@ class Frames(Op):
     size: int
     hop: int
     copies = True
+    keeps_values = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs

@@ -6,7 +6,8 @@ from pulse.dim import TDim
 from pulse.facts import Array, Shape, volume
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.op import Op
+from pulse.ops.shape import Transpose
 from pulse.typed import TypedGraph, known_value
 
 
@@ -28,12 +29,12 @@ def silent_start(graph: TypedGraph, outlet: OutletId, inner: TDim, block: int) -
     )
 
 
-def _keeps_order(op: object, shape: Shape) -> bool:
+def _keeps_order(op: Op, shape: Shape) -> bool:
     """Whether the elements of a result of this shape are those of the input, in their order."""
     if isinstance(op, Transpose):
         moved = [axis for axis, dim in zip(op.perm, shape) if dim != 1]
         return moved == sorted(moved)
-    return isinstance(op, Reshape | AddAxis | RemoveAxis)
+    return op.keeps_order
 
 
 def _leading_zeros(factor: Array, shape: Shape, inner: TDim, block: int) -> int:

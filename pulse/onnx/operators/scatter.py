@@ -27,7 +27,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
 from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
-from pulse.ops.shape import AddAxis, Reshape, Transpose
+from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.support.record import record
 
@@ -68,7 +68,7 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     x, outlet = node.fact(0), node.input(1)
     if index_depth(x, node.fact(1)) != 1 or not all(dim.is_const for dim in x.shape[1:]):
         return None
-    while isinstance(node.graph.node(outlet).op, AddAxis | Reshape):
+    while node.graph.node(outlet).op.keeps_order:
         outlet = node.graph.node(outlet).inputs[0]
     rows = progression(node.graph, outlet)
     if rows is None or rows.axis != 0 or rows.starts.ndim != 2:

@@ -8,8 +8,6 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis
-from pulse.ops.slice import Slice
 from pulse.program.kernels.recurrent_gru_small import GATES, GruEights, GruFours, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.recurrent_siblings import width_of
@@ -139,9 +137,7 @@ def _known_start(cx: Lowering, outlet: OutletId | None) -> Array | None:
     if outlet is None:
         return np.zeros((1, 1), np.float32)
     source = outlet
-    while cx.known_value(source) is None and isinstance(
-        cx.graph.node(source).op, Expand | Slice | AddAxis | RemoveAxis
-    ):
+    while cx.known_value(source) is None and cx.graph.node(source).op.keeps_values:
         source = cx.graph.node(source).inputs[0]
     constant = cx.known_value(source)
     if source == outlet or constant is None:

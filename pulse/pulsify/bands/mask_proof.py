@@ -13,7 +13,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import Expand, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const
 from pulse.ops.time_position import Range
@@ -153,7 +153,7 @@ class MaskProof:
             pattern = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
             if not self._streams(node.outputs[0].fact, axis) and axis in x.slopes:
                 pattern = self._first(pattern, axis, node.outputs[0].fact)
-        elif isinstance(op, Reshape | AddAxis | RemoveAxis | Transpose):
+        elif op.keeps_order or isinstance(op, Transpose):
             pattern = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
         elif isinstance(op, Gather):
             pattern = self._look_up(op, inputs, facts)

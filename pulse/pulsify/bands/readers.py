@@ -9,7 +9,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.shape import Transpose
-from pulse.pulsify.bands.scores import REGROUPED, same_shape
+from pulse.pulsify.bands.scores import same_shape
 from pulse.support.record import record
 from pulse.typed import TypedGraph
 
@@ -61,7 +61,7 @@ def find_readers(
             rank = len(node.op.perm)
             if node.op.perm == (*range(rank - 2), rank - 1, rank - 2):
                 yield from find_readers(graph, outlet, symbol, scores, hiding, cleaned, True)
-        elif isinstance(node.op, REGROUPED) and not flipped:
+        elif node.op.keeps_order and not flipped:
             before, after = graph.fact(weights).shape, graph.fact(outlet).shape
             if len(after) > 1 and same_shape(before[-2:], after[-2:]):
                 yield from find_readers(graph, outlet, symbol, scores, hiding, cleaned, flipped)

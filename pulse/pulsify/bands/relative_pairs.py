@@ -8,19 +8,17 @@ from pulse.dim import Symbol, TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import Transpose
 from pulse.pulsify.bands.mask import MASKED, MAX_ELEMENTS, Mask
 from pulse.pulsify.bands.mask_proof import MaskProof
 from pulse.pulsify.bands.pattern import PatternExtent
 from pulse.pulsify.bands.relative_shift import TRIED, RelativeScores, find_moved, length_with_rows
 from pulse.typed import TypedGraph
 
-MOVES = (Transpose, Reshape, AddAxis, RemoveAxis)
-
 
 def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
     """Find the product [rows, heads, d] @ [rows, d, rows] that makes scores [A..., rows, rows]."""
-    node, path = find_moved(graph, outlet, MOVES)
+    node, path = find_moved(graph, outlet, (Transpose,))
     fact = graph.fact(OutletId(node.id))
     if not isinstance(node.op, MatMul) or fact.symbolic_axes(symbol) != [0, 2] or fact.rank != 3:
         return None

@@ -15,7 +15,7 @@ from pulse.ops.gather_elements import GatherElements
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.pad import Pad
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const
 from pulse.ops.time_position import Range
@@ -23,7 +23,8 @@ from pulse.patch import Patch
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
-MOVES = (Pad, Reshape, Slice, AddAxis, RemoveAxis, Concat, Transpose)
+MOVES = (Pad, Slice, Concat, Transpose)
+"""Ops that make the shift, with those that keep the order."""
 TRIED = (1, 2, 3, 5, 8, 13)
 """The numbers of rows at which the source of each score is traced to recognise a shift."""
 SHORT = (2, 5)
@@ -101,10 +102,13 @@ def _move(graph: TypedGraph, number: int, value: Array, env: dict[Symbol, int]) 
 def find_moved(
     graph: TypedGraph, outlet: OutletId, moves: tuple[type[Op], ...]
 ) -> tuple[TypedNode, list[int]]:
-    """The node whose first output these ops move to a wire, and the ids of the ops, last one first."""
+    """The node whose first output is moved to a wire by ops that keep the order and by ``moves``, and the ops between.
+
+    These are given by their ids, the last one first.
+    """
     path: list[int] = []
     node = graph.node(outlet)
-    while isinstance(node.op, moves):
+    while node.op.keeps_order or isinstance(node.op, moves):
         moved = moved_input(graph, node)
         if moved is None:
             break
@@ -124,7 +128,7 @@ def moved_input(graph: TypedGraph, node: TypedNode) -> OutletId | None:
 def _is_filled(graph: TypedGraph, outlet: OutletId) -> bool:
     """Whether a wire is one number repeated."""
     node = graph.node(outlet)
-    while isinstance(node.op, Expand | Reshape | AddAxis):
+    while node.op.keeps_values:
         node = graph.node(node.inputs[0])
     return isinstance(node.op, Const) and node.op.value.size == 1
 

@@ -11,7 +11,6 @@ from pulse.graph import Node, OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.source import Source
 from pulse.pulsify.bands.mask import MASKED, ScoreStep
 from pulse.pulsify.bands.relative_pairs import find_pairs
@@ -19,7 +18,6 @@ from pulse.pulsify.bands.relative_shift import RelativeScores, find_shift
 from pulse.typed import TypedGraph
 
 AFFINE = ("add", "sub", "mul", "div", "where")
-REGROUPED = (Reshape, AddAxis, RemoveAxis)
 
 
 class StaticWires:
@@ -108,7 +106,7 @@ def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bo
         return False
     if isinstance(node.op, Cast):
         return np.issubdtype(node.op.dtype, np.floating)
-    if isinstance(node.op, REGROUPED):
+    if node.op.keeps_order:
         return True
     same = same_shape(before.shape, after.shape)
     return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and same
