@@ -24,7 +24,7 @@ from pulse.jit.rows.instruction import (
 from pulse.jit.rows.pointer import operand, real_bits
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Region, Value
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from tests.pulse.program.kernels.rows import run_both
 
 
 class Pair(RowFields):
@@ -135,14 +135,11 @@ def test_values_that_differ_from_the_declaration_are_refused(
         make_sums(**other)
 
 
-ARRAYS = [np.arange(4, dtype=np.float32), np.zeros(2, np.float32)]
-WORDS = (4, 2, At(0), 0, 2.0, 3, 0.5, At(1), 0.25, 7, 100.0, 0)
-
-
 def test_fields_after_parts_and_of_parts() -> None:
     """As plain Python and compiled."""
-    for arrays in run_both(sums, ARRAYS, *WORDS):
-        assert arrays[1].tolist() == [112.25, 1.75]
+    row = make_sums(x=np.arange(4, dtype=np.float32), y=np.zeros(2, np.float32))
+    for arrays in run_both(row, sums):
+        assert arrays["y"].tolist() == [112.25, 1.75]
 
 
 def test_plain_python_checks_the_declaration() -> None:

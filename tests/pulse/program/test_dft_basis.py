@@ -6,11 +6,12 @@ import pytest
 import pulse
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
-from pulse.program.kernels.spectral import fourier
+from pulse.program.kernels.spectral import Fourier
 from pulse.program.lower.matmul_product import neighbours_from
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.dft_matrices import arrange_parts
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from tests.pulse.program.kernels.groups import finish_of
+from tests.pulse.program.kernels.rows import run_both
 
 LENGTHS = [64, 96, 100, 160, 320, 400, 512]
 
@@ -121,22 +122,43 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
     first, second, w1, turns, w2 = tables(dft)
     points, kept_bins = dft.points, dft.bins
     none = np.zeros(1, np.int64)
-    arrays = [
-        x, y, np.zeros(2 * length + 2 * turns.size, np.float32), rows_x, rows_y, w1, turns, w2,
-        points.re, none if points.im is None else points.im, points.factors.astype(np.float32),
-        kept_bins.re, none if kept_bins.im is None else kept_bins.im, kept_bins.factors.astype(np.float32),
-    ]  # fmt: skip
-    args = [
-        At(0), At(1), At(2), rows, At(3), At(4), points.count, first, second, w1.shape[2], At(5), At(6), At(7),
-        At(8), At(9), At(10), kept_bins.count, At(11), At(12), At(13), int(points.im is not None), 1,
-        *(neighbours_from(table, points.factors[0]) for table in (arrays[8], arrays[9])),
-        *(int(neighbours_from(table, np.ones(1)) == 0) for table in (arrays[11], arrays[12])), matrix.shape[1], 0, 0, 0,
-    ]  # fmt: skip
+    from_im = none if points.im is None else points.im
+    to_im = none if kept_bins.im is None else kept_bins.im
+    row = Fourier(
+        x=x,
+        y=y,
+        scratch=np.zeros(2 * length + 2 * turns.size, np.float32),
+        M=rows,
+        rows_x=rows_x,
+        rows_y=rows_y,
+        R=points.count,
+        N1=first,
+        N2=second,
+        P=w1.shape[2],
+        w1=w1,
+        twiddles=turns,
+        w2=w2,
+        from_re=points.re,
+        from_im=from_im,
+        scales=points.factors.astype(np.float32),
+        K=kept_bins.count,
+        to_re=kept_bins.re,
+        to_im=to_im,
+        factors=kept_bins.factors.astype(np.float32),
+        has_im=points.im is not None,
+        wants_im=True,
+        near_re=neighbours_from(points.re, points.factors[0]),
+        near_im=neighbours_from(from_im, points.factors[0]),
+        next_re=neighbours_from(kept_bins.re, np.ones(1)) == 0,
+        next_im=neighbours_from(to_im, np.ones(1)) == 0,
+        columns=matrix.shape[1],
+        finish=finish_of(),
+    )
     wanted = y.copy()
     for m in range(rows):
         wanted[rows_y[m] :][: matrix.shape[1]] = x[rows_x[m] :][: matrix.shape[0]].astype(np.float64) @ matrix
-    for after in run_both(fourier, arrays, *args):
-        np.testing.assert_allclose(after[1], wanted, atol=3e-6 * length**0.5 * 3)
+    for after in run_both(row):
+        np.testing.assert_allclose(after["y"], wanted, atol=3e-6 * length**0.5 * 3)
 
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])

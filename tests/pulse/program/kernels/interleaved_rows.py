@@ -1,13 +1,13 @@
 """Rows of kernels of sixteen streams with interleaved memories against rows of each stream."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pulse.jit.language.simd import LANES
-from pulse.jit.registry import Kernel
-from tests.pulse.program.kernels.positional_rows import run_both, run_row
+from pulse.jit.rows.instruction import Instruction
+from tests.pulse.program.kernels.rows import run_both, run_row
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(4)
@@ -17,31 +17,16 @@ def floats(*shape: int) -> Array:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def same(array: Array) -> tuple[Array, Array]:
-    return array, array
+def interleave(array: Array) -> Array:
+    """The memory of sixteen streams for an array [16, …]."""
+    return array.T.copy()
 
 
-def compare_rows(
-    single: Kernel,
-    several: Kernel,
-    shared: Mapping[int, tuple[Array, Array]],
-    own: Mapping[int, Array],
-    args: Sequence[Any],
-    other: Sequence[Any],
-    regions_written: Sequence[int],
-) -> None:
-    """Each of sixteen streams in one row, and in a row of its own.
-
-    shared   arrays by number as the kernel of one stream and that of sixteen read them
-    own      arrays by number that each stream has, [16, …]
-    """
-    count = len(shared) + len(own)
-    arrays = [own[n].T.copy() if n in own else shared[n][1] for n in range(count)]
-    wanted = [
-        run_row(single, [own[n][i] if n in own else shared[n][0] for n in range(count)], *args, python=False)
-        for i in range(LANES)
-    ]
-    for after in run_both(several, arrays, *other):
-        for n in regions_written:
-            expected = np.stack([each[n] for each in wanted])
-            np.testing.assert_allclose(after[n].T, expected, rtol=1e-4, atol=2e-5)
+def compare_rows(singles: Sequence[Instruction], several: Instruction, *written: str) -> None:
+    """Compare the written fields of one row of sixteen streams with those of a row of each stream."""
+    assert len(singles) == LANES
+    wanted = [run_row(single, python=False) for single in singles]
+    for after in run_both(several):
+        for name in written:
+            expected = np.stack([each[name] for each in wanted])
+            np.testing.assert_allclose(after[name].T, expected, rtol=1e-4, atol=2e-5)

@@ -1,5 +1,8 @@
 """Banded attention against its op, as plain Python and compiled; nothing outside of the stream is read."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,9 +10,9 @@ from pulse.dim import SymbolScope, TDim
 from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
-from pulse.program.kernels.attention import band_attention, scratch_size
+from pulse.program.kernels.attention import BandAttention, scratch_size
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from tests.pulse.program.kernels.rows import run_both
 
 
 def masked_bias(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -48,25 +51,39 @@ def check(
     )
     y = np.full((2, pulse, heads * width + 1), 7, np.float32)
     bias = np.ascontiguousarray(np.moveaxis(op.bias, 1, -1))
-    arrays = [
-        *(
-            q,
-            k,
-            v,
-            bias,
-            y,
-            np.zeros(scratch_size(2, heads, band), np.float32),
-            np.array([number, 0]),
-            np.array([end]),
-        ),
-        *(np.array([0, x[0].size]) for x in (q, k, v, bias, y)),
-    ]
-    steps = [x.shape[2] for x in (q, k, v, y)]
-    numbers = [pulse, *steps, heads, depth, width, band, back, period, offset, 0.4, empty]
-    places = [At(n) for n in range(8)], [At(n) for n in range(8, 13)]
-    for results in run_both(band_attention, arrays, *places[0], 2, *places[1], *numbers):
-        np.testing.assert_allclose(by_head(results[4], heads, width), wanted, 1e-5, 1e-6)
-        assert (results[4][..., heads * width] == 7).all()
+    row = BandAttention(
+        q=q,
+        k=k,
+        v=v,
+        bias=bias,
+        y=y,
+        scratch=np.zeros(scratch_size(2, heads, band), np.float32),
+        clock=np.array([number, 0]),
+        end=np.array([end]),
+        M=2,
+        at_q=np.array([0, q[0].size]),
+        at_k=np.array([0, k[0].size]),
+        at_v=np.array([0, v[0].size]),
+        at_bias=np.array([0, bias[0].size]),
+        at_y=np.array([0, y[0].size]),
+        P=pulse,
+        step_q=q.shape[2],
+        step_k=k.shape[2],
+        step_v=v.shape[2],
+        step_y=y.shape[2],
+        heads=heads,
+        depth=depth,
+        width=width,
+        W=band,
+        back=back,
+        C=period,
+        offset=offset,
+        scale=0.4,
+        empty=empty,
+    )
+    for results in run_both(row):
+        np.testing.assert_allclose(by_head(results["y"], heads, width), wanted, 1e-5, 1e-6)
+        assert (results["y"][..., heads * width] == 7).all()
 
 
 def by_head(x: np.ndarray, heads: int, channels: int) -> np.ndarray:
@@ -99,16 +116,45 @@ def test_ends_of_the_stream(number: int, back: int, empty: float) -> None:
         check(3, 4, 4, 6, back, 2, number, end, empty, heads=4)
 
 
+START = np.zeros(1, np.int64)
+ONE_GROUP: Mapping[str, Any] = {
+    "M": 1,
+    **{f"at_{name}": START for name in ("q", "k", "v", "bias", "y")},
+    "P": 1,
+    "C": 1,
+    "offset": 0,
+    "end": np.array([FAR]),
+}
+"""The fields of a row of one group and one frame of a stream without an end."""
+
+
 def test_large_scores() -> None:
     """The largest is taken off before the exponential."""
     q, v = np.full((1, 4), 100, np.float32), np.arange(6, dtype=np.float32)[:, None]
     k = np.arange(24, dtype=np.float32).reshape(6, 4)
-    arrays = [q, k, v, np.zeros(6, np.float32), np.zeros(1, np.float32), np.zeros(6, np.float32)]
-    arrays += [np.array([5]), np.array([FAR]), np.zeros(1, np.int64)]
-    numbers = [1, 4, 4, 1, 1, 1, 4, 1, 6, 5, 1, 0, 1.0, 0.0]
-    batches = [At(8)] * 5
-    for results in run_both(band_attention, arrays, *[At(n) for n in range(8)], 1, *batches, *numbers):
-        assert results[4].tolist() == [5.0]
+    row = BandAttention(
+        q=q,
+        k=k,
+        v=v,
+        bias=np.zeros(6, np.float32),
+        y=np.zeros(1, np.float32),
+        scratch=np.zeros(6, np.float32),
+        clock=np.array([5]),
+        **ONE_GROUP,
+        step_q=4,
+        step_k=4,
+        step_v=1,
+        step_y=1,
+        heads=1,
+        depth=4,
+        width=1,
+        W=6,
+        back=5,
+        scale=1.0,
+        empty=0.0,
+    )
+    for results in run_both(row):
+        assert results["y"].tolist() == [5.0]
 
 
 def test_one_head_may_see_nothing() -> None:
@@ -117,9 +163,27 @@ def test_one_head_may_see_nothing() -> None:
     k, v = np.repeat([[1.0] * 8 + [1e4] * 8], 5, axis=0), np.arange(80).reshape(5, 16)
     bias = np.zeros((5, 2))
     bias[:, 0] = -np.inf
-    arrays = [x, *(each.astype(np.float32) for each in (k, v, bias)), np.zeros((1, 16), np.float32)]
-    arrays += [np.zeros(10 + LANES, np.float32), np.array([4]), np.array([FAR]), np.zeros(1, np.int64)]
-    numbers = [1, 16, 16, 16, 16, 2, 8, 8, 5, 4, 1, 0, 1.0, -3.0]
-    for results in run_both(band_attention, arrays, *[At(n) for n in range(8)], 1, *[At(8)] * 5, *numbers):
-        assert (results[4][0, :8] == -3).all()
-        np.testing.assert_allclose(results[4][0, 8:], v[:, 8:].mean(axis=0), 1e-6)
+    row = BandAttention(
+        q=x,
+        k=k.astype(np.float32),
+        v=v.astype(np.float32),
+        bias=bias.astype(np.float32),
+        y=np.zeros((1, 16), np.float32),
+        scratch=np.zeros(10 + LANES, np.float32),
+        clock=np.array([4]),
+        **ONE_GROUP,
+        step_q=16,
+        step_k=16,
+        step_v=16,
+        step_y=16,
+        heads=2,
+        depth=8,
+        width=8,
+        W=5,
+        back=4,
+        scale=1.0,
+        empty=-3.0,
+    )
+    for results in run_both(row):
+        assert (results["y"][0, :8] == -3).all()
+        np.testing.assert_allclose(results["y"][0, 8:], v[:, 8:].mean(axis=0), 1e-6)

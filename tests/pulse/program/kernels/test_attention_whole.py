@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.attention_whole import scratch_size, whole_attention
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from pulse.program.kernels.attention_whole import WholeAttention, scratch_size
+from tests.pulse.program.kernels.rows import run_both
 
 BATCHES = 2
 
@@ -18,17 +18,27 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, by_column:
     """The results [batches, rows, width], with a column between the rows that nothing writes."""
     (_, rows, depth), (_, keys, width) = q.shape, v.shape
     columns = [np.ascontiguousarray(x.transpose(0, 2, 1)) for x in (q, k)]
-    stored = [columns[0], columns[1] if by_column else k.copy()]
     y = np.full((BATCHES, rows, width + 1), 7, np.float32)
-    scratch = np.zeros(scratch_size(BATCHES, rows, keys), np.float32)
-    starts = [np.arange(BATCHES) * x[0].size for x in (q, k, v, y)]
-    steps = [rows, 1, keys] if by_column else [rows, depth, 1]
-    numbers = [rows, keys, depth, width, *steps, width, width + 1, scale]
-    arrays = [*stored, v, y, scratch, *starts]
-    places = [At(n) for n in range(9)]
-    results = [
-        output[3] for output in run_both(whole_attention, arrays, *places[:5], BATCHES, *places[5:], *numbers)
-    ]
+    row = WholeAttention(
+        q=columns[0],
+        k=columns[1] if by_column else k,
+        v=v,
+        y=y,
+        scratch=np.zeros(scratch_size(BATCHES, rows, keys), np.float32),
+        B=BATCHES,
+        **{f"batch_{name}": np.arange(BATCHES) * x[0].size for name, x in zip("qkvy", (q, k, v, y))},
+        M=rows,
+        N=keys,
+        K=depth,
+        D=width,
+        qk=rows,
+        kn=1 if by_column else depth,
+        kk=keys if by_column else 1,
+        vn=width,
+        ym=width + 1,
+        scale=scale,
+    )
+    results = [after["y"] for after in run_both(row)]
     assert all((output[..., width] == 7).all() for output in results)
     return [output[..., :width] for output in results]
 

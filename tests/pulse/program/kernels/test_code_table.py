@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pulse.ops.quantize import CodeTable
-from pulse.program.kernels.quantize import look_up_codes
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from pulse.program.kernels.quantize import LookUpCodes
+from tests.pulse.program.kernels.rows import run_both
 
 
 @pytest.mark.parametrize(("first", "size"), [(-128, 256), (-3, 7), (5, 1)])
@@ -15,6 +15,6 @@ def test_entries_of_codes(first: int, size: int) -> None:
     table = rng.standard_normal(size).astype(np.float32)
     (wanted,) = CodeTable(first).eval([x[:-3], table], {})
     y = np.full(x.shape, 7, np.float32)
-    for arrays in run_both(look_up_codes, [x, table, y], At(0), At(1), At(2), len(x), first, size):
-        np.testing.assert_array_equal(arrays[2][:-3], wanted)
-        np.testing.assert_array_equal(arrays[2][-3:], table[[0, -1, 0]])
+    for arrays in run_both(LookUpCodes(x=x, table=table, y=y, count=len(x), first=first, size=size)):
+        np.testing.assert_array_equal(arrays["y"][:-3], wanted)
+        np.testing.assert_array_equal(arrays["y"][-3:], table[[0, -1, 0]])

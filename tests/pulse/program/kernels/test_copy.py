@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
-from pulse.program.kernels.copy import copy, fill, move, pairs
-from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
+from pulse.jit.rows.instruction import number_fields
+from pulse.program.kernels.copy import Copy, Fill, Move, PairedCopy
+from tests.pulse.program.kernels.rows import Part, run_both, run_row
 
 SIZES = (1, 2, 4, 8)
 
@@ -32,10 +33,17 @@ def check(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
     want = dst.copy()
     if all(sizes):
         strided_view(want, 0, sizes, b)[...] = strided_view(src, first, sizes, a)
-    args = [size, *[1] * missing, *sizes, *[0] * missing, *a, *[0] * missing, *b]
-    for arrays in run_both(copy, [src, dst], At(0, first), At(1), *args):
-        np.testing.assert_array_equal(arrays[1], want)
-        np.testing.assert_array_equal(arrays[0], src)
+    row = Copy(
+        src=Part(src, first),
+        dst=dst,
+        size=size,
+        **number_fields("n", [1] * missing + sizes),
+        **number_fields("a", [0] * missing + a),
+        **number_fields("b", [0] * missing + b),
+    )
+    for arrays in run_both(row):
+        np.testing.assert_array_equal(arrays["dst"], want)
+        np.testing.assert_array_equal(arrays["src"], src)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -89,8 +97,10 @@ def test_copy_of_any_layout(data: st.DataObject) -> None:
 
 def test_copy_stays_inside_of_its_region() -> None:
     src, dst = numbers(4, 8), numbers(4, 8)
+    sizes, steps = [1, 1, 1, 1, 1, 1000], [0, 0, 0, 0, 0, 1]
+    loops = number_fields("n", sizes) | number_fields("a", steps) | number_fields("b", steps)
     with pytest.raises(IndexError):
-        run_row(copy, [src, dst], At(0), At(1), 4, 1, 1, 1, 1, 1, 1000, *[0] * 5, 1, *[0] * 5, 1, python=True)
+        run_row(Copy(src=src, dst=dst, size=4, **loops), python=True)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -99,8 +109,8 @@ def test_copy_stays_inside_of_its_region() -> None:
 def test_fill_writes_every_element(size: int, count: int, value: int) -> None:
     dst = numbers(size, count)
     want = np.full(count, value & ((1 << 8 * size) - 1), f"u{size}").view(dst.dtype)
-    for arrays in run_both(fill, [dst], At(0), size, count, value):
-        np.testing.assert_array_equal(arrays[0], want)
+    for arrays in run_both(Fill(dst=dst, size=size, count=count, bits=value)):
+        np.testing.assert_array_equal(arrays["dst"], want)
 
 
 @pytest.mark.parametrize(("start", "count"), [(8, 0), (8, 4), (8, 60), (100, 900), (1, 999)])
@@ -108,8 +118,8 @@ def test_move_overlaps(start: int, count: int) -> None:
     memory = numbers(1, 1000)
     want = memory.copy()
     want[:count] = memory[start : start + count]
-    for arrays in run_both(move, [memory], At(0), At(0, start), count):
-        np.testing.assert_array_equal(arrays[0], want)
+    for arrays in run_both(Move(dst=memory, src=Part(memory, start), bytes=count)):
+        np.testing.assert_array_equal(arrays["dst"], want)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
@@ -122,9 +132,19 @@ def test_pairs_join_two_tensors(rows: int, columns: int) -> None:
         for array, step, width in zip([arrays[0].copy(), *arrays[1:]], steps, [2 * columns, columns, columns])
     )
     want[:, ::2], want[:, 1::2] = left, right
-    for results in run_both(pairs, arrays, At(0), At(1), At(2), rows, columns, *steps):
-        after = strided_view(results[0], 0, [rows, 2 * columns], [steps[0], 1])
+    row = PairedCopy(
+        dst=arrays[0],
+        src0=arrays[1],
+        src1=arrays[2],
+        rows=rows,
+        columns=columns,
+        step=steps[0],
+        step0=steps[1],
+        step1=steps[2],
+    )
+    for results in run_both(row):
+        after = strided_view(results["dst"], 0, [rows, 2 * columns], [steps[0], 1])
         np.testing.assert_array_equal(after.view(np.int32), want.view(np.int32))
-        outside = strided_view(results[0], 2 * columns, [max(rows - 1, 0), 3], [steps[0], 1])
+        outside = strided_view(results["dst"], 2 * columns, [max(rows - 1, 0), 3], [steps[0], 1])
         kept = strided_view(arrays[0], 2 * columns, [max(rows - 1, 0), 3], [steps[0], 1])
         np.testing.assert_array_equal(outside.view(np.int32), kept.view(np.int32))

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from pulse.jit.rows.pointer import real_bits
-from pulse.program.kernels.conv_depthwise import depthwise
-from pulse.program.kernels.matmul_finish import STEPS
-from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
+from pulse.program.kernels.conv_depthwise import Depthwise
+from tests.pulse.program.kernels.groups import finish_of, finish_step
+from tests.pulse.program.kernels.rows import run_both, run_row
 
 RNG = np.random.default_rng(2)
 
@@ -23,26 +22,34 @@ def window_case(M, T, C, activation):
         for t in range(T):
             total = total + x[rows_x[m] + taps[t] :][:C].astype(np.float64) * w[t]
         expected[rows_y[m] : rows_y[m] + C] = np.maximum(total, 0) if activation else total
-    arrays = [x, w, bias, y, *(table.astype(np.int64) for table in (rows_x, rows_y, taps))]
-    args = [At(0), At(3), M, At(4), At(5), T, At(6), At(1), At(2), C]
-    args += [0, 0, activation]
-    args += [STEPS.index("relu"), real_bits(0.0), At(0), At(4)] * activation
-    return arrays, args, expected
+    rows_x, rows_y, taps = (table.astype(np.int64) for table in (rows_x, rows_y, taps))
+    row = Depthwise(
+        x=x,
+        y=y,
+        M=M,
+        rows_x=rows_x,
+        rows_y=rows_y,
+        T=T,
+        taps=taps,
+        W=w,
+        bias=bias,
+        C=C,
+        finish=finish_of([finish_step("relu", x, rows_x)] * activation),
+    )
+    return row, expected
 
 
 @pytest.mark.parametrize("M", [0, 1, 2, 3, 4, 5, 8, 9])
 @pytest.mark.parametrize(("T", "C"), [(0, 3), (1, 1), (3, 16), (5, 17), (2, 40), (9, 64), (4, 0)])
 @pytest.mark.parametrize("activation", [0, 1])
 def test_depthwise_agrees_with_numpy(M, T, C, activation):
-    arrays, args, expected = window_case(M, T, C, activation)
-    for after in run_both(depthwise, arrays, *args):
-        np.testing.assert_allclose(after[3], expected, rtol=2e-6, atol=1e-5)
+    row, expected = window_case(M, T, C, activation)
+    for after in run_both(row):
+        np.testing.assert_allclose(after["y"], expected, rtol=2e-6, atol=1e-5)
 
 
 def test_depthwise_compiled_on_many_shapes():
     for _ in range(200):
         M, T, C = (int(RNG.integers(1, top)) for top in (18, 10, 131))
-        arrays, args, expected = window_case(M, T, C, int(RNG.integers(2)))
-        np.testing.assert_allclose(
-            run_row(depthwise, arrays, *args, python=False)[3], expected, rtol=2e-6, atol=1e-5
-        )
+        row, expected = window_case(M, T, C, int(RNG.integers(2)))
+        np.testing.assert_allclose(run_row(row, python=False)["y"], expected, rtol=2e-6, atol=1e-5)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.matmul_digits import MAX_ROW
-from pulse.program.kernels.matmul_product import product
+from pulse.program.kernels.matmul_product import Product
 from pulse.program.kernels.matmul_product_blocks import pack_product
-from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
+from tests.pulse.program.kernels.groups import finish_of
+from tests.pulse.program.kernels.rows import run_both, run_row
 
 RNG = np.random.default_rng(3)
 
@@ -14,20 +15,24 @@ RNG = np.random.default_rng(3)
 def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool) -> list[np.ndarray]:
     """The rows of x, [M, …], times the codes w [T * K, N], without bias and with scales of 1."""
     M, N = len(x), w.shape[1]
-    arrays = [
-        x.ravel(),
-        pack_product(w),
-        np.zeros(N, np.float32),
-        np.zeros(M * N, np.float32),
-        np.arange(M, dtype=np.int64) * x.shape[1],
-        np.arange(M, dtype=np.int64) * N,
-        np.array(taps, np.int64),
-        np.ones(N, np.float32),
-    ]
-    args = [At(0), At(3), M, At(4), At(5), len(taps), At(6), K, N, 0, At(1), At(2), At(7), 0, 0, 0]
-    kernel = product.forms["int8"]
-    results = run_both(kernel, arrays, *args) if python else [run_row(kernel, arrays, *args, python=False)]
-    return [np.asarray(after[3]).reshape(M, N) for after in results]
+    row = Product(
+        x=x,
+        y=np.zeros((M, N), np.float32),
+        M=M,
+        rows_x=np.arange(M, dtype=np.int64) * x.shape[1],
+        rows_y=np.arange(M, dtype=np.int64) * N,
+        T=len(taps),
+        taps=np.array(taps, np.int64),
+        K=K,
+        N=N,
+        accumulate=False,
+        W=pack_product(w),
+        bias=np.zeros(N, np.float32),
+        scales=np.ones(N, np.float32),
+        finish=finish_of(),
+    )
+    assert row.form == "int8"
+    return [after["y"] for after in (run_both(row) if python else [run_row(row, python=False)])]
 
 
 def codes(*shape: int) -> np.ndarray:

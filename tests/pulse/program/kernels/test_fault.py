@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from pulse.jit.rows.instruction import number_fields
 from pulse.ops.check import Check, conversion_check
-from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN, count_faults
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN, CountFaultsRow
+from tests.pulse.program.kernels.rows import run_both
 
 CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4, "int8": 5, "int16": 7}
 SHAPE = (6, 2, 3, 5)
@@ -33,21 +34,61 @@ def test_frames_of_the_stream(dtype: str, clock: int) -> None:
     valid = x[max(3 - first, 0) : max(13 - first, 0)]
     for check in checks:
         if dtype.startswith("float"):
-            limits = BETWEEN, *check.bounds(), 0, 0
+            mode, (above, below) = BETWEEN, check.bounds()
+            low = high = 0
         else:
-            limits = NONZERO if check.nonzero else WITHIN, 0.0, 0.0, check.low, check.high
-        words = [np.array([word], np.int64) for word in (40, 2, clock, 0, 3, 13)]
+            mode, above, below = NONZERO if check.nonzero else WITHIN, 0.0, 0.0
+            low, high = check.low, check.high
         want = int(check.find_failing(valid).sum())
-        row = (6, -1, 6, 30, 2, 3, 5, 15, 5, 1, CODES[dtype], *limits)
-        for arrays in run_both(count_faults, [x, *words], *map(At, range(7)), *row):
-            assert [int(array[0]) for array in arrays[1:3]] == [40 + want, 2 + want]
+        row = CountFaultsRow(
+            x=x,
+            own=np.array([40]),
+            total=np.array([2]),
+            clock=np.array([clock]),
+            gate=np.array([0]),
+            begin=np.array([3]),
+            end=np.array([13]),
+            P=6,
+            shift=-1,
+            F=6,
+            step=30,
+            **number_fields("s", [2, 3, 5]),
+            **number_fields("t", [15, 5, 1]),
+            dtype=CODES[dtype],
+            mode=mode,
+            above=above,
+            below=below,
+            low=low,
+            high=high,
+        )
+        for arrays in run_both(row):
+            assert [int(arrays[name][0]) for name in ("own", "total")] == [40 + want, 2 + want]
 
 
 def test_nothing_before_the_gate() -> None:
     """And with strides, bytes below 0, every second."""
     x = np.array([-1, 5, -2, 5, 3, 5], np.int8)
     for clock, want in ((4, 0), (5, 2)):
-        words = [np.array([word], np.int64) for word in (0, 0, clock, 5, 0, 1)]
-        row = (0, 0, 1, 0, 1, 1, 3, 0, 0, 2, CODES["int8"], WITHIN, 0.0, 0.0, 0, 4)
-        for arrays in run_both(count_faults, [x, *words], *map(At, range(7)), *row):
-            assert arrays[1][0] == want == arrays[2][0]
+        row = CountFaultsRow(
+            x=x,
+            own=np.array([0]),
+            total=np.array([0]),
+            clock=np.array([clock]),
+            gate=np.array([5]),
+            begin=np.array([0]),
+            end=np.array([1]),
+            P=0,
+            shift=0,
+            F=1,
+            step=0,
+            **number_fields("s", [1, 1, 3]),
+            **number_fields("t", [0, 0, 2]),
+            dtype=CODES["int8"],
+            mode=WITHIN,
+            above=0.0,
+            below=0.0,
+            low=0,
+            high=4,
+        )
+        for arrays in run_both(row):
+            assert arrays["own"][0] == want == arrays["total"][0]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.gather import gather
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from pulse.program.kernels.gather import GatherRow
+from tests.pulse.program.kernels.rows import run_both
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
@@ -31,10 +31,23 @@ def test_gather_agrees_with_numpy(
     dst = np.full((outer, count + 1, run + 2), 7, f"i{size}")
     want = dst.copy()
     want[:, :count, :run] = np.take(src, indices, 1)
-    strides = (axis * run, run, (count + 1) * (run + 2), run + 2)
-    args = (size, indices.itemsize, outer, count, run, *strides, axis)
-    for arrays in run_both(gather, [src, indices, dst], At(0), At(1), At(2), *args):
-        np.testing.assert_array_equal(arrays[2], want)
+    row = GatherRow(
+        src=src,
+        indices=indices,
+        dst=dst,
+        size=size,
+        index_size=indices.itemsize,
+        outer=outer,
+        count=count,
+        run=run,
+        src_outer=axis * run,
+        src_axis=run,
+        dst_outer=(count + 1) * (run + 2),
+        dst_axis=run + 2,
+        axis=axis,
+    )
+    for arrays in run_both(row):
+        np.testing.assert_array_equal(arrays["dst"], want)
 
 
 @pytest.mark.parametrize("axis", [0, 4])
@@ -43,5 +56,20 @@ def test_gather_reads_nothing_outside_of_the_axis(axis: int) -> None:
     indices = np.array([99, -99, 1 << 40, -(1 << 40), 2])
     dst = np.full(5, -1, np.float32)
     want = src[[3, 0, 3, 0, 2]] if axis else dst
-    for arrays in run_both(gather, [src, indices, dst], At(0), At(1), At(2), 4, 8, 1, 5, 1, 4, 1, 5, 1, axis):
-        np.testing.assert_array_equal(arrays[2], want)
+    row = GatherRow(
+        src=src,
+        indices=indices,
+        dst=dst,
+        size=4,
+        index_size=8,
+        outer=1,
+        count=5,
+        run=1,
+        src_outer=4,
+        src_axis=1,
+        dst_outer=5,
+        dst_axis=1,
+        axis=axis,
+    )
+    for arrays in run_both(row):
+        np.testing.assert_array_equal(arrays["dst"], want)

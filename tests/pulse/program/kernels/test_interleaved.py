@@ -7,23 +7,22 @@ import numpy as np
 import pytest
 
 from pulse.jit.language.simd import LANES
-from pulse.jit.registry import Kernel
-from pulse.jit.rows.pointer import real_bits
-from pulse.program.kernels.conv_depthwise import depthwise
-from pulse.program.kernels.conv_interleaved import interleaved_depthwise
-from pulse.program.kernels.matmul_finish import STEPS
-from pulse.program.kernels.matmul_interleaved import COLUMNS, interleaved_product, interleaved_weights
-from pulse.program.kernels.matmul_product import product
+from pulse.program.kernels.conv_depthwise import Depthwise
+from pulse.program.kernels.conv_interleaved import InterleavedDepthwise
+from pulse.program.kernels.matmul_finish import STEPS, Finish
+from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProduct, interleaved_weights
+from pulse.program.kernels.matmul_product import Product
 from pulse.program.kernels.matmul_product_blocks import pack_product
-from pulse.program.kernels.norm import layernorm_rows
-from pulse.program.kernels.norm_interleaved import interleaved_layernorm
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.recurrent_gru import gru
-from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
-from pulse.program.kernels.recurrent_interleaved import gates_by_unit, interleaved_gru, small_gates_by_unit
+from pulse.program.kernels.norm import LayerNormRows
+from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm
+from pulse.program.kernels.recurrent_gates import pack_gates
+from pulse.program.kernels.recurrent_gru import Gru
+from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus, pack_small
+from pulse.program.kernels.recurrent_interleaved import InterleavedGru, gates_by_unit, small_gates_by_unit
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, same
-from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
+from tests.pulse.program.kernels.groups import activation, finish_of, finish_step
+from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, interleave
+from tests.pulse.program.kernels.rows import run_both, run_row
 
 
 def tables(M: int, T: int, reach: int, width: int) -> tuple[Array, Array, Array]:
@@ -58,114 +57,166 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
     padded = np.zeros(-(-N // COLUMNS) * COLUMNS, np.float32)
     padded[:N] = bias
     packed = pack_product(matrix)
-    shared = {
-        1: (packed, interleaved_weights(packed, T * K, N)),
-        2: (bias, padded),
-        4: same(rows_x),
-        5: same(rows_y),
-        6: same(taps),
-        7: same(floats(N)),
-    }
     size = max(1, M * (N + 2))
-    own = {0: floats(LANES, reach), 3: floats(LANES, size), 8: floats(LANES, size)}
-    finish: list[Any] = [0, 0, len(steps)]
-    for name in steps:
-        operand = At(8) if name == "add" else At(7)
-        finish += [STEPS.index(name), real_bits(STEP_ARGS[name]), operand, At(5)]
-    begin = [At(0), At(3), M, At(4), At(5), T, At(6), K, N, accumulate, At(1), At(2)]
-    compare_rows(product, interleaved_product, shared, own, [*begin, 0, *finish], [*begin, *finish], [3])
+    x, y, added, by_column = floats(LANES, reach), floats(LANES, size), floats(LANES, size), floats(N)
+
+    def finish(operand: Array) -> Finish:
+        operands = [operand if name == "add" else by_column for name in steps]
+        return finish_of(
+            finish_step(name, each, rows_y, STEP_ARGS[name]) for name, each in zip(steps, operands)
+        )
+
+    common: dict[str, Any] = {
+        "M": M,
+        "rows_x": rows_x,
+        "rows_y": rows_y,
+        "T": T,
+        "taps": taps,
+        "K": K,
+        "N": N,
+        "accumulate": accumulate,
+    }
+    singles = [
+        Product(**common, x=x[i], y=y[i], W=packed, bias=bias, scales=None, finish=finish(added[i]))
+        for i in range(LANES)
+    ]
+    several = InterleavedProduct(
+        **common,
+        x=interleave(x),
+        y=interleave(y),
+        W=interleaved_weights(packed, T * K, N),
+        bias=padded,
+        finish=finish(interleave(added)),
+    )
+    compare_rows(singles, several, "y")
 
 
 @pytest.mark.parametrize("step", [None, "relu", "prelu"])
 @pytest.mark.parametrize(("M", "T", "C"), [(0, 2, 3), (1, 1, 1), (4, 9, 16), (5, 3, 17), (9, 5, 8)])
 def test_depthwise_windows(M: int, T: int, C: int, step: str | None) -> None:
     rows_x, rows_y, taps = tables(M, T, C, C)
-    shared = {1: same(floats(T, C)), 2: same(floats(C)), 4: same(rows_x), 5: same(rows_y), 6: same(taps)}
-    own = {0: floats(LANES, 3 * M + T * (C + 1) + C), 3: floats(LANES, max(1, M * (C + 2)))}
-    args = [At(0), At(3), M, At(4), At(5), T, At(6), At(1), At(2), C, 0, 0, int(step is not None)]
-    if step is not None:
-        args += [STEPS.index(step), real_bits(0.0), At(2), At(5)]
-    compare_rows(depthwise, interleaved_depthwise, shared, own, args, args, [3])
+    x, y = floats(LANES, 3 * M + T * (C + 1) + C), floats(LANES, max(1, M * (C + 2)))
+    bias = floats(C)
+    steps = [] if step is None else [step]
+    common: dict[str, Any] = {
+        "M": M,
+        "rows_x": rows_x,
+        "rows_y": rows_y,
+        "T": T,
+        "taps": taps,
+        "W": floats(T, C),
+        "bias": bias,
+        "C": C,
+        "finish": finish_of(finish_step(name, bias, rows_y) for name in steps),
+    }
+    singles = [Depthwise(**common, x=x[i], y=y[i]) for i in range(LANES)]
+    compare_rows(singles, InterleavedDepthwise(**common, x=interleave(x), y=interleave(y)), "y")
 
 
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (1, 16), (3, 35)])
 def test_layer_normalisation(M: int, R: int) -> None:
     rows = RNG.permutation(M) * (R + 1)
-    shared = {1: same(floats(R)), 2: same(floats(R)), 4: same(rows), 5: same(rows[::-1].copy())}
-    own = {0: floats(LANES, M * (R + 1)) + np.float32(3), 3: floats(LANES, M * (R + 1))}
-    args = [At(0), At(3), M, At(4), At(5), R, At(1), At(2), real_bits(1e-3)]
-    other = [At(0), At(1), At(2), At(3), M, At(4), At(5), R, real_bits(1e-3)]
-    compare_rows(layernorm_rows, interleaved_layernorm, shared, own, args, other, [3])
+    x, y = floats(LANES, M * (R + 1)) + np.float32(3), floats(LANES, M * (R + 1))
+    common: dict[str, Any] = {
+        "scale": floats(R),
+        "bias": floats(R),
+        "M": M,
+        "rows_x": rows,
+        "rows_y": rows[::-1].copy(),
+        "R": R,
+        "eps": 1e-3,
+    }
+    singles = [LayerNormRows(**common, x=x[i], y=y[i]) for i in range(LANES)]
+    compare_rows(singles, InterleavedLayerNorm(**common, x=interleave(x), y=interleave(y)), "y")
 
 
-NAMES = ("sigmoid", "tanh")
-WORDS = [word for name in NAMES for word in (ACTIVATIONS[name], real_bits(0.0), real_bits(0.0))]
+ALL_FRAMES: Mapping[str, Any] = {
+    "h0": np.zeros(1, np.float32),
+    "step_h0": 0,
+    "clock": np.array([5]),
+    "end": np.array([FAR]),
+    "offset": 0,
+    "reload": False,
+}
+"""The fields of a layer whose frames are all of the stream."""
 
 
 @pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (1, 3, 5), (4, 1, 16), (3, 2, 21)])
 @pytest.mark.parametrize("clip", [0.0, 0.5])
 def test_recurrent_layers(T: int, B: int, H: int, clip: float) -> None:
     packed = pack_gates(floats(3 * H, H) * np.float32(0.5 * H**-0.5), H)
-    shared = {
-        2: same(floats(B, H)),
-        3: same(np.array([5, 0])),
-        4: same(np.array([FAR])),
-        6: (packed, gates_by_unit(packed, H)),
-        7: same(floats(H)),
+    y, h, x = floats(LANES, T * B * H), floats(LANES, B * H), floats(LANES, T * B * 3 * H)
+    common: dict[str, Any] = {
+        "T": T,
+        "B": B,
+        "H": H,
+        "frame": B * H,
+        "step": H,
+        "clip": clip,
+        "bias": floats(H),
+        "f": activation("sigmoid"),
+        "g": activation("tanh"),
     }
-    own = {0: floats(LANES, T * B * H), 1: floats(LANES, B * H), 5: floats(LANES, T * B * 3 * H)}
-    frames = [At(0), At(1), At(2), At(3), At(4), 0, T, B, H, H, B * H, H, 0, real_bits(clip)]
-    args = [*frames, At(5), At(6), 0, *WORDS, At(7), 0]
-    other = [At(0), At(1), At(5), At(6), At(7), 1, 0, 0, H, T, B, H, B * H, H, real_bits(clip), *WORDS]
-    compare_rows(gru, interleaved_gru, shared, own, args, other, [0, 1])
+    singles = [
+        Gru(**common, **ALL_FRAMES, y=y[i], h=h[i], x=x[i], W=packed, reverse=False, scales=None)
+        for i in range(LANES)
+    ]
+    several = InterleavedGru(
+        **common,
+        y=interleave(y),
+        h=interleave(h),
+        x=interleave(x),
+        W=gates_by_unit(packed, H),
+        count=1,
+        step_x=0,
+        backwards=0,
+        units=H,
+    )
+    compare_rows(singles, several, "y", "h")
 
 
 @pytest.mark.parametrize(
-    ("kernel", "width", "count", "backwards"),
-    [(gru_fours, 4, 1, 0), (gru_fours, 4, 3, 0b010), (gru_fours, 4, 4, 0b1001), (gru_eights, 8, 2, 0b01)],
+    ("kind", "count", "backwards"),
+    [(GruFours, 1, 0), (GruFours, 3, 0b010), (GruFours, 4, 0b1001), (GruEights, 2, 0b01)],
 )
 @pytest.mark.parametrize(("T", "B"), [(1, 3), (5, 1), (2, 2)])
-def test_small_layers_side_by_side(
-    kernel: Kernel, width: int, count: int, backwards: int, T: int, B: int
-) -> None:
+def test_small_layers_side_by_side(kind: type[SmallGrus], count: int, backwards: int, T: int, B: int) -> None:
+    width = kind.width
     packed = pack_small([floats(3 * width, width) * np.float32(0.4) for _ in range(count)], width)
     bias = np.zeros(LANES, np.float32)
     bias[: count * width] = floats(count * width)
     step_x = T * B * 3 * width
-    shared = {
-        2: same(floats(LANES)),
-        3: same(np.array([5, 0])),
-        4: same(np.array([FAR])),
-        6: (packed, np.ascontiguousarray(small_gates_by_unit(packed, width)[:count])),
-        7: (bias, bias[: count * width]),
+    y = np.zeros((LANES, T * B * LANES), np.float32)
+    h, x = floats(LANES, B * LANES), floats(LANES, count * step_x)
+    common: dict[str, Any] = {
+        "T": T,
+        "B": B,
+        "H": LANES,
+        "frame": B * LANES,
+        "step": LANES,
+        "clip": 0.0,
+        "count": count,
+        "step_x": step_x,
+        "backwards": backwards,
+        "f": activation("sigmoid"),
+        "g": activation("tanh"),
     }
-    own = {0: np.zeros((LANES, T * B * LANES), np.float32), 1: floats(LANES, B * LANES)}
-    own[5] = floats(LANES, count * step_x)
+    several = InterleavedGru(
+        **common,
+        y=interleave(y),
+        h=interleave(h),
+        x=interleave(x),
+        W=np.ascontiguousarray(small_gates_by_unit(packed, width)[:count]),
+        bias=bias[: count * width],
+        units=width,
+    )
     end = count * width
-    frames = [At(0), At(1), At(2), At(3), At(4), 0, T, B, LANES, 0, B * LANES, LANES, 0, real_bits(0.0)]
-    args = [*frames, count, At(5), step_x, backwards, At(6), At(7), *WORDS]
-    other = [
-        At(0),
-        At(1),
-        At(5),
-        At(6),
-        At(7),
-        count,
-        step_x,
-        backwards,
-        width,
-        T,
-        B,
-        LANES,
-        B * LANES,
-        LANES,
+    singles = [
+        run_row(kind(**common, **ALL_FRAMES, y=y[i], h=h[i], x=x[i], W=packed, bias=bias), python=False)
+        for i in range(LANES)
     ]
-    arrays = {**{n: each[1] for n, each in shared.items()}, **{n: each.T.copy() for n, each in own.items()}}
-    ordered = [arrays[n] for n in range(len(arrays))]
-    for after in run_both(interleaved_gru, ordered, *other, real_bits(0.0), *WORDS):
-        for i in range(LANES):
-            alone = [own[n][i] if n in own else shared[n][0] for n in range(len(arrays))]
-            wanted = run_row(kernel, alone, *args, python=False)
-            for n in (0, 1):
-                output, expected = after[n].T[i].reshape(-1, LANES), wanted[n].reshape(-1, LANES)
+    for after in run_both(several):
+        for i, wanted in enumerate(singles):
+            for name in ("y", "h"):
+                output, expected = after[name].T[i].reshape(-1, LANES), wanted[name].reshape(-1, LANES)
                 np.testing.assert_allclose(output[:, :end], expected[:, :end], rtol=1e-4, atol=2e-5)

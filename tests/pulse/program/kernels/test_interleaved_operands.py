@@ -6,61 +6,78 @@ import numpy as np
 import pytest
 
 from pulse.jit.language.simd import LANES
-from pulse.jit.rows.pointer import real_bits
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
-from pulse.program.kernels.matmul import matmul
-from pulse.program.kernels.matmul_finish import GATES
-from pulse.program.kernels.matmul_interleaved import COLUMNS, interleaved_product, interleaved_weights
-from pulse.program.kernels.matmul_interleaved_batches import interleaved_matmul
-from pulse.program.kernels.matmul_product import product
+from pulse.program.kernels.matmul import Matmul
+from pulse.program.kernels.matmul_finish import GATES, Finish, GateFinish
+from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProduct, interleaved_weights
+from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmul
+from pulse.program.kernels.matmul_product import Product
 from pulse.program.kernels.matmul_product_blocks import pack_product
-from pulse.program.kernels.norm import softmax_rows
-from pulse.program.kernels.norm_interleaved import interleaved_softmax
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.recurrent_interleaved_lstm import four_gates_by_unit, interleaved_lstm
-from pulse.program.kernels.recurrent_lstm import lstm
-from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, reduce_rows
-from pulse.program.kernels.reduce_interleaved import interleaved_reduce_rows
-from pulse.program.kernels.spectral import fourier
-from pulse.program.kernels.spectral_interleaved import angles_last, interleaved_fourier
+from pulse.program.kernels.norm import SoftmaxRows
+from pulse.program.kernels.norm_interleaved import InterleavedSoftmax
+from pulse.program.kernels.recurrent_gates import pack_gates
+from pulse.program.kernels.recurrent_interleaved_lstm import InterleavedLstm, four_gates_by_unit
+from pulse.program.kernels.recurrent_lstm import Lstm
+from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, ReduceRows
+from pulse.program.kernels.reduce_interleaved import InterleavedReduceRows
+from pulse.program.kernels.spectral import Fourier
+from pulse.program.kernels.spectral_interleaved import InterleavedFourier, angles_last
 from pulse.program.lower.matmul_product import neighbours_from
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
-from tests.pulse.program.kernels.interleaved_rows import RNG, compare_rows, floats, same
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from tests.pulse.program.kernels.groups import activation, finish_of
+from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, interleave
+from tests.pulse.program.kernels.rows import run_both
 
 
 @pytest.mark.parametrize(("B", "M", "K", "N"), [(1, 1, 1, 1), (2, 5, 3, 6), (1, 4, 8, 4), (3, 2, 9, 7)])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products_of_operands(B: int, M: int, K: int, N: int, transposed: bool) -> None:
-    batches = {n + 3: same(RNG.permutation(B) * size) for n, size in enumerate((M * K, K * N, M * N))}
-    own = {n: floats(LANES, B * size) for n, size in enumerate((M * K, K * N, M * N))}
-    steps = [1, M, 1, K, N, 1] if transposed else [K, 1, N, 1, 1, M]
-    args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, *steps, real_bits(0.75)]
-    compare_rows(matmul, interleaved_matmul, batches, own, args, args, [2])
+    sizes = {"a": M * K, "b": K * N, "y": M * N}
+    arrays = {name: floats(LANES, B * size) for name, size in sizes.items()}
+    strides = [1, M, 1, K, N, 1] if transposed else [K, 1, N, 1, 1, M]
+    common: dict[str, Any] = {
+        "B": B,
+        **{f"batch_{name}": RNG.permutation(B) * size for name, size in sizes.items()},
+        "M": M,
+        "K": K,
+        "N": N,
+        **dict(zip(("am", "ak", "bk", "bn", "ym", "yn"), strides)),
+        "scale": 0.75,
+    }
+    singles = [Matmul(**common, **{name: each[i] for name, each in arrays.items()}) for i in range(LANES)]
+    several = InterleavedMatmul(**common, **{name: interleave(each) for name, each in arrays.items()})
+    compare_rows(singles, several, "y")
 
 
 @pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD])
 @pytest.mark.parametrize(("M", "R", "stride"), [(1, 1, 1), (3, 9, 1), (2, 4, 3), (2, 0, 1)])
 def test_reductions_of_sixteen_streams_agree_with_single_ones(kind: int, M: int, R: int, stride: int) -> None:
     rows = RNG.permutation(M) * (R * stride + 1)
-    own = {0: floats(LANES, M * (R * stride + 1)), 1: floats(LANES, 2 * M)}
-    args = [At(0), At(1), M, At(2), At(3), R, stride, kind, real_bits(0.5)]
-    shared = {2: same(rows), 3: same(RNG.permutation(M) * 2)}
-    compare_rows(reduce_rows, interleaved_reduce_rows, shared, own, args, args, [1])
+    x, y = floats(LANES, M * (R * stride + 1)), floats(LANES, 2 * M)
+    common: dict[str, Any] = {
+        "M": M,
+        "rows_x": rows,
+        "rows_y": RNG.permutation(M) * 2,
+        "R": R,
+        "stride": stride,
+        "kind": kind,
+        "scale": 0.5,
+    }
+    singles = [ReduceRows(**common, x=x[i], y=y[i]) for i in range(LANES)]
+    compare_rows(singles, InterleavedReduceRows(**common, x=interleave(x), y=interleave(y)), "y")
 
 
 @pytest.mark.parametrize("log", [0, 1])
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (3, 35), (2, 0)])
 def test_softmax_of_sixteen_streams_agrees_with_single_ones(M: int, R: int, log: int) -> None:
     rows = RNG.permutation(M) * (R + 1)
-    own = {0: floats(LANES, M * (R + 1)) * np.float32(5), 1: floats(LANES, M * (R + 1))}
-    own[0][:, 0] = -np.inf if R > 1 else 1
-    args = [At(0), At(1), M, At(2), At(3), R, log]
-    compare_rows(
-        softmax_rows, interleaved_softmax, {2: same(rows), 3: same(rows[::-1].copy())}, own, args, args, [1]
-    )
+    x, y = floats(LANES, M * (R + 1)) * np.float32(5), floats(LANES, M * (R + 1))
+    x[:, 0] = -np.inf if R > 1 else 1
+    common: dict[str, Any] = {"M": M, "rows_x": rows, "rows_y": rows[::-1].copy(), "R": R, "log": log}
+    singles = [SoftmaxRows(**common, x=x[i], y=y[i]) for i in range(LANES)]
+    compare_rows(singles, InterleavedSoftmax(**common, x=interleave(x), y=interleave(y)), "y")
 
 
 @pytest.mark.parametrize(("left", "right"), [("tanh", "sigmoid"), (None, "sigmoid"), ("sigmoid", None)])
@@ -69,22 +86,36 @@ def test_gates_after_a_product(left: str | None, right: str | None) -> None:
     matrix, bias = floats(K, N), floats(N)
     packed, padded = pack_product(matrix), np.zeros(-(-N // COLUMNS) * COLUMNS, np.float32)
     padded[:N] = bias
-    shared = {
-        1: (packed, interleaved_weights(packed, K, N)),
-        2: (bias, padded),
-        4: same(RNG.permutation(M) * K),
-        5: same(np.arange(M) * N),
-        6: same(np.array([0])),
-        8: same(RNG.permutation(M) * (N // 2 + 1)),
+    x, y, gated = floats(LANES, M * K), floats(LANES, M * N), floats(LANES, M * (N // 2 + 1))
+    rows_gated = RNG.permutation(M) * (N // 2 + 1)
+
+    def finish(output: Array) -> Finish:
+        gate = GateFinish(left=GATES.index(left), right=GATES.index(right), gated=output, rows=rows_gated)
+        return finish_of(gates=[gate])
+
+    common: dict[str, Any] = {
+        "M": M,
+        "rows_x": RNG.permutation(M) * K,
+        "rows_y": np.arange(M) * N,
+        "T": 1,
+        "taps": np.array([0]),
+        "K": K,
+        "N": N,
+        "accumulate": False,
     }
-    own = {
-        0: floats(LANES, M * K),
-        3: floats(LANES, M * N),
-        7: floats(LANES, M * (N // 2 + 1)),
-    }
-    begin = [At(0), At(3), M, At(4), At(5), 1, At(6), K, N, 0, At(1), At(2)]
-    gate = [0, 1, 0, GATES.index(left), GATES.index(right), At(7), At(8)]
-    compare_rows(product, interleaved_product, shared, own, [*begin, 0, *gate], [*begin, *gate], [7])
+    singles = [
+        Product(**common, x=x[i], y=y[i], W=packed, bias=bias, scales=None, finish=finish(gated[i]))
+        for i in range(LANES)
+    ]
+    several = InterleavedProduct(
+        **common,
+        x=interleave(x),
+        y=interleave(y),
+        W=interleaved_weights(packed, K, N),
+        bias=padded,
+        finish=finish(interleave(gated)),
+    )
+    compare_rows(singles, several, "finish.gates[0].gated")
 
 
 @pytest.mark.parametrize(
@@ -99,67 +130,115 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
     assert dft is not None and dft.bins.im is not None
     first, second, w1, twiddles, w2 = tables(dft)
     points, kept_bins, M = dft.points, dft.bins, 2
-    none, reach, width, to_im = np.zeros(1, np.int64), parts * length, 2 * bins, dft.bins.im
-    has_im = int(points.im is not None)
-    from_im = none if points.im is None else points.im
-    shared = {
-        3: same(RNG.permutation(M) * reach),
-        4: same(RNG.permutation(M) * width),
-        5: (w1, angles_last(w1, first)),
-        6: (twiddles, angles_last(twiddles, first)),
-        7: same(w2),
-        8: same(points.re),
-        9: same(from_im),
-        10: same(points.factors.astype(np.float32)),
-        11: same(kept_bins.re),
-        12: same(to_im),
-        13: same(kept_bins.factors.astype(np.float32)),
+    reach, width = parts * length, 2 * bins
+    from_im = np.zeros(1, np.int64) if points.im is None else points.im
+    common: dict[str, Any] = {
+        "M": M,
+        "rows_x": RNG.permutation(M) * reach,
+        "rows_y": RNG.permutation(M) * width,
+        "R": points.count,
+        "N1": first,
+        "N2": second,
+        "w2": w2,
+        "from_re": points.re,
+        "from_im": from_im,
+        "scales": points.factors.astype(np.float32),
+        "K": kept_bins.count,
+        "to_re": kept_bins.re,
+        "to_im": dft.bins.im,
+        "factors": kept_bins.factors.astype(np.float32),
+        "has_im": points.im is not None,
+        "wants_im": wants_im,
+        "columns": width,
+        "finish": finish_of(),
     }
-    own = {
-        0: floats(LANES, M * reach),
-        1: floats(LANES, M * width),
-        2: np.zeros((LANES, 2 * length + 2 * twiddles.size), np.float32),
-    }
-    near = [
-        neighbours_from(table, scales) for table, scales in zip((points.re, from_im), points.factors[[0, -1]])
+    x, y = floats(LANES, M * reach), floats(LANES, M * width)
+    scratch = np.zeros((LANES, 2 * length + 2 * twiddles.size), np.float32)
+    singles = [
+        Fourier(
+            **common,
+            x=x[i],
+            y=y[i],
+            scratch=scratch[i],
+            P=w1.shape[2],
+            w1=w1,
+            twiddles=twiddles,
+            near_re=neighbours_from(points.re, points.factors[0]),
+            near_im=neighbours_from(from_im, points.factors[-1]),
+            next_re=neighbours_from(kept_bins.re, np.ones(1)) == 0,
+            next_im=neighbours_from(dft.bins.im, np.ones(1)) == 0,
+        )
+        for i in range(LANES)
     ]
-    next_to = [int(neighbours_from(table, np.ones(1)) == 0) for table in (kept_bins.re, to_im)]
-    rows = [At(0), At(1), At(2), M, At(3), At(4), points.count, first, second]
-    places = [At(8), At(9), At(10), kept_bins.count, At(11), At(12), At(13), has_im, wants_im]
-    end = [width, 0, 0, 0]
-    args = [*rows, w1.shape[2], At(5), At(6), At(7), *places, *near, *next_to, *end]
-    other = [*rows, At(5), At(6), At(7), *places, *end]
-    compare_rows(fourier, interleaved_fourier, shared, own, args, other, [1])
-
-
-NAMES = ("sigmoid", "tanh", "tanh")
-WORDS: list[Any] = [word for name in NAMES for word in (ACTIVATIONS[name], real_bits(0.0), real_bits(0.0))]
+    several = InterleavedFourier(
+        **common,
+        x=interleave(x),
+        y=interleave(y),
+        scratch=interleave(scratch),
+        w1=angles_last(w1, first),
+        twiddles=angles_last(twiddles, first),
+    )
+    compare_rows(singles, several, "y")
 
 
 @pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (1, 3, 5), (4, 1, 16), (3, 2, 21), (0, 1, 4)])
 @pytest.mark.parametrize(("clip", "couples"), [(0.0, 0), (0.5, 0), (0.0, 1)])
 def test_lstm_layers(T: int, B: int, H: int, clip: float, couples: int) -> None:
     packed = pack_gates(floats(4 * H, H) * np.float32(0.5 * H**-0.5), H)
-    shared = {
-        2: same(floats(B, H)),
-        3: same(np.array([5, 0])),
-        4: same(np.array([FAR])),
-        6: (packed, four_gates_by_unit(packed, H)),
-        7: same(floats(3, H)),
+    peepholes, frames = floats(3, H), max(1, T) * B
+    y, h, c = floats(LANES, frames * H), floats(LANES, B * H), floats(LANES, B * H)
+    x = floats(LANES, frames * 4 * H)
+    common: dict[str, Any] = {
+        "T": T,
+        "B": B,
+        "H": H,
+        "frame": B * H,
+        "step": H,
+        "couples": couples,
+        "clip": clip,
+        "peepholes": peepholes,
+        "f": activation("sigmoid"),
+        "g": activation("tanh"),
+        "out": activation("tanh"),
     }
-    own = {0: floats(LANES, max(1, T) * B * H), 1: floats(LANES, B * H), 8: floats(LANES, B * H)}
-    own[5] = floats(LANES, max(1, T) * B * 4 * H)
-    frames = [At(0), At(1), At(2), At(3), At(4), 0, T, B, H, H, B * H, H, 0, real_bits(clip)]
-    args = [*frames, At(5), At(6), 0, *WORDS, At(8), At(2), H, At(7), couples]
-    other = [At(0), At(1), At(8), At(5), At(6), At(7), T, B, H, B * H, H, couples, real_bits(clip), *WORDS]
-    compare_rows(lstm, interleaved_lstm, shared, own, args, other, [0, 1, 8])
+    singles = [
+        Lstm(
+            **common,
+            y=y[i],
+            h=h[i],
+            c=c[i],
+            x=x[i],
+            W=packed,
+            scales=None,
+            h0=np.zeros(1, np.float32),
+            step_h0=0,
+            c0=np.zeros(1, np.float32),
+            step_c0=0,
+            clock=np.array([5]),
+            end=np.array([FAR]),
+            offset=0,
+            reload=False,
+            reverse=False,
+        )
+        for i in range(LANES)
+    ]
+    several = InterleavedLstm(
+        **common,
+        y=interleave(y),
+        h=interleave(h),
+        c=interleave(c),
+        x=interleave(x),
+        W=four_gates_by_unit(packed, H),
+    )
+    compare_rows(singles, several, "y", "h", "c")
 
 
 def test_infinities_stay_in_their_streams() -> None:
     x = floats(LANES, 6)
     x[3, 2], x[5, 1] = np.nan, np.inf
-    args = [At(0), At(1), 1, At(2), At(2), 6, 0]
-    for after in run_both(
-        interleaved_softmax, [x.T.copy(), np.zeros((6, LANES), np.float32), np.zeros(1, np.int64)], *args
-    ):
-        assert np.isnan(after[1].T).all(axis=1).tolist() == [number in (3, 5) for number in range(LANES)]
+    rows = np.zeros(1, np.int64)
+    row = InterleavedSoftmax(
+        x=interleave(x), y=np.zeros((6, LANES), np.float32), M=1, rows_x=rows, rows_y=rows, R=6, log=False
+    )
+    for after in run_both(row):
+        assert np.isnan(after["y"].T).all(axis=1).tolist() == [number in (3, 5) for number in range(LANES)]

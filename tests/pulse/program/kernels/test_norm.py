@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.norm import layernorm_rows, softmax_rows
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
+from tests.pulse.program.kernels.rows import run_both
 
 COUNTS = [0, 1, 2, 15, 16, 17, 64, 80, 200, 512]
 
@@ -24,9 +24,10 @@ def check_softmax(x: np.ndarray, log: int) -> None:
     y = np.full((rows, count + 1), 5, np.float32)
     want = y.copy()
     want[:, :count] = softmax(x, log)
-    arrays = [x, y, np.arange(rows) * count, np.arange(rows) * (count + 1)]
-    for results in run_both(softmax_rows, arrays, At(0), At(1), rows, At(2), At(3), count, log):
-        np.testing.assert_allclose(results[1], want, rtol=4e-6, atol=1e-6 if log else 1e-30)
+    rows_x, rows_y = np.arange(rows) * count, np.arange(rows) * (count + 1)
+    row = SoftmaxRows(x=x, y=y, M=rows, rows_x=rows_x, rows_y=rows_y, R=count, log=log)
+    for results in run_both(row):
+        np.testing.assert_allclose(results["y"], want, rtol=4e-6, atol=1e-6 if log else 1e-30)
 
 
 @pytest.mark.parametrize("log", [0, 1])
@@ -51,8 +52,9 @@ def test_softmax_of_masked_and_large_numbers(log: int, count: int) -> None:
 
 def test_softmax_of_a_masked_element_is_zero() -> None:
     x = np.array([[0, -np.inf, -1e30]], np.float32)
-    for arrays in run_both(softmax_rows, [x, np.zeros(1, np.int64)], At(0), At(0), 1, At(1), At(1), 3, 0):
-        np.testing.assert_array_equal(arrays[0], [[1, 0, 0]])
+    rows = np.zeros(1, np.int64)
+    for arrays in run_both(SoftmaxRows(x=x, y=x, M=1, rows_x=rows, rows_y=rows, R=3, log=False)):
+        np.testing.assert_array_equal(arrays["y"], [[1, 0, 0]])
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])
@@ -68,7 +70,16 @@ def test_layer_norm_agrees_with_numpy(rows: int, count: int, mean: float) -> Non
         wide = x.astype(np.float64)
         spread = np.sqrt(wide.var(1, keepdims=True) + 1e-5)
         want[:, :count] = (wide - wide.mean(1, keepdims=True)) / spread * scale + bias
-    arrays = [x, scale, bias, y, np.arange(rows) * count, np.arange(rows) * (count + 1)]
-    args = [At(0), At(3), rows, At(4), At(5), count, At(1), At(2), 1e-5]
-    for results in run_both(layernorm_rows, arrays, *args):
-        np.testing.assert_allclose(results[3], want, rtol=1e-5, atol=2e-5)
+    row = LayerNormRows(
+        x=x,
+        y=y,
+        M=rows,
+        rows_x=np.arange(rows) * count,
+        rows_y=np.arange(rows) * (count + 1),
+        R=count,
+        scale=scale,
+        bias=bias,
+        eps=1e-5,
+    )
+    for results in run_both(row):
+        np.testing.assert_allclose(results["y"], want, rtol=1e-5, atol=2e-5)

@@ -1,17 +1,19 @@
 """The window product and the batched product against numpy, as Python and compiled."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from pulse.jit.rows.pointer import real_bits
 from pulse.ops.weight_units import UnitLayout
-from pulse.program.kernels.matmul import matmul
+from pulse.program.kernels.matmul import Matmul
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS
-from pulse.program.kernels.matmul_product import product
+from pulse.program.kernels.matmul_product import Product
 from pulse.program.kernels.matmul_product_blocks import PANEL, pack_product
-from pulse.program.kernels.matmul_product_few import WIDTHS, few_columns, pack_few, product_few
+from pulse.program.kernels.matmul_product_few import WIDTHS, ProductFew, few_columns, pack_few
 from pulse.program.weights import Stored, store
-from tests.pulse.program.kernels.positional_rows import At, run_both, run_row
+from tests.pulse.program.kernels.groups import finish_of, finish_step
+from tests.pulse.program.kernels.rows import run_both, run_row
 
 RNG = np.random.default_rng(1)
 TOLERANCE = 2e-5
@@ -22,7 +24,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width=None, dense=False):
-    """Arrays, arguments and the expected y of a window product with rows and taps in any order.
+    """The row and the expected y of a window product with rows and taps in any order.
 
     ``width``: of the columns of ``product_few``; ``dense``: the rows of y are neighbours.
     """
@@ -42,36 +44,27 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width
         window = np.concatenate([x[rows_x[m] + tap :][:K] for tap in taps]) if T else np.zeros(0)
         total = window.astype(np.float64) @ w + bias + (y[rows_y[m] :][:N] if accumulate else 0)
         expected[rows_y[m] : rows_y[m] + N] = np.maximum(total, 0) if activation else total
-    arrays = [
-        x,
-        pack_product(stored.codes) if width is None else pack_few(stored.codes, width),
-        bias,
-        y,
-        rows_x.astype(np.int64),
-        rows_y.astype(np.int64),
-        taps.astype(np.int64),
-    ]
-    args = [
-        At(0),
-        At(3),
-        M,
-        At(4),
-        At(5),
-        T,
-        At(6),
-        K,
-        N,
-        accumulate,
-        At(1),
-        At(2),
-        At(2) if scales is None else At(7),
-        *([] if width is None else [width]),
-        *(0, 0, activation),
-        *[STEPS.index("relu"), real_bits(0.0), At(0), At(4)] * activation,
-    ]
-    if scales is not None:
-        arrays.append(scales)
-    return arrays, args, expected
+    fields = {
+        "x": x,
+        "y": y,
+        "M": M,
+        "rows_x": rows_x.astype(np.int64),
+        "rows_y": rows_y.astype(np.int64),
+        "T": T,
+        "taps": taps.astype(np.int64),
+        "K": K,
+        "N": N,
+        "accumulate": accumulate,
+        "bias": bias,
+        "scales": scales,
+    }
+    fields["finish"] = finish_of([finish_step("relu", x, fields["rows_x"])] * activation)
+    if width is None:
+        row = Product(**fields, W=pack_product(stored.codes))
+    else:
+        row = ProductFew(**fields, W=pack_few(stored.codes, width), width=width)
+    assert row.form == form
+    return row, expected
 
 
 SHAPES = [
@@ -85,9 +78,11 @@ SHAPES = [
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_product_agrees_with_numpy(M, T, K, N, accumulate, activation):
-    arrays, args, expected = window_case(M, T, K, N, accumulate, activation)
-    for after in run_both(product, arrays, *args):
-        np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)
+    row, expected = window_case(M, T, K, N, accumulate, activation)
+    for after in run_both(row):
+        np.testing.assert_allclose(
+            after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
+        )
 
 
 SMALL_SHAPES = [
@@ -102,12 +97,10 @@ SMALL_SHAPES = [
 @pytest.mark.parametrize("form", ["f32", "f16", "bf16", "int8"])
 def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense, form):
     for width in (width for width in WIDTHS if width >= N and K * width % 16 == 0):
-        arrays, args, expected = window_case(
-            M, T, K, N, accumulate, activation, form=form, width=width, dense=dense
-        )
-        for after in run_both(product_few.forms[form], arrays, *args):
+        row, expected = window_case(M, T, K, N, accumulate, activation, form=form, width=width, dense=dense)
+        for after in run_both(row):
             np.testing.assert_allclose(
-                after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
+                after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
             )
 
 
@@ -125,13 +118,13 @@ def test_few_columns_where_they_are_less_to_multiply(M, K, N, chosen):
 
 
 def test_few_columns_keep_infinities_and_nan():
-    arrays, args, _ = window_case(5, 1, 4, 3, width=4)
-    arrays[0][:] = np.inf
-    arrays[1][:] = 1
-    arrays[2][1] = np.nan
-    for after in run_both(product_few, arrays, *args):
-        row = after[3][after[5][0] :][:3]
-        assert np.isnan(row[1]) and np.isposinf(np.delete(row, 1)).all()
+    row, _ = window_case(5, 1, 4, 3, width=4)
+    row.x[:] = np.inf
+    row.W[:] = 1
+    row.bias[1] = np.nan
+    for after in run_both(row):
+        sums = after["y"][row.rows_y[0] :][:3]
+        assert np.isnan(sums[1]) and np.isposinf(np.delete(sums, 1)).all()
 
 
 def sigmoid(v):
@@ -158,33 +151,34 @@ AFTER = {
 def test_steps_after_a_product_agree_with_numpy(step, M, N, flat):
     """In pairs of vectors, in one, and in a part of one; ``flat`` is false for steps by column."""
     flat = flat and step not in BY_COLUMN
-    arrays, args, expected = window_case(M, 1, 4, N, dense=True)
+    row, expected = window_case(M, 1, 4, N, dense=True)
     operand, rows = floats(M, N), np.arange(M) * N
     if step in BY_COLUMN:
         operand[:] = operand[0]
     expected = AFTER[step](expected[: M * N].astype(np.float64).reshape(M, N), 0.7, operand)
-    arrays += [operand, rows]
-    args[-3:] = [flat, 0, 1, STEPS.index(step), real_bits(0.7), At(7), At(8)]
-    for after in run_both(product, arrays, *args):
+    finish = finish_of([finish_step(step, operand, rows, 0.7)], flat=flat)
+    for after in run_both(replace(row, finish=finish)):
         np.testing.assert_allclose(
-            after[3][: M * N].reshape(M, N), expected, rtol=TOLERANCE, atol=4 * TOLERANCE
+            after["y"][: M * N].reshape(M, N), expected, rtol=TOLERANCE, atol=4 * TOLERANCE
         )
 
 
 def test_product_compiled_on_many_shapes():
     for _ in range(200):
         M, T, K, N = (int(RNG.integers(1, top)) for top in (18, 10, 40, 131))
-        arrays, args, expected = window_case(M, T, K, N, int(RNG.integers(2)), int(RNG.integers(2)))
-        after = run_row(product, arrays, *args, python=False)
-        np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * (T * K) ** 0.5)
+        row, expected = window_case(M, T, K, N, int(RNG.integers(2)), int(RNG.integers(2)))
+        after = run_row(row, python=False)
+        np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * (T * K) ** 0.5)
 
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
 def test_rounded_weights_agree_with_numpy(M, T, K, N, form):
-    arrays, args, expected = window_case(M, T, K, N, M % 2, N % 2, form=form)
-    for after in run_both(product.forms[form], arrays, *args):
-        np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)
+    row, expected = window_case(M, T, K, N, M % 2, N % 2, form=form)
+    for after in run_both(row):
+        np.testing.assert_allclose(
+            after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
+        )
 
 
 @pytest.mark.parametrize("columns", [1, 16, 17, 24, 25, 32, 33, 48, 49, 96])
@@ -210,13 +204,13 @@ def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns):
 
 @pytest.mark.parametrize(("M", "K", "N"), [(5, 4, 20), (8, 5, 7), (9, 4, 24)])
 def test_product_keeps_infinities_and_nan(M, K, N):
-    arrays, args, _ = window_case(M, 1, K, N)
-    arrays[0][:] = np.inf
-    arrays[1][:] = 1
-    arrays[2][3] = np.nan
-    for after in run_both(product, arrays, *args):
-        row = after[3][after[5][0] :][:N]
-        assert np.isnan(row[3]) and np.isposinf(np.delete(row, 3)).all()
+    row, _ = window_case(M, 1, K, N)
+    row.x[:] = np.inf
+    row.W[:] = 1
+    row.bias[3] = np.nan
+    for after in run_both(row):
+        sums = after["y"][row.rows_y[0] :][:N]
+        assert np.isnan(sums[3]) and np.isposinf(np.delete(sums, 3)).all()
 
 
 def strides(shape, order):
@@ -242,8 +236,25 @@ def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y):
     )
     a, b, y = floats(B * M * K + 1), floats(B * K * N + 1), floats(B * M * N + 1)
     batch_a, batch_b, batch_y = (RNG.permutation(B).astype(np.int64) * size for size in (M * K, K * N, M * N))
-    arrays = [a, b, y, batch_a, batch_b, batch_y]
-    args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, am, ak, bk, bn, ym, yn, 0.75]
+    row = Matmul(
+        a=a,
+        b=b,
+        y=y,
+        B=B,
+        batch_a=batch_a,
+        batch_b=batch_b,
+        batch_y=batch_y,
+        M=M,
+        K=K,
+        N=N,
+        am=am,
+        ak=ak,
+        bk=bk,
+        bn=bn,
+        ym=ym,
+        yn=yn,
+        scale=0.75,
+    )
 
     def view_of(flat, offset, shape, steps):
         return np.lib.stride_tricks.as_strided(flat[offset:], shape, [4 * step for step in steps])
@@ -252,5 +263,5 @@ def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y):
     for i in range(B):
         left, right = view_of(a, batch_a[i], (M, K), (am, ak)), view_of(b, batch_b[i], (K, N), (bk, bn))
         view_of(expected, batch_y[i], (M, N), (ym, yn))[...] = 0.75 * left.astype(np.float64) @ right
-    for after in run_both(matmul, arrays, *args):
-        np.testing.assert_allclose(after[2], expected, rtol=TOLERANCE, atol=TOLERANCE * 4)
+    for after in run_both(row):
+        np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * 4)

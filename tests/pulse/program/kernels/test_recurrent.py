@@ -10,12 +10,13 @@ from pulse.jit.rows.instruction import Form
 from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.cumulative import CumSumRow
-from pulse.program.kernels.recurrent import ActivationWords, RecurrentRow, Rnn
+from pulse.program.kernels.recurrent import RecurrentRow, Rnn
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import Gru, GruReset
 from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.weights import Stored, store
 from pulse.support.bounds import FAR
+from tests.pulse.program.kernels.groups import activation
 from tests.pulse.program.kernels.rows import run_both
 
 GAP = 3
@@ -80,10 +81,7 @@ def check(
     if scales is not None:
         parts = (scales[: 2 * H], scales[2 * H :]) if split else (scales,)
         split_scales[: len(parts)] = [pack_gates(part[:, None], H) for part in parts]
-    functions = [
-        ActivationWords(code=ACTIVATIONS[function.name], alpha=function.alpha, beta=function.beta)
-        for function in cell.activations
-    ]
+    functions = [activation(function.name, function.alpha, function.beta) for function in cell.activations]
     fields: dict[str, Any] = {
         "y": y,
         "h": h,

@@ -4,18 +4,14 @@ import numpy as np
 import pytest
 
 from pulse.ops.recurrent_cells import Activation, Cell
-from pulse.program.kernels.recurrent import ActivationWords
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus, pack_small
 from pulse.support.bounds import FAR
+from tests.pulse.program.kernels.groups import activation
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 RNG = np.random.default_rng(3)
 KINDS = [GruFours, GruEights]
-
-
-def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> ActivationWords:
-    return ActivationWords(code=ACTIVATIONS[name], alpha=alpha, beta=beta)
 
 
 def floats(*shape: int) -> np.ndarray:

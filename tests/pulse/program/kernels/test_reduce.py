@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pulse.program.kernels.pool import pool
-from pulse.program.kernels.reduce import arg_rows, reduce_rows
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from pulse.jit.rows.instruction import Instruction
+from pulse.program.kernels.pool import PoolRow
+from pulse.program.kernels.reduce import ArgRows, ReduceRows
+from tests.pulse.program.kernels.rows import run_both
 
 
 def sum_of_squares(x: np.ndarray, axis: int) -> np.ndarray:
@@ -34,9 +35,9 @@ def reduce_axis(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
     return KINDS[kind](x.astype(np.float64), axis=1) * scale
 
 
-def check(kernel, arrays, args, want, result: int) -> None:
-    for results in run_both(kernel, arrays, *args):
-        np.testing.assert_allclose(results[result], want, rtol=2e-5, atol=1e-5)
+def check(row: Instruction, want: np.ndarray) -> None:
+    for results in run_both(row):
+        np.testing.assert_allclose(results["y"], want, rtol=2e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", range(5))
@@ -63,8 +64,19 @@ def test_pools_agree_with_numpy(kind: int, special: bool, rows: int, taps: int, 
     want = y.copy()
     with np.errstate(invalid="ignore"):
         want[::-1, :channels] = reduce_axis(x, kind, 0.5)
-    args = [At(0), At(1), rows, At(2), At(3), taps, At(4), channels, kind, 0.5]
-    check(pool, [x, y, starts, ends, places], args, want, 1)
+    row = PoolRow(
+        x=x,
+        y=y,
+        M=rows,
+        rows_x=starts,
+        rows_y=ends,
+        T=taps,
+        taps=places,
+        C=channels,
+        kind=kind,
+        scale=0.5,
+    )
+    check(row, want)
 
 
 @pytest.mark.parametrize("kind", range(4))
@@ -78,8 +90,10 @@ def test_reductions_agree_with_numpy(kind: int, special: bool, stride: int, rows
     want = y.copy()
     with np.errstate(invalid="ignore"):
         want[::2] = reduce_axis(x[:, :, 0], kind, -2.0)
-    args = [At(0), At(1), rows, At(2), At(3), count, stride, kind, -2.0]
-    check(reduce_rows, [x, y, starts, ends], args, want, 1)
+    row = ReduceRows(
+        x=x, y=y, M=rows, rows_x=starts, rows_y=ends, R=count, stride=stride, kind=kind, scale=-2.0
+    )
+    check(row, want)
 
 
 @pytest.mark.parametrize("kind", [1, 2])
@@ -94,13 +108,33 @@ def test_arg_reductions_agree_with_numpy(
     find = np.argmax if kind == 1 else np.argmin
     values = x[:, :, 0]
     want = count - 1 - find(values[:, ::-1], 1) if last else find(values, 1)
-    arrays = [x, np.zeros(4, np.int64), np.arange(4) * count * stride, np.arange(4)]
-    for results in run_both(arg_rows, arrays, At(0), At(1), 4, At(2), At(3), count, stride, kind, last):
-        np.testing.assert_array_equal(results[1], want)
+    row = ArgRows(
+        x=x,
+        y=np.zeros(4, np.int64),
+        M=4,
+        rows_x=np.arange(4) * count * stride,
+        rows_y=np.arange(4),
+        R=count,
+        stride=stride,
+        kind=kind,
+        last=last,
+    )
+    for results in run_both(row):
+        np.testing.assert_array_equal(results["y"], want)
 
 
 def test_arg_rows_of_infinities() -> None:
     x = np.array([[-np.inf, -np.inf], [-np.inf, np.inf]], np.float32)
-    arrays = [x, np.zeros(2, np.int64), np.array([0, 2]), np.arange(2)]
-    for results in run_both(arg_rows, arrays, At(0), At(1), 2, At(2), At(3), 2, 1, 1, 0):
-        np.testing.assert_array_equal(results[1], [0, 1])
+    row = ArgRows(
+        x=x,
+        y=np.zeros(2, np.int64),
+        M=2,
+        rows_x=np.array([0, 2]),
+        rows_y=np.arange(2),
+        R=2,
+        stride=1,
+        kind=1,
+        last=False,
+    )
+    for results in run_both(row):
+        np.testing.assert_array_equal(results["y"], [0, 1])

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from pulse.dim import SymbolScope, TDim
 from pulse.ops.clock import Clock
-from pulse.program.kernels.scan import keep_frame
+from pulse.program.kernels.scan import KeepFrame
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from tests.pulse.program.kernels.rows import run_both
 
 SYMBOL = SymbolScope().symbol("S")
 
@@ -27,8 +27,16 @@ def test_frames_of_the_stream_only(
 ) -> None:
     old, new = np.zeros(shape, dtype), np.ones(shape, dtype)
     start, stop = Clock(SYMBOL, pulses, end).span(pulse, offset, TDim.of(SYMBOL))
-    arrays = [new, old, np.array([pulses, 7]), np.array([FAR if end is None else end])]
     for i in range(pulse):
-        args = (At(0), At(1), At(2), At(3), pulse, i, offset, new.nbytes)
-        for results in run_both(keep_frame, arrays, *args):
-            np.testing.assert_array_equal(results[1], new if start <= i < stop else old)
+        row = KeepFrame(
+            new=new,
+            state=old,
+            clock=np.array([pulses, 7]),
+            end=np.array([FAR if end is None else end]),
+            P=pulse,
+            i=i,
+            offset=offset,
+            bytes=new.nbytes,
+        )
+        for results in run_both(row):
+            np.testing.assert_array_equal(results["state"], new if start <= i < stop else old)

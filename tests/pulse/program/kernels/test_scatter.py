@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.scatter import scatter_rows
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from pulse.program.kernels.scatter import ScatterRows
+from tests.pulse.program.kernels.rows import run_both
 
 
 @pytest.mark.parametrize(("rows", "run", "count"), [(5, 1, 7), (9, 40, 4), (3, 2, 0), (2, 0, 3)])
@@ -16,12 +16,13 @@ def test_scattered_rows_agree_with_numpy(rows: int, run: int, count: int) -> Non
     want = dst.copy()
     for at, update in zip(indices, src):
         want[at] = update
-    for arrays in run_both(scatter_rows, [dst, indices, src], At(0), At(1), At(2), run * 8, count, rows):
-        np.testing.assert_array_equal(arrays[0], want)
+    row = ScatterRows(dst=dst, indices=indices, src=src, size=run * 8, count=count, rows=rows)
+    for arrays in run_both(row):
+        np.testing.assert_array_equal(arrays["dst"], want)
 
 
 def test_nothing_is_written_outside() -> None:
     dst, src = np.zeros(3, np.float32), np.ones(4, np.float32)
     indices = np.array([-1, 3, 1 << 40, 1])
-    for arrays in run_both(scatter_rows, [dst, indices, src], At(0), At(1), At(2), 4, 4, 3):
-        np.testing.assert_array_equal(arrays[0], [0, 1, 0])
+    for arrays in run_both(ScatterRows(dst=dst, indices=indices, src=src, size=4, count=4, rows=3)):
+        np.testing.assert_array_equal(arrays["dst"], [0, 1, 0])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pulse.ops.search import TopK
-from pulse.program.kernels.search import top_rows
-from tests.pulse.program.kernels.positional_rows import Array, At, run_both
+from pulse.program.kernels.search import TopRows
+from tests.pulse.program.kernels.rows import Array, run_both
 
 
 def check(x: Array, count: int, largest: bool) -> None:
@@ -13,13 +13,24 @@ def check(x: Array, count: int, largest: bool) -> None:
     rows, size = x.shape
     values, indices = np.full((rows, count * 2), 7, np.float32), np.full((rows, count * 2), 7)
     rows_x, rows_y = np.arange(rows), np.arange(rows) * count * 2
-    arrays = [np.ascontiguousarray(x.T), values, indices, rows_x, rows_y]
     largest_values, places = TopK(1, count, largest).eval([x], {})
-    args = (At(0), At(1), At(2), rows, At(3), At(4), size, rows, count, 2, int(largest))
-    for results in run_both(top_rows, arrays, *args):
-        np.testing.assert_array_equal(results[1][:, ::2], largest_values)
-        np.testing.assert_array_equal(results[2][:, ::2], places)
-        assert (results[1][:, 1::2] == 7).all()
+    row = TopRows(
+        x=x.T,
+        values=values,
+        indices=indices,
+        M=rows,
+        rows_x=rows_x,
+        rows_y=rows_y,
+        R=size,
+        stride=rows,
+        K=count,
+        step=2,
+        largest=largest,
+    )
+    for results in run_both(row):
+        np.testing.assert_array_equal(results["values"][:, ::2], largest_values)
+        np.testing.assert_array_equal(results["indices"][:, ::2], places)
+        assert (results["values"][:, 1::2] == 7).all()
 
 
 @pytest.mark.parametrize("largest", [True, False])

@@ -1,5 +1,6 @@
 """Kernels that know the time against the ``step`` methods of their ops, as plain Python and compiled."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from pulse.ops.clock import Clock
 from pulse.ops.time import LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, TableRows
-from pulse.program.kernels.time import fill_ends, last_frames, positions, table_rows, tick
+from pulse.program.kernels.time import FillEndsRow, LastFramesRow, PositionsRow, TableLookupRow, Tick
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.positional_rows import At, run_both
+from tests.pulse.program.kernels.rows import run_both
 
 SYMBOL = SymbolScope().symbol("S")
 LENGTH = TDim.of(SYMBOL)
@@ -57,20 +58,35 @@ def check_ends(
     y = np.full((op.keep + pulse_frames, run), 9, dtype)
     empty = np.zeros((0, run), dtype)
     head, tail = (empty if table is None else table for table in (op.head, op.tail))
-    arrays = [spaced_frames(x, run + gap), spaced_frames(y, run + gap), clock_words, end_words, head, tail]
-    mode = MODES.index(op.mode)
-    rest = [pulse_frames, op.overlap, op.offset, op.shift, mode, x.itemsize, run]
-    ends = [bits_of(op.fill, dtype), At(4), len(head), At(5), len(tail), op.keep]
-    for results in run_both(
-        fill_ends, arrays, At(0), At(1), At(2), At(3), *rest, run + gap, run + gap, *ends, 0
-    ):
-        np.testing.assert_array_equal(results[1], spaced_frames(want, run + gap))
-        np.testing.assert_array_equal(results[0], arrays[0])
+    inputs, outputs = spaced_frames(x, run + gap), spaced_frames(y, run + gap)
+    row = FillEndsRow(
+        x=inputs,
+        y=outputs,
+        clock=clock_words,
+        end=end_words,
+        P=pulse_frames,
+        overlap=op.overlap,
+        offset=op.offset,
+        shift=op.shift,
+        mode=MODES.index(op.mode),
+        size=x.itemsize,
+        run=run,
+        step_x=run + gap,
+        step_y=run + gap,
+        bits=bits_of(op.fill, dtype),
+        head=head,
+        head_frames=len(head),
+        tail=tail,
+        tail_frames=len(tail),
+        keep=op.keep,
+        in_place=False,
+    )
+    for results in run_both(row):
+        np.testing.assert_array_equal(results["y"], spaced_frames(want, run + gap))
+        np.testing.assert_array_equal(results["x"], inputs)
     if op.mode == "constant" and op.overlap == 0 and op.offset == op.shift:
-        for results in run_both(
-            fill_ends, arrays, At(0), At(0), At(2), At(3), *rest, run + gap, run + gap, *ends, 1
-        ):
-            np.testing.assert_array_equal(results[0], spaced_frames(want, run + gap))
+        for results in run_both(replace(row, y=inputs, in_place=True)):
+            np.testing.assert_array_equal(results["y"], spaced_frames(want, run + gap))
 
 
 @settings(max_examples=400, deadline=None)
@@ -131,9 +147,19 @@ def test_positions_are_counted(
     oracle_clock, words, _ = time_of(clock, None)
     (want,) = op.step([], [], oracle_clock)
     y = np.zeros(frames, dtype)
-    args = (frames, offset, code, start * float(scale), step * float(scale), start, step)
-    for arrays in run_both(positions, [y, words], At(0), At(1), *args):
-        np.testing.assert_array_equal(arrays[0], want)
+    row = PositionsRow(
+        y=y,
+        clock=words,
+        P=frames,
+        offset=offset,
+        dtype=code,
+        real_start=start * float(scale),
+        real_step=step * float(scale),
+        start=start,
+        step=step,
+    )
+    for arrays in run_both(row):
+        np.testing.assert_array_equal(arrays["y"], want)
 
 
 @settings(max_examples=100, deadline=None)
@@ -152,9 +178,20 @@ def test_table_rows(
     if rows:
         (want,) = TableRows(0, start, step, offset, frames).step([table], [], oracle_clock)
     y = np.full((frames, run), 9, dtype)
-    args = (frames, offset, start, step, rows, table.itemsize, run)
-    for arrays in run_both(table_rows, [table, y, words], At(0), At(1), At(2), *args):
-        np.testing.assert_array_equal(arrays[1], want)
+    row = TableLookupRow(
+        table=table,
+        y=y,
+        clock=words,
+        P=frames,
+        offset=offset,
+        start=start,
+        step=step,
+        rows=rows,
+        size=table.itemsize,
+        run=run,
+    )
+    for arrays in run_both(row):
+        np.testing.assert_array_equal(arrays["y"], want)
 
 
 @settings(max_examples=100, deadline=None)
@@ -176,13 +213,23 @@ def test_last_frames(
         x = numbers((pulse, run), dtype, clock)
         oracle_clock, clock_words, end_words = time_of(clock, end)
         (want,) = op.step([x], state, oracle_clock)
-        args = (pulse, offset, frames_kept, x.itemsize, run, run + gap)
         for n in range(2):
-            arrays = [spaced_frames(x, run + gap), memories[n], clock_words, end_words]
-            memories[n] = run_both(last_frames, arrays, At(0), At(1), At(2), At(3), *args)[n][1]
+            row = LastFramesRow(
+                x=spaced_frames(x, run + gap),
+                memory=memories[n],
+                clock=clock_words,
+                end=end_words,
+                P=pulse,
+                offset=offset,
+                F=frames_kept,
+                size=x.itemsize,
+                run=run,
+                step=run + gap,
+            )
+            memories[n] = run_both(row)[n]["memory"]
             np.testing.assert_array_equal(memories[n], want)
 
 
 def test_tick_counts_one_pulse() -> None:
-    for arrays in run_both(tick, [np.array([41, 7])], At(0)):
-        np.testing.assert_array_equal(arrays[0], [42, 7])
+    for arrays in run_both(Tick(clock=np.array([41, 7]))):
+        np.testing.assert_array_equal(arrays["clock"], [42, 7])

@@ -1,0 +1,24 @@
+"""Groups of fields that rows of several kernels have."""
+
+from collections.abc import Iterable, Sequence
+
+from pulse.program.kernels.matmul_finish import STEPS, Finish, FinishStep, GateFinish
+from pulse.program.kernels.recurrent import ActivationWords
+from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from tests.pulse.program.kernels.rows import Array
+
+
+def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> ActivationWords:
+    return ActivationWords(code=ACTIVATIONS[name], alpha=alpha, beta=beta)
+
+
+def finish_step(name: str, operand: Array, rows: Array, parameter: float = 0.0) -> FinishStep:
+    return FinishStep(code=STEPS.index(name), parameter=parameter, operand=operand, rows=rows)
+
+
+def finish_of(
+    steps: Iterable[FinishStep] = (), gates: Sequence[GateFinish] = (), flat: bool = False
+) -> Finish:
+    """The steps after a product, in order, or one gate."""
+    listed = list(steps)
+    return Finish(flat=flat, gate_count=len(gates), step_count=len(listed), gates=gates, steps=listed)
