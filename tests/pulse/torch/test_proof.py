@@ -53,6 +53,6 @@ def test_what_does_not_fit() -> None:
     with pytest.raises(pulse.InputError, match=r"proof of Causal, a module, .*verify\(module, example=x\)"):
         pulse.verify(Causal())
     with pytest.raises(
-        pulse.InputError, match="example, twin, dynamic, states and method are of a PyTorch module"
+        pulse.InputError, match="example, twin, dynamic, states and method are for a PyTorch module"
     ):
         pulse.verify(b"", example=np.zeros(3))
