@@ -107,7 +107,7 @@ def late_frames(control: ControlBlock) -> int:
     if control.policy != WAIT:
         return growth_frames
     lost_frames = control.frames_lost * control.out_rate_hz // control.in_rate_hz
-    return growth_frames + control.frames_silent - lost_frames
+    return growth_frames + control.frames_silent - lost_frames - control.frames_before_restart
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:

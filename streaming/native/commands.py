@@ -9,7 +9,7 @@ from pulse.jit.language.raw import fill_bytes, move_bytes
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.control_block import ControlBlock, control_at, instances_at
-from streaming.native.device_side import FLOAT
+from streaming.native.device_side import FLOAT, delay_from_underruns
 from streaming.native.drift import drift_at
 
 
@@ -43,7 +43,7 @@ def restart(control: ControlBlock) -> None:
         fill_bytes(bytes_at(ring + place * channels * FLOAT), 0, channels * FLOAT)
         control.out_written += 1
         control.initial_frames += 1
-    control.uncompensated_frames = control.frames_silent - control.frames_skipped - control.frames_lost
+    control.frames_before_restart += delay_from_underruns(control)
     drift.delay = drift.target
 
 

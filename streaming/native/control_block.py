@@ -118,7 +118,7 @@ class ControlBlock(Struct):
     frames_skipped: int
     anchor: int
     anchor_place: int
-    uncompensated_frames: int  # the part of the underrun compensation that is not skipped
+    frames_before_restart: int  # delay from underruns that the last restart of a device removed
     frames_cut: int  # frames that were skipped so that the output has the agreed delay
     longest_block: int  # frames
     # Silence that was added to the delay since the start, see ``planned_block_frames``.

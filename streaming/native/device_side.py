@@ -79,20 +79,23 @@ def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> 
 
 
 @device
-def underrun_compensation(control: ControlBlock) -> int:
-    """Return the late frames to skip because silence was played instead; 0 with the policy ``wait``."""
-    if control.policy == WAIT:
-        return 0
+def delay_from_underruns(control: ControlBlock) -> int:
+    """Return the frames by which underruns have made the delay longer: silence, minus skipped and lost frames.
+
+    Frames of before the last restart, which sets the delay itself, do not count. Lost frames are counted at the rate of
+    the output.
+    """
     lost = load(control, "frames_lost")
     if control.out_rate_hz != control.in_rate_hz and control.in_rate_hz > 0:
         lost = lost * control.out_rate_hz // control.in_rate_hz
-    return max(
-        load(control, "frames_silent")
-        - load(control, "frames_skipped")
-        - lost
-        - control.uncompensated_frames,
-        0,
-    )
+    frames = load(control, "frames_silent") - load(control, "frames_skipped") - lost
+    return frames - control.frames_before_restart
+
+
+@device
+def underrun_compensation(control: ControlBlock) -> int:
+    """Return the late frames to skip because silence was played instead; 0 with the policy ``wait``."""
+    return 0 if control.policy == WAIT else max(delay_from_underruns(control), 0)
 
 
 @device

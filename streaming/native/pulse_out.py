@@ -12,7 +12,13 @@ from streaming.native.control_block import (
     header_at,
     instances_at,
 )
-from streaming.native.device_side import FLOAT, now_ns, position, underrun_compensation
+from streaming.native.device_side import (
+    FLOAT,
+    delay_from_underruns,
+    now_ns,
+    position,
+    underrun_compensation,
+)
 from streaming.native.drift import drift_at, rate_correction
 from streaming.native.mixing import delay, fade, finite, spread
 from streaming.native.pulse_in import stream_at
@@ -76,9 +82,11 @@ def follow_clocks(control: ControlBlock, produced: int) -> None:
     if came < 0 or went < 0:
         return
     before = (came - control.in_read) * control.out_rate_hz / control.in_rate_hz
+    # Frames that are late stay late with the policy ``wait``; with others there are none here.
+    late = max(delay_from_underruns(control), 0)
     adjust = rate_correction(
         drift_at(control.drift),
-        before + control.out_written - went - control.delay_growth_frames,
+        before + control.out_written - went - control.delay_growth_frames - late,
         produced,
         control.out_rate_hz,
     )

@@ -208,7 +208,9 @@ def _is_summed_square(cx: Lowering, node: PulsedNode) -> bool:
     if len(readers) != 1 or cx.is_read_later(outlet) or _exponent(cx, node) != 2.0:
         return False
     reader = cx.graph.nodes[next(iter(readers)).node].op
-    keeps_axes = cx.fact(node.inputs[0]).sizes == cx.fact(outlet).sizes  # an exponent [1, 1] may add some in front
+    keeps_axes = (
+        cx.fact(node.inputs[0]).sizes == cx.fact(outlet).sizes
+    )  # an exponent [1, 1] may add some in front
     return keeps_axes and isinstance(reader, Reduce) and reader.kind in SUMS
 
 

@@ -87,6 +87,30 @@ def test_callbacks_that_are_late(ppm, jitter_s):
     assert delay_s < 0.05
 
 
+@pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up"])
+def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy):
+    """With ``wait`` it is longer by the silence: the clocks' controller must not take this for drift."""
+    seconds = 30
+    kernel = np.hanning(33) / 16
+    sound = np.convolve(noise(seconds * RATE), kernel, "same").astype(np.float32)
+    x = np.stack([sound, sound], 1)
+    with runs(ready(), device=a_pair(), policy=policy) as (host, live):
+        agreed = live.delay.frames
+        played = [host.run(x[: 5 * RATE])]
+        host.stall(0.3)
+        played.append(host.run(x[5 * RATE :]))
+        reported, silent = live.delay.frames, live.statistics().counters.frames_silent
+    assert silent > 0.2 * RATE
+    assert reported == agreed + (silent if policy == "wait" else 0)
+    output = np.concatenate(played)[:, 0]
+    for second in (10, 20, 29):
+        start = second * RATE
+        candidates = range(reported - 300, reported + 301)
+        window = output[start : start + RATE]
+        errors = [np.abs(window - sound[start - delay : start - delay + RATE]).sum() for delay in candidates]
+        assert candidates[int(np.argmin(errors))] == pytest.approx(reported, abs=2), second
+
+
 def test_an_output_that_stops_does_not_make_the_delay_longer():
     """The microphone goes on for a second; when both are back, a click comes out as late as before."""
     devices = a_pair()
