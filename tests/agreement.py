@@ -40,10 +40,10 @@ class Expected:
 
     def require_near(self, results: Mapping[str, Array], context: object = "") -> None:
         """Check another runtime's results within ``NEAR`` of the largest value, as its formulas may differ."""
-        for name, wanted in self.outputs.items():
-            assert results[name].shape == wanted.shape, (context, name, results[name].shape, wanted.shape)
-            off = np.abs(results[name].astype(np.float64) - wanted)
-            assert off.max(initial=0) <= NEAR * np.abs(wanted).max(initial=0), (context, name, off.max())
+        for name, expected in self.outputs.items():
+            assert results[name].shape == expected.shape, (context, name, results[name].shape, expected.shape)
+            off = np.abs(results[name].astype(np.float64) - expected)
+            assert off.max(initial=0) <= NEAR * np.abs(expected).max(initial=0), (context, name, off.max())
 
 
 def _stream_axis(fact: TypedFact) -> int | None:

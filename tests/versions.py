@@ -95,8 +95,8 @@ def run(python: str, resolution: str, folder: Path, arguments: Sequence[str]) ->
     uv("venv", "--quiet", "--allow-existing", "--python", python, str(environment))
     inside = environment / "bin" / "python"
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
-    wanted = ["--resolution", RESOLUTIONS[resolution], "--only-binary", ":all:", "--python", str(inside)]
-    uv("pip", "compile", "--quiet", "pyproject.toml", *extras, *wanted, "--output-file", str(requirements))
+    expected = ["--resolution", RESOLUTIONS[resolution], "--only-binary", ":all:", "--python", str(inside)]
+    uv("pip", "compile", "--quiet", "pyproject.toml", *extras, *expected, "--output-file", str(requirements))
     uv("pip", "sync", "--quiet", "--python", str(inside), str(requirements))
     uv("pip", "install", "--quiet", "--python", str(inside), "--no-deps", "--editable", str(ROOT))
     pytest = [str(inside), "-m", "pytest", "-o", f"cache_dir={home / 'cache'}"]

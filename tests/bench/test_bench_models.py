@@ -88,11 +88,11 @@ def test_a_wrong_or_failing_peer_is_no_opponent():
     def absent():
         raise ValueError("\nno such operator\nin line 3")
 
-    wanted = contests.reference(entry, entry.source(), None, program, pulses)
-    wrong = contests.try_form("other", "a form", lambda: Wrong(program), program, pulses, wanted)
-    fails = contests.try_form("other", "another", absent, program, pulses, wanted)
+    expected = contests.reference(entry, entry.source(), None, program, pulses)
+    wrong = contests.try_form("other", "a form", lambda: Wrong(program), program, pulses, expected)
+    fails = contests.try_form("other", "another", absent, program, pulses, expected)
     right = contests.try_form(
-        "other", "a third", lambda: contests.PulsePeer(program), program, pulses, wanted
+        "other", "a third", lambda: contests.PulsePeer(program), program, pulses, expected
     )
     assert (wrong.status, wrong.peer) == ("wrong", None)
     assert (fails.status, fails.note, fails.peer) == ("fails", "no such operator", None)

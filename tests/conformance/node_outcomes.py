@@ -69,8 +69,8 @@ def attempt(case: NodeCase) -> Outcome:
         except Exception as error:
             return Outcome(case, "crashed", f"{type(error).__name__}: {error}")
         fixed |= constants
-        for value, wanted in zip(case.model.graph.output, outputs, strict=True):
-            difference = differs(results[value.name], as_array(wanted), case.rtol, case.atol)
+        for value, expected in zip(case.model.graph.output, outputs, strict=True):
+            difference = differs(results[value.name], as_array(expected), case.rtol, case.atol)
             if difference:
                 return Outcome(case, "wrong", f"{value.name}: {difference}")
     return Outcome(case, "passed", fixed=fixed)
@@ -108,12 +108,12 @@ def _spec(array: Array) -> str:
     return ",".join([*map(str, array.shape), dtype_name(array.dtype)])
 
 
-def differs(output: Array, wanted: Array, rtol: float, atol: float) -> str:
+def differs(output: Array, expected: Array, rtol: float, atol: float) -> str:
     """How a result differs in type, shape or value; empty where it does not."""
-    if output.dtype != wanted.dtype or output.shape != wanted.shape:
-        return f"{output.dtype} {output.shape} instead of {wanted.dtype} {wanted.shape}"
+    if output.dtype != expected.dtype or output.shape != expected.shape:
+        return f"{output.dtype} {output.shape} instead of {expected.dtype} {expected.shape}"
     try:
-        np.testing.assert_allclose(output, wanted, rtol, atol)
+        np.testing.assert_allclose(output, expected, rtol, atol)
     except AssertionError as error:
         return " ".join(str(error).split())
     return ""

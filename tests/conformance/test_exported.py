@@ -99,11 +99,11 @@ def test_a_runtime_equals_our_session(
     typed, feeds = model()
     pulsed = typed.declutter().pulsify(pulse=frames)
     proto: ModelProto = pulsed.to_onnx()
-    wanted = stream_whole(pulsed.compile(), feeds)
+    expected = stream_whole(pulsed.compile(), feeds)
     program: Program = RuntimeProgram(pulsed, proto)
     assert program.backend.startswith("onnxruntime")
-    assert_same(stream_whole(program, feeds), wanted)
-    assert_same(stream_whole(reopen(proto).compile(), feeds), wanted)
+    assert_same(stream_whole(program, feeds), expected)
+    assert_same(stream_whole(reopen(proto).compile(), feeds), expected)
 
 
 def test_a_causal_model_needs_no_time() -> None:

@@ -47,9 +47,9 @@ def test_cases_that_are_off_by_rounding() -> None:
     for case in cases:
         for inputs, outputs in case.data_sets:
             results, _ = run(case.model, [as_array(value) for value in inputs])
-            for value, wanted in zip(case.model.graph.output, map(as_array, outputs), strict=True):
-                unit = np.spacing(np.abs(wanted).max())
-                np.testing.assert_allclose(results[value.name], wanted, 0, 2 * unit, err_msg=case.name)
+            for value, expected in zip(case.model.graph.output, map(as_array, outputs), strict=True):
+                unit = np.spacing(np.abs(expected).max())
+                np.testing.assert_allclose(results[value.name], expected, 0, 2 * unit, err_msg=case.name)
 
 
 def test_there_are_many_cases() -> None:

@@ -59,11 +59,11 @@ CHAINS: dict[str, Callable[[Path], TypedModel]] = {
 }
 
 
-def near(output: np.ndarray, wanted: np.ndarray) -> None:
+def near(output: np.ndarray, expected: np.ndarray) -> None:
     """As long as whole blocks make it, and equal."""
-    output, wanted = output.ravel(), wanted.ravel()
-    assert len(wanted) - 128 < output.size <= len(wanted)
-    np.testing.assert_allclose(output, wanted[: output.size], 0, SCALED * np.abs(wanted).max())
+    output, expected = output.ravel(), expected.ravel()
+    assert len(expected) - 128 < output.size <= len(expected)
+    np.testing.assert_allclose(output, expected[: output.size], 0, SCALED * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", CHAINS)
@@ -71,11 +71,11 @@ def test_the_authors_chain_streams_as_offline(name: str) -> None:
     """Offline on a part, as a stream of pulses, as a session in random blocks, and as one file read back."""
     stored = np.load(shared_path("sound") / f"{name}.npz")
     model = CHAINS[name](shared_path("models"))
-    x, wanted = stored["in"].astype(np.float32)[None], stored["out"]
+    x, expected = stored["in"].astype(np.float32)[None], stored["out"]
     pulsed = model.declutter().pulsify()
     (port,) = pulsed.outputs
     program = pulsed.compile()
-    near(stream_whole(program, {"x": x})[port.name], wanted)
+    near(stream_whole(program, {"x": x})[port.name], expected)
     session, rng, at, pieces = Session(program), np.random.default_rng(0), 0, []
     while at < x.shape[1]:
         size = int(rng.integers(0, 3000))
@@ -83,13 +83,13 @@ def test_the_authors_chain_streams_as_offline(name: str) -> None:
         at += size
     pieces.append(session.flush()[port.name])
     axis = port.axis or 0
-    near(np.concatenate(pieces, axis), wanted)
+    near(np.concatenate(pieces, axis), expected)
     part = x[:, :8000]
     offline = model.run({"x": part})[port.name]
     np.testing.assert_allclose(
-        stream_whole(program, {"x": part})[port.name], offline, 0, SCALED * np.abs(wanted).max()
+        stream_whole(program, {"x": part})[port.name], offline, 0, SCALED * np.abs(expected).max()
     )
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify().compile()
     np.testing.assert_allclose(
-        stream_whole(again, {"x": part})[port.name], offline, 0, SCALED * np.abs(wanted).max()
+        stream_whole(again, {"x": part})[port.name], offline, 0, SCALED * np.abs(expected).max()
     )

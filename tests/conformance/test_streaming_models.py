@@ -152,9 +152,9 @@ def test_sessions_take_blocks_of_any_size() -> None:
     output = np.concatenate(parts, 1)
     padded = np.pad(x, ((0, 0), (64, -x.shape[1] % 512)))
     reference = onnxruntime.InferenceSession(str(shared_path("models") / "silero_vad_16k_static.onnx"))
-    carried, wanted = np.zeros((2, 1, 128), np.float32), []
+    carried, expected = np.zeros((2, 1, 128), np.float32), []
     for start in range(0, padded.shape[1] - 64, 512):
         out, carried = reference.run(None, {"input": padded[:, start : start + 576], "state": carried})
-        wanted.append(out)
-    np.testing.assert_allclose(output, np.concatenate(wanted, 1), rtol=0, atol=CLOSE)
+        expected.append(out)
+    np.testing.assert_allclose(output, np.concatenate(expected, 1), rtol=0, atol=CLOSE)
     assert output.max() > 0.9

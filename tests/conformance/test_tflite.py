@@ -22,11 +22,11 @@ def stored_calls(name: str, side: str) -> list[list[Array]]:
     return [[arrays[f"{call}/{key}"] for key in names] for call in range(CALLS)]
 
 
-def check(output: Array, wanted: Array) -> None:
+def check(output: Array, expected: Array) -> None:
     """Floats to ``FLOATS`` of scale, codes within one step."""
-    assert output.shape == wanted.shape and output.dtype == wanted.dtype
-    apart = np.abs(output.astype(np.float64) - wanted.astype(np.float64)).max()
-    assert apart <= (FLOATS * np.abs(wanted).max() if output.dtype.kind == "f" else 1)
+    assert output.shape == expected.shape and output.dtype == expected.dtype
+    apart = np.abs(output.astype(np.float64) - expected.astype(np.float64)).max()
+    assert apart <= (FLOATS * np.abs(expected).max() if output.dtype.kind == "f" else 1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,8 +39,8 @@ def test_each_call_equals_litert(name: str) -> None:
         results = typed.run({**dict(zip(sorted(fed), inputs, strict=True)), **states})
         states = {variable.input: results[variable.output] for variable in model.variables}
         names = sorted(set(results) - {variable.output for variable in model.variables})
-        for each, wanted in zip(names, outputs, strict=True):
-            check(results[each], wanted)
+        for each, expected in zip(names, outputs, strict=True):
+            check(results[each], expected)
 
 
 @pytest.mark.parametrize("name", STREAMED)
@@ -66,6 +66,6 @@ def test_equals_the_onnx_model(name: str) -> None:
     twin = pulse.load(twin_path, inputs=inputs_of_twin).model.analyse()
     for inputs in stored_calls(name, "in"):
         results = ours.run(dict(zip(ours.inputs, inputs, strict=True)))
-        wanted = twin.run(dict(zip(twin.inputs, inputs, strict=True)))
-        for each, other in zip(results.values(), wanted.values(), strict=True):
+        expected = twin.run(dict(zip(twin.inputs, inputs, strict=True)))
+        for each, other in zip(results.values(), expected.values(), strict=True):
             check(each, other.reshape(each.shape))

@@ -437,10 +437,10 @@ def apart(work: Callable[[], Any]) -> Any:
 def same_bits(
     program: ReferenceProgram | NativeProgram,
     streams: Sequence[Feeds],
-    wanted: Sequence[Mapping[str, Array]],
+    expected: Sequence[Mapping[str, Array]],
 ) -> bool:
-    """Whether a program gives what is wanted for each of these inputs, bit by bit."""
-    for feeds, outputs in zip(streams, wanted, strict=True):
+    """Whether a program gives what is expected for each of these inputs, bit by bit."""
+    for feeds, outputs in zip(streams, expected, strict=True):
         outputs_of_mutant = stream_whole(program, feeds)
         if any(outputs[name].tobytes() != outputs_of_mutant[name].tobytes() for name in outputs):
             return False

@@ -32,9 +32,9 @@ def whole_files() -> tuple[tuple[str, bytes], ...]:
     return tuple((name, each.to_bytes()) for name, each in programs if isinstance(each, NativeProgram))
 
 
-def _case(family: str, wanted: str) -> Program:
+def _case(family: str, expected: str) -> Program:
     """The program of a case by its name."""
-    return next(pulse.stream(proto, 4) for name, proto, _ in cases(family) if name == wanted)
+    return next(pulse.stream(proto, 4) for name, proto, _ in cases(family) if name == expected)
 
 
 def mutated_program(number: int) -> tuple[str, bytes]:

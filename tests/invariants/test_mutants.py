@@ -45,9 +45,11 @@ def streams(model: PulsedModel) -> list[Feeds]:
     return [*plain, feeds_of(model, plan_trials(model).longest, "mixed", 9)]
 
 
-def outcome(model: PulsedModel, mutant: Any, inputs: list[Feeds], wanted: list[dict[str, Array]]) -> str:
+def outcome(model: PulsedModel, mutant: Any, inputs: list[Feeds], expected: list[dict[str, Array]]) -> str:
     """``same`` bit by bit as the good program, else how the proof ends."""
-    return "same" if same_bits(mutant, inputs, wanted) else compare(model, oracle_of(model), [mutant]).outcome
+    return (
+        "same" if same_bits(mutant, inputs, expected) else compare(model, oracle_of(model), [mutant]).outcome
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -86,7 +88,7 @@ def run(name: str, share: float) -> Counter[str]:
     """Some of the mutants of a model's program."""
     model = MODELS[name]()
     program, inputs, chosen = NativeProgram(model), streams(model), np.random.default_rng(1)
-    wanted = [stream_whole(program, feeds) for feeds in inputs]
+    expected = [stream_whole(program, feeds) for feeds in inputs]
     outcomes: Counter[str] = Counter()
     for mutant in table_mutants(program, np.random.default_rng(0)):
         if chosen.random() > share:
@@ -98,7 +100,7 @@ def run(name: str, share: float) -> Counter[str]:
         def outcome_of(mutant: Any = mutant) -> str:
             other = NativeProgram(model)
             adopt(other, mutant)
-            return outcome(model, other, inputs, wanted)
+            return outcome(model, other, inputs, expected)
 
         ended = apart(outcome_of)
         assert ended in ("diverged", "same"), (mutant.name, ended)

@@ -50,10 +50,10 @@ def test_a_copied_session_goes_on_by_itself(name, backend, form, way):
     assert other.statistics() == session.statistics()
     other.push(block(compiled, 9, 4))
     x = block(compiled, 10, 5)
-    wanted = straight.push(x), straight.flush()
-    assert all(map(same, (session.push(x), session.flush()), wanted))
+    expected = straight.push(x), straight.flush()
+    assert all(map(same, (session.push(x), session.flush()), expected))
     other = way(begin_session(compiled))
-    assert all(map(same, (other.push(x), other.flush()), wanted))
+    assert all(map(same, (other.push(x), other.flush()), expected))
     assert (other.program is compiled) == (way is not WAYS["pickle"])
 
 

@@ -95,10 +95,10 @@ def lanes_equal_streams_here(
         lanes, single = native.spawn_many(LANES), native.spawn()
         for number in range(3):
             together = lanes.step(np.stack([each[number] for each in fed]))
-            wanted = [state.step(each[number]) for state, each in zip(states, fed)]
+            expected = [state.step(each[number]) for state, each in zip(states, fed)]
             for i in range(LANES):
-                close(lane(together, i), wanted[i])
-            close(single.step(fed[0][number]), wanted[0])
+                close(lane(together, i), expected[i])
+            close(single.step(fed[0][number]), expected[0])
 
 
 def denoiser_equals_itself_here(emulator: Emulator) -> None:

@@ -43,7 +43,7 @@ def outcomes(begin, call, unit, step, after):
     counts = Counter()
     straight = begin()
     saved = straight.snapshot()
-    wanted, wanted_after = call(straight), after(straight)
+    expected, wanted_after = call(straight), after(straight)
     sessions = []
 
     def ready():
@@ -63,7 +63,7 @@ def outcomes(begin, call, unit, step, after):
                     refused()
             session.restore(saved)
             again = call(session)
-        assert same(again, wanted)
+        assert same(again, expected)
         assert all(map(same, after(session), wanted_after))
     return counts
 
@@ -200,7 +200,7 @@ def test_an_operation_that_raises_in_a_later_pulse_changes_nothing():
 def test_reset_after_an_interruption():
     compiled = program("windows")
     x = block(compiled, 10, 5)
-    wanted = Session(compiled).push(x)
+    expected = Session(compiled).push(x)
     sessions = []
 
     def ready():
@@ -210,7 +210,7 @@ def test_reset_after_an_interruption():
     for _ in everywhere(ready, "line"):
         sessions[-1].reset()
         assert sessions[-1].statistics().frames_in == 0
-        assert same(sessions[-1].push(x), wanted)
+        assert same(sessions[-1].push(x), expected)
 
 
 @pytest.mark.parametrize("call", ["reset", "restore"])
@@ -220,7 +220,7 @@ def test_reset_and_restore_can_be_called_again(call):
     session = Session(compiled)
     if call == "restore":
         session.restore(saved)
-    wanted, unchanged = session.push(x), begin_session(compiled).push(x)
+    expected, unchanged = session.push(x), begin_session(compiled).push(x)
     sessions = []
 
     def ready():
@@ -231,11 +231,11 @@ def test_reset_and_restore_can_be_called_again(call):
         session = sessions.pop()
         try:
             outputs = session.push(x)
-            assert same(outputs, unchanged) or same(outputs, wanted)  # not begun, or done
+            assert same(outputs, unchanged) or same(outputs, expected)  # not begun, or done
         except InputError as error:
             assert "reset()" in str(error)
         session.reset() if call == "reset" else session.restore(saved)
-        assert same(session.push(x), wanted)
+        assert same(session.push(x), expected)
 
 
 def interrupted_in_a_pulse(program):
@@ -318,7 +318,7 @@ def test_signals_in_the_middle_of_pushes():
 def test_an_interrupted_resampler_needs_a_reset(rates):
     x = np.random.default_rng(0).standard_normal((700, 1)).astype(np.float32)
     straight = Resampler(*rates)
-    wanted = [straight.process(x), straight.process(x), straight.flush()]
+    expected = [straight.process(x), straight.process(x), straight.flush()]
     straight.process(x), straight.process(x)
     third = straight.process(x)
     for call in ("process", "flush"):
@@ -337,12 +337,12 @@ def test_an_interrupted_resampler_needs_a_reset(rates):
                 if call == "process":
                     assert np.array_equal(resampler.process(x), third)
                     continue
-                assert np.array_equal(resampler.flush(), wanted[2])
+                assert np.array_equal(resampler.flush(), expected[2])
             except InputError as error:
                 assert "reset()" in str(error)
             resampler.reset()
             pieces = [resampler.process(x), resampler.process(x), resampler.flush()]
-            assert all(map(np.array_equal, pieces, wanted))
+            assert all(map(np.array_equal, pieces, expected))
 
 
 def test_a_resampler_names_the_block_that_does_not_fit():
@@ -355,7 +355,7 @@ def test_a_resampler_names_the_block_that_does_not_fit():
 def test_an_interrupted_native_resampler_needs_a_reset():
     x = np.random.default_rng(0).standard_normal(700).astype(np.float32)
     straight = NativeResampler(48000, 16000)
-    wanted = straight.process(x), straight.process(x)
+    expected = straight.process(x), straight.process(x)
     resamplers = []
 
     def ready():
@@ -367,8 +367,8 @@ def test_an_interrupted_native_resampler_needs_a_reset():
     for _ in everywhere(ready, "opcode"):
         resampler = resamplers.pop()
         try:
-            assert np.array_equal(resampler.process(x), wanted[1])
+            assert np.array_equal(resampler.process(x), expected[1])
         except InputError as error:
             assert "reset()" in str(error)
         resampler.reset()
-        assert np.array_equal(resampler.process(x), wanted[0])
+        assert np.array_equal(resampler.process(x), expected[0])

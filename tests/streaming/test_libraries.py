@@ -33,7 +33,7 @@ import hashlib, json, sys
 class Refused:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("numba", "llvmlite"):
-            raise ImportError(f"{name} is not wanted here")
+            raise ImportError(f"{name} is not expected here")
 
 if len(sys.argv) > 1:
     sys.meta_path.insert(0, Refused())

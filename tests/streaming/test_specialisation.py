@@ -83,7 +83,7 @@ def outputs(count: int) -> list[dict[str, Array]]:
 
 def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) -> None:
     stub(EVERY_GAIN + WAIT + SERVE)
-    program, wanted = fresh(), outputs(3 * PULSES)
+    program, expected = fresh(), outputs(3 * PULSES)
     state, steps = program.spawn(), list[dict[str, Array]]()
 
     def step() -> None:
@@ -106,7 +106,7 @@ def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) ->
     assert str(special) == f"special rows: {special.outcome}"
     assert not np.array_equal(program.table, link(program.unlinked))
     assert program.special_kernels == special.outcome.kernels
-    for left, right in zip(wanted, steps, strict=True):
+    for left, right in zip(expected, steps, strict=True):
         assert same(left, right)
 
 
@@ -219,8 +219,8 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
     assert special.outcome is not None and special.outcome.used, str(special)
     assert not np.array_equal(compiled.table, link(compiled.unlinked))
     sound = np.concatenate(inputs)
-    wanted = late_by(played_by(of_sound(), sound, "y"), delay, len(sound))
-    np.testing.assert_array_equal(np.concatenate(played), wanted)
+    expected = late_by(played_by(of_sound(), sound, "y"), delay, len(sound))
+    np.testing.assert_array_equal(np.concatenate(played), expected)
 
 
 @pytest.mark.slow
@@ -236,5 +236,5 @@ def test_the_command_runs_live_until_the_swap(stub: Stub) -> None:
     counters = json.loads(result.stdout)["statistics"]["counters"]
     played = soundfile.read("out.wav", dtype="float32", always_2d=True)[0]
     delay = len(played) - len(sound)
-    wanted = late_by(played_by(of_sound(), sound, "y"), delay, len(played))
-    assert np.count_nonzero(played != wanted) <= counters["frames_silent"]
+    expected = late_by(played_by(of_sound(), sound, "y"), delay, len(played))
+    assert np.count_nonzero(played != expected) <= counters["frames_silent"]

@@ -74,8 +74,8 @@ def test_an_executor_gives_the_same_frames():
                     group.start_soon(collect_stream, number)
             return [join_pieces(each, program) for each in pieces]
 
-    wanted, on_two_threads = anyio.run(stream_pieces, ready(late)), anyio.run(stream_pieces, on_two())
-    for piece, other in zip(wanted, on_two_threads):
+    expected, on_two_threads = anyio.run(stream_pieces, ready(late)), anyio.run(stream_pieces, on_two())
+    for piece, other in zip(expected, on_two_threads):
         np.testing.assert_array_equal(piece["y"], other["y"])
 
 

@@ -89,8 +89,8 @@ def by_onnxruntime(path: Path, inputs: Mapping[str, Array], constants: Mapping[s
 def equal(path: Path, typed: TypedModel, model: SharedModel) -> bool:
     """Whether one call gives what onnxruntime gives."""
     inputs = feeds(typed, model.frames)
-    wanted = by_onnxruntime(path, inputs, model.constants)
-    return all(np.allclose(output, wanted[name], *TOLERANCE) for name, output in typed.run(inputs).items())
+    expected = by_onnxruntime(path, inputs, model.constants)
+    return all(np.allclose(output, expected[name], *TOLERANCE) for name, output in typed.run(inputs).items())
 
 
 def streams_as(pulsed: PulsedModel) -> str:

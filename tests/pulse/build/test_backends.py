@@ -84,8 +84,8 @@ def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
     program = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     node = program.node("a").implementation
     assert node.key == f"Conv/numpy/f32/NCHW/{kernel}" and kernel in node.why
-    output, wanted = (run(each, x, 2) for each in (program, plain))
-    np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
+    output, expected = (run(each, x, 2) for each in (program, plain))
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
     pulse.verify(view.graph(shape), pulse=2, backend="numpy").require()
 
 
@@ -122,8 +122,8 @@ def test_streams_of_several_backends_are_kept_and_go_on() -> None:
     snapshot, copy = state.snapshot(), pickle.loads(pickle.dumps(state))
     first = [state.step(each) for each in x[1:3]]
     state.restore(snapshot)
-    for again, each, wanted in zip((state, copy), (x[1], x[1]), (first[0], first[0])):
-        (output,), (value,) = again.step(each).values(), wanted.values()
+    for again, each, expected in zip((state, copy), (x[1], x[1]), (first[0], first[0])):
+        (output,), (value,) = again.step(each).values(), expected.values()
         assert np.array_equal(output, value)
     with pytest.raises(InputError, match="not the size of this stream's"):
         state.restore(snapshot[:-1])

@@ -105,11 +105,11 @@ def test_a_whole_with_channels_last() -> None:
     np.testing.assert_allclose(after.transpose(0, 3, 1, 2), before, rtol=1e-6, atol=1e-6)
     model = whole.graph("1,T,8,3")
     pulse.verify(model, pulse=2).require()
-    inner, wanted = (
+    inner, expected = (
         [node.op.name for node in each.graph.nodes] for each in (model.analyse().declutter(), plain)
     )
     assert inner.count("Transpose") == 2  # those of the input and of the output
-    assert sorted(name for name in inner if name != "Transpose") == sorted(wanted)
+    assert sorted(name for name in inner if name != "Transpose") == sorted(expected)
 
 
 def test_a_part_with_channels_last_changes_nothing_outside() -> None:

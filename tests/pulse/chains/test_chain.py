@@ -72,11 +72,11 @@ def test_a_model_of_chunks_after_another(frames: int) -> None:
     x = noise(1, 1, frames, seed=frames)
     chunks = [{"x": piece} for piece in pieces(offline(flat(), x), 1, 8)]
     steps = loop(models.cache_of_sound(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
-    wanted = np.concatenate([each["y"] for each in steps], 1)[:, :frames]
-    np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
+    expected = np.concatenate([each["y"] for each in steps], 1)[:, :frames]
+    np.testing.assert_allclose(joined.run(x)["y"], expected, 1e-5, 1e-5)
     for backend in ("numba", "numpy"):
         program = joined.declutter().pulsify().compile(backend)
-        np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], wanted, 1e-5, 1e-5)
+        np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], expected, 1e-5, 1e-5)
 
 
 def test_models_of_chunks_prove_equal_in_chains() -> None:
@@ -97,8 +97,8 @@ def test_a_delay_of_a_model_of_chunks() -> None:
         [{"x": p} for p in pieces(x, 1, 8)],
         {"cache": ("cache_out", np.zeros((1, 4), F))},
     )
-    wanted = np.concatenate([each["y"] for each in steps], 1)[:, 3:14]
-    np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
+    expected = np.concatenate([each["y"] for each in steps], 1)[:, 3:14]
+    np.testing.assert_allclose(joined.run(x)["y"], expected, 1e-5, 1e-5)
     prove(joined, 8)
 
 
@@ -107,8 +107,8 @@ def test_a_file_written_in_pulses() -> None:
     exported = pulse.stream(conv(5, 2, pads=(2, 2)), pulse=8).model.to_onnx()
     joined = chain(conv(3, 1, "S", (1, 1)), exported, conv(3, 1, "U"))
     x = noise(1, 1, 50)
-    wanted = offline(conv(3), offline(conv(5, 2, pads=(2, 2)), offline(conv(3, pads=(1, 1)), x)))
-    np.testing.assert_allclose(joined.run(x)[joined.graph.output_names[0]], wanted, 1e-4, 1e-5)
+    expected = offline(conv(3), offline(conv(5, 2, pads=(2, 2)), offline(conv(3, pads=(1, 1)), x)))
+    np.testing.assert_allclose(joined.run(x)[joined.graph.output_names[0]], expected, 1e-4, 1e-5)
     prove(joined, 8, 16)
 
 
@@ -118,8 +118,8 @@ def test_one_file_of_a_chain() -> None:
     x = noise(1, 1, 30)
     pulsed = joined.declutter().pulsify()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
-    wanted = stream_whole(pulsed.compile(), {"x": x})["y"]
-    np.testing.assert_allclose(stream_whole(again.compile(), {"x": x})["y"], wanted, 1e-5, 1e-5)
+    expected = stream_whole(pulsed.compile(), {"x": x})["y"]
+    np.testing.assert_allclose(stream_whole(again.compile(), {"x": x})["y"], expected, 1e-5, 1e-5)
 
 
 def test_wires_by_name() -> None:

@@ -57,28 +57,28 @@ def test_recurrent_step(backend: str, frames: int) -> None:
     """H -> hn, one frame or several in a chunk; also with the length of a chunk left open."""
     model = models.gru(frames)
     x = noise(1, 10 * frames, 4)
-    wanted = join_results(
+    expected = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1
     )
     axes = {} if frames == 1 else {"axes": {"x": 1}}
     program = models.stream(model, backend=backend, **axes)
     assert (program.pulse, [port.name for port in program.inputs]) == (frames, ["x"])
-    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
     program = pulse.stream(models.gru("time"), pulse=frames, backend=backend)
     assert program.model.chunks is not None and program.model.sizes == {"time": frames}
-    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("samples", [1, 7, 8, 50])
 def test_cached_filter(backend: str, samples: int) -> None:
     """Sound in chunks of 8; the last chunk is filled with zeros, whatever flush fills with."""
     model, x = models.cache_of_sound(), noise(1, samples)
-    wanted = join_results(
+    expected = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, 8)], zeros(cache=("cache_out", (1, 4)))), "y", 1
     )
     output = stream_blocks(pulse.stream(model, backend=backend), x, 1, samples)["y"]
     assert output.shape == x.shape
-    np.testing.assert_allclose(output, wanted[:, :samples], 1e-5, 1e-6)
+    np.testing.assert_allclose(output, expected[:, :samples], 1e-5, 1e-6)
 
 
 def test_registers_that_change_places(backend: str) -> None:
@@ -111,13 +111,13 @@ def test_context_rate_and_delay(backend: str) -> None:
     model, x = models.half_context(), noise(1, 45)
     states = zeros(state=("state_out", (1, 1)))
     padded = np.concatenate([x, np.zeros((1, 32), F)], 1)
-    wanted = join_results(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
+    expected = join_results(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
     program = models.stream(model, 8, context={"x": 4}, backend=backend)
     (port,) = program.outputs
     assert (port.rate, str(port.length), port.delay) == (0.5, "(T+1)/2", 0)
-    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted[:, :23], 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected[:, :23], 1e-5, 1e-6)
     late = models.stream(model, context={"x": 4}, delay={"y": 5}, backend=backend)
-    np.testing.assert_allclose(stream_blocks(late, x, 1)["y"], wanted[:, 5:28], 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(late, x, 1)["y"], expected[:, 5:28], 1e-5, 1e-6)
     report = prove(late.model, oracle_of(late.model), PROVED[backend], backend=backend)
     assert report.require().worst.share <= 1
 
@@ -141,10 +141,10 @@ def test_streams_of_several_rates(backend: str) -> None:
     parts = [session.push({"x": x[:, :11], "f": f[:, :2]}), session.push({"x": x[:, 11:], "f": f[:, 2:]})]
     parts.append(session.flush(np.nan))
     chunks = [{"x": a, "f": b} for a, b in zip(pieces(x, 1, 8), pieces(f, 1, 1))]
-    wanted = loop(model, chunks, zeros(s=("sN", (1, 1))))
+    expected = loop(model, chunks, zeros(s=("sN", (1, 1))))
     for name, length in (("y", 29), ("p", 4)):
         np.testing.assert_allclose(
-            join_results(parts, name, 1), join_results(wanted, name, 1)[:, :length], 1e-5, 1e-6
+            join_results(parts, name, 1), join_results(expected, name, 1)[:, :length], 1e-5, 1e-6
         )
     assert pulse.verify(program.model, lengths=PROVED[backend], backend=backend).require().equal
 
@@ -161,16 +161,16 @@ def test_snapshots_go_on_elsewhere_and_reset_begins_again(backend: str) -> None:
     program = pulse.stream(models.cache_of_sound(), backend=backend)
     x = noise(1, 61)
     session, other = Session(program), Session(program)
-    wanted = stream_blocks(program, x, 1)["y"]
+    expected = stream_blocks(program, x, 1)["y"]
     before = session.push(x[:, :29])["y"]
     other.push(noise(1, 33, seed=9))
     other.restore(session.snapshot())
     for each in (session, other):
         rest = np.concatenate([each.push(x[:, 29:])["y"], each.flush()["y"]], 1)
-        np.testing.assert_array_equal(np.concatenate([before, rest], 1), wanted)
+        np.testing.assert_array_equal(np.concatenate([before, rest], 1), expected)
         each.reset()
         again = np.concatenate([each.push(x)["y"], each.flush()["y"]], 1)
-        np.testing.assert_array_equal(again, wanted)
+        np.testing.assert_array_equal(again, expected)
 
 
 def test_another_first_value_is_another_program(backend: str) -> None:
@@ -196,13 +196,13 @@ def test_states_that_no_kept_output_needs_are_left_out() -> None:
 def test_fixed_inputs(backend: str) -> None:
     """A constant is an input no more: a number for all elements, a list, an array."""
     x = noise(1, 3, 4)
-    wanted = pulse.load(models.gru(3)).model.analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
+    expected = pulse.load(models.gru(3)).model.analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
     for value in (0.25, [[[0.25] * 3]], np.full((1, 1, 3), 0.25)):
         fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
         assert list(fixed.inputs) == ["x"]
-        np.testing.assert_allclose(fixed.run(x)["y"], wanted, 1e-6)
+        np.testing.assert_allclose(fixed.run(x)["y"], expected, 1e-6)
     program = models.stream(models.gru(1), constants={"h": 0.25}, states={}, backend=backend)
-    np.testing.assert_allclose(program.spawn().step(x[:, :1])["y"], wanted[:, :1], 1e-5, 1e-6)
+    np.testing.assert_allclose(program.spawn().step(x[:, :1])["y"], expected[:, :1], 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -292,9 +292,9 @@ def test_offline_models_stay_as_they_were(backend: str) -> None:
     assert program.model.chunks is None
     x = noise(1, 5, 4)
     outputs, _ = run_whole(program.spawn({"h": np.zeros((1, 1, 3), F)}), {"x": x}, np.nan)
-    wanted = loop(models.gru("time"), [{"x": x}], zeros(h=("hn", (1, 1, 3))))[0]
-    np.testing.assert_allclose(outputs["y"], wanted["y"], 1e-5, 1e-6)
-    np.testing.assert_allclose(outputs["hn"], wanted["hn"], 1e-5, 1e-6)
+    expected = loop(models.gru("time"), [{"x": x}], zeros(h=("hn", (1, 1, 3))))[0]
+    np.testing.assert_allclose(outputs["y"], expected["y"], 1e-5, 1e-6)
+    np.testing.assert_allclose(outputs["hn"], expected["hn"], 1e-5, 1e-6)
     with pytest.raises(PulseError, match="no input has a symbolic dim"):
         pulse.stream(models.build([models.node("Abs", "x", "y")], {"x": [1, 8]}, {"y": [1, 8]}))
 

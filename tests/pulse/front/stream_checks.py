@@ -30,11 +30,11 @@ def assert_refused(call: Callable[[], object], message: str) -> None:
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def near(output: Array, wanted: Array, share: float = EXACT) -> None:
+def near(output: Array, expected: Array, share: float = EXACT) -> None:
     """Equal shapes, and values as near as ``EXACT`` says."""
-    assert output.shape == wanted.shape, (output.shape, wanted.shape)
-    off = np.abs(output - wanted).max(initial=0)
-    assert off <= share * np.abs(wanted).max(initial=0) + 1e-8, off
+    assert output.shape == expected.shape, (output.shape, expected.shape)
+    off = np.abs(output - expected).max(initial=0)
+    assert off <= share * np.abs(expected).max(initial=0) + 1e-8, off
 
 
 def offline(model: TypedModel, feeds: Mapping[str, Array] | Array) -> Array:

@@ -13,13 +13,13 @@ X = np.random.default_rng(0).standard_normal((1, 6, 21)).astype(np.float32)
 @pytest.mark.parametrize("axis", [0, 1, 2, 3, -1, -4])
 def test_unsqueeze_and_squeeze(axis: int) -> None:
     model = unsqueeze(axis, "1,6,frames")
-    wanted = np.expand_dims(X, axis)
-    near(offline(model, X), wanted)
+    expected = np.expand_dims(X, axis)
+    near(offline(model, X), expected)
     assert streams(model, X) == {"y": 0}
-    shape = ",".join("frames" if size == 21 else str(size) for size in wanted.shape)
+    shape = ",".join("frames" if size == 21 else str(size) for size in expected.shape)
     back = squeeze(axis, shape)
-    near(offline(back, wanted), X)
-    assert streams(back, wanted) == {"y": 0}
+    near(offline(back, expected), X)
+    assert streams(back, expected) == {"y": 0}
 
 
 @pytest.mark.parametrize("perm", [[0, 1, 2], [0, 2, 1], [2, 0, 1], [-1, 0, 1]])

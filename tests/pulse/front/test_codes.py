@@ -22,16 +22,16 @@ def test_codes_are_those_of_litert() -> None:
     graph = Graph()
     x = graph.input((1, 10, 40))
     graph.outputs = [graph.result("QUANTIZE", [x], (1, 10, 40), "", 2, "int8", (SCALE, ZERO))]
-    (wanted,) = calls(file_bytes(graph), [[values()]])[0]
+    (expected,) = calls(file_bytes(graph), [[values()]])[0]
     (codes,) = front.quantize(SCALE, ZERO).run({"x": values()}).values()
-    assert codes.dtype == np.int8 and np.array_equal(codes, wanted)
+    assert codes.dtype == np.int8 and np.array_equal(codes, expected)
 
 
 def test_they_stand_for_the_numbers() -> None:
     codes = front.quantize(SCALE, ZERO).run({"x": values()})["codes"]
     back = front.dequantize(SCALE, ZERO, "int8").run({"x": codes})["values"]
-    wanted = np.clip(values(), 0, 255 * SCALE)
-    assert np.abs(back - wanted).max() <= SCALE * 0.501
+    expected = np.clip(values(), 0, 255 * SCALE)
+    assert np.abs(back - expected).max() <= SCALE * 0.501
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,9 @@ def test_stack_with_other_ends(ends: str) -> None:
 def test_splice_joins_neighbours(left: int, right: int, ends: str) -> None:
     x = features(23)
     padded = np.pad(x[0], ((left, right), (0, 0)), mode="edge" if ends == "edge" else "constant")
-    wanted = np.array([padded[at : at + left + 1 + right].ravel() for at in range(23)])[None]
+    expected = np.array([padded[at : at + left + 1 + right].ravel() for at in range(23)])[None]
     model = splice(left, right, ends=ends, shape="1,frames,5")
-    near(offline(model, x), wanted)
+    near(offline(model, x), expected)
     assert streams(model, x)["features"] == right
 
 
@@ -99,8 +99,8 @@ def test_torchaudio_and_kaldi_say_the_same() -> None:
     torch, functional = references.torch(), references.torchaudio().functional
     once = functional.compute_deltas(torch.tensor(x).swapaxes(1, 2), 5)
     twice = functional.compute_deltas(once, 5)
-    wanted = torch.cat([once, twice], 1).swapaxes(1, 2).numpy()
-    near(offline(deltas(nested=True, keep=False, shape="1,frames,5"), x), wanted)
+    expected = torch.cat([once, twice], 1).swapaxes(1, 2).numpy()
+    near(offline(deltas(nested=True, keep=False, shape="1,frames,5"), x), expected)
 
 
 def test_verify_proves_the_stream() -> None:

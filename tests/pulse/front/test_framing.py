@@ -72,8 +72,8 @@ def test_overlap_add(size: int, hop: int) -> None:
 def test_overlap_add_with_a_window_and_trimmed_ends() -> None:
     y = np.random.default_rng(3).standard_normal((2, 11, 12)).astype(np.float32)
     model = overlap_add(12, 4, window="sqrt_hann", trim_start=5, trim_end=8, shape="2,frames,12")
-    wanted = overlap_sum(y * window_values("w", "sqrt_hann", 12), 4)[:, 5:-8]
-    near(offline(model, y), wanted)
+    expected = overlap_sum(y * window_values("w", "sqrt_hann", 12), 4)[:, 5:-8]
+    near(offline(model, y), expected)
     streams(model, y)
 
 

@@ -102,7 +102,7 @@ def test_the_docs_have_it(name: str) -> None:
     assert section is not None
     assert "\nDelay: " in section[1]
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section[1], re.MULTILINE)
-    wanted = [
+    expected = [
         (
             parameter.name,
             "needed"
@@ -111,7 +111,7 @@ def test_the_docs_have_it(name: str) -> None:
         )
         for parameter in inspect.signature(front.FUNCTIONS[name]).parameters.values()
     ]
-    assert rows == wanted
+    assert rows == expected
     assert f"`{name}`" in (DOCS / "front.md").read_text()
 
 

@@ -42,10 +42,10 @@ def test_filters_equal_their_recursion(model: TypedModel, before: float, back: f
 
 def test_preemphasis_from_the_first_sample_on() -> None:
     x = sound(500)
-    wanted = filter_sound(x, -0.97, 0.0)
-    wanted[0, 0] = x[0, 0] * 0.03
+    expected = filter_sound(x, -0.97, 0.0)
+    expected[0, 0] = x[0, 0] * 0.03
     model = preemphasis(first="repeat")
-    near(offline(model, x), wanted)
+    near(offline(model, x), expected)
     streams(model, x)
 
 

@@ -39,12 +39,12 @@ def test_log_of_any_shape() -> None:
 def test_decibels_equal_their_formula(of: str, reference: float) -> None:
     x = positive()
     factor, floor = (1, 1e-10) if of == "power" else (2, 1e-5)
-    wanted = factor * 10 * np.log10(np.maximum(x.astype(np.float64), floor) / reference)
+    expected = factor * 10 * np.log10(np.maximum(x.astype(np.float64), floor) / reference)
     model = db(of, reference, shape="1,frames,8")
-    near(offline(model, x), wanted)
+    near(offline(model, x), expected)
     streams(model, x)
     limited = db(of, reference, top_db=80.0, maximum=20.0, shape="1,frames,8")
-    near(offline(limited, x), np.maximum(wanted, -60))
+    near(offline(limited, x), np.maximum(expected, -60))
     streams(limited, x)
 
 

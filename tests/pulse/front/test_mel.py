@@ -90,10 +90,10 @@ def test_mel_equals_its_formula(how: dict[str, Any]) -> None:
 def test_librosa_has_the_same_bank(how: dict[str, Any]) -> None:
     rate, low, high, scale, norm = limits_of(how).values()
     bank = mel_triangles(257, how["n_mels"], rate, low, high, scale, norm == "slaney")
-    wanted = librosa().filters.mel(
+    expected = librosa().filters.mel(
         sr=rate, n_fft=512, n_mels=how["n_mels"], fmin=low, fmax=high, htk=scale == "htk", norm=norm
     )
-    near(bank, wanted.T)
+    near(bank, expected.T)
 
 
 @pytest.mark.parametrize("how", BANKS, ids=str)
@@ -147,12 +147,12 @@ def test_mfcc_equals_its_formula(dct_norm: str, lifter: float) -> None:
     if dct_norm == "ortho":
         table *= np.where(k == 0, math.sqrt(1 / 160), math.sqrt(1 / 80))
     weight = 1 + lifter / 2 * np.sin(np.pi * (k + 1) / lifter) if lifter else 1
-    wanted = (spectrogram(x, how) @ table * weight)[None]
+    expected = (spectrogram(x, how) @ table * weight)[None]
     model = mfcc(13, **how, dct_norm=dct_norm, lifter=lifter)
-    near(offline(model, x), wanted)
+    near(offline(model, x), expected)
     streams(model, x, (2,))
     alone = dct(13, dct_norm, lifter=lifter, shape="1,frames,40")
-    near(offline(alone, spectrogram(x, how)[None].astype(np.float32)), wanted)
+    near(offline(alone, spectrogram(x, how)[None].astype(np.float32)), expected)
     streams(alone, spectrogram(x, how)[None].astype(np.float32))
 
 
@@ -160,11 +160,11 @@ def test_equals_librosa() -> None:
     x = sound(4000)
     how: dict[str, Any] = {"n_fft": 512, "n_mels": 40, "mel_scale": "slaney", "norm": "slaney"}
     same = {"y": x[0], "sr": 16000, "n_fft": 512, "hop_length": 160, "n_mels": 40, "pad_mode": "reflect"}
-    wanted = librosa().feature.melspectrogram(**same)
-    near(offline(mel_spectrogram(hop=160, **how, output_layout="F,T"), x), wanted[None])
-    decibels = librosa().power_to_db(wanted, top_db=None)
-    wanted = librosa().feature.mfcc(S=decibels, n_mfcc=20, lifter=22)
-    near(offline(mfcc(20, hop=160, **how, lifter=22.0, output_layout="F,T"), x), wanted[None])
+    expected = librosa().feature.melspectrogram(**same)
+    near(offline(mel_spectrogram(hop=160, **how, output_layout="F,T"), x), expected[None])
+    decibels = librosa().power_to_db(expected, top_db=None)
+    expected = librosa().feature.mfcc(S=decibels, n_mfcc=20, lifter=22)
+    near(offline(mfcc(20, hop=160, **how, lifter=22.0, output_layout="F,T"), x), expected[None])
 
 
 def test_equals_torchaudio() -> None:

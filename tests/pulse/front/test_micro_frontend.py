@@ -211,11 +211,11 @@ def test_equals_the_package(name: str) -> None:
 def test_equals_the_package_on_speech() -> None:
     with wave.open(str(shared_path("audio/noisy_speech_16k.wav"))) as file:
         x = np.frombuffer(file.readframes(file.getnframes()), np.int16).astype(F)
-    wanted = pymicro(x)
+    expected = pymicro(x)
     session = Session(micro_frontend().declutter().pulsify(pulse=320).compile())
     parts = [session.push(x[None, at : at + 1000] / F(32768))["features"] for at in range(0, len(x), 1000)]
     output = np.concatenate([*parts, session.flush()["features"]], 1)[0]
-    assert np.array_equal(output, (wanted * 0.0390625).astype(F))
+    assert np.array_equal(output, (expected * 0.0390625).astype(F))
 
 
 def test_features_of_a_stream_equal_the_whole() -> None:

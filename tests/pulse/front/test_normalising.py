@@ -66,10 +66,10 @@ def test_statistics_of_files_are_read(form: str, norm_vars: bool, tmp_path: Path
     path = tmp_path / "statistics"
     path.write_bytes(FILES[form](x[0]))
     wide = x[0].astype(np.float64)
-    wanted = (wide - wide.mean(0)) / (wide.std(0) if norm_vars else 1)
+    expected = (wide - wide.mean(0)) / (wide.std(0) if norm_vars else 1)
     for statistics in (path, str(path)):
         model = cmvn(statistics, norm_vars=norm_vars, shape="1,frames,5")
-        near(offline(model, x), wanted[None])
+        near(offline(model, x), expected[None])
     streams(model, x)
 
 
@@ -94,8 +94,8 @@ def test_given_statistics() -> None:
 def test_the_statistics_of_a_published_model() -> None:
     case = np.load(shared_path("sound/fireredvad_en.npz"))
     model = cmvn(str(shared_path("sound/cmvn.ark")))
-    wanted = (case["fbank"].astype(np.float64) - case["cmvn_mean"]) * case["cmvn_istd"]
-    near(offline(model, case["fbank"][None].astype(np.float32)), wanted[None])
+    expected = (case["fbank"].astype(np.float64) - case["cmvn_mean"]) * case["cmvn_istd"]
+    near(offline(model, case["fbank"][None].astype(np.float32)), expected[None])
 
 
 def sliding_norm(x: Array, window: int, least: int, center: bool, norm_vars: bool) -> Array:
@@ -147,8 +147,8 @@ def test_equals_kaldi(norm_vars: bool, tmp_path: Path) -> None:
     path.write_bytes(binary(sums))
     options = knf.CmvnOptions()
     options.norm_vars = norm_vars
-    wanted = np.array(knf.apply_cmvn(sums, options, x[0]))[None]
-    near(offline(cmvn(path, norm_vars=norm_vars, shape="1,frames,5"), x), wanted)
+    expected = np.array(knf.apply_cmvn(sums, options, x[0]))[None]
+    near(offline(cmvn(path, norm_vars=norm_vars, shape="1,frames,5"), x), expected)
 
 
 def test_verify_proves_the_stream() -> None:

@@ -38,8 +38,11 @@ def test_the_axis_of_the_parts(axis: int, shape: str) -> None:
     dims = [int(dim) if dim.isdigit() else 21 for dim in shape.split(",")]
     at = axis % 4
     z = complexes(*dims[:at], *dims[at + 1 :])
-    for model, wanted in ((magnitude(axis=axis, shape=shape), np.abs(z)), (phase(axis, shape), np.angle(z))):
-        near(offline(model, split_parts(z, at)), wanted)
+    for model, expected in (
+        (magnitude(axis=axis, shape=shape), np.abs(z)),
+        (phase(axis, shape), np.angle(z)),
+    ):
+        near(offline(model, split_parts(z, at)), expected)
         streams(model, split_parts(z, at), (3,))
 
 
@@ -58,11 +61,11 @@ def test_phase_of_the_axes() -> None:
     """As atan2 has them, of zeros without signs."""
     points = np.array([0, 1, -1, 1j, -1j, 1 + 1j, -1 + 1j, -1 - 1j, 1 - 1j], np.complex128)[None]
     x = split_parts(points)
-    wanted = np.angle(points)
+    expected = np.angle(points)
     model = phase(shape="1,T,2")
-    near(offline(model, x), wanted)
+    near(offline(model, x), expected)
     x[0, 2, 1] = -0.0
-    near(offline(model, x), wanted)
+    near(offline(model, x), expected)
     streams(model, x)
 
 
@@ -81,12 +84,12 @@ def test_masks_equal_their_formulas(kind: str) -> None:
     model = mask(kind, shape="1,9,frames,2")
     if kind in ("real", "ratio"):
         values = m.real.astype(np.float32)
-        wanted = z * (np.clip(values, 0, 1) if kind == "ratio" else values)
+        expected = z * (np.clip(values, 0, 1) if kind == "ratio" else values)
     else:
         values = split_parts(m)
-        wanted = z * (m if kind == "complex" else np.tanh(np.abs(m)) * m / np.abs(m))
+        expected = z * (m if kind == "complex" else np.tanh(np.abs(m)) * m / np.abs(m))
     feeds = {"x": split_parts(z), "mask": values}
-    near(offline(model, feeds), split_parts(wanted))
+    near(offline(model, feeds), split_parts(expected))
     streams(model, feeds)
 
 

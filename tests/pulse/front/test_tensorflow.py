@@ -17,8 +17,8 @@ from tests.shared import shared_path
 def test_the_spectrogram_equals_its_formula(size: int, stride: int, squared: bool) -> None:
     x = sound(2000)
     model = tf_spectrogram(size, stride, magnitude_squared=squared)
-    wanted = powers(x, size, stride)
-    near(offline(model, x), (wanted if squared else np.sqrt(wanted))[None])
+    expected = powers(x, size, stride)
+    near(offline(model, x), (expected if squared else np.sqrt(expected))[None])
     streams(model, x, (1, 2))
 
 

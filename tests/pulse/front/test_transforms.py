@@ -123,13 +123,15 @@ def test_equals_torch(how: dict[str, Any]) -> None:
         options["normalized"] = how.get("normalized", False)
     wide = torch.tensor(x).double()
     args = (how["n_fft"], how["hop"], size, window)
-    wanted = torch.stft(wide, *args, pad_mode=how.get("pad_mode", "reflect"), return_complex=True, **options)
+    expected = torch.stft(
+        wide, *args, pad_mode=how.get("pad_mode", "reflect"), return_complex=True, **options
+    )
     scale = norm_of(how) if how.get("normalized") == "window" else 1.0
     y = offline(stft(**how), x)
-    near(y, torch.view_as_real(wanted).numpy() / scale)
+    near(y, torch.view_as_real(expected).numpy() / scale)
     if how.get("win_length") != 31:
         back = istft(**{key: value for key, value in how.items() if key != "pad_mode"})
-        near(offline(back, y), torch.istft(wanted, *args, **options).numpy())
+        near(offline(back, y), torch.istft(expected, *args, **options).numpy())
 
 
 @pytest.mark.parametrize("layout", COMPLEX)
@@ -187,20 +189,20 @@ def test_rfft_equals_numpy(norm: Any, n: int, size: int) -> None:
     model = rfft(n, norm, window="hann", layout="T,F,2", shape=f"1,frames,{size}")
     window = window_values("w", "hann", n)
     filled = np.pad(frames[..., :n].astype(np.float64), ((0, 0), (0, 0), (0, max(0, n - size)))) * window
-    wanted = np.fft.rfft(filled, n, norm=norm)
-    near(offline(model, frames), two(wanted))
+    expected = np.fft.rfft(filled, n, norm=norm)
+    near(offline(model, frames), two(expected))
     streams(model, frames)
     back = irfft(n, norm, layout="T,F,2")
-    near(offline(back, two(wanted).astype(np.float32)), np.fft.irfft(wanted, n, norm=norm))
-    streams(back, two(wanted).astype(np.float32))
+    near(offline(back, two(expected).astype(np.float32)), np.fft.irfft(expected, n, norm=norm))
+    streams(back, two(expected).astype(np.float32))
 
 
 def test_whole_transforms_of_frames() -> None:
     frames = sound(6 * 48).reshape(1, 6, 48)
-    wanted = np.fft.fft(frames.astype(np.float64))
-    near(offline(rfft(48, onesided=False, layout="T,F,2"), frames), two(wanted))
+    expected = np.fft.fft(frames.astype(np.float64))
+    near(offline(rfft(48, onesided=False, layout="T,F,2"), frames), two(expected))
     back = irfft(48, onesided=False, layout="T,F,2", window="hamming")
-    near(offline(back, two(wanted).astype(np.float32)), frames * window_values("w", "hamming", 48))
+    near(offline(back, two(expected).astype(np.float32)), frames * window_values("w", "hamming", 48))
 
 
 def test_the_delay_leaves_out_zeros_of_the_window() -> None:

@@ -38,10 +38,10 @@ def by_hand(name: str, size: int, periodic: bool, beta: float) -> Array:
 @pytest.mark.parametrize("periodic", [True, False])
 @pytest.mark.parametrize("size", [7, 400])
 def test_windows_equal_their_formulas(name: str, periodic: bool, size: int) -> None:
-    wanted = by_hand(name, size, periodic, 8.0)
-    np.testing.assert_allclose(window_values("w", name, size, periodic, 8.0), wanted, atol=1e-12)
+    expected = by_hand(name, size, periodic, 8.0)
+    np.testing.assert_allclose(window_values("w", name, size, periodic, 8.0), expected, atol=1e-12)
     roots = window_values("w", f"sqrt_{name}", size, periodic, 8.0)
-    np.testing.assert_allclose(roots, np.sqrt(np.maximum(wanted, 0)), atol=1e-7)
+    np.testing.assert_allclose(roots, np.sqrt(np.maximum(expected, 0)), atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett", "kaiser"])

@@ -68,10 +68,10 @@ def test_more_knowledge_never_gives_less(seed: int) -> None:
 def test_the_order_of_nodes_does_not_matter(seed: int) -> None:
     sketch, _ = case(seed)
     left = erase_facts(sketch, seed, 0.7)
-    wanted = text(facts_by_name(load(file(sketch, left))))
+    expected = text(facts_by_name(load(file(sketch, left))))
     for number in range(ORDERS):
         model = load(file(sketch, left, np.random.default_rng(number)))
-        assert text(facts_by_name(model)) == wanted
+        assert text(facts_by_name(model)) == expected
 
 
 def test_contradictions_have_no_order_either() -> None:

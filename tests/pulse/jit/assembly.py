@@ -146,5 +146,5 @@ def loops(text: str) -> list[list[str]]:
 
 def vector_loops(name: str, machine: Machine, pattern: str) -> int:
     """How many innermost loops have an instruction of the pattern."""
-    wanted = re.compile(pattern)
-    return sum(any(wanted.search(line) for line in body) for body in loops(assembly(name, machine)))
+    expected = re.compile(pattern)
+    return sum(any(expected.search(line) for line in body) for body in loops(assembly(name, machine)))

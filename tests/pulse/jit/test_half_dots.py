@@ -78,13 +78,13 @@ def test_every_way_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     total = RNG.standard_normal(COUNT).astype(np.float32) * 100
     total[0], total[1] = 1 + 2.0**-8, 1 + 3 * 2.0**-8
     wide = [from_bf16(to_bf16(each)).astype(np.float64) for each in (a, b)]
-    wanted = []
+    expected = []
     for other in (wide[1], wide[1][:1]):
         products = wide[0] * other
         second = (total + products[:, 1]).astype(np.float32)
-        wanted.append((second + products[:, 0]).astype(np.float32))
+        expected.append((second + products[:, 0]).astype(np.float32))
     for y in both_ways(monkeypatch, total, pairs(a), pairs(b)):
-        np.testing.assert_array_equal(y[: 2 * COUNT], np.concatenate(wanted))
+        np.testing.assert_array_equal(y[: 2 * COUNT], np.concatenate(expected))
         np.testing.assert_array_equal(y[2 * COUNT :].view(np.uint16), to_bf16(total))
 
 

@@ -325,14 +325,14 @@ def test_chunks_and_turns(n):
 def test_chunks_in_two_places(n):
     x = np.arange(16, dtype=F)
     for z in outputs(infra_store_chunks, x, 80, n):
-        wanted = np.full(80, 9, F)
+        expected = np.full(80, 9, F)
         for number in range(n):
             place = 4 * number + (1 if number in (0, 2) else 20)
-            wanted[place : place + 4] = x[4 * number :][:4]
+            expected[place : place + 4] = x[4 * number :][:4]
         for number in range(min(n, 2)):
             place = 8 * number + (41 if number == 1 else 60)
-            wanted[place : place + 8] = x[8 * number :][:8]
-        np.testing.assert_array_equal(z, wanted)
+            expected[place : place + 8] = x[8 * number :][:8]
+        np.testing.assert_array_equal(z, expected)
 
 
 def test_part_load_reads_nothing_past_the_end_of_a_page():
@@ -354,19 +354,19 @@ def test_narrow_loads_widen_every_value():
             np.testing.assert_array_equal(z, codes)
     values = np.array([*SPECIAL[:8], 1e-39, -3e38, 2**-126, 65280, 1.0078125, -1e-40, 3, 0.1], F)
     halves = (values.view(np.uint32) >> 16).astype(np.uint16)
-    wanted = (halves.astype(np.uint32) << 16).view(F)
+    expected = (halves.astype(np.uint32) << 16).view(F)
     for z in outputs(infra_bf16, np.concatenate([[0], halves, [0]]).astype(np.uint16).view(F), 16):
-        np.testing.assert_array_equal(z, wanted)
+        np.testing.assert_array_equal(z, expected)
 
 
 def test_pairs_of_bf16_are_read_as_they_were():
     bits = np.random.default_rng(1).integers(0, 1 << 16, 32).astype(np.uint16)
     bits[[0, 17]] = 0x8000, 0x7F80
     packed = simd.in_pairs(bits)
-    wanted = bits.astype(np.uint32) << 16
+    expected = bits.astype(np.uint32) << 16
     for z in outputs(infra_bf16_pairs, np.concatenate([[0, 0], packed]).astype(np.uint16).view(F), 32):
-        np.testing.assert_array_equal(z.view(np.uint32), wanted)
-    np.testing.assert_array_equal(simd.in_pairs(wanted.view(F)).view(np.uint32), wanted)
+        np.testing.assert_array_equal(z.view(np.uint32), expected)
+    np.testing.assert_array_equal(simd.in_pairs(expected.view(F)).view(np.uint32), expected)
 
 
 @pytest.mark.parametrize("one_instruction", [True, False])

@@ -117,16 +117,16 @@ def test_a_model_of_chunks_says_so_and_leads_on() -> None:
     x = noise(1, 7, 4)
     states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
     parts = loop(models.gru(), [{"x": piece} for piece in pieces(x, 1, 1)], states)
-    wanted = np.concatenate([part["y"] for part in parts], 1)
-    np.testing.assert_allclose(loaded.analyse().run(x)["y"], wanted, 1e-5, 1e-6)
+    expected = np.concatenate([part["y"] for part in parts], 1)
+    np.testing.assert_allclose(loaded.analyse().run(x)["y"], expected, 1e-5, 1e-6)
     program = loaded.analyse().declutter().pulsify(pulse=2).compile("numpy")
-    np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], expected, 1e-5, 1e-6)
     assert pulse.verify(loaded, 3, lengths=[7], backend="numpy").require().equal
     length = pulse.load(models.gru("time"))
     with pytest.raises(pulse.PulsifyError, match=r"takes chunks of any length .* with pulse="):
         length.analyse()
     for chosen in (length.with_pulse(2), pulse.load(length, chunking=pulse.Chunking(pulse=2))):
-        np.testing.assert_allclose(chosen.analyse().run(x[:, :6])["y"], wanted[:, :6], 1e-5, 1e-6)
+        np.testing.assert_allclose(chosen.analyse().run(x[:, :6])["y"], expected[:, :6], 1e-5, 1e-6)
     assert length.pulsify(2).pulse == 2 and length.with_pulse(2).with_pulse(5).pulsify().pulse == 2
 
 

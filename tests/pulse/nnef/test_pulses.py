@@ -95,10 +95,10 @@ TRACT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "delay", "wanted"), TRACT)
-def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, wanted: Array) -> None:
+@pytest.mark.parametrize(("body", "delay", "expected"), TRACT)
+def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, expected: Array) -> None:
     model = whole(body, delay)
-    np.testing.assert_allclose(model.run({"x": X})["y"], wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.run({"x": X})["y"], expected, rtol=1e-6, atol=1e-6)
     pulse.verify(model, pulse=3).require()
 
 
@@ -134,6 +134,6 @@ def test_dumps_of_tract_are_read(source: ModelProto, frames: int, tmp_path: Path
     for length in (5, 8):
         sizes = [int(dim.eval(dict.fromkeys(dim.symbols, length))) for dim in typed.inputs[name].shape]
         x = np.random.default_rng(0).standard_normal(sizes).astype(np.float32)
-        (wanted,), (output,) = typed.run({name: x}).values(), back.run({other: x}).values()
-        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
+        (expected,), (output,) = typed.run({name: x}).values(), back.run({other: x}).values()
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
     pulse.verify(back, pulse=frames).require()

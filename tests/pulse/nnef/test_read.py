@@ -58,10 +58,10 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "wanted"), STATEMENTS)
-def test_statements_give_what_numpy_gives(body: str, wanted: Array) -> None:
+@pytest.mark.parametrize(("body", "expected"), STATEMENTS)
+def test_statements_give_what_numpy_gives(body: str, expected: Array) -> None:
     (output,) = outputs_of(body, X)
-    np.testing.assert_allclose(output, wanted, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(output, expected, rtol=2e-6, atol=2e-6)
 
 
 def test_operands_align_their_first_axes() -> None:

@@ -72,7 +72,7 @@ def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, bac
     k = rng.standard_normal((1, frames, 4)).astype(np.float32)
     v = rng.standard_normal((frames, 3)).astype(np.float32)
     op = BandedAttention(0.5, table(rng, 2, period, width), back, np.nan)
-    (wanted,) = op.eval([q, k, v], {})
+    (expected,) = op.eval([q, k, v], {})
     symbol = SymbolScope().symbol("T")
     offset = max(2, width - 1 - back)
     stream = BandedAttentionStream(op, offset, TDim.of(symbol))
@@ -93,7 +93,7 @@ def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, bac
         parts += stream.step([at(q, first, pulse), *window], stream.begin(), clock)
         clock.pulse += 1
     output = np.concatenate(parts, 1)
-    np.testing.assert_allclose(output[:, offset : offset + frames], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(output[:, offset : offset + frames], expected, 1e-5, 1e-6)
     assert not output[:, :offset].any() and not output[:, offset + frames :].any()
 
 

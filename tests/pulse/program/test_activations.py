@@ -215,8 +215,8 @@ def test_rows_are_rounded_as_documented() -> None:
 
 def test_bf16_rounds_each_element_to_the_nearest() -> None:
     x = np.array([[1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, np.inf, -np.inf, np.nan]])
-    wanted = [[1, 1 + 2**-6, 1 + 2**-7, np.inf, -np.inf, np.nan]]
+    expected = [[1, 1 + 2**-6, 1 + 2**-7, np.inf, -np.inf, np.nan]]
     for dtype in (np.float32, np.float64):
         (y,) = RoundRows(1, 1, "bf16").eval([x.astype(dtype)], {})
         assert y.dtype == dtype
-        np.testing.assert_array_equal(y, wanted)
+        np.testing.assert_array_equal(y, expected)

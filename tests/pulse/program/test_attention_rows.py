@@ -89,5 +89,5 @@ def test_lanes_that_step_in_blocks() -> None:
     lanes, alone = program.spawn_many(16), [program.spawn() for _ in range(16)]
     for step in range(4):
         x = floats(f"lanes{step}", 16, 1, BANDS, HEADS * CHANNELS)
-        wanted = np.stack([state.step({"x": each})["y"] for state, each in zip(alone, x)])
-        np.testing.assert_allclose(lanes.step({"x": x})["y"], wanted, 1e-5, 1e-6)
+        expected = np.stack([state.step({"x": each})["y"] for state, each in zip(alone, x)])
+        np.testing.assert_allclose(lanes.step({"x": x})["y"], expected, 1e-5, 1e-6)

@@ -154,11 +154,13 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
         columns=matrix.shape[1],
         finish=finish_of(),
     )
-    wanted = y.copy()
+    expected = y.copy()
     for m in range(rows):
-        wanted[rows_y[m] :][: matrix.shape[1]] = x[rows_x[m] :][: matrix.shape[0]].astype(np.float64) @ matrix
+        expected[rows_y[m] :][: matrix.shape[1]] = (
+            x[rows_x[m] :][: matrix.shape[0]].astype(np.float64) @ matrix
+        )
     for after in run_both(row):
-        np.testing.assert_allclose(after["y"], wanted, atol=3e-6 * length**0.5 * 3)
+        np.testing.assert_allclose(after["y"], expected, atol=3e-6 * length**0.5 * 3)
 
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])

@@ -17,9 +17,9 @@ from tests.pulse.program.faulty_models import CASES, I64, ROWS, faulty, gather, 
 def test_each_op_reports_its_faults(name: str) -> None:
     """Well inputs stream as before; one value without a result raises offline and in the stream, wherever it is."""
     typed, feeds, value = CASES[name]()
-    (wanted,) = typed.run(feeds).values()
+    (expected,) = typed.run(feeds).values()
     for program in programs(typed, 1, 4):
-        np.testing.assert_array_equal(stream_whole(program, feeds)[typed.graph.output_names[0]], wanted)
+        np.testing.assert_array_equal(stream_whole(program, feeds)[typed.graph.output_names[0]], expected)
     for frames in ((0,), (11,), (28,), (3, 17)):
         wrong = faulty(typed, feeds, value, *frames)
         with pytest.raises(FaultError, match=r"^the ") as offline:
@@ -88,7 +88,7 @@ def test_a_lane_that_fails_is_named(backend: str, count: int) -> None:
     typed, feeds, value = gather()
     lanes = compile_model(pulsify(typed, pulse=4), backend).spawn_many(count)
     well = np.repeat(feeds["i"][None, ..., :4], count, 0)
-    wanted = typed.run({"i": feeds["i"][..., :4]})["the"]
+    expected = typed.run({"i": feeds["i"][..., :4]})["the"]
     lanes.step(well)
     wrong = well.copy()
     wrong[-1, 0, 0, 2] = value
@@ -96,14 +96,14 @@ def test_a_lane_that_fails_is_named(backend: str, count: int) -> None:
         lanes.step(wrong)
     assert error.value.lanes == (count - 1,)
     for lane in range(count - 1):
-        np.testing.assert_array_equal(error.value.outputs["the"][lane], wanted)
+        np.testing.assert_array_equal(error.value.outputs["the"][lane], expected)
         assert lanes[lane].clock.pulse == 2
     with pytest.raises(InputError, match=f"lane {count - 1}: .*cannot go on"):
         lanes.step(well)
     if count > 1:
         assert lanes.step(well[:-1], range(count - 1))["the"].shape[0] == count - 1
     lanes[count - 1].reset()
-    np.testing.assert_array_equal(lanes.step(well)["the"][-1], wanted)
+    np.testing.assert_array_equal(lanes.step(well)["the"][-1], expected)
 
 
 def test_a_proof_fails() -> None:

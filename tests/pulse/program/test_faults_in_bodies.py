@@ -42,11 +42,11 @@ def test_faults_in_scans_are_counted(final: bool) -> None:
     typed = pulse.load(proto).analyse()
     for count in (2, 7, 8, 11):
         x = np.arange(count) * 7 % 6
-        wanted = typed.run({"x": x})
+        expected = typed.run({"x": x})
         wrong = np.where(np.arange(count) >= count - 1, 3 * ROWS + 1, x)
         for program in programs(typed, 1, 4):
             for name, values in stream_whole(program, {"x": x}).items():
-                np.testing.assert_array_equal(values, wanted[name])
+                np.testing.assert_array_equal(values, expected[name])
             with pytest.raises(FaultError) as error:
                 stream_whole(program, {"x": wrong})
             nodes_of = {fault.node for fault in error.value.faults}
@@ -91,9 +91,9 @@ def test_frames_cut_off_in_front_of_a_scan() -> None:
     for count in (3, 8, 9, 12):
         x = np.arange(count) % ROWS
         x[-2:] = 100
-        wanted = typed.run({"x": x})["rows"]
+        expected = typed.run({"x": x})["rows"]
         for program in programs(typed, 1, 4):
-            np.testing.assert_array_equal(stream_whole(program, {"x": x})["rows"], wanted)
+            np.testing.assert_array_equal(stream_whole(program, {"x": x})["rows"], expected)
         x[-3] = 100
         for program in programs(typed, 1, 4):
             with pytest.raises(FaultError, match="y_out"):

@@ -36,9 +36,9 @@ def test_frames_that_are_cut_off(frames: int) -> None:
         for count in (tail + 1, 8, 10, 15):
             x = np.arange(count) % ROWS
             x[-tail:] = -100
-            wanted = typed.run({"i": x})["the"]
+            expected = typed.run({"i": x})["the"]
             for program in programs(typed, frames):
-                np.testing.assert_array_equal(stream_whole(program, {"i": x})["the"], wanted)
+                np.testing.assert_array_equal(stream_whole(program, {"i": x})["the"], expected)
         x[-tail - 1] = -100
         for program in programs(typed, frames):
             with pytest.raises(FaultError, match=r"the .*1 value"):
@@ -79,10 +79,10 @@ def test_frames_outside_of_the_stream(make: Callable[[Sketch], OutletId]) -> Non
         typed = sketch.model(the, later)
         for count in (6, 7, 8, 16, 23):
             x = indices(count, 1, 9)
-            wanted = typed.run({"i": x})
+            expected = typed.run({"i": x})
             for program in programs(typed, 1, 4):
                 for name, values in stream_whole(program, {"i": x}).items():
-                    np.testing.assert_array_equal(values, wanted[name])
+                    np.testing.assert_array_equal(values, expected[name])
 
 
 def test_a_fault_that_no_output_shows() -> None:

@@ -193,8 +193,8 @@ def test_the_total_of_sums_that_do_not_stream(dtype: str) -> None:
     model = sketch.model(sums, OutletId(sums.node, 1))
     x = np.arange(30).reshape(1, 6, 5).astype(model.inputs["x"].dtype)
     outputs = compile_model(pulsify(model, pulse=2)).spawn().step(x[:, :2])
-    for name, wanted in model.run(x).items():
-        assert np.array_equal(outputs[name], wanted[:, :2])
+    for name, expected in model.run(x).items():
+        assert np.array_equal(outputs[name], expected[:, :2])
 
 
 def test_bodies_that_are_not_looked_at() -> None:

@@ -69,9 +69,9 @@ def test_operators_count_their_faults(name: str) -> None:
     """As a file has them; what is cut to a range has a result."""
     nodes, feeds, constants, wrong = OPERATORS[name]
     typed = pulse.load(model(nodes, feeds, constants, 17, {"i": 0})).analyse()
-    wanted = typed.run(feeds)["y"]
+    expected = typed.run(feeds)["y"]
     for program in programs(typed, 1, 4):
-        np.testing.assert_array_equal(stream_whole(program, feeds)["y"], wanted)
+        np.testing.assert_array_equal(stream_whole(program, feeds)["y"], expected)
     for entry in wrong:
         for frame in (0, 5, 8):
             bad = feeds["i"].copy()

@@ -33,10 +33,10 @@ def test_three_runners_agree(family: str) -> None:
             reached["refused"] += 1
             continue
         with np.errstate(all="ignore"):
-            wanted = case.typed.run(feeds)
-        check(name, run_native(program, feeds), wanted)
+            expected = case.typed.run(feeds)
+        check(name, run_native(program, feeds), expected)
         if reached["python"] < 5 or reached["compiled"] % 7 == 0:
-            check(name, run_as_python(program, feeds), wanted)
+            check(name, run_as_python(program, feeds), expected)
             reached["python"] += 1
         reached["compiled"] += 1
     assert reached["compiled"] > 5 * reached["refused"], reached

@@ -223,10 +223,10 @@ def test_weights_in_the_bodies_of_scans_have_the_form_too(form: str, frames: int
     assert isinstance(program, NativeProgram)
     assert f"; {2 * frames} with weights of {form}" in program.listing()[0]
     reference = pulse.stream(proto, pulse=frames, weights=form, backend="numpy")
-    output, wanted, full = (
+    output, expected, full = (
         stream_outputs(each, 5)["y"] for each in (program, reference, pulse.stream(proto, pulse=frames))
     )
-    np.testing.assert_allclose(output, wanted, 1e-4, 1e-5)
+    np.testing.assert_allclose(output, expected, 1e-4, 1e-5)
     assert np.abs(output - full).max() > 1e-3, "rounded weights change what it gives"
 
 

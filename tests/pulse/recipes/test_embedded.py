@@ -60,18 +60,18 @@ def message_of(folder: Path, *texts: str | bytes) -> str:
 def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
     """A path, bytes and a ModelProto; stream, verify, chain and a stage of another recipe. Loading reads the graph."""
     x = noise(1, 203)
-    (wanted,) = recipe_model(spectral(tmp_path)).run(x).values()
+    (expected,) = recipe_model(spectral(tmp_path)).run(x).values()
     model = with_recipes(gain(), ITSELF)
     path = save_model(tmp_path, "whole.onnx", model)
     for source in (path, str(path), path.read_bytes(), model):
-        np.testing.assert_allclose(open_and_push(source, x), wanted, 1e-4, 1e-5)
+        np.testing.assert_allclose(open_and_push(source, x), expected, 1e-4, 1e-5)
         assert pulse.verify(source).equal
     program = pulse.stream(path)
     assert (program.model.title, program.model.typed.metadata) == ("whole", {"sample_rate": "8000"})
     (output,) = pulse.chain(path).run(x).values()
-    np.testing.assert_array_equal(output, wanted)
+    np.testing.assert_array_equal(output, expected)
     (output,) = recipe_model(write_recipe(tmp_path, '[[stage]]\nmodel = "whole.onnx"')).run(x).values()
-    np.testing.assert_array_equal(output, wanted)
+    np.testing.assert_array_equal(output, expected)
     assert list(read_onnx(path).inputs) == ["mix"]
     again = pulse.load(pulse.load(path).analyse().pulsify().to_onnx())
     assert RECIPE not in again.metadata, "pulses of the bare model are no recipe"
@@ -80,9 +80,9 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
 def test_models_of_chunks(tmp_path: Path) -> None:
     """What the stage says of its states goes to the file itself."""
     x = noise(1, 203)
-    (wanted,) = recipe_model(write_masked(tmp_path)).run(x).values()
+    (expected,) = recipe_model(write_masked(tmp_path)).run(x).values()
     path = save_model(tmp_path, "whole.onnx", with_recipes(mask_model(), MASKED.replace("masking.onnx", ".")))
-    np.testing.assert_allclose(open_and_push(path, x), wanted, 1e-4, 1e-5)
+    np.testing.assert_allclose(open_and_push(path, x), expected, 1e-4, 1e-5)
 
 
 def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
     require_opens(tmp_path / "whole.onnx", tmp_path / "other.onnx")
     x = noise(1, 203)
     save_model(tmp_path, "gain.onnx", gain())
-    (wanted,) = recipe_model(tmp_path / "recipe.toml").run(x).values()
-    np.testing.assert_array_equal(next(iter(recipe_model(tmp_path / "whole.onnx").run(x).values())), wanted)
+    (expected,) = recipe_model(tmp_path / "recipe.toml").run(x).values()
+    np.testing.assert_array_equal(next(iter(recipe_model(tmp_path / "whole.onnx").run(x).values())), expected)
 
 
 def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:

@@ -42,29 +42,29 @@ def program_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prog
     return cache(lambda name: pulse.stream(beside_its_models(name, tmp_path_factory.mktemp("recipe"))))
 
 
-def close(output: Array, wanted: Array) -> None:
+def close(output: Array, expected: Array) -> None:
     """To 1e-4 of the largest value."""
-    assert output.shape == wanted.shape
-    assert np.abs(output - wanted).max() <= 1e-4 * np.abs(wanted).max()
+    assert output.shape == expected.shape
+    assert np.abs(output - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_command_line(tmp_path: Path, name: str) -> None:
     """``pulse run RECIPE in.wav OUT``."""
-    x, wanted = REFERENCES[name]()
+    x, expected = REFERENCES[name]()
     path = beside_its_models(name, tmp_path)
     soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
     if name in VALUES:
         command("run", path, "in.wav", "out.csv")
-        close(read_values("out.csv"), wanted.reshape(len(wanted), -1))
+        close(read_values("out.csv"), expected.reshape(len(expected), -1))
     else:
         command("run", path, "in.wav", "out.wav")
-        close(soundfile.read("out.wav", dtype="float32")[0], wanted)
+        close(soundfile.read("out.wav", dtype="float32")[0], expected)
 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> None:
-    x, wanted = REFERENCES[name]()
+    x, expected = REFERENCES[name]()
     session = Session(program_of(name))
     rng, at = np.random.default_rng(len(name)), 0
     parts: list[Array] = []
@@ -74,7 +74,7 @@ def test_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> 
         parts.append(ready.ravel())
         at += frames
     rest, *_ = session.flush().values()
-    close(np.concatenate([*parts, rest.ravel()]), wanted.ravel())
+    close(np.concatenate([*parts, rest.ravel()]), expected.ravel())
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -90,7 +90,7 @@ def test_the_page_has_the_delay(program_of: Callable[[str], Program], name: str)
 )
 def test_events_of_the_page_equal_the_authors(tmp_path: Path, name: str, rules: str, seconds: float) -> None:
     """Speech of the author's probabilities: runs at or above a half, and by the rules that have his name."""
-    x, wanted = REFERENCES[name]()
+    x, expected = REFERENCES[name]()
     path = beside_its_models(name, tmp_path)
     soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
 
@@ -99,11 +99,11 @@ def test_events_of_the_page_equal_the_authors(tmp_path: Path, name: str, rules: 
         with open("out.csv") as file:
             return [row[:2] for row in list(csv.reader(file))[1:]]
 
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], wanted >= 0.5, [False]]).astype(int)))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], expected >= 0.5, [False]]).astype(int)))
     runs = [[f"{edge * seconds:.6f}" for edge in pair] for pair in edges.reshape(-1, 2)]
     assert times_of("segments") == runs and runs
     detector = getattr(Segments, rules)(Fraction(1) / Fraction(str(seconds)))
-    events = detector.push(wanted) + detector.flush()
+    events = detector.push(expected) + detector.flush()
     assert times_of(rules) == [[f"{event.start_s:.6f}", f"{event.end_s:.6f}"] for event in events]
 
 

@@ -149,13 +149,13 @@ def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], st
     assert proposed.text.count("size = 512, hop = 100") == 2
     x = noise(1, 2000, seed=2)
     (output,) = recipe_model(write_recipe(tmp_path, proposed.text)).run(x).values()
-    padded, wanted, h = np.pad(x[0], (412, 412)), np.zeros(2000 + 2 * 412, np.float64), 0.0
+    padded, expected, h = np.pad(x[0], (412, 412)), np.zeros(2000 + 2 * 412, np.float64), 0.0
     for at in range(0, 2001, 100):
         frame = padded[at : at + 512] + h
         h = frame.mean()
-        wanted[at : at + len(frame)] += frame
+        expected[at : at + len(frame)] += frame
     assert output.shape[1] > 1000
-    np.testing.assert_allclose(output[0], wanted[: output.shape[1]], atol=1e-4)
+    np.testing.assert_allclose(output[0], expected[: output.shape[1]], atol=1e-4)
 
 
 def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:

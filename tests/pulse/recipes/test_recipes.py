@@ -25,12 +25,12 @@ from tests.pulse.recipes.recipe_files import (
 SOUND = [noise(1, frames, seed=frames) for frames in (9, 40, 203)]
 
 
-def equal(path: Path, wanted: pulse.TypedModel) -> None:
+def equal(path: Path, expected: pulse.TypedModel) -> None:
     """A recipe gives what a model gives, offline, and as a stream with both backends."""
-    (name,) = wanted.outputs
+    (name,) = expected.outputs
     for x in SOUND:
         (offline,) = recipe_model(path).run(x).values()
-        np.testing.assert_array_equal(offline, wanted.run(x)[name])
+        np.testing.assert_array_equal(offline, expected.run(x)[name])
         for backend in ("numba", "numpy"):
             (streamed,) = stream_whole(pulse.stream(path, backend=backend), {"x": x}).values()
             np.testing.assert_allclose(streamed, offline, 1e-4, 1e-5)
@@ -48,7 +48,7 @@ def test_a_recipe_with_stft_and_inverse(tmp_path: Path) -> None:
 def test_wires_by_name(tmp_path: Path) -> None:
     """A mask of a model of chunks, times a spectrum further up; names, a list, a table."""
     sizes = {"shape": f"1,frames,{BINS},2"}
-    wanted = pulse.chain(
+    expected = pulse.chain(
         front.frames(16, 8, pad_start=8, window="sqrt_hann"),
         Stage(front.rfft(16, layout="T,F,2"), gives=["spectrum"]),
         front.magnitude(**sizes),
@@ -57,7 +57,7 @@ def test_wires_by_name(tmp_path: Path) -> None:
         front.irfft(16, layout="T,F,2"),
         front.overlap_add(16, 8, window="sqrt_hann", trim_end=8),
     )
-    equal(write_masked(tmp_path), wanted)
+    equal(write_masked(tmp_path), expected)
 
 
 @pytest.mark.parametrize("make", [spectral, write_masked])
@@ -74,9 +74,9 @@ def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -
     pulsed = pulse.load(path).pulsify()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
     for x in SOUND:
-        (wanted,) = stream_whole(pulsed.compile(), {"x": x}).values()
+        (expected,) = stream_whole(pulsed.compile(), {"x": x}).values()
         (output,) = stream_whole(again.compile(), {"x": x}).values()
-        np.testing.assert_allclose(output, wanted, 1e-5, 1e-5)
+        np.testing.assert_allclose(output, expected, 1e-5, 1e-5)
 
 
 def test_recognised_by_content(tmp_path: Path) -> None:
@@ -107,13 +107,13 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
         """,
     )
     monkeypatch.chdir(tmp_path)
-    wanted = pulse.chain(
+    expected = pulse.chain(
         front.cmvn(inside / "cmvn.txt", norm_vars=False, shape="1,T,4"),
         pulse.load(models.gru(), chunking=pulse.Chunking(initial={"h": noise(1, 1, 3)})),
     )
     x = noise(1, 7, 4)
     (output,) = recipe_model(Path("inside/recipe.toml")).run(x).values()
-    np.testing.assert_array_equal(output, wanted.run(x)["y"])
+    np.testing.assert_array_equal(output, expected.run(x)["y"])
     assert path.parent == inside
 
 

@@ -137,8 +137,8 @@ def test_rates_that_differ(tmp_path: Path) -> None:
         tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=50
     )
     slow = '[[stage]]\nmodel = "slow.onnx"\n'
-    wanted = "stage 1 (model): made for 8000 Hz, and the recipe has 16000 Hz; give both the same rate"
-    assert message_of(tmp_path, f"rate = 16000\n{slow}") == wanted
+    expected = "stage 1 (model): made for 8000 Hz, and the recipe has 16000 Hz; give both the same rate"
+    assert message_of(tmp_path, f"rate = 16000\n{slow}") == expected
     bank = "[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }\n"
     assert "stage 2 (kaldi_fbank): made for 16000 Hz, and stage 1 (model) has 8000 Hz" in message_of(
         tmp_path, slow + bank.replace("20", "20, sample_rate = 16000")

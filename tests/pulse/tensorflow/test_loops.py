@@ -62,11 +62,11 @@ def test_a_loop_that_data_ends_runs_offline() -> None:
 def test_branches_are_chosen(flag: bool) -> None:
     x = noise_array(3, 2)
     either = np.exp(x) if flag else -x
-    wanted = np.abs(either) if flag else either**2
+    expected = np.abs(either) if flag else either**2
     typed = pulse.load(branches().data).model.analyse()
-    np.testing.assert_allclose(typed.run({"x": x, "flag": np.array(flag)})["y"], wanted, rtol=1e-6)
+    np.testing.assert_allclose(typed.run({"x": x, "flag": np.array(flag)})["y"], expected, rtol=1e-6)
     chosen = pulse.load(branches().data, constants={"flag": flag}).model.analyse()
-    np.testing.assert_allclose(chosen.run({"x": x})["y"], wanted, rtol=1e-6)
+    np.testing.assert_allclose(chosen.run({"x": x})["y"], expected, rtol=1e-6)
 
 
 def without(drop: str) -> Callable[[Sketch], bytes]:

@@ -52,13 +52,13 @@ def scales(data: bytes) -> tuple[list[Scale], list[Scale]]:
     return pairs[0], pairs[1]
 
 
-def check_equal(output: Array, wanted: Array, context: str, most_steps: int = 1) -> int:
+def check_equal(output: Array, expected: Array, context: str, most_steps: int = 1) -> int:
     """Floats to ``FLOATS``, codes within a step; how many codes differ."""
-    assert output.shape == wanted.shape and output.dtype == wanted.dtype, context
+    assert output.shape == expected.shape and output.dtype == expected.dtype, context
     if output.dtype.kind == "f":
-        largest = max(float(np.abs(wanted).max(initial=0)), 1e-30)
-        assert np.abs(output - wanted).max(initial=0) <= FLOATS * largest, context
+        largest = max(float(np.abs(expected).max(initial=0)), 1e-30)
+        assert np.abs(output - expected).max(initial=0) <= FLOATS * largest, context
         return 0
-    apart = np.abs(output.astype(np.int64) - wanted.astype(np.int64))
+    apart = np.abs(output.astype(np.int64) - expected.astype(np.int64))
     assert apart.max(initial=0) <= (most_steps if output.dtype.itemsize <= 2 else 0), context
     return int((apart != 0).sum())

@@ -92,10 +92,10 @@ def test_calls_equal_litert(name: str) -> None:
     states = {variable.input: variable.initial for variable in model.variables}
     fed = [input_ for input_ in typed.inputs if input_ not in states]
     feeds = [[random_input(rng, typed.inputs[input_]) for input_ in fed] for _ in range(CALLS)]
-    for number, (call, wanted) in enumerate(zip(feeds, calls(data, feeds), strict=True)):
+    for number, (call, expected) in enumerate(zip(feeds, calls(data, feeds), strict=True)):
         outputs = typed.run({**dict(zip(fed, call)), **states})
         states = {variable.input: outputs[variable.output] for variable in model.variables}
-        for each, other in zip(outputs.values(), wanted):
+        for each, other in zip(outputs.values(), expected):
             check_equal(each, other, f"{name}, call {number}")
 
 
@@ -107,8 +107,8 @@ def test_variables_are_the_state_of_a_stream(kind: str) -> None:
     fact = pulse.load(data).model.analyse().inputs["chunk"]
     chunks = [random_input(rng, fact) for _ in range(CALLS)]
     state = program.spawn()
-    for chunk, (wanted,) in zip(chunks, calls(data, [[chunk] for chunk in chunks])):
-        check_equal(state.step(chunk)["scores"], wanted, kind)
+    for chunk, (expected,) in zip(chunks, calls(data, [[chunk] for chunk in chunks])):
+        check_equal(state.step(chunk)["scores"], expected, kind)
 
 
 def test_a_variable_that_nothing_assigns_is_a_constant() -> None:
@@ -136,18 +136,18 @@ def test_blocks_around_a_convolution_are_one_dilated_convolution(kind: str) -> N
     data, rng = blocks(kind), np.random.default_rng(4)
     typed = pulse.load(data).analyse()
     x = random_input(rng, typed.inputs["x"], 9)
-    (wanted,) = calls(data, [[x]])[0]
+    (expected,) = calls(data, [[x]])[0]
     (output,) = typed.run({"x": x}).values()
-    check_equal(output, wanted, kind)
+    check_equal(output, expected, kind)
     assert typed.pulsify(pulse=1).outputs[0].delay == 0
 
 
 def test_gathered_frames_and_their_spectra_stream() -> None:
     data = frames_of_samples()
     x = np.random.default_rng(5).standard_normal((1, 45)).astype(np.float32)
-    (wanted,) = calls(data, [[x]])[0]
+    (expected,) = calls(data, [[x]])[0]
     (output,) = pulse.load(data).analyse().run({"x": x}).values()
-    check_equal(output, wanted, "frames")
+    check_equal(output, expected, "frames")
     pulse.verify(data, pulse=8).require()
 
 
@@ -171,8 +171,8 @@ def test_means_and_sums_on_halves_are_those_of_litert() -> None:
     model = pulse.load(data).analyse()
     x = random_input(rng, next(iter(model.inputs.values())), 2048)
     outputs = list(model.run({"x": x}).values())
-    for each, wanted in zip(outputs, calls(data, [[x]])[0], strict=True):
-        assert np.array_equal(each, wanted)
+    for each, expected in zip(outputs, calls(data, [[x]])[0], strict=True):
+        assert np.array_equal(each, expected)
     sums = (x.astype(np.int64) - 3).sum(axis=2)
     assert min(np.count_nonzero(sums % 84 == 42), np.count_nonzero(sums % 10 == 5)) > 10  # on halves
 

@@ -20,9 +20,9 @@ def test_equals_litert(case: Case) -> None:
     data, feeds = file_bytes(case.graph), [case.feeds(rng) for _ in range(CALLS)]
     model = pulse.load(data).analyse()
     differ = total = 0
-    for call, wanted in zip(feeds, calls(data, feeds)):
+    for call, expected in zip(feeds, calls(data, feeds)):
         outputs = model.run(dict(zip(model.inputs, call)))
-        for each, other in zip(outputs.values(), wanted, strict=True):
+        for each, other in zip(outputs.values(), expected, strict=True):
             steps = case.steps if other.dtype.itemsize == 1 else 1
             differ += check_equal(each, other, case.name, steps)
             total += other.size

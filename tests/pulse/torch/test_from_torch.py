@@ -121,11 +121,11 @@ def seed_module(module: type[Any]) -> Any:
 def assert_streams(module: Any, example: Any, dynamic: Any, long: Any) -> TypedModel:
     typed = pulse.from_torch(module, example, dynamic).analyse()
     model = typed.declutter().pulsify()
-    wanted = module.eval()(*long).detach().numpy()
+    expected = module.eval()(*long).detach().numpy()
     feeds = dict(zip(typed.inputs, (value.numpy() for value in long)))
     for backend in ("numpy", "numba"):
         outputs, _ = run_whole(compile_model(model, backend).spawn(), feeds, np.nan)
-        np.testing.assert_allclose(next(iter(outputs.values())), wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(next(iter(outputs.values())), expected, rtol=1e-4, atol=1e-5)
     return typed
 
 

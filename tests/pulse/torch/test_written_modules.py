@@ -115,9 +115,9 @@ def as_moshi_begins(x: Any) -> Any:
 def as_resamplers_end(x: Any) -> Any:
     """A part of the frames, in a number that a tensor's function rounds up."""
     length = x.shape[-1]
-    wanted = torch.ceil(torch.as_tensor(2 * length / 3)).long()
+    expected = torch.ceil(torch.as_tensor(2 * length / 3)).long()
     frames = F.pad(x, (1, 4)).unfold(2, 4, 3)
-    return torch.cat([frames.mean(3), frames.amax(3)], 1).transpose(1, 2).reshape(1, 1, -1)[..., :wanted]
+    return torch.cat([frames.mean(3), frames.amax(3)], 1).transpose(1, 2).reshape(1, 1, -1)[..., :expected]
 
 
 def fold_frames(x: Any) -> Any:

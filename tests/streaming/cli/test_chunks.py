@@ -24,9 +24,9 @@ def test_sound_through_a_cached_filter():
     looped = models.loop(
         models.cache_of_sound(), parts, {"cache": ("cache_out", np.zeros((1, 4), np.float32))}
     )
-    wanted = np.concatenate([part["y"] for part in looped], 1)[0, :4_003]
+    expected = np.concatenate([part["y"] for part in looped], 1)[0, :4_003]
     assert rate == 16_000
-    np.testing.assert_allclose(output, wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(output, expected, 1e-5, 1e-6)
     details = report("run", path, "in.wav", "again.wav")
     assert details["chunks"]["states"] == [{"input": "cache", "output": "cache_out", "how": "by name"}]
     assert (details["pulse_frames"], details["frames"]) == (8, 4_003)
@@ -46,10 +46,10 @@ def test_every_option():
         rows = list(csv.reader(file))
     first = {"state": ("state_out", np.full((1, 1), 2.0, np.float32))}
     parts = [{"x": piece} for piece in models.pieces(np.pad(x, ((0, 0), (0, 8))), 1, 8, 4)]
-    wanted = np.concatenate([part["y"] for part in models.loop(models.half_context(), parts, first)], 1)[
+    expected = np.concatenate([part["y"] for part in models.loop(models.half_context(), parts, first)], 1)[
         0, 2:32
     ]
-    np.testing.assert_allclose([float(value) for _, value in rows[1:]], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose([float(value) for _, value in rows[1:]], expected, 1e-5, 1e-6)
     assert rows[2][0] == "0.000125"
     np.save("x.npy", models.noise(1, 5, 4))
     path = save_model("gru", models.gru())

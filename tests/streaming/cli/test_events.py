@@ -61,13 +61,13 @@ def test_the_delay_of_a_model_moves_no_time(pulse_frames):
         details = report("run", model, "p.npy", f"{delay}.csv", *how, "--backend", "numpy")
         rows_of_delay[delay] = rows(f"{delay}.csv")
         assert details["events"] == len(rows_of_delay[delay]) > 3
-    wanted = whole(Segments(100, min_silence_s=0.05), p)
+    expected = whole(Segments(100, min_silence_s=0.05), p)
     for delay, events in rows_of_delay.items():
         assert [event[:2] for event in events] == [
-            (f"{event.start_s:.6f}", f"{event.end_s:.6f}") for event in wanted
+            (f"{event.start_s:.6f}", f"{event.end_s:.6f}") for event in expected
         ]
         known_frames = [
-            -(-(round(event.known_s * 100) + delay) // pulse_frames) * pulse_frames for event in wanted
+            -(-(round(event.known_s * 100) + delay) // pulse_frames) * pulse_frames for event in expected
         ]
         assert [event[3] for event in events][:-1] == [f"{frames / 100:.6f}" for frames in known_frames][:-1]
 

@@ -32,10 +32,10 @@ def test_run_equals_the_whole_model(tmp_path, make):
     rate = () if make is spectral else ("--rate", "8000")
     details = report("run", path, "in.wav", "out.wav", *rate)
     output, rate_hz = soundfile.read("out.wav", dtype="float32")
-    (wanted,) = recipe_model(path).run(x).values()
+    (expected,) = recipe_model(path).run(x).values()
     assert (rate_hz, details["model"]) == (8000, path.stem)
     assert details["rate_from"] == ("model" if make is spectral else "option")
-    np.testing.assert_allclose(output[: wanted.size], wanted[0], 1e-4, 1e-5)
+    np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
 def test_features_as_a_table(tmp_path):
@@ -72,8 +72,8 @@ def test_convert_writes_one_proved_file(tmp_path, make):
     rate = () if make is spectral else ("--rate", "8000")
     assert report("run", "one.onnx", "in.wav", "out.wav", *rate)["rate_hz"] == 8000
     output, _ = soundfile.read("out.wav", dtype="float32")
-    (wanted,) = recipe_model(path).run(x).values()
-    np.testing.assert_allclose(output[: wanted.size], wanted[0], 1e-4, 1e-5)
+    (expected,) = recipe_model(path).run(x).values()
+    np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
 def test_a_recipe_runs_live(tmp_path):
@@ -89,9 +89,9 @@ def test_errors_name_the_file_and_the_stage(tmp_path):
     path = spectral(tmp_path)
     assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
     path.write_text("[[stage]]\nstft = { hop = 0 }")
-    wanted = f"error: {path}: stage 1 (stft): stft: hop=0 must be a whole number from 1 to 16777216\n"
-    assert refusal("run", path, "in.wav", "out.wav") == wanted
-    assert refusal("check", path, "--json") == wanted
+    expected = f"error: {path}: stage 1 (stft): stft: hop=0 must be a whole number from 1 to 16777216\n"
+    assert refusal("run", path, "in.wav", "out.wav") == expected
+    assert refusal("check", path, "--json") == expected
     path.write_text('[[stage]]\nmodel = "gone.onnx"')
     assert "gone.onnx: no such file" in refusal("convert", path)
 
@@ -197,8 +197,8 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path):
     assert pulse("recipe", path, "--embed", "whole.onnx").stdout == ""
     assert report("run", "whole.onnx", "in.wav", "out.wav")["rate_from"] == "model"
     output, _ = soundfile.read("out.wav", dtype="float32")
-    (wanted,) = recipe_model(path).run(x).values()
-    np.testing.assert_allclose(output[: wanted.size], wanted[0], 1e-4, 1e-5)
+    (expected,) = recipe_model(path).run(x).values()
+    np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
     assert report("check", "whole.onnx", "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
     assert report("bench", "whole.onnx", "--steps", "20", "--rounds", "1")["rate_hz"] == 8000
     assert report("convert", "whole.onnx", "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
@@ -210,7 +210,7 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path):
     save_model(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
-    for arguments, wanted in {
+    for arguments, expected in {
         ("plain.onnx", "--embed", "first.onnx"): "first.onnx: exists already",
         ("plain.onnx", "--embed", "plain.onnx"): "plain.onnx: is the input",
         ("plain.onnx", "--embed", "x.toml"): "a model is written as .onnx, not .toml",
@@ -220,7 +220,7 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path):
         ("recipe.toml", "--embed", "gone/x.onnx"): "cannot be written",
         ("plain.onnx", "plain.onnx", "--embed", "x.onnx"): "names 2 models",
     }.items():
-        assert wanted in refusal("recipe", *arguments)
+        assert expected in refusal("recipe", *arguments)
     path.write_text(path.read_text() + '[[stage]]\ncmvn = { path = "gone.ark" }\n')
     assert "x.onnx: the recipe in its metadata: stage 4 (cmvn)" in refusal(
         "recipe", path, "--embed", "x.onnx"

@@ -168,8 +168,8 @@ def test_the_short_form_takes_pipes():
     np.testing.assert_array_equal(soundfile.read("piped.wav")[0], soundfile.read("file.wav")[0])
     with open("in.wav", "rb") as source, open("direct.wav", "wb") as target:
         pipe(None, "-", "-", stdin=source, stdout=target)
-    with open("direct.wav", "rb") as direct, open("file.wav", "rb") as wanted:
-        assert direct.read() == wanted.read(), "files are read whole, and their heads completed"
+    with open("direct.wav", "rb") as direct, open("file.wav", "rb") as expected:
+        assert direct.read() == expected.read(), "files are read whole, and their heads completed"
 
 
 def test_standard_input_may_be_a_file_of_any_format():

@@ -98,9 +98,9 @@ def test_sequences_one_after_the_other_equal_the_model(repository):
             response = batcher.request(number == 0, audio=block, end=np.array(end, np.int64))
             pieces.append(response["denoised"])
         session = Session(program)
-        wanted = np.concatenate([session.push(x[None])["denoised"], session.flush()["denoised"]], 1)
+        expected = np.concatenate([session.push(x[None])["denoised"], session.flush()["denoised"]], 1)
         output = np.concatenate(pieces, 1)[:, delay : delay + x.size]
-        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_existing_files_stay(repository):

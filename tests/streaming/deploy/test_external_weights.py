@@ -51,9 +51,9 @@ def test_frames_are_those_of_a_library_with_weights(
     feeds = feeds_of(program.model, 5 * PULSE + 3)
     stream = CLibrary(folder, "small").stream()
     assert give(stream, content) == OK
-    wanted = CLibrary(tmp_path, "small").stream().whole(feeds)
+    expected = CLibrary(tmp_path, "small").stream().whole(feeds)
     for name, array in stream.whole(feeds).items():  # after a reset: the weights stay
-        assert array.tobytes() == wanted[name].tobytes()
+        assert array.tobytes() == expected[name].tobytes()
 
 
 def test_other_weight_files_are_refused(folder: Path, content: np.ndarray) -> None:

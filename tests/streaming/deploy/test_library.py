@@ -61,8 +61,8 @@ def test_the_ports_are_those_of_the_program(library: CLibrary, program: NativePr
 @pytest.mark.parametrize("length", [1, 3, PULSE - 1, PULSE, PULSE + 1, 4 * PULSE, 5 * PULSE + 7])
 def test_every_length_gives_all_frames(library: CLibrary, program: NativeProgram, length: int) -> None:
     feeds = feeds_of(program.model, length)
-    wanted, outputs = stream_whole(program, feeds, 0.0), library.stream().whole(feeds)
-    for name, array in wanted.items():
+    expected, outputs = stream_whole(program, feeds, 0.0), library.stream().whole(feeds)
+    for name, array in expected.items():
         assert outputs[name].shape == array.shape
         np.testing.assert_allclose(outputs[name], array, rtol=1e-6, atol=1e-6)
 

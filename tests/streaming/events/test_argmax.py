@@ -27,9 +27,9 @@ def test_as_defined_in_any_blocks(seed):
     least = int(rng.integers(1, 7))
     detector = Argmax(HZ, least / HZ)
     events = whole(detector, p)
-    wanted = runs_by_definition(p, least)
-    assert [(event.start_s, event.end_s, event.label) for event in events] == [each[:3] for each in wanted]
-    np.testing.assert_allclose([event.score for event in events], [each[3] for each in wanted])
+    expected = runs_by_definition(p, least)
+    assert [(event.start_s, event.end_s, event.label) for event in events] == [each[:3] for each in expected]
+    np.testing.assert_allclose([event.score for event in events], [each[3] for each in expected])
     assert blocks(detector, p, seed) == events
 
 

@@ -67,10 +67,10 @@ def test_as_defined_in_any_blocks(seed):
         smooth_s=smooth / HZ,
     )
     events = whole(detector, p)
-    wanted = segments_by_definition(
+    expected = segments_by_definition(
         p, threshold, off, least, silence, run, before, after, most, split, smooth
     )
-    assert [(event.start_s, event.end_s) for event in events] == [(a / HZ, b / HZ) for a, b in wanted]
+    assert [(event.start_s, event.end_s) for event in events] == [(a / HZ, b / HZ) for a, b in expected]
     assert blocks(detector, p, seed) == events
     assert all(event.end_s <= event.known_s for event in events)
 

@@ -18,19 +18,19 @@ def test_as_defined_in_any_blocks(seed):
     smooth, rest = int(rng.integers(1, 8)), int(rng.integers(1, 30))
     background = 0 if classes > 1 and rng.integers(2) else None
     labels = [f"word {number}" for number in range(classes)]
-    wanted, last = [], -rest
+    expected, last = [], -rest
     for j in range(frames):
         means = [np.mean(p[max(j + 1 - smooth, 0) : j + 1, k]) for k in range(classes)]
         if background is not None:
             means[background] = -np.inf
         if max(means) >= 0.6 and j - last >= rest:
             last = j
-            wanted.append((max(j + 1 - smooth, 0) / HZ, (j + 1) / HZ, labels[int(np.argmax(means))]))
+            expected.append((max(j + 1 - smooth, 0) / HZ, (j + 1) / HZ, labels[int(np.argmax(means))]))
     detector = Triggers(
         HZ, 0.6, smooth_s=smooth / HZ, refractory_s=rest / HZ, labels=labels, background=background
     )
     events = whole(detector, p)
-    assert [(event.start_s, event.end_s, event.label) for event in events] == wanted
+    assert [(event.start_s, event.end_s, event.label) for event in events] == expected
     assert all(event.known_s == event.end_s and event.score >= 0.6 for event in events)
     assert blocks(detector, p, seed) == events
 

@@ -140,7 +140,7 @@ async def test_a_source_of_ones_own():
 async def test_several_inputs_are_fed(tmp_path):
     """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
     compiled, sounds = cancelling_program(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
-    wanted = cancelled_sound(compiled, sounds["mic"], sounds["far"])
+    expected = cancelled_sound(compiled, sounds["mic"], sounds["far"])
 
     def pushes():
         for at in range(0, 500, 50):
@@ -153,7 +153,7 @@ async def test_several_inputs_are_fed(tmp_path):
     async with Executor(compiled, rate_hz=RATE_HZ) as executor:
         for source in (pushes(), path):
             outputs = join_pieces(await collect(executor.stream(source)), compiled)
-            assert all(np.array_equal(outputs[name][0], wanted[name]) for name in wanted)
+            assert all(np.array_equal(outputs[name][0], expected[name]) for name in expected)
         soundfile.write(path, sounds["mic"], RATE_HZ)
         with pytest.raises(InputError, match=r"has 1 channel, and .* 2 inputs of sound: mic, far"):
             await collect(executor.stream(path))

@@ -197,7 +197,7 @@ def test_the_command_shows_and_drains(cluster):
     fleet, machines = cluster
     process = run("status", "--address", machines.address, "--json")
     assert process.returncode == 0, process.stderr
-    assert json.loads(process.stdout)["versions"]["1"]["wanted"] == 3
+    assert json.loads(process.stdout)["versions"]["1"]["expected"] == 3
     process = run("drain", "10.9.9.9", "--address", machines.address)
     assert process.returncode == 2 and "no worker or node is called '10.9.9.9'" in process.stderr
     process = run("status", "--address", machines.address, "--name", "other")

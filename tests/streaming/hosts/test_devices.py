@@ -37,7 +37,7 @@ DEVICES = (
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted", "index"),
+    ("kind", "expected", "index"),
     [
         ("input", None, 1),
         ("output", None, 5),
@@ -54,16 +54,16 @@ DEVICES = (
         ("output", "us", None),
     ],
 )
-def test_the_device_that_is_meant(kind: DeviceKind, wanted: str | int | None, index: int | None) -> None:
+def test_the_device_that_is_meant(kind: DeviceKind, expected: str | int | None, index: int | None) -> None:
     if index is None:
         with pytest.raises(InputError):
-            choose_device(DEVICES, kind, wanted)
+            choose_device(DEVICES, kind, expected)
     else:
-        assert choose_device(DEVICES, kind, wanted).index == index
+        assert choose_device(DEVICES, kind, expected).index == index
 
 
 @pytest.mark.parametrize(
-    ("devices", "kind", "wanted", "message"),
+    ("devices", "kind", "expected", "message"),
     [
         (
             DEVICES,
@@ -94,17 +94,17 @@ def test_the_device_that_is_meant(kind: DeviceKind, wanted: str | int | None, in
     ],
 )
 def test_a_choice_that_is_none(
-    devices: Sequence[Device], kind: DeviceKind, wanted: str | int | None, message: str
+    devices: Sequence[Device], kind: DeviceKind, expected: str | int | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        choose_device(devices, kind, wanted)
+        choose_device(devices, kind, expected)
 
 
 def test_latencies_are_suggested_or_given() -> None:
     """What the system suggests, or seconds."""
     device = DEVICES[0]
-    assert [device.latency_s("input", wanted) for wanted in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]
-    assert [device.latency_s("output", wanted) for wanted in ("low", "high", 0)] == [0.02, 0.08, 0]
+    assert [device.latency_s("input", expected) for expected in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]
+    assert [device.latency_s("output", expected) for expected in ("low", "high", 0)] == [0.02, 0.08, 0]
     for wrong in ("fast", -1.0, float("nan")):
         with pytest.raises(InputError, match="low"):
             device.latency_s("input", wrong)

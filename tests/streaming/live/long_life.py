@@ -171,9 +171,9 @@ class Run:
         if self.whole and not (
             pulses_lost or counters.pulses_dropped or (self.reconnect == "reset" and counters.stalls)
         ):
-            for number, wanted in enumerate(session_outputs(self.program, channels)):
+            for number, expected in enumerate(session_outputs(self.program, channels)):
                 y = np.concatenate([part[number]["y"] for part in self.parts], 1)
-                np.testing.assert_array_equal(y, wanted["y"])
+                np.testing.assert_array_equal(y, expected["y"])
             self.reached["same as offline"] += 1
         return counters, channels
 
@@ -185,10 +185,10 @@ class Run:
             assert delay == self.run.pipeline.delay_frames
             assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
         last = accepted[-(TAIL + MEMORY + delay) :]
-        wanted = np.stack([result["y"].ravel() for result in session_outputs(self.program, last)], 1)
+        expected = np.stack([result["y"].ravel() for result in session_outputs(self.program, last)], 1)
         played = np.concatenate(self.played)[-TAIL:]
         np.testing.assert_allclose(
-            played, np.broadcast_to(wanted[-delay - TAIL :][:TAIL], played.shape), atol=1e-5
+            played, np.broadcast_to(expected[-delay - TAIL :][:TAIL], played.shape), atol=1e-5
         )
         self.reached["in place at the end"] += 1
 

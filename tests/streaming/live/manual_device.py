@@ -29,7 +29,7 @@ class HandHost:
         self.endpoint = Endpoint("by hand", 0, channels, rate_hz)
         self.stream = None
 
-    def choose(self, kind, wanted):
+    def choose(self, kind, expected):
         return self.endpoint
 
     def open(self, request):

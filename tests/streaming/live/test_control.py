@@ -57,14 +57,14 @@ def test_mute_and_bypass(engine, reserve):
     dry = late_by(x, delay, len(x)).reshape(6, 1600, 1)
     silence = np.zeros((1600, 1))
     settled = slice(2 * BLOCK, None)
-    for piece, wanted in zip(played, (sound[0], silence, sound[2], dry[3], silence, sound[5])):
-        np.testing.assert_array_equal(piece[settled], wanted[settled])
+    for piece, expected in zip(played, (sound[0], silence, sound[2], dry[3], silence, sound[5])):
+        np.testing.assert_array_equal(piece[settled], expected[settled])
     first = BLOCK if engine == "worker" else 0
     fade = sound[1][first : first + BLOCK] * (1 - np.arange(1, BLOCK + 1) / BLOCK)[:, None]
     np.testing.assert_allclose(played[1][first : first + BLOCK], fade, atol=1e-6)
-    (outputs,), (wanted,) = live.outputs.flush(), session_outputs(compiled, x)
-    for name in wanted:
-        np.testing.assert_array_equal(outputs[name], wanted[name])
+    (outputs,), (expected,) = live.outputs.flush(), session_outputs(compiled, x)
+    for name in expected:
+        np.testing.assert_array_equal(outputs[name], expected[name])
 
 
 @engines_of_backends

@@ -86,8 +86,8 @@ def test_without_playing_all_outputs_come(tmp_path, form):
     parts.append(live.outputs.flush()[0])
     assert live.statistics().counters.frames_in == len(x)
     assert live.outputs.pulses_lost == 0
-    for name, wanted in session_outputs(compiled, x)[0].items():
-        np.testing.assert_array_equal(np.concatenate([part[name] for part in parts], -1), wanted)
+    for name, expected in session_outputs(compiled, x)[0].items():
+        np.testing.assert_array_equal(np.concatenate([part[name] for part in parts], -1), expected)
 
 
 @pytest.mark.parametrize("pace", [1.0, 8.0])
@@ -164,9 +164,9 @@ def test_channels_of_files_are_chosen(tmp_path, channels):
     choice = Channels.parse(channels)
     live = play(host, compiled, Plan(RATE, channels=choice))
     delay = live.delay.frames
-    wanted = played_by(compiled, choice.select(np.concatenate([x, np.zeros((3000, 2), np.float32)])), "y")
-    wanted = np.repeat(wanted, 2 // wanted.shape[1], 1)
-    np.testing.assert_array_equal(read(tmp_path / "out.wav"), late_by(wanted, delay, len(x) + delay))
+    expected = played_by(compiled, choice.select(np.concatenate([x, np.zeros((3000, 2), np.float32)])), "y")
+    expected = np.repeat(expected, 2 // expected.shape[1], 1)
+    np.testing.assert_array_equal(read(tmp_path / "out.wav"), late_by(expected, delay, len(x) + delay))
 
 
 @pytest.mark.parametrize(

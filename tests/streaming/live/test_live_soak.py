@@ -22,7 +22,7 @@ def test_a_long_life(minutes, seed, tmp_path):
     print(f"\n{life.virtual_s / 60:.1f} minutes at {speed:.0f} times real time: {dict(life.reached)}")
     print(f"memory: {before_mb:.0f} MB in the middle, {after_mb:.0f} MB at the end")
     assert after_mb < before_mb + 16
-    wanted = {
+    expected = {
         *POLICIES,
         *ENGINES,
         *TROUBLES,
@@ -33,6 +33,6 @@ def test_a_long_life(minutes, seed, tmp_path):
         "same as offline",
         "threads",
     }
-    assert not [kind for kind in wanted if not life.reached[kind]]
+    assert not [kind for kind in expected if not life.reached[kind]]
     if minutes >= 30:
         assert life.reached["cancelled"] and life.reached["lost"]

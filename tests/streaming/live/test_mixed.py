@@ -34,8 +34,8 @@ def test_a_mixed_program_is_played(backend: str) -> None:
             )
         )
         delay = live.delay.frames
-    wanted = played_by(compiled, x, name)
-    input_expected = np.concatenate([wanted, wanted[10 * BLOCK :]])
+    expected = played_by(compiled, x, name)
+    input_expected = np.concatenate([expected, expected[10 * BLOCK :]])
     np.testing.assert_array_equal(played, late_by(input_expected, delay, len(again)))
 
 

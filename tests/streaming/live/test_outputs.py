@@ -57,10 +57,10 @@ def join_parts(parts, program):
     }
 
 
-def same(outputs, wanted):
-    assert outputs.keys() == wanted.keys()
-    for name in wanted:
-        np.testing.assert_array_equal(outputs[name], wanted[name], err_msg=name)
+def same(outputs, expected):
+    assert outputs.keys() == expected.keys()
+    for name in expected:
+        np.testing.assert_array_equal(outputs[name], expected[name], err_msg=name)
 
 
 @pytest.mark.parametrize("make", [filter_model, meter, late, running_sum, cut, ending_model])
@@ -79,8 +79,8 @@ def test_taken_while_it_runs(make, backend, engine, block):
             parts.append(live.outputs.take_ready())
             assert set(parts[-1][0]) == {port.name for port in compiled.outputs if port.streams}
     parts.append(live.outputs.flush())
-    for number, wanted in enumerate(session_outputs(compiled, x)):
-        same(join_parts([part[number] for part in parts], compiled), wanted)
+    for number, expected in enumerate(session_outputs(compiled, x)):
+        same(join_parts([part[number] for part in parts], compiled), expected)
     assert live.outputs.pulses_lost == 0
 
 
@@ -117,13 +117,13 @@ def test_outputs_equal_those_of_an_authors_loop(engine):
             parts.append(live.outputs.take_ready()[0])
     parts.append(live.outputs.flush()[0])
     session = onnxruntime.InferenceSession(filtered_chunks().SerializeToString())
-    cache, wanted = np.zeros((1, 4), np.float32), []
+    cache, expected = np.zeros((1, 4), np.float32), []
     for chunk in np.split(np.concatenate([x[:, 0], np.zeros(-len(x) % 8, np.float32)]), -(-len(x) // 8)):
         y, cache = session.run(None, {"x": chunk[None], "cache": cache, "gain": np.asarray(gain)})
-        wanted.append(y)
+        expected.append(y)
     output = join_parts(parts, chunk_program())["y"]
     assert output.shape == (1, len(x))
-    np.testing.assert_allclose(output, np.concatenate(wanted, 1)[:, : len(x)], atol=1e-6)
+    np.testing.assert_allclose(output, np.concatenate(expected, 1)[:, : len(x)], atol=1e-6)
 
 
 @pytest.mark.parametrize("frames", [960, 999, 1000, 1100, 1120, 3000])
@@ -214,8 +214,8 @@ def test_whatever_is_done_to_the_states(engine, data):
                     session.restore(snapshot)
         host.run(x[at:])
     parts.append(live.outputs.flush())
-    for number, wanted in enumerate(oracle.outputs()):
-        same(join_parts([part[number] for part in parts], compiled), wanted)
+    for number, expected in enumerate(oracle.outputs()):
+        same(join_parts([part[number] for part in parts], compiled), expected)
 
 
 @pytest.mark.parametrize("make", [filter_model, meter, cut])
@@ -238,8 +238,8 @@ def test_untaken_records_are_lost_and_the_others_correct(make, first):
         host.run(after)
     end, session = live.outputs.flush()[0], Session(compiled)
     session.push(unrecorded.T)
-    wanted = join_parts([session.push(after.T), session.flush()], compiled)
-    for name in wanted:
-        np.testing.assert_array_equal(end[name], wanted[name][..., -end[name].shape[-1] :])
-        missing = wanted[name].shape[-1] - end[name].shape[-1]
+    expected = join_parts([session.push(after.T), session.flush()], compiled)
+    for name in expected:
+        np.testing.assert_array_equal(end[name], expected[name][..., -end[name].shape[-1] :])
+        missing = expected[name].shape[-1] - end[name].shape[-1]
         assert 0 <= missing <= (37 if name == "head" else 0), "only what was held back in what is lost"

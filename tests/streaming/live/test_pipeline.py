@@ -182,10 +182,10 @@ def test_a_played_denoiser_equals_onnxruntime(engine):
     with AudioReader(noisy_path()) as file:
         x = np.concatenate(list(file))[:31930]
     session = onnxruntime.InferenceSession(str(model_path()))
-    (wanted,) = session.run(None, {"audio": x.T})
+    (expected,) = session.run(None, {"audio": x.T})
     with runs(compiled, block=155, engine=engine) as (host, live):
         played, delay = host.run(x), live.delay.frames
-    np.testing.assert_allclose(played[delay:], wanted[0, : len(x) - delay, None], atol=2e-5)
+    np.testing.assert_allclose(played[delay:], expected[0, : len(x) - delay, None], atol=2e-5)
     assert not played[:delay].any()
 
 

@@ -154,17 +154,17 @@ def test_one_folder_of_two_goes_away(paths):
     np.testing.assert_array_equal(contents(paths[1:])[0], played)
 
 
-@pytest.mark.parametrize("wanted", [0, 1])
-def test_one_of_both_files_is_recorded(paths, wanted):
+@pytest.mark.parametrize("expected", [0, 1])
+def test_one_of_both_files_is_recorded(paths, expected):
     x = noise(10 * BLOCK, 1)
     with runs(ready()) as (host, live):
-        recorder = live.record(**{["input", "output"][wanted]: paths[wanted]})
+        recorder = live.record(**{["input", "output"][expected]: paths[expected]})
         played = host.run(x)
         recorder.close()
         recorder.close()
-    (recorded,) = contents([paths[wanted]])
-    np.testing.assert_array_equal(recorded, [x, played][wanted])
-    assert not paths[1 - wanted].exists()
+    (recorded,) = contents([paths[expected]])
+    np.testing.assert_array_equal(recorded, [x, played][expected])
+    assert not paths[1 - expected].exists()
 
 
 def test_two_recorders_write_side_by_side(paths):
@@ -194,8 +194,8 @@ def test_it_goes_on_where_the_device_was_away(paths):
         host.advance(1)
         played.append(host.run(x[20 * BLOCK :]))
         recorder.close()
-    for recorded, wanted in zip(contents(paths), (x, np.concatenate(played))):
-        np.testing.assert_array_equal(recorded, wanted)
+    for recorded, expected in zip(contents(paths), (x, np.concatenate(played))):
+        np.testing.assert_array_equal(recorded, expected)
 
 
 def test_input_and_output_with_clocks_of_their_own(paths):
@@ -207,8 +207,8 @@ def test_input_and_output_with_clocks_of_their_own(paths):
         recorder = live.record(*paths)
         played = host.run(x[10 * BLOCK :])
         recorder.close()
-    for recorded, wanted in zip(contents(paths), (x[10 * BLOCK :], played)):
-        np.testing.assert_array_equal(recorded, wanted)
+    for recorded, expected in zip(contents(paths), (x[10 * BLOCK :], played)):
+        np.testing.assert_array_equal(recorded, expected)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

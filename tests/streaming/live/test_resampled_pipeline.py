@@ -74,11 +74,11 @@ def test_a_denoiser_at_48_khz():
     model = compiled.model.typed
     (name,) = (port.name for port in compiled.outputs if port.is_sound)
     offline = model.run({"audio": resample(wide, 48000, 16000).T})[name].T
-    wanted = resample(offline, 16000, 48000)[: len(played) - delay]
+    expected = resample(offline, 16000, 48000)[: len(played) - delay]
     output = played[delay:]
-    assert worth_db(output[2400:], wanted[2400:]) > 30
+    assert worth_db(output[2400:], expected[2400:]) > 30
     lags = range(-5, 6)
-    scores = [np.sum(output[2400:-2400] * wanted[2400 + lag : len(wanted) - 2400 + lag]) for lag in lags]
+    scores = [np.sum(output[2400:-2400] * expected[2400 + lag : len(expected) - 2400 + lag]) for lag in lags]
     assert lags[int(np.argmax(scores))] == 0
 
 

@@ -48,8 +48,8 @@ def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: in
         played = host.run(sound)
         check_books(live, len(sound))
         setup, statistics = live.setup, live.statistics()
-    wanted = cancelled_sound(compiled, *sound.T)["out"][:, None]
-    np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(sound)))
+    expected = cancelled_sound(compiled, *sound.T)["out"][:, None]
+    np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
     assert setup.channels == "mic takes channel 0, far takes channel 1" and setup.streams == 1
     assert len(statistics.levels_in) == 2 and statistics.counters.frames_silent == 0
 
@@ -66,8 +66,8 @@ def test_chosen_channels_feed_inputs() -> None:
             opened = live.pipeline.stream_config.channels_in
             assert opened == max(mic, far) + 1
             played = host.run(sound[:, :opened])
-        wanted = cancelled_sound(compiled, sound[:, mic], sound[:, far])["out"][:, None]
-        np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(sound)))
+        expected = cancelled_sound(compiled, sound[:, mic], sound[:, far])["out"][:, None]
+        np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
 
 
 def test_inputs_of_another_rate_stay_aligned() -> None:
@@ -94,8 +94,8 @@ def test_outputs_for_python_and_the_end() -> None:
     with live:
         host.run(sound, [160, 100])
     parts = [live.outputs.take_ready()[0], live.outputs.flush()[0]]
-    wanted = cancelled_sound(compiled, *sound.T)
-    for name, whole in wanted.items():
+    expected = cancelled_sound(compiled, *sound.T)
+    for name, whole in expected.items():
         output = np.concatenate([part[name] for part in parts], axis=1)[0]
         np.testing.assert_array_equal(output, whole)
 
@@ -105,8 +105,8 @@ def test_the_numpy_backend_plays_the_same() -> None:
     host, live = two_input_run(compiled, records=True)
     with live:
         played = host.run(sound)
-    wanted = cancelled_sound(compiled, *sound.T)["out"][:, None]
-    np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(sound)))
+    expected = cancelled_sound(compiled, *sound.T)["out"][:, None]
+    np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
 
 
 def test_bypass_snapshots_and_swaps() -> None:
@@ -151,9 +151,9 @@ def test_a_file_replaces_the_device(tmp_path: Path) -> None:
     with Live(cancelling_program(), Plan(RATE), host=host, realtime=UNCHANGED) as live:
         live.wait(30)
     played = soundfile.read(tmp_path / "out.wav", dtype="float32", always_2d=True)[0]
-    wanted = cancelled_sound(cancelling_program(), *sound.T)["out"]
+    expected = cancelled_sound(cancelling_program(), *sound.T)["out"]
     delay = live.pipeline.delay_frames
-    np.testing.assert_array_equal(played[delay : delay + 4000, 0], wanted)
+    np.testing.assert_array_equal(played[delay : delay + 4000, 0], expected)
 
 
 @pytest.mark.parametrize(

@@ -191,8 +191,8 @@ def test_two_at_once_with_clocks_that_are_held():
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
     for number, live in enumerate((first, other)):
         output = np.concatenate([pair[number] for pair in played])
-        wanted = played_by(compiled, x[:, number : number + 1], "y")
-        np.testing.assert_array_equal(output, late_by(wanted, live.delay.frames, len(x)))
+        expected = played_by(compiled, x[:, number : number + 1], "y")
+        np.testing.assert_array_equal(output, late_by(expected, live.delay.frames, len(x)))
 
 
 @engines

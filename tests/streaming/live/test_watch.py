@@ -130,9 +130,9 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
         assert (counters.frames_silent, counters.reopened) == (0, counters.stalls)
         assert counters.stalls == 1 or kind in ("stalls", "hangs"), "those can be opened again and again"
         assert "opened again" in live.statistics().notes[-1]
-    wanted = played_by(compiled, x, "y")
-    np.testing.assert_array_equal(np.concatenate(played), late_by(wanted, delay, len(x)))
-    np.testing.assert_array_equal(live.outputs.flush()[0]["y"][0], wanted[:, 0])
+    expected = played_by(compiled, x, "y")
+    np.testing.assert_array_equal(np.concatenate(played), late_by(expected, delay, len(x)))
+    np.testing.assert_array_equal(live.outputs.flush()[0]["y"][0], expected[:, 0])
 
 
 @engines
@@ -154,8 +154,8 @@ def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
     sound = [
         late_by(played_by(compiled, part, "y"), model_delay, len(part)) for part in (x[:first], x[first:])
     ]
-    wanted = late_by(np.concatenate(sound), delay - model_delay, len(x))
-    np.testing.assert_array_equal(np.concatenate(played), wanted)
+    expected = late_by(np.concatenate(sound), delay - model_delay, len(x))
+    np.testing.assert_array_equal(np.concatenate(played), expected)
 
 
 def test_a_device_is_found_by_its_name():

@@ -82,13 +82,13 @@ def test_every_frame_comes_out_in_order(backend):
         wait_for_pulses(pipeline, 300)
         silent = int(pipeline.control_block.frames_silent)
         outputs = Outputs(pipeline)
-    (outputs_of_run,), (wanted,) = outputs.flush(), session_outputs(compiled, x)
-    for name in wanted:
-        np.testing.assert_array_equal(outputs_of_run[name], wanted[name])
+    (outputs_of_run,), (expected,) = outputs.flush(), session_outputs(compiled, x)
+    for name in expected:
+        np.testing.assert_array_equal(outputs_of_run[name], expected[name])
     sound = np.concatenate(played)[:, 0]
     audible = sound[sound != 0]
     delay = pipeline.delay_frames - BLOCK
-    np.testing.assert_array_equal(audible, wanted["y"][0, : len(audible)])
+    np.testing.assert_array_equal(audible, expected["y"][0, : len(audible)])
     computed = len(sound) - BLOCK - silent
     assert len(sound) - np.count_nonzero(sound) == BLOCK + silent + min(delay, computed)
 

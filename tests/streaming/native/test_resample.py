@@ -61,10 +61,10 @@ def line(address, source_address, frames, channels, target_address, pulses, puls
         tune(state, parts[number])
         produced = 0
         while produced < pulse:
-            wanted = shortage(state, pulse - produced)
-            if consumed + wanted > frames:
+            expected = shortage(state, pulse - produced)
+            if consumed + expected > frames:
                 return consumed
-            consumed += feed(state, source + consumed * channels, channels, min(wanted, 100))
+            consumed += feed(state, source + consumed * channels, channels, min(expected, 100))
             produced += produce(
                 state, target + 2 * (produced_before + produced), 2, min(ready(state), pulse - produced)
             )

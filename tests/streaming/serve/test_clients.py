@@ -91,9 +91,9 @@ async def test_a_stream_of_the_server_is_a_source_of_an_executor(server, program
                 yield outputs["denoised"]
 
         pieces = [outputs["voice"] async for outputs in executor.stream(blocks())]
-    wanted = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
+    expected = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
     joined = np.concatenate(pieces, 1)
-    np.testing.assert_allclose(joined, wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(joined, expected, rtol=1e-4, atol=1e-5)
 
 
 async def test_a_stream_of_the_server_is_a_sink_of_an_executor(server, programs, noisy):
@@ -102,8 +102,8 @@ async def test_a_stream_of_the_server_is_a_sink_of_an_executor(server, programs,
     async with connect(server.ws, "v") as stream, Executor(programs["d"]) as executor:
         await executor.run([block[None] for block in np.array_split(x, 7)], stream.sink())
         output = (await stream.flush())["voice"]
-    wanted = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
-    np.testing.assert_allclose(output, wanted, rtol=1e-4, atol=1e-5)
+    expected = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
+    np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -115,12 +115,12 @@ async def test_events_are_those_of_the_detector(server, programs, noisy, times):
             await stream.send(part)
         outputs = await stream.flush()
     detector = Segments(RATE_HZ / PULSE, min_silence_s=0.1)
-    wanted = detector.push(outputs["voice"][0]) + detector.flush()
-    assert len(wanted) > 2
+    expected = detector.push(outputs["voice"][0]) + detector.flush()
+    assert len(expected) > 2
     rate_hz = times * RATE_HZ
     assert [(event["output"], event["start"], event["end"], event["known"]) for event in stream.events] == [
         ("voice", round(e.start_s * rate_hz), round(e.end_s * rate_hz), round(e.known_s * rate_hz))
-        for e in wanted
+        for e in expected
     ]
 
 
@@ -137,9 +137,9 @@ def test_the_client_by_hand_in_python_runs(server, programs, noisy):
     exec(by_hand("python"), names)
     samples = np.rint(noisy * 32768).clip(-32768, 32767).astype("<i2")
     output = np.frombuffer(names["denoise"](server.ws, samples.tobytes()), "<i2")
-    wanted = stream_sound(programs["d"], samples.astype(np.float32) / 32768)[0]
-    assert output.size == wanted.size
-    assert np.abs(output - np.rint(wanted * 32768)).max() <= 1
+    expected = stream_sound(programs["d"], samples.astype(np.float32) / 32768)[0]
+    assert output.size == expected.size
+    assert np.abs(output - np.rint(expected * 32768)).max() <= 1
 
 
 def test_the_client_by_hand_in_a_shell_runs(server):

@@ -48,14 +48,14 @@ def denoise(program, x):
 async def test_the_server_resamples_both_ways(denoiser, rate_hz):
     server, program = denoiser
     x = sound(12_345)
-    wanted = resample(denoise(program, resample(x, rate_hz, RATE_HZ)), RATE_HZ, rate_hz)
+    expected = resample(denoise(program, resample(x, rate_hz, RATE_HZ)), RATE_HZ, rate_hz)
     async with connect(server.ws, rate_hz=rate_hz) as stream:
         assert stream.rate_hz == rate_hz and stream.outputs[0].rate == rate_hz
         for _ in range(2):
             for part in np.array_split(x, 17):
                 await stream.send(part)
             output = (await stream.flush())["denoised"][0]
-            np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
             assert stream.stepped == [x.size]
             await stream.reset()
 
@@ -83,17 +83,17 @@ async def test_opus_is_decoded_and_encoded(denoiser):
     pytest.importorskip("av", reason="needs the extra opus")
     server, program = denoiser
     x = sound(48_000)
-    wanted = resample(denoise(program, resample(x, 48_000, RATE_HZ)), RATE_HZ, 48_000)
+    expected = resample(denoise(program, resample(x, 48_000, RATE_HZ)), RATE_HZ, 48_000)
     async with connect(server.ws, format="opus") as stream:
         assert stream.rate_hz == 48_000
         for _ in range(2):
             for part in np.array_split(x, 29):
                 await stream.send(part)
             output = (await stream.flush())["denoised"][0]
-            assert wanted.size <= output.size < wanted.size + 2 * 480
-            level = np.sqrt(np.mean((output[: wanted.size] - wanted) ** 2) / np.mean(wanted**2))
+            assert expected.size <= output.size < expected.size + 2 * 480
+            level = np.sqrt(np.mean((output[: expected.size] - expected) ** 2) / np.mean(expected**2))
             assert level < 0.1  # 20 dB beneath, twice coded; one sample too early or late gives more
-            late = np.sqrt(np.mean((output[1 : wanted.size + 1] - wanted) ** 2) / np.mean(wanted**2))
+            late = np.sqrt(np.mean((output[1 : expected.size + 1] - expected) ** 2) / np.mean(expected**2))
             assert level < late
             await stream.reset()
 

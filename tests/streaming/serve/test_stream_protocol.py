@@ -108,11 +108,11 @@ def test_the_same_outputs_however_bytes_are_cut(client, cut):
     client.send([client.frame(Opcode.TEXT, write_message({"type": "flush"}).encode())])
     client.until("flushed")
     shape = [x.size if axis == port.axis else size for axis, size in enumerate(port.shape)]
-    wanted = expected_outputs(program, {port.name: x.reshape(shape)})
+    expected = expected_outputs(program, {port.name: x.reshape(shape)})
     for number, name in enumerate(port.name for port in program.outputs):
         values = [each[HEADER.size :] for each in client.messages if each[:2] == bytes((OUTPUT, number))]
         output = np.frombuffer(b"".join(values), "<f4")
-        np.testing.assert_allclose(output, wanted[name].ravel(), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(output, expected[name].ravel(), rtol=1e-5, atol=1e-6)
     assert len(client.messages) > 4
 
 

@@ -50,11 +50,11 @@ def test_a_file_that_outgrows_its_sizes(tmp_path, monkeypatch, encoding, channel
 def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype):
     wavfile = pytest.importorskip("scipy.io.wavfile")
     x = noise(3001, 2)
-    wanted = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
+    expected = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
     rate, samples = wavfile.read(write_sound(tmp_path / "large.wav", x, encoding))
     assert (rate, samples.dtype) == (16000, np.dtype(dtype))
-    np.testing.assert_array_equal(samples, wanted)
+    np.testing.assert_array_equal(samples, expected)
 
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)

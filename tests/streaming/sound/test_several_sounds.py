@@ -83,8 +83,8 @@ def test_the_shorter_of_two_files_is_padded(model):
     near, far = noise(20_000, 1), noise(12_345, 2)
     write_floats("near.wav", near), write_floats("far.wav", far)
     details = report("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
-    wanted = cancelled_sound(cancelling_program(), near, behind(far, 20_000))
-    np.testing.assert_array_equal(read("out.wav"), wanted["out"])
+    expected = cancelled_sound(cancelling_program(), near, behind(far, 20_000))
+    np.testing.assert_array_equal(read("out.wav"), expected["out"])
     assert details["padded_s"] == {"far": 7655 / 16000}
     assert [(row["input"], row["source"]) for row in details["inputs"]] == [
         ("mic", "near.wav"),
@@ -93,7 +93,7 @@ def test_the_shorter_of_two_files_is_padded(model):
     text = pulse("run", model, "--in", "far=far.wav", "--in", "mic=near.wav", "again.wav").stdout
     assert "far: far.wav, 16000 Hz, mono" in text
     assert "far: ends 478.44 ms before the longest, zeros follow" in text
-    np.testing.assert_array_equal(read("again.wav"), wanted["out"])
+    np.testing.assert_array_equal(read("again.wav"), expected["out"])
     assert pulse("run", model, "--in", "far=near.wav", "--in", "mic=far.wav", "third.wav").exit_code == 0
     np.testing.assert_array_equal(
         read("third.wav"), cancelled_sound(cancelling_program(), behind(far, 20_000), near)["out"]
@@ -105,7 +105,7 @@ def test_one_file_of_several_channels(model):
     near, far, other = noise(5000, 1), noise(5000, 2), noise(5000, 3)
     write_floats("in.wav", np.stack([near, far], axis=1))
     write_floats("three.wav", np.stack([other, far, near], axis=1))
-    wanted = cancelled_sound(cancelling_program(), near, far)["out"]
+    expected = cancelled_sound(cancelling_program(), near, far)["out"]
     for arguments in (
         ["in.wav", "out.wav"],
         ["--in", "mic=in.wav:0", "--in", "far=in.wav:1", "out.wav"],
@@ -114,10 +114,10 @@ def test_one_file_of_several_channels(model):
         ["in.wav", "out.wav", "--in", "mic=:0", "--in", "far=three.wav:1"],
     ):
         pulse("run", model, *arguments)
-        np.testing.assert_array_equal(read("out.wav"), wanted, str(arguments))
+        np.testing.assert_array_equal(read("out.wav"), expected, str(arguments))
     write_floats("far.wav", far), write_floats("near.wav", near)
     pulse("run", model, "near.wav", "out.wav", "--in", "far=far.wav")
-    np.testing.assert_array_equal(read("out.wav"), wanted)
+    np.testing.assert_array_equal(read("out.wav"), expected)
 
 
 def test_a_file_whose_name_ends_as_a_channel_does(model):
@@ -134,8 +134,8 @@ def test_files_of_other_rates_are_resampled(model):
     write_floats("near.wav", near, 44_100), write_floats("far.wav", far, 48_000)
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav", "--rate", 16000)
     first, second = at_rate(near, 44_100), at_rate(far, 48_000)
-    wanted = cancelled_sound(cancelling_program(), first, behind(second, len(first)))["out"]
-    np.testing.assert_allclose(read("out.wav"), at_rate(wanted, 16_000, 44_100), atol=1e-6)
+    expected = cancelled_sound(cancelling_program(), first, behind(second, len(first)))["out"]
+    np.testing.assert_allclose(read("out.wav"), at_rate(expected, 16_000, 44_100), atol=1e-6)
     assert soundfile.info("out.wav").samplerate == 44_100 and len(read("out.wav")) == 44_100
 
 
@@ -157,14 +157,14 @@ def test_outputs_by_name(model):
     """Into files of their own, or as channels of one, or frames."""
     near, far = noise(4000, 1), noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
-    wanted = cancelled_sound(cancelling_program(), near, far)
+    expected = cancelled_sound(cancelling_program(), near, far)
     details = report("run", model, "in.wav", "--out", "out=a.wav", "--out", "residue=b.wav")
     assert details["output"] == "a.wav, b.wav" and len(details["delays"]) == 2
-    np.testing.assert_array_equal(read("a.wav"), wanted["out"])
-    np.testing.assert_array_equal(read("b.wav"), wanted["residue"])
+    np.testing.assert_array_equal(read("a.wav"), expected["out"])
+    np.testing.assert_array_equal(read("b.wav"), expected["residue"])
     pulse("run", model, "in.wav", "--out", "residue=c.wav", "--out", "out=c.wav", "--out", "out=d.npy")
-    np.testing.assert_array_equal(read("c.wav"), np.stack([wanted["residue"], wanted["out"]], axis=1))
-    np.testing.assert_array_equal(np.load("d.npy"), wanted["out"][None])
+    np.testing.assert_array_equal(read("c.wav"), np.stack([expected["residue"], expected["out"]], axis=1))
+    np.testing.assert_array_equal(np.load("d.npy"), expected["out"][None])
 
 
 def test_inputs_that_are_no_sound(tmp_path):
@@ -267,9 +267,9 @@ def test_live_files(model):
         details = report(
             "run", model, "in.wav", "out.wav", "--live", "--quiet", "--headroom", "500", *arguments
         )
-        wanted = cancelled_sound(cancelling_program(), *sounds)["out"]
+        expected = cancelled_sound(cancelling_program(), *sounds)["out"]
         late = details["statistics"]["delay"]["frames"]
-        np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], wanted)
+        np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], expected)
 
 
 @pytest.mark.parametrize(

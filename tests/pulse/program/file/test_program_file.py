@@ -42,8 +42,8 @@ def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> Non
     other = pulse.Program.load(path)
     assert isinstance(other, StoredProgram) and not other.weights.flags.writeable
     assert (other.limit, other.form) == (original.limit, form)
-    for ports, wanted in ((other.inputs, original.inputs), (other.outputs, original.outputs)):
-        assert [port.as_dict() for port in ports] == [port.as_dict() for port in wanted]
+    for ports, expected in ((other.inputs, original.inputs), (other.outputs, original.outputs)):
+        assert [port.as_dict() for port in ports] == [port.as_dict() for port in expected]
     assert same(stream_whole(original, feeds(name)), stream_whole(other, feeds(name)))
     assert other.listing() == original.listing() and other.notes == original.notes
     assert [port.rate * original.pulse for port in original.outputs if port.streams] == [

@@ -99,9 +99,9 @@ def assert_inside(family: str, each: int) -> None:
             continue
         require_safe(static_program)
         steps_inside += 1
-        wanted = static_program.spawn(feeds).step({})
+        expected = static_program.spawn(feeds).step({})
         for output, values in run_limited(static_program, feeds, ran).items():
-            np.testing.assert_allclose(values, wanted[output], 1e-4, 1e-5, err_msg=name)
+            np.testing.assert_allclose(values, expected[output], 1e-4, 1e-5, err_msg=name)
     assert ran or not steps_inside
 
 
@@ -120,9 +120,9 @@ def test_rows_of_codes_stay_inside(name: str, form: str) -> None:
     assert isinstance(stream_program, NativeProgram)
     require_safe(stream_program)
     feeds, ran = {port.name: floats("feed", *port.shape) for port in stream_program.inputs}, Counter[str]()
-    wanted = stream_program.spawn().step(feeds)
+    expected = stream_program.spawn().step(feeds)
     for output, values in run_limited(stream_program, feeds, ran).items():
-        np.testing.assert_allclose(values, wanted[output], 1e-5, 1e-6)
+        np.testing.assert_allclose(values, expected[output], 1e-5, 1e-6)
     assert any("codes" in kernel for kernel in ran)
 
 

@@ -46,7 +46,7 @@ def check(
     symbol = SymbolScope().symbol("T")
     stream = BandedAttentionStream(op, offset, TDim.of(symbol))
     clock = Clock(symbol, number, None if end == FAR else end)
-    (wanted,) = stream.step(
+    (expected,) = stream.step(
         [by_head(q, heads, depth), by_head(k, heads, depth), by_head(v, heads, width)], [], clock
     )
     y = np.full((2, pulse, heads * width + 1), 7, np.float32)
@@ -82,7 +82,7 @@ def check(
         empty=empty,
     )
     for results in run_both(row):
-        np.testing.assert_allclose(by_head(results["y"], heads, width), wanted, 1e-5, 1e-6)
+        np.testing.assert_allclose(by_head(results["y"], heads, width), expected, 1e-5, 1e-6)
         assert (results["y"][..., heads * width] == 7).all()
 
 

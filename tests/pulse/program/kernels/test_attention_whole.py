@@ -53,9 +53,9 @@ def numbers(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize("width", [1, 9, 20])
 def test_attention_of_any_size_agrees_with_numpy(rows: int, keys: int, depth: int, width: int) -> None:
     q, k, v = numbers(BATCHES, rows, depth), numbers(BATCHES, keys, depth), numbers(BATCHES, keys, width)
-    wanted = softmax(0.4 * q @ k.transpose(0, 2, 1)) @ v
+    expected = softmax(0.4 * q @ k.transpose(0, 2, 1)) @ v
     for output in attend(q, k, v, 0.4, by_column=(rows + keys) % 2 == 0):
-        np.testing.assert_allclose(output, wanted, 1e-5, 1e-6)
+        np.testing.assert_allclose(output, expected, 1e-5, 1e-6)
 
 
 def test_large_scores() -> None:

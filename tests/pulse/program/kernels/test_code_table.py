@@ -13,8 +13,8 @@ def test_entries_of_codes(first: int, size: int) -> None:
     rng = np.random.default_rng(size)
     x = np.concatenate([np.arange(first - 3, first + size + 3), [np.nan, np.inf, -np.inf]]).astype(np.float32)
     table = rng.standard_normal(size).astype(np.float32)
-    (wanted,) = CodeTable(first).eval([x[:-3], table], {})
+    (expected,) = CodeTable(first).eval([x[:-3], table], {})
     y = np.full(x.shape, 7, np.float32)
     for arrays in run_both(LookUpCodes(x=x, table=table, y=y, count=len(x), first=first, size=size)):
-        np.testing.assert_array_equal(arrays["y"][:-3], wanted)
+        np.testing.assert_array_equal(arrays["y"][:-3], expected)
         np.testing.assert_array_equal(arrays["y"][-3:], table[[0, -1, 0]])

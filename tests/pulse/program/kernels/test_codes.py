@@ -108,8 +108,8 @@ def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(bad, M):
         for m in range(M):
             inside = row.x[int(row.rows_x[m]) :][:24]
             sums = after["y"][int(row.rows_y[m]) :][:40]
-            wanted = np.full(40, np.nan) if not np.isfinite(inside).all() else row.bias
-            np.testing.assert_array_equal(sums, wanted)
+            expected = np.full(40, np.nan) if not np.isfinite(inside).all() else row.bias
+            np.testing.assert_array_equal(sums, expected)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-38, 1e-30, 1e-28, 1e37])
@@ -119,6 +119,6 @@ def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(size):
     values = round_rows(row.x[int(row.rows_x[0]) :][:32])
     assert (np.abs(values).max() > 0) == (size > 2.0**-96)
     stored = row.W.view(np.uint8).reshape(8, 16, 4).transpose(0, 2, 1).reshape(32, 16).astype(np.int16) - 128
-    wanted = values.astype(np.float64) @ (stored * row.scales.astype(np.float64)) + row.bias
+    expected = values.astype(np.float64) @ (stored * row.scales.astype(np.float64)) + row.bias
     for after in run_both(row):
-        np.testing.assert_allclose(after["y"][:16], wanted, 1e-5, 1e-5 * max(1.0, size))
+        np.testing.assert_allclose(after["y"][:16], expected, 1e-5, 1e-5 * max(1.0, size))

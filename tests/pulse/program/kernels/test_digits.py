@@ -52,17 +52,17 @@ def test_sums_round_less_than_those_of_float32(M: int, T: int, K: int, N: int) -
     w = codes(T * K, N)
     x = floats(M, T * (K + 1)) * np.float32(10) ** RNG.integers(-4, 5, (M, T * (K + 1))).astype(np.float32)
     windows = np.concatenate([x[:, tap : tap + K] for tap in taps], axis=1).astype(np.float64)
-    wanted, most = windows @ w, np.abs(windows) @ np.abs(w.astype(np.float64))
+    expected, most = windows @ w, np.abs(windows) @ np.abs(w.astype(np.float64))
     for y in outputs(x, taps, K, w, python=True):
-        assert (np.abs(y - wanted) <= 2.0**-22 * most).all()
+        assert (np.abs(y - expected) <= 2.0**-22 * most).all()
 
 
 @pytest.mark.parametrize("scale", [0.0, 2.0**-100, 2.0**-96, 2.0**110])
 def test_rows_of_any_size(scale: float) -> None:
     x, w = floats(1, 33) * np.float32(scale), codes(33, 20)
-    wanted = x.astype(np.float64) @ w
+    expected = x.astype(np.float64) @ w
     for y in outputs(x, [0], 33, w, python=True):
-        np.testing.assert_allclose(y, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+        np.testing.assert_allclose(y, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_rows_longer_than_the_memory_of_digits() -> None:
@@ -80,8 +80,8 @@ def test_infinities_and_nan_stay(value: float, at: int) -> None:
     w[at, 3] = 5
     x[1, at] = value
     with np.errstate(invalid="ignore"):
-        wanted = x @ w.astype(np.float32)
+        expected = x @ w.astype(np.float32)
     for y in outputs(x, [0], 33, w, python=True):
-        np.testing.assert_array_equal(np.isnan(y), np.isnan(wanted))
-        np.testing.assert_array_equal(np.isinf(y), np.isinf(wanted))
-        np.testing.assert_allclose(y[0], wanted[0], rtol=1e-4, atol=1e-3)
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(expected))
+        np.testing.assert_array_equal(np.isinf(y), np.isinf(expected))
+        np.testing.assert_allclose(y[0], expected[0], rtol=1e-4, atol=1e-3)

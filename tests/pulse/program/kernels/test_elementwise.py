@@ -119,17 +119,17 @@ def check_close(name, inputs, outputs, rtol):
     """Compare with numpy in float64, rounded to the type of the result. Denormals may be 0."""
     params = PARAMS[: arity_of(name)[1]]
     with np.errstate(all="ignore"):
-        wanted = np.asarray(reference(name, [x.astype(np.float64) for x in inputs], params)).astype(
+        expected = np.asarray(reference(name, [x.astype(np.float64) for x in inputs], params)).astype(
             outputs.dtype
         )
     atol = ABSOLUTE.get(name, 0) * (1 if outputs.dtype == np.float32 else 1e-9)
     if name == "pow":  # numpy itself has two answers for the root of -inf
         compared = ~(np.isneginf(inputs[0]) & (inputs[1] == 0.5))
-        wanted, outputs = wanted[compared], outputs[compared]
+        expected, outputs = expected[compared], outputs[compared]
     if name in ("sin", "cos", "tan"):
         compared = ~(np.abs(inputs[0]) > 1e5) | np.isinf(inputs[0])
-        wanted, outputs = wanted[compared], outputs[compared]
-    np.testing.assert_allclose(outputs, wanted, rtol=rtol, atol=atol + 1.2e-38)
+        expected, outputs = expected[compared], outputs[compared]
+    np.testing.assert_allclose(outputs, expected, rtol=rtol, atol=atol + 1.2e-38)
 
 
 @pytest.mark.parametrize("name", sorted(BITS))
@@ -228,9 +228,9 @@ def test_chain_reads_any_strides(shape, python):
             ("affine", 15, 0, 0, 0, 2.0, -1.0),
         ]
         (output,) = run_chain(Chain32, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
-        wanted = np.where(x2, np.tanh(x0.astype(np.float64) + x1), x1) * 2 - 1
+        expected = np.where(x2, np.tanh(x0.astype(np.float64) + x1), x1) * 2 - 1
         np.testing.assert_allclose(
-            seen_as(output, base, y), np.broadcast_to(wanted, shape), rtol=2e-6, atol=2e-6
+            seen_as(output, base, y), np.broadcast_to(expected, shape), rtol=2e-6, atol=2e-6
         )
 
 
@@ -332,8 +332,8 @@ def test_numbers_are_rounded_as_by_numpy():
         [0.5, 1.5, 2.5, 0.49999999999999994, 2.0**52 - 0.5, 2.0**52, 2.0**53 + 2, 1e300, math.inf, 0.0]
     )
     for value in [*x, *-x, *near, *-near]:
-        for function, wanted in ((rint64, np.rint), (floor64, np.floor), (ceil64, np.ceil)):
-            assert function(float(value)) == wanted(value), value
+        for function, expected in ((rint64, np.rint), (floor64, np.floor), (ceil64, np.ceil)):
+            assert function(float(value)) == expected(value), value
     assert all(math.isnan(function(math.nan)) for function in (rint64, floor64, ceil64))
 
 

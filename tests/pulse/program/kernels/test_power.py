@@ -24,16 +24,16 @@ def test_the_error_in_ulp_is_bounded(exponent: float) -> None:
     x = np.exp(np.linspace(-60, 60, 1 << 15) / max(1, abs(exponent))).astype(np.float32)[None]
     exponents = np.full(x.shape[1], exponent, np.float32)
     exponents[0] = np.nextafter(exponents[0], np.float32(0))  # no constant exponent: the general function
-    wanted = np.power(x.astype(np.float64), exponents.astype(np.float64))
+    expected = np.power(x.astype(np.float64), exponents.astype(np.float64))
     for table in (exponents, exponents[1:2]):
-        wanted = np.power(x.astype(np.float64), table.astype(np.float64))
-        step = np.spacing(wanted.astype(np.float32)).astype(np.float64)
-        assert (np.abs(powers(x, table) - wanted) / step).max() <= 1 + 0.6 * abs(exponent)
+        expected = np.power(x.astype(np.float64), table.astype(np.float64))
+        step = np.spacing(expected.astype(np.float32)).astype(np.float64)
+        assert (np.abs(powers(x, table) - expected) / step).max() <= 1 + 0.6 * abs(exponent)
 
 
 def test_corners_agree_with_numpy() -> None:
     x, y = (grid.ravel().astype(np.float32) for grid in np.meshgrid(CORNERS, CORNERS))
     with np.errstate(all="ignore"):
-        wanted = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
-    wanted = np.where(np.abs(wanted) < np.finfo(np.float32).tiny, 0, wanted)
-    np.testing.assert_allclose(powers(x[None], y)[0], wanted, rtol=1e-6)
+        expected = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
+    expected = np.where(np.abs(expected) < np.finfo(np.float32).tiny, 0, expected)
+    np.testing.assert_allclose(powers(x[None], y)[0], expected, rtol=1e-6)

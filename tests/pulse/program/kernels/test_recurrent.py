@@ -63,7 +63,7 @@ def check(
         bias[2 * H :] = own_bias
     state: list[Any] = [np.broadcast_to(h0, (B, H)), c0] if reload and clock == 0 else [h, c]
     current = tuple(part.astype(np.float64) for part in state[: cell.states])
-    wanted = y.copy()
+    expected = y.copy()
 
     def row_of(t: int, b: int) -> slice:
         return slice(t * frame + b * step, t * frame + b * step + H)
@@ -76,7 +76,7 @@ def check(
                 projected[t].astype(np.float64), current, r.astype(np.float64), bias, peepholes
             )
         for b in range(B):
-            wanted[row_of(t, b)] = current[0][b] if inside else 0
+            expected[row_of(t, b)] = current[0][b] if inside else 0
     split_scales: list[Any] = [None, None]
     if scales is not None:
         parts = (scales[: 2 * H], scales[2 * H :]) if split else (scales,)
@@ -115,7 +115,7 @@ def check(
         row = Rnn(**fields)
     assert row.form == form
     for after in run_both(row):
-        np.testing.assert_allclose(after["y"], wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(after["y"], expected, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(after["h"], current[0], rtol=1e-4, atol=1e-5)
         if kind == "lstm":
             np.testing.assert_allclose(after["c"], current[1], rtol=1e-4, atol=1e-5)

@@ -74,9 +74,9 @@ def check(
                 if inside:
                     x = projected[number, t, :, :, :H].reshape(B, 3 * H).astype(np.float64)
                     state = cell.step(x, state, r.astype(np.float64), bias, None)
-                wanted = state[0] if inside else np.zeros((B, H))
+                expected = state[0] if inside else np.zeros((B, H))
                 place = T - 1 - t if backwards >> number & 1 else t
-                np.testing.assert_allclose(after["y"][place][:, own], wanted, rtol=1e-4, atol=1e-5)
+                np.testing.assert_allclose(after["y"][place][:, own], expected, rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(after["h"][:, own], state[0], rtol=1e-4, atol=1e-5)
 
 

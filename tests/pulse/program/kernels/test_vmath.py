@@ -50,11 +50,11 @@ FUNCTIONS = {
 }
 
 
-def ulp_errors(outputs, wanted):
+def ulp_errors(outputs, expected):
     step = np.maximum(
-        np.spacing(np.abs(wanted.astype(np.float32))).astype(np.float64), np.spacing(np.float32(TINY))
+        np.spacing(np.abs(expected.astype(np.float32))).astype(np.float64), np.spacing(np.float32(TINY))
     )
-    return np.abs(outputs - wanted) / step
+    return np.abs(outputs - expected) / step
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -86,9 +86,9 @@ def test_limits_and_nan(name, python):
         else x[np.abs(np.nan_to_num(x, posinf=0, neginf=0)) < 1e5][:16]
     )
     with np.errstate(all="ignore"):
-        wanted = FUNCTIONS[name][1](inputs.astype(np.float64)).astype(np.float32)
-    inputs, wanted = inputs[: len(inputs) // 16 * 16], wanted[: len(inputs) // 16 * 16]
-    np.testing.assert_allclose(compiled_values(name, inputs, python), wanted, rtol=1e-6)
+        expected = FUNCTIONS[name][1](inputs.astype(np.float64)).astype(np.float32)
+    inputs, expected = inputs[: len(inputs) // 16 * 16], expected[: len(inputs) // 16 * 16]
+    np.testing.assert_allclose(compiled_values(name, inputs, python), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["vtanh", "verf"])

@@ -50,11 +50,11 @@ class Function:
         for part in np.array_split(points, max(1, len(points) // (1 << 20))):
             x = part[: len(part) // LANES * LANES]
             with np.errstate(all="ignore"):
-                wanted = self.reference(x.astype(np.float64))
-                size = np.abs(wanted.astype(np.float32))
+                expected = self.reference(x.astype(np.float64))
+                size = np.abs(expected.astype(np.float32))
             normal = np.isfinite(size) & (size >= NORMAL)
             outputs = compiled_values(self.name, x)[normal].astype(np.float64)
-            error = np.abs(outputs - wanted[normal]) / np.spacing(size[normal])
+            error = np.abs(outputs - expected[normal]) / np.spacing(size[normal])
             if error.size and error.max() > worst:
                 worst, where = float(error.max()), float(x[normal][error.argmax()])
         return worst, where

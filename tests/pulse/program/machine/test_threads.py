@@ -165,10 +165,10 @@ class Rows:
                 reached[f"{kernel.name} {parts.cut.count}"] += 1
             self.put_back(after)
 
-    def require_same(self, wanted: list[Array], row: list[int], parts: RowCut, name: str) -> None:
+    def require_same(self, expected: list[Array], row: list[int], parts: RowCut, name: str) -> None:
         state, arena = (self.memories[region] for region in (Region.STATE, Region.ARENA))
-        assert np.array_equal(state, wanted[0]), name
-        if np.array_equal(arena[: self.scratch_at], wanted[1][: self.scratch_at]):
+        assert np.array_equal(state, expected[0]), name
+        if np.array_equal(arena[: self.scratch_at], expected[1][: self.scratch_at]):
             return
         ignored = np.zeros(arena.size, bool)
         ignored[self.scratch_at :] = True
@@ -176,7 +176,7 @@ class Rows:
             scratch = [word & ((1 << 48) - 1) for word in row[2:] if word >> 48 == ARENA]
             for first in scratch:  # what of them is scratch lies where the whole row has its own
                 ignored[first : first + parts.scratch_bytes] |= first in _scratch_places(row, parts, name)
-        assert np.array_equal(arena[~ignored], wanted[1][~ignored]), (name, parts)
+        assert np.array_equal(arena[~ignored], expected[1][~ignored]), (name, parts)
 
 
 def _scratch_places(row: list[int], parts: RowCut, name: str) -> set[int]:
@@ -201,9 +201,9 @@ def test_parts_give_the_bits_of_the_whole_row() -> None:
                 for name, place in program.received:
                     place.view(rows.memories[place.region])[...] = feed[name]
                 rows.compare((2, 3), reached)
-    wanted = {"product M", "product N", "product_bf16 N", "product_int8 M", "depthwise M", "fourier M"}
-    wanted |= {"layernorm_rows M", "band_attention M", "chain s2", "chain s3", "product_few M"}
-    assert not wanted - set(reached), reached
+    expected = {"product M", "product N", "product_bf16 N", "product_int8 M", "depthwise M", "fourier M"}
+    expected |= {"layernorm_rows M", "band_attention M", "chain s2", "chain s3", "product_few M"}
+    assert not expected - set(reached), reached
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -245,11 +245,11 @@ def test_many_streams_at_once() -> None:
     alone = programs()["tcn"]
     program, pulses = alone.with_threads(2), feeds(alone, 60)
     single = alone.spawn()
-    wanted, wrong = [bits(single.step(feed)) for feed in pulses], list[int]()
+    expected, wrong = [bits(single.step(feed)) for feed in pulses], list[int]()
 
     def stream(number: int) -> None:
         state = program.spawn()
-        if [bits(state.step(feed)) for feed in pulses] != wanted:
+        if [bits(state.step(feed)) for feed in pulses] != expected:
             wrong.append(number)
 
     running = [threading.Thread(target=stream, args=(number,)) for number in range(6)]

@@ -59,9 +59,9 @@ def pulses(program: Program, seed: int, count: int) -> list[Array]:
     return list(floats(("pulse", seed), count, *port.shape))
 
 
-def close(outputs: dict[str, Array], wanted: dict[str, Array]) -> None:
-    assert outputs.keys() == wanted.keys()
-    for name, array in wanted.items():
+def close(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
+    assert outputs.keys() == expected.keys()
+    for name, array in expected.items():
         np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=2e-5, err_msg=name)
 
 

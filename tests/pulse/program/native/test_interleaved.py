@@ -140,13 +140,13 @@ class Pair:
         x = self.rng.standard_normal((len(chosen), *self.port.shape)).astype(self.port.dtype)
         together = self.lanes.step({self.port.name: x}, numbers)
         for place, number in enumerate(chosen):
-            wanted = self.states[number].step(x[place])
-            same({name: array[place] for name, array in together.items()}, wanted)
+            expected = self.states[number].step(x[place])
+            same({name: array[place] for name, array in together.items()}, expected)
 
 
-def same(outputs: dict[str, Array], wanted: dict[str, Array]) -> None:
-    assert outputs.keys() == wanted.keys()
-    for name, array in wanted.items():
+def same(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
+    assert outputs.keys() == expected.keys()
+    for name, array in expected.items():
         finite = np.abs(array[np.isfinite(array)]).max(initial=1.0)
         np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=2e-5 * finite, err_msg=name)
 
@@ -176,8 +176,8 @@ def test_every_lane_equals_a_stream_of_its_own(
     for _ in range(9):
         pair.step()
     for number in (0, 7, count - 1):
-        for outputs, wanted in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
-            same(outputs, wanted)
+        for outputs, expected in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
+            same(outputs, expected)
 
 
 def recurrent() -> onnx.ModelProto:
@@ -215,8 +215,8 @@ def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
         if number == 15:
             x = np.zeros(pair.port.shape, pair.port.dtype)
             same(pair.lanes[6].step(x), pair.states[6].step(x))
-    for outputs, wanted in zip(pair.lanes[9].flush(), pair.states[9].flush(), strict=True):
-        same(outputs, wanted)
+    for outputs, expected in zip(pair.lanes[9].flush(), pair.states[9].flush(), strict=True):
+        same(outputs, expected)
     pair.lanes.leave(9)
     pair.step([number for number in range(20) if number != 9])
     assert pair.lanes.join() == 9
@@ -246,10 +246,10 @@ def test_snapshots_copies_and_pickles_of_interleaved_lanes() -> None:
     others = [copy.copy(pair.lanes), pickle.loads(pickle.dumps(pair.lanes))]
     moved = pair.program.spawn()
     moved.restore(pair.lanes[11].snapshot())
-    wanted = pair.lanes.step(x)
+    expected = pair.lanes.step(x)
     for other in others:
-        same(other.step(x), wanted)
-    same(moved.step(x[11]), {name: array[11] for name, array in wanted.items()})
+        same(other.step(x), expected)
+    same(moved.step(x[11]), {name: array[11] for name, array in expected.items()})
 
 
 def test_a_packed_lane_keeps_its_own_memory() -> None:
@@ -303,9 +303,9 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     (begin,), (end,) = interleaved.inputs, interleaved.outputs
     regions[2][begin : begin + x[3].nbytes] = x[3].reshape(-1).view(np.uint8)
     run_python(table_of(interleaved.rows), regions)
-    for name, wanted in lanes.step(x[3]).items():
-        output = regions[2][end : end + wanted.nbytes].view(np.float32).reshape(wanted.shape)
-        same({name: output}, {name: wanted})
+    for name, expected in lanes.step(x[3]).items():
+        output = regions[2][end : end + expected.nbytes].view(np.float32).reshape(expected.shape)
+        same({name: output}, {name: expected})
 
 
 def delays(length: int, pulse: int) -> NativeProgram:
@@ -377,10 +377,10 @@ def check_invariant(seeds: range) -> tuple[int, int]:
             for _ in range(7):
                 pair.step()
             for number in (3, 16):
-                for outputs, wanted in zip(
+                for outputs, expected in zip(
                     pair.lanes[number].flush(), pair.states[number].flush(), strict=True
                 ):
-                    same(outputs, wanted)
+                    same(outputs, expected)
         except PulseError as error:
             raise AssertionError(f"seed {seed}") from error
     return tried, interleaving

@@ -85,14 +85,14 @@ def test_lanes_stall_reset_end_and_go_on_by_themselves(name: str, backend: str) 
         if number == 9:
             lanes[4].restore(lanes[1].snapshot()), states[4].restore(states[1].snapshot())
         if number == 12:
-            for outputs, wanted in zip(lanes[3].flush(), states[3].flush(), strict=True):
-                close(outputs, wanted)
+            for outputs, expected in zip(lanes[3].flush(), states[3].flush(), strict=True):
+                close(outputs, expected)
             ended.add(3)
             with pytest.raises(InputError, match="lane 3: the stream has ended"):
                 lanes.step(np.zeros((1, *port.shape), np.float32), [3])
     for i in sorted(set(range(6)) - ended):
-        for outputs, wanted in zip(lanes[i].flush(), states[i].flush(), strict=True):
-            close(outputs, wanted)
+        for outputs, expected in zip(lanes[i].flush(), states[i].flush(), strict=True):
+            close(outputs, expected)
 
 
 def test_lanes_join_and_leave() -> None:

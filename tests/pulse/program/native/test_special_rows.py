@@ -78,7 +78,7 @@ def test_the_same_bits_and_every_row() -> None:
 
 @pytest.mark.usefixtures("every_gain")
 def test_rows_change_while_a_stream_runs() -> None:
-    wanted, compiled = outputs(fresh()), fresh()
+    expected, compiled = outputs(fresh()), fresh()
     state, others = compiled.spawn(), compiled.spawn_many(3)
     thread = threading.Thread(target=compiled.specialise)
     steps = [state.step(block(compiled, compiled.pulse, 3))]
@@ -89,11 +89,11 @@ def test_rows_change_while_a_stream_runs() -> None:
     assert compiled.special_kernels
     while len(steps) < PULSES:
         steps.append(state.step(block(compiled, compiled.pulse, 3 + len(steps))))
-    for left, right in zip(wanted, steps):
+    for left, right in zip(expected, steps):
         assert same(left, right)
     x = block(compiled, compiled.pulse, 3)
     (lanes,) = others.step(np.stack([x] * 3)).values()
-    assert all(np.array_equal(lane, next(iter(wanted[0].values()))) for lane in lanes)
+    assert all(np.array_equal(lane, next(iter(expected[0].values()))) for lane in lanes)
 
 
 @pytest.mark.usefixtures("every_gain")
@@ -166,11 +166,11 @@ def test_the_rows_of_every_operator(family: str) -> None:
         with suppress(CompileError):
             programs.append(NativeProgram(static_model(typed)))
     tables = [link(compiled.unlinked) for compiled in programs]
-    wanted: dict[str, set[tuple[int, ...]]] = {}
+    expected: dict[str, set[tuple[int, ...]]] = {}
     for compiled in programs:
         for rows in rows_by_kernel(compiled.unlinked):
-            wanted.setdefault(rows.kernel.name, set()).update(rows.starts)
-    for name, every in wanted.items():
+            expected.setdefault(rows.kernel.name, set()).update(rows.starts)
+    for name, every in expected.items():
         words = sorted(every)
         functions = special_functions(KERNELS[name], words, compiles=True)
         assert functions is not None

@@ -125,8 +125,8 @@ def test_a_loop_of_deep_copies_leaves_the_heap_whole() -> None:
     state = spawn_and_step(compiled)
     x = block(compiled, compiled.pulse)
     states = [copy.deepcopy(state) for _ in range(50)]
-    wanted = states[0].step(x)
-    assert all(same(each.step(x), wanted) for each in states[1:])
+    expected = states[0].step(x)
+    assert all(same(each.step(x), expected) for each in states[1:])
 
 
 def test_a_stream_that_has_ended_is_copied_as_one() -> None:

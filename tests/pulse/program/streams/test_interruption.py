@@ -49,7 +49,7 @@ def outcomes(
     counts: Counter[str] = Counter()
     straight = spawn_and_step(compiled, 2)
     saved = straight.snapshot()
-    wanted = call(straight), after(straight)
+    expected = call(straight), after(straight)
     states: list[State] = []
 
     def begin() -> Callable[[], object]:
@@ -70,9 +70,9 @@ def outcomes(
                 state.snapshot()
             state.restore(saved)
             again = call(state)
-        assert equal(again, wanted[0])
-        assert equal(after(state), wanted[1])
-    assert equal(after(states[-1]), wanted[1])  # the last call was not interrupted
+        assert equal(again, expected[0])
+        assert equal(after(state), expected[1])
+    assert equal(after(states[-1]), expected[1])  # the last call was not interrupted
     return counts
 
 
@@ -115,7 +115,7 @@ def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
     fresh = compiled.spawn()
     if call == "restore":
         fresh.restore(saved)
-    wanted = fresh.step(x)
+    expected = fresh.step(x)
     states: list[State] = []
 
     def begin() -> Callable[[], object]:
@@ -128,11 +128,11 @@ def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
         state = states[-1]
         try:
             outputs = state.step(x)
-            assert same(outputs, unchanged) or same(outputs, wanted)  # not begun, or done
+            assert same(outputs, unchanged) or same(outputs, expected)  # not begun, or done
         except InputError as error:
             assert "reset()" in str(error)
         state.reset() if call == "reset" else state.restore(saved)
-        assert same(state.step(x), wanted)
+        assert same(state.step(x), expected)
 
 
 def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
@@ -188,8 +188,8 @@ def test_a_file_in_a_runtime_is_undone_too() -> None:
         session.push(x)
     assert session.snapshot() == before
     other = copy.deepcopy(session)
-    wanted = straight.push(x)
-    assert same(session.push(x), wanted) and same(other.push(x), wanted)
+    expected = straight.push(x)
+    assert same(session.push(x), expected) and same(other.push(x), expected)
     with pytest.raises(CopyError, match="open in a runtime of this process"):
         pickle.dumps(session)
 
@@ -206,7 +206,7 @@ def test_interrupted_lanes_are_undone_or_refused(
     stepped = list(range(5)) if chosen is None else chosen
     straight = compiled.spawn_many(5)
     straight.step(x)
-    wanted = straight.step(x[: len(stepped)], chosen), straight.step(x)
+    expected = straight.step(x[: len(stepped)], chosen), straight.step(x)
     lanes = compiled.spawn_many(5)
     fresh = [lane.snapshot() for lane in lanes]
     begun_lanes = compiled.spawn_many(5)
@@ -230,7 +230,7 @@ def test_interrupted_lanes_are_undone_or_refused(
                     lanes[number].snapshot()
                 lanes[number].restore(saved[number])
             again = lanes.step(x[: len(stepped)], chosen)
-        assert same(again, wanted[0]) and same(lanes.step(x), wanted[1])
+        assert same(again, expected[0]) and same(lanes.step(x), expected[1])
     assert counts["as before"] and (counts["refused"] or backend == "numpy")
     assert fresh != saved
 
@@ -262,8 +262,8 @@ def test_joining_and_leaving_can_be_interrupted() -> None:
             active = list(lanes.active_lanes)
             assert active in ([0, 1], [0, 1, 2] if call == "join" else [0])
             for name, output in lanes.step(x[active]).items():
-                wanted = [first[name][lane] if lane == 2 else second[name][lane] for lane in active]
-                assert np.array_equal(output, wanted), (call, number, name)
+                expected = [first[name][lane] if lane == 2 else second[name][lane] for lane in active]
+                assert np.array_equal(output, expected), (call, number, name)
             if not interrupted:
                 break
         else:

@@ -122,8 +122,8 @@ def test_a_step_into_given_arrays(program: Program) -> None:
     outputs = {port.name: np.full(port.shape, 99, port.dtype, order="F") for port in program.outputs}
     for seed in range(5):
         state.step_into(noise(4, seed), outputs)
-        wanted = other.step({"x": noise(4, seed)})
-        assert all(np.array_equal(outputs[name], wanted[name]) for name in wanted)
+        expected = other.step({"x": noise(4, seed)})
+        assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
     sketch = Sketch(x="1,2,T")
     single = compile_model(
         pulsify(sketch.model(sketch.each("neg", sketch["x"])), pulse=4), program.backend
@@ -442,7 +442,7 @@ def test_backends_agree_on_random_streams() -> None:
             if isinstance(results[0], str):
                 assert results[0] == results[1]
                 continue
-            for name, wanted in results[0].items():
-                np.testing.assert_allclose(results[1][name], wanted, 1e-4, 1e-5, err_msg=f"{seed} {name}")
+            for name, expected in results[0].items():
+                np.testing.assert_allclose(results[1][name], expected, 1e-4, 1e-5, err_msg=f"{seed} {name}")
             compared += 1
     assert compared >= 60
