@@ -20,7 +20,7 @@ from streaming.executor.engine_thread import EngineThread
 from streaming.native import slots
 from streaming.realtime import Realtime, RealtimeSetting
 
-MIN_TABLE_SIZE = 8
+FIRST_TABLE_SIZE = 8
 """The size of the first table that is not empty."""
 ENTRIES = (
     slots.work,
@@ -93,7 +93,7 @@ class NativeEngine(NotCopyable):
 
     def _grow(self, table: slots.QueueTable) -> slots.QueueTable:
         """Return a table for twice the queues; the previous one is kept, since the worker may still use it."""
-        count = max(MIN_TABLE_SIZE, 2 * table.count)
+        count = max(FIRST_TABLE_SIZE, 2 * table.count)
         larger = slots.QueueTable.new(more=count)
         larger.queues[: table.count] = table.queues
         larger.count = count

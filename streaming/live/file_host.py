@@ -118,7 +118,7 @@ class FileStream(NotCopyable):
         """Set when the stream is to end."""
         self._files = ExitStack()
         self._writer: AudioWriter | None = None
-        self._thread = threading.Thread(target=self._run, name="pulse-file", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="pulse file", daemon=True)
 
     @property
     def in_callback(self) -> bool:

@@ -112,7 +112,7 @@ class Live(NotCopyable):
             if not self.host.virtual_clock:
                 context = copy_context()  # the thread's messages spell parameters as this context does
                 self._supervisor = threading.Thread(
-                    target=context.run, args=(self._supervise,), name="pulse-supervisor", daemon=True
+                    target=context.run, args=(self._supervise,), name="pulse supervisor", daemon=True
                 )
                 self._supervisor.start()
         except BaseException:

@@ -61,7 +61,7 @@ class Recorder(NotCopyable):
         self._failure: InputError | None = None
         self._thread: threading.Thread | None = None
         if threaded:
-            self._thread = threading.Thread(target=self._run, name="pulse-recorder", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="pulse recorder", daemon=True)
             self._thread.start()
 
     @property

@@ -26,7 +26,7 @@ class Worker(NotCopyable):
         self._realtime = realtime
         self._event = pipeline.new_wake_event()
         self._started = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pulse-worker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="pulse worker", daemon=True)
 
     @property
     def alive(self) -> bool:

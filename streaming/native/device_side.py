@@ -13,7 +13,7 @@ from streaming.native.control_block import WAIT, ControlBlock, Side, marks_at
 from streaming.native.primitives import monotonic_ns
 
 FLOAT = 4
-MAX_BLOCK_NS = 500_000_000
+MAX_EXTRAPOLATION_NS = 500_000_000
 """The time after its last block during which the position of a device is extrapolated."""
 
 
@@ -53,7 +53,7 @@ def store_position(side: Side, place: int, now: int) -> None:
 def position(side: Side, now: int, rate: int) -> float:
     """Estimate the position of a device now, as if it processed single frames; negative if unknown."""
     at, place = load(side, "block_time_ns"), load(side, "block_position")
-    if at == 0 or load(side, "block_time_ns") != at or now - at > MAX_BLOCK_NS:
+    if at == 0 or load(side, "block_time_ns") != at or now - at > MAX_EXTRAPOLATION_NS:
         return -1.0
     return place + max(now - at, 0) * 1e-9 * rate
 

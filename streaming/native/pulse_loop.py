@@ -63,13 +63,17 @@ def run_pulse(address):
 
 
 @device
-def may_run(control: ControlBlock) -> bool:
-    """Whether the run goes on and the ring has space for the next pulse."""
+def end_if_late(control: ControlBlock) -> None:
+    """End a run with the policy ``abort`` if silence was played."""
     if control.status == cb.RUNNING and control.policy == cb.ABORT and load(control, "frames_silent") > 0:
         store(control, "status", cb.WAS_LATE)
+
+
+@device
+def has_space(control: ControlBlock) -> bool:
+    """Whether the ring of output has space for the next pulse."""
     backlog = control.out_written - load(control, "out_read")
-    has_space = control.out_channels == 0 or backlog + control.largest_output <= control.out_ring_frames
-    return control.status == cb.RUNNING and has_space
+    return control.out_channels == 0 or backlog + control.largest_output <= control.out_ring_frames
 
 
 @device
@@ -83,10 +87,11 @@ def is_at_limit(control: ControlBlock) -> bool:
 
 
 @device
-def has_pulse(control: ControlBlock) -> bool:
+def take_pulse(control: ControlBlock) -> bool:
     """Apply a command and fill the slots with the next pulse; return whether it is complete and may run."""
     apply(control)
-    if not may_run(control) or not fill_slots(control):
+    end_if_late(control)
+    if control.status != cb.RUNNING or not has_space(control) or not fill_slots(control):
         return False
     if is_at_limit(control):
         store(control, "status", cb.LIMIT_REACHED)
@@ -102,8 +107,8 @@ def pump(address):
     """Run all complete pulses while the ring has space for their output."""
     control = control_at(address)
     mode = flush_denormals()
-    while True:  # ``while has_pulse`` would compile it twice
-        if not has_pulse(control):
+    while True:  # ``while take_pulse`` would compile it twice
+        if not take_pulse(control):
             break
         call_at(control.run_pulse, address)
     restore_denormals(mode)
@@ -114,7 +119,7 @@ def next_pulse(address):
     """Whether Python has a pulse to compute; dropped pulses are skipped."""
     control = control_at(address)
     while True:
-        if not has_pulse(control):
+        if not take_pulse(control):
             return 0
         if control.pulse_dropped == 0:
             return 1

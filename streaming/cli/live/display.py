@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROWS = 8
 """The most channels that have a meter."""
-MIN_DB = -60.0
+METER_FLOOR_DB = -60.0
 """The level at which a meter is empty."""
 LOUD_DB, HOT_DB = -18.0, -3.0
 """Above these levels a meter is yellow, and red."""
@@ -135,7 +135,7 @@ class _Display:
         meter = Text(name, "dim")
         for cell in range(cells):
             part = min(max(level - cell * parts, 0), parts)
-            colour = _colour(MIN_DB * (1 - (cell + 0.5) / cells))
+            colour = _colour(METER_FLOOR_DB * (1 - (cell + 0.5) / cells))
             if cell == peak_cell and part < parts:
                 meter.append(self.signs.held, _colour(peak.held_db))
             elif part:
@@ -214,7 +214,7 @@ def _others(peaks: tuple[Peak, ...]) -> "Text":
 
 def _share(db: float) -> float:
     """The share of a meter that a level fills."""
-    return 0.0 if isnan(db) else min(max(1 - db / MIN_DB, 0.0), 1.0)
+    return 0.0 if isnan(db) else min(max(1 - db / METER_FLOOR_DB, 0.0), 1.0)
 
 
 def _colour(db: float) -> str:

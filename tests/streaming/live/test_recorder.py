@@ -222,7 +222,7 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
         until(lambda: fields(live).frames_in)
         live.record(*paths)
         halt.goes.set()
-        assert "pulse-recorder" in {thread.name for thread in threading.enumerate()}
+        assert "pulse recorder" in {thread.name for thread in threading.enumerate()}
         live.wait(60)
     recorded, played = contents(paths)
     delay, counters = live.delay.frames, live.statistics().counters

@@ -121,7 +121,7 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
         try:
             with Live(ready(), Plan(RATE), EngineConfig(engine, records=True), UNCHANGED, host=host) as live:
                 names = {thread.name for thread in threading.enumerate()}
-                assert {"pulse-supervisor"} <= names and ("pulse-worker" in names) == (engine == "worker")
+                assert {"pulse supervisor"} <= names and ("pulse worker" in names) == (engine == "worker")
                 recorder = live.record(tmp_path / "a.wav", tmp_path / "b.wav")
                 while end is end_well and not live.wait(0.001):
                     live.outputs.take_ready()
