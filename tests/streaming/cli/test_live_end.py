@@ -46,7 +46,7 @@ def all_is_recorded(monkeypatch):
 
     def recorder_of(*arguments):
         recorder = record(*arguments)
-        halt.goes.set()
+        halt.released.set()
         return recorder
 
     monkeypatch.setattr(live_module.Live, "record", recorder_of)
@@ -170,7 +170,7 @@ def frames_have_room(monkeypatch):
 
     def write_slowly(frames):
         write(frames)
-        halt.goes.set()
+        halt.released.set()
 
     monkeypatch.setattr(FramesWriter, "write", write_slowly)
 

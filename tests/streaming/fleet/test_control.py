@@ -25,13 +25,13 @@ class ScriptedCluster:
     """Members that answer what the test says: a status, ``Lost``, or nothing (None)."""
 
     def __init__(self, nodes="abc"):
-        self.there = {name: ClusterNode(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
+        self.running_nodes = {name: ClusterNode(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
         self.workers = {}
         self.holders = {}
         self.drained, self.ended, self.tables = [], [], {}
 
     def nodes(self):
-        return list(self.there.values())
+        return list(self.running_nodes.values())
 
     def start_worker(self, name, node, deployment):
         self.workers[name] = None
@@ -147,7 +147,7 @@ def test_a_node_goes_with_its_workers_and_its_holder(cluster, control):
     names = [each.name for each in control.status().table.workers if each.node == node]
     for name in names:
         cluster.workers[name] = None
-    del cluster.there[node]
+    del cluster.running_nodes[node]
     control.reconcile(1.0)
     table = control.status().table
     assert node not in {each.node for each in (*table.workers, *table.holders)}
@@ -183,7 +183,7 @@ def test_refusals_are_a_reason_for_another_worker(cluster, control):
 def test_an_operator_empties_a_node(cluster, control):
     worker = control.status().table.workers[0]
     cluster.say(streams=3)
-    control.drain(cluster.there[worker.node].address)
+    control.drain(cluster.running_nodes[worker.node].address)
     control.reconcile(1.0)
     assert not cluster.drained and len(phases(control)) == 3
     cluster.begin()

@@ -19,7 +19,7 @@ from streaming.live.file_host import FileStream
 LIMIT_S = 60.0
 
 
-class HandHost:
+class ManualHost:
     """One device; see ``host.Host``. The last stream on it is open as ``stream``."""
 
     virtual_clock = False
@@ -33,14 +33,14 @@ class HandHost:
         return self.endpoint
 
     def open(self, request):
-        self.stream = HandStream(request)
+        self.stream = ManualStream(request)
         return self.stream
 
     def refresh(self):
         return True
 
 
-class HandStream:
+class ManualStream:
     """What is called with a block is what plays it."""
 
     note = None
@@ -69,19 +69,19 @@ class Halt:
 
     A block waits for the worker, so nothing is silent on a busy machine either.
 
-    block  its number, from 0
-    there  set when it stands still
-    goes   whoever sets it lets the file go on
+    block     its number, from 0
+    reached   set when the file stands still
+    released  lets the file go on
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, block: int = 0) -> None:
-        self.there, self.goes = threading.Event(), threading.Event()
+        self.reached, self.released = threading.Event(), threading.Event()
         wait, numbers = FileStream.wait_until, count()
 
         def waits(stream: FileStream, due_s: float | None) -> None:
             if next(numbers) == block:
-                self.there.set()
-                until(lambda: self.goes.is_set() or stream.stops.is_set())
+                self.reached.set()
+                until(lambda: self.released.is_set() or stream.stops.is_set())
             wait(stream, due_s)
             wait(stream, None)
 

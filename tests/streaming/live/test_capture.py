@@ -5,7 +5,7 @@ import pytest
 
 from streaming.live import capture as capture_module
 from streaming.live.capture import Capture
-from tests.streaming.live.manual_device import HandHost
+from tests.streaming.live.manual_device import ManualHost
 from tests.streaming.live.runs import RATE, noise
 
 BLOCK = 160
@@ -13,7 +13,7 @@ BLOCK = 160
 
 def new():
     """One that is open, and its host."""
-    host = HandHost()
+    host = ManualHost()
     capture = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
     capture.open()
     return host, capture

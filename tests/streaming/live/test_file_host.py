@@ -202,7 +202,7 @@ def test_it_is_stopped_early(tmp_path, monkeypatch):
     x = noise(20 * RATE, 1) / 4
     host, halt = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"), Halt(monkeypatch, 10)
     with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
-        assert halt.there.wait(LIMIT_S) and not live.wait(0)
+        assert halt.reached.wait(LIMIT_S) and not live.wait(0)
     written, delay = read(tmp_path / "out.wav"), live.delay.frames
     assert delay < len(written) == live.statistics().counters.frames_out < RATE
     assert live.statistics().counters.frames_silent == 0
@@ -219,7 +219,7 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
     full = r"out\.wav: cannot be written \(File too large\); free some space"
     live = Live(ready(), plan, realtime=UNCHANGED, host=host)
     with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as refusal, live:
-        assert halt.there.wait(LIMIT_S) if early else live.wait(60)
+        assert halt.reached.wait(LIMIT_S) if early else live.wait(60)
     assert refusal.value is host.problem
     written, delay, frames_in = (
         read(tmp_path / "out.wav"),
@@ -244,7 +244,7 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
     message = r"out\.wav: cannot be written \(No such file"
     live = Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host)
     with nothing_left(), pytest.raises(InputError, match=message) as refusal, live:
-        assert halt.there.wait(LIMIT_S) and not live.wait(0)
+        assert halt.reached.wait(LIMIT_S) and not live.wait(0)
         shutil.rmtree(folder)
     assert refusal.value is host.problem
     folder.mkdir()

@@ -221,7 +221,7 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
     with nothing_left(), Live(ready(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host) as live:
         until(lambda: fields(live).frames_in)
         live.record(*paths)
-        halt.goes.set()
+        halt.released.set()
         assert "pulse recorder" in {thread.name for thread in threading.enumerate()}
         live.wait(60)
     recorded, played = contents(paths)
@@ -251,7 +251,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch)
     with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         recorder = live.record(*paths)
-        halt.goes.set()
+        halt.released.set()
         live.wait(60)
         monkeypatch.setattr(AudioWriter, "close", slow)
         with monkeypatch.context() as waiting, pytest.raises(KeyboardInterrupt):

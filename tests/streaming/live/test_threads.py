@@ -17,7 +17,14 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
-from tests.streaming.live.manual_device import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
+from tests.streaming.live.manual_device import (
+    LIMIT_S,
+    ManualHost,
+    nothing_left,
+    open_descriptors,
+    ramp,
+    until,
+)
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -37,7 +44,7 @@ from tests.streaming.models import filter_model
 def test_a_worker_that_stands_still(monkeypatch):
     """For ten seconds of sound: what has no room is lost and counted, and the device is not blamed."""
     monkeypatch.setattr(watchdog, "STALL_S", LIMIT_S)  # this thread is the device: it may be late
-    host = HandHost()
+    host = ManualHost()
     compiled = ready(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
         pipeline, x = live.pipeline, ramp(1300 * BLOCK)
@@ -69,7 +76,7 @@ def test_a_worker_that_stands_still(monkeypatch):
 
 def test_a_program_that_fails_ends_the_run(monkeypatch):
     """What it raises in the worker's thread ends the run."""
-    host = HandHost()
+    host = ManualHost()
     compiled = ready(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
 
@@ -135,7 +142,7 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
 @pytest.mark.parametrize("lost_before", [False, True])
 def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
     """The memory is kept for ever, and no device is opened beside it."""
-    host = HandHost()
+    host = ManualHost()
     abandoned = [*live_module.abandoned_pipelines]
     refusal = pytest.raises(DeviceError, match=r"has not returned.* start this program again")
     with refusal if lost_before else nullcontext():
@@ -157,7 +164,7 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
 def test_nothing_changes_during_a_callback_that_never_returns(reconnect, monkeypatch):
     """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_S", 0.01)
-    host, plan = HandHost(), Plan(RATE, block_frames=BLOCK)
+    host, plan = ManualHost(), Plan(RATE, block_frames=BLOCK)
     live = Live(ready(), plan, EngineConfig("callback"), UNCHANGED, reconnect, host=host)
     with pytest.raises(DeviceError, match="has not returned"), live:
         host.stream.hangs = True
@@ -174,7 +181,7 @@ def test_a_worker_that_never_returns(monkeypatch):
     """Closed twice: its pipeline is left alone both times."""
     abandoned, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
-    with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=HandHost()) as live:
+    with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=ManualHost()) as live:
         descriptors = open_descriptors()
         live.close()
         assert live.abandoned and not descriptors - open_descriptors(), "what it waits for is not given back"
@@ -256,12 +263,12 @@ def test_devices_that_are_refused(device, plan, message):
 def test_a_host_that_raises(engine, monkeypatch):
     """A device that does not start, and Ctrl-C meanwhile."""
     for error in (DeviceError("it does not start"), KeyboardInterrupt()):
-        host = HandHost()
+        host = ManualHost()
 
         def start(_, error=error):
             raise error
 
-        monkeypatch.setattr("tests.streaming.live.manual_device.HandStream.start", start)
+        monkeypatch.setattr("tests.streaming.live.manual_device.ManualStream.start", start)
         live = Live(ready(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
         with nothing_left(), pytest.raises(type(error)), live:
             pass
