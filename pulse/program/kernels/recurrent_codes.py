@@ -129,8 +129,8 @@ def gru_of_codes(row: GruOfCodes) -> None:
             for n in range(0, H, LANES):
                 rest = H - n
                 z, r = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
-                own = vload_part(sums, 2 * H + n, rest)
-                finish_gru(x_t, old, bias, new, n, H, z, r, own, f, g, clip)
+                candidate = vload_part(sums, 2 * H + n, rest)
+                finish_gru(x_t, old, bias, new, n, H, z, r, candidate, f, g, clip)
     keep_state(row, reverse, start, stop)
 
 
@@ -179,9 +179,10 @@ def lstm_of_codes(row: LstmOfCodes) -> None:
             sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, 4 * H, memory)
             for n in range(0, H, LANES):
                 rest = H - n
-                enter, o = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
-                keep, fresh = vload_part(sums, 2 * H + n, rest), vload_part(sums, 3 * H + n, rest)
+                input_gate, o = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
+                forget, candidate = vload_part(sums, 2 * H + n, rest), vload_part(sums, 3 * H + n, rest)
                 finish_lstm(
-                    x_t, c + b * H, peepholes, new, n, H, couples, enter, o, keep, fresh, f, g, out, clip
-                )
+                    x_t, c + b * H, peepholes, new, n, H, couples, input_gate, o, forget, candidate,
+                    f, g, out, clip,
+                )  # fmt: skip
     keep_state(row, reverse, start, stop)

@@ -229,43 +229,43 @@ def four_sums(
 
 @device
 def finish_gru(
-    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Vector, r: Vector, own: Vector,
-    f: Function, g: Function, clip: float,
+    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int,
+    z: Vector, r: Vector, candidate: Vector, f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units n … n + 15 from the recurrent sums of the three gates."""
     rest = H - n
     r = activate(vload_part(x, H + n, rest) + r, f, clip)
-    own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
+    candidate = vfma(r, candidate + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
     z = activate(vload_part(x, n, rest) + z, f, clip)
-    fresh = activate(own, g, clip)
-    vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - fresh, fresh))
+    candidate = activate(candidate, g, clip)
+    vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - candidate, candidate))
 
 
 @device
 def finish_gru_reset(
-    x: Pointer, old: Pointer, z: Pointer, y: Pointer, n: int, rest: int, own: Vector, g: Function, clip: float
-) -> None:
+    x: Pointer, old: Pointer, z: Pointer, y: Pointer, n: int, rest: int,
+    candidate: Vector, g: Function, clip: float,
+) -> None:  # fmt: skip
     """Compute the units n … n + 15 from the product of the reset state; x belongs to the last gate."""
-    fresh = activate(vload_part(x, n, rest) + own, g, clip)
-    kept = vload_part(z, n, rest)
-    vstore_part(y, n, rest, vfma(kept, vload_part(old, n, rest) - fresh, fresh))
+    candidate = activate(vload_part(x, n, rest) + candidate, g, clip)
+    vstore_part(y, n, rest, vfma(vload_part(z, n, rest), vload_part(old, n, rest) - candidate, candidate))
 
 
 @device
 def finish_lstm(
     x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
-    i: Vector, o: Vector, kept: Vector, fresh: Vector,
+    i: Vector, o: Vector, forget: Vector, candidate: Vector,
     f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units n … n + 15 from the recurrent sums of the four gates; replace c."""
     rest = H - n
     cell = vload_part(c, n, rest)
     i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
-    kept = vfma(vload_part(peepholes, 2 * H + n, rest), cell, kept + vload_part(x, 2 * H + n, rest))
+    forget = vfma(vload_part(peepholes, 2 * H + n, rest), cell, forget + vload_part(x, 2 * H + n, rest))
     i = activate(i, f, clip)
-    kept = 1.0 - i if couples else activate(kept, f, clip)
-    fresh = activate(fresh + vload_part(x, 3 * H + n, rest), g, clip)
-    cell = vfma(kept, cell, i * fresh)
+    forget = 1.0 - i if couples else activate(forget, f, clip)
+    candidate = activate(candidate + vload_part(x, 3 * H + n, rest), g, clip)
+    cell = vfma(forget, cell, i * candidate)
     vstore_part(c, n, rest, cell)
     o = vfma(vload_part(peepholes, H + n, rest), cell, o + vload_part(x, H + n, rest))
     o = activate(o, f, clip)

@@ -40,8 +40,8 @@ def gru_row(
     """Compute one frame of one sequence, with the reset gate after the product."""
     digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
-        z, r, own = three_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n), digits)
-        finish_gru(x, old, bias, y, n, H, z, r, own, f, g, clip)
+        z, r, candidate = three_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n), digits)
+        finish_gru(x, old, bias, y, n, H, z, r, candidate, f, g, clip)
 
 
 @device
@@ -55,9 +55,9 @@ def gru_rows(
     for n in range(0, H, LANES):
         three_sums_of_four(old, old + old_step, h2, h3, w + 3 * n * H, H, offset_scales(scales, 3 * n), sums)
         for j in range(rows):
-            z, r, own = vload(sums, 64 * j), vload(sums, 64 * j + 16), vload(sums, 64 * j + 32)
+            z, r, candidate = vload(sums, 64 * j), vload(sums, 64 * j + 16), vload(sums, 64 * j + 32)
             finish_gru(
-                x + j * 3 * H, old + j * old_step, bias, y + j * step, n, H, z, r, own,
+                x + j * 3 * H, old + j * old_step, bias, y + j * step, n, H, z, r, candidate,
                 f, g, clip,
             )  # fmt: skip
 
@@ -139,8 +139,8 @@ def gru_reset_row(
     digits = digits_of(q, H, last_scales, memory)
     for n in range(0, H, LANES):
         rest = H - n
-        own = one_sum(q, last + n * H, H, offset_scales(last_scales, n), digits)
-        finish_gru_reset(x + 2 * H, old, z, y, n, rest, own, g, clip)
+        candidate = one_sum(q, last + n * H, H, offset_scales(last_scales, n), digits)
+        finish_gru_reset(x + 2 * H, old, z, y, n, rest, candidate, g, clip)
 
 
 @kernel

@@ -159,8 +159,8 @@ def next_state(
     """Return the state of the next frame."""
     if f[0] == SIGMOID and g[0] == TANH and clip == 0.0:
         return usual_state(v, z, r, c, x)
-    fresh = activate(vfma(activate(r, f, clip), c, x), g, clip)
-    return vfma(activate(z, f, clip), v - fresh, fresh)
+    candidate = activate(vfma(activate(r, f, clip), c, x), g, clip)
+    return vfma(activate(z, f, clip), v - candidate, candidate)
 
 
 @kernel

@@ -98,11 +98,11 @@ def four_units(x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer
     """Compute the units u … u + 3 of one GRU with sigmoid and tanh; the activations of all are independent."""
     z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, u + 1, units)
     z2, r2, c2, z3, r3, c3 = gate_sums(x, old, w, bias, u + 2, u + 3, units)
-    own, h, y = x + (2 * units + u) * LANES, old + u * LANES, new + u * LANES
-    vstore(y, 0, usual_state(vload(h, 0), z0, r0, c0, vload(own, 0)))
-    vstore(y, LANES, usual_state(vload(h, LANES), z1, r1, c1, vload(own, LANES)))
-    vstore(y, 2 * LANES, usual_state(vload(h, 2 * LANES), z2, r2, c2, vload(own, 2 * LANES)))
-    vstore(y, 3 * LANES, usual_state(vload(h, 3 * LANES), z3, r3, c3, vload(own, 3 * LANES)))
+    x_c, h, y = x + (2 * units + u) * LANES, old + u * LANES, new + u * LANES
+    vstore(y, 0, usual_state(vload(h, 0), z0, r0, c0, vload(x_c, 0)))
+    vstore(y, LANES, usual_state(vload(h, LANES), z1, r1, c1, vload(x_c, LANES)))
+    vstore(y, 2 * LANES, usual_state(vload(h, 2 * LANES), z2, r2, c2, vload(x_c, 2 * LANES)))
+    vstore(y, 3 * LANES, usual_state(vload(h, 3 * LANES), z3, r3, c3, vload(x_c, 3 * LANES)))
 
 
 @device
@@ -113,10 +113,10 @@ def two_units(
     """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
     other = min(u + 1, units - 1)
     z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, other, units)
-    fresh = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
-    v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - fresh, fresh)
-    fresh = activate(vfma(activate(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)
-    v1 = vfma(activate(z1, f, clip), vload(old, other * LANES) - fresh, fresh)
+    candidate = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
+    v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - candidate, candidate)
+    candidate = activate(vfma(activate(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)
+    v1 = vfma(activate(z1, f, clip), vload(old, other * LANES) - candidate, candidate)
     vstore(new, u * LANES, v0)
     vstore(new, other * LANES, v1)
 

@@ -64,16 +64,16 @@ class InterleavedLstm(Instruction):
 @device
 def finish_unit(
     x: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int,
-    i: Vector, o: Vector, kept: Vector, fresh: Vector,
+    i: Vector, o: Vector, forget: Vector, candidate: Vector,
     f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
     """Compute unit u from its recurrent sums; replace its c."""
     cell = vload(c, u * LANES)
     i = activate(vfma(cell, vsplat(peepholes[u]), i + vload(x, u * LANES)), f, clip)
-    kept = kept + vload(x, (2 * H + u) * LANES)
-    kept = 1.0 - i if couples else activate(vfma(cell, vsplat(peepholes[2 * H + u]), kept), f, clip)
-    fresh = activate(fresh + vload(x, (3 * H + u) * LANES), g, clip)
-    cell = vfma(kept, cell, i * fresh)
+    forget = forget + vload(x, (2 * H + u) * LANES)
+    forget = 1.0 - i if couples else activate(vfma(cell, vsplat(peepholes[2 * H + u]), forget), f, clip)
+    candidate = activate(candidate + vload(x, (3 * H + u) * LANES), g, clip)
+    cell = vfma(forget, cell, i * candidate)
     vstore(c, u * LANES, cell)
     o = activate(vfma(cell, vsplat(peepholes[H + u]), o + vload(x, (H + u) * LANES)), f, clip)
     vstore(new, u * LANES, o * activate(cell, out, 0.0))

@@ -162,9 +162,9 @@ def gru_lanes(row: Gru) -> None:
                             x, y = stream.x + at_x, stream.y + new
                             h = state_of(group, lanes, active, first + j, i, new, back, b * H)
                             z, r = vload(sums, 64 * j), vload(sums, 64 * j + 16)
-                            own = vload(sums, 64 * j + 32)
+                            candidate = vload(sums, 64 * j + 32)
                             finish_gru(
-                                x, h, bias, y, n, H, z, r, own,
+                                x, h, bias, y, n, H, z, r, candidate,
                                 f, g, clip,
                             )  # fmt: skip
                         first = behind
@@ -209,10 +209,10 @@ def lstm_lanes(row: Lstm) -> None:
                         for j in range(min(GROUP, active - first)):
                             stream = lane(group, nth_lane(lanes, active, first + j))
                             x, y = stream.x + at_x, stream.y + new
-                            gi, go = vload(sums, 64 * j), vload(sums, 64 * j + 16)
-                            gf, gc = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
+                            input_gate, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
+                            forget, candidate = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
                             finish_lstm(
-                                x, stream.c + b * H, peepholes, y, n, H, couples, gi, go, gf, gc,
+                                x, stream.c + b * H, peepholes, y, n, H, couples, input_gate, o, forget, candidate,
                                 f, g, out, clip,
                             )  # fmt: skip
         store_states(group, count, lanes)

@@ -39,9 +39,9 @@ def lstm_row(
     """Compute one frame of one sequence; replace c."""
     digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
-        i, o, keep, fresh = four_sums(old, w + 4 * n * H, H, offset_scales(scales, 4 * n), digits)
+        i, o, forget, candidate = four_sums(old, w + 4 * n * H, H, offset_scales(scales, 4 * n), digits)
         finish_lstm(
-            x, c, peepholes, y, n, H, couples, i, o, keep, fresh,
+            x, c, peepholes, y, n, H, couples, i, o, forget, candidate,
             f, g, out, clip,
         )  # fmt: skip
 
@@ -58,17 +58,17 @@ def lstm_rows(
         four_sums_of_four(old, old + old_step, h2, h3, w + 4 * n * H, H, offset_scales(scales, 4 * n), sums)
         for j in range(rows):
             i, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
-            keep, fresh = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
+            forget, candidate = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
             finish_lstm(
-                x + j * 4 * H, c + j * H, peepholes, y + j * step, n, H, couples, i, o, keep, fresh,
+                x + j * 4 * H, c + j * H, peepholes, y + j * step, n, H, couples, i, o, forget, candidate,
                 f, g, out, clip,
             )  # fmt: skip
 
 
 class LstmLayer(RecurrentLayer):
-    """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)``, the gates i, o, k with peepholes [3, H] from c.
+    """``i o forget = f(...); c = forget * c + i * g(...); y = o * out(c)``, the gates with peepholes [3, H] from c.
 
-    c is [B, H], dense; rows of c0 are ``step_c0`` apart. ``couples``: k = 1 - i.
+    c is [B, H], dense; rows of c0 are ``step_c0`` apart. ``couples``: forget = 1 - i.
     """
 
     gates = packed = 4
