@@ -218,8 +218,9 @@ def test_frames_are_paid_for_in_their_own_time():
 def test_floods_are_ended():
     with limited_server(messages_per_s=1) as server, raw(server) as client:
         client.hello()
-        for _ in range(120):  # two of them in one second
-            client.send({"type": "ping"})
+        with suppress(ConnectionClosed):  # the server may close before the last one is sent
+            for _ in range(120):  # two of them in one second
+                client.send({"type": "ping"})
         assert client.closing_status() == 1008
         assert server.service.counts.ended["pace"] == 1
 
