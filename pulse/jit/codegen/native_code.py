@@ -34,10 +34,20 @@ KEPT_APART = "= { noinline }"
 """The attributes with which numba's C wrapper calls the compiled function."""
 
 
+class _Library(AOTCodeLibrary):
+    """The LLVM code of a function. A helper's is optimised once: where it is inlined."""
+
+    is_helper = True
+
+    def _optimize_final_module(self) -> None:
+        if not self.is_helper:
+            super()._optimize_final_module()
+
+
 class _Codegen(JITCPUCodegen):
     """Numba's compiler for the target processor; it links nothing into the process."""
 
-    _library_class = AOTCodeLibrary
+    _library_class = _Library
 
     def _init(self, llvm_module) -> None:
         self._tm, self._tm_features = target_machine(), processor().features
@@ -123,6 +133,7 @@ def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[
         )
     except NumbaError as error:
         raise CompileError(f"{name}: numba cannot compile it: {error}") from error
+    result.library.is_helper = False
     bitcode = result.library.emit_bitcode()
     if result.library.has_dynamic_globals:
         raise CompileError(
